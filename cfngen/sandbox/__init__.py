@@ -1,5 +1,5 @@
-"""An AWS account on this machine: a double of CloudFormation over moto's service APIs, with instances that boot.
+"""An AWS account on this machine: an emulator of CloudFormation on top of moto, with instances that boot.
 
-What it does and what it does not is written down in tests/aws/README.md. The tests use it in memory and on simulated
-time; `--sandbox` serves it on loopback. It needs the extra `sandbox` of setup.cfg.
+tests/aws/README.md lists what it emulates and what it leaves out. The tests use it in memory and on simulated time;
+`--sandbox` serves it on the loopback interface. It needs the extra `sandbox` of setup.cfg.
 """

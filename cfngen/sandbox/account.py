@@ -1,4 +1,4 @@
-"""An account in this process, on simulated time: for tests of what talks to AWS and to Kubernetes."""
+"""An emulated account in this process, on simulated time: for tests of code that calls AWS and Kubernetes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import boto3
 from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.emulated_account import EmulatedAccount, opened
 
-OPERATOR = ("operator", "operator")  # any key but the double's own, which passes all faults
+OPERATOR = ("operator", "operator")  # any key but the emulator's own, to which no fault applies
 
 
 class WorldClock:
-    """The world's clock as those who wait see it: sleeping lets simulated time pass at once.
+    """The clock of an emulated account, for code that waits: `sleep` advances simulated time at once.
 
     Args:
-        world: whose time it is.
+        world: the emulated account.
     """
 
     def __init__(self, world: EmulatedAccount) -> None:
@@ -31,18 +31,18 @@ class WorldClock:
         return self._world.cloud.clock.time
 
     def sleep(self, seconds: float) -> None:
-        """Let so many simulated seconds pass, and everything happen that is due in them."""
+        """Advance simulated time by so many seconds, and do everything that is due in them."""
         self._world.advance(seconds)
 
 
 @dataclass(frozen=True)
 class SandboxAccount:
-    """One region of an account that ordinary clients of this process reach.
+    """One region of an emulated account, which ordinary boto3 clients of this process reach.
 
     Attributes:
-        world: CloudFormation, instances, clusters.
-        served: faults, permissions and gaps of the API.
-        clock: simulated time.
+        world: its CloudFormation, instances and clusters.
+        served: the API's faults and permissions, and the extensions of moto.
+        clock: its simulated time.
     """
 
     world: EmulatedAccount
@@ -50,13 +50,13 @@ class SandboxAccount:
     clock: WorldClock
 
     def session(self, *keys: str) -> Any:
-        """Return a boto3 session of an operator, or of whose keys these are."""
+        """Return a boto3 session with these keys (access key, secret key); by default those of an operator."""
         return boto3.Session(*(keys or OPERATOR), region_name=self.world.region)
 
 
 @contextlib.contextmanager
 def account(region: str, **arguments: Any) -> Iterator[SandboxAccount]:
-    """A new account, or the one of moto that is open already; see `World` for the arguments."""
+    """Open a new account, or use moto's if one is open already; see `EmulatedAccount` for the arguments."""
     with opened(region, **arguments) as world, serving(world.cloud) as served:
         world.machines.console = served.gaps.console
         yield SandboxAccount(world, served, WorldClock(world))

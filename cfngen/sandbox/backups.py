@@ -1,7 +1,7 @@
-"""Snapshots of a sandboxed cluster: its objects, put into its bucket as the masters' boot program does with etcd's.
+"""Snapshots of a sandboxed cluster: its objects are put into its bucket, as the boot program of masters does with etcd.
 
-They are taken when somebody looks, if one is due by then or asked for; so a long time that passes at once brings one.
-Nothing expires. A master that boots with a request to restore finds the objects of the snapshot again.
+A snapshot is taken when the state is refreshed and one is due or requested; if a long time passes in one step, only one
+is taken. Nothing expires. A master that boots with a restore request loads the objects of that snapshot.
 """
 
 from __future__ import annotations
@@ -32,65 +32,65 @@ class Backups:
         self._region = region
         self._prefix = f"{cluster}/etcd/"
         self._state = state
-        self._looked = self._next = 0  # minutes
-        self._answered = ""
-        self._restored = ""
-        self._volumes: dict[str, str] = {}
+        self._last_minute = self._next_minute = 0  # minutes
+        self._answered_request = ""
+        self._restored_request = ""
+        self._restored_volumes: dict[str, str] = {}
 
     def look(self, bucket: str, interval: int, instance: str) -> None:
-        """Take a snapshot if one is due or asked for.
+        """Take a snapshot if one is due or requested.
 
         Args:
             bucket: the bucket.
             interval: minutes between snapshots.
-            instance: the master of etcd's leader.
+            instance: id of the master on which etcd's leader runs.
         """
         minute = int(self._state.now().timestamp() // 60)
-        if minute == self._looked:
+        if minute == self._last_minute:
             return
-        self._looked = minute
+        self._last_minute = minute
         try:
-            asked = str(self._document(bucket, BACKUP_REQUEST).get("id", ""))
-            if minute >= self._next or asked != self._answered:
-                self._take(bucket, instance, asked)
-                self._next, self._answered = (minute // interval + 1) * interval, asked
+            request_id = str(self._read_document(bucket, BACKUP_REQUEST).get("id", ""))
+            if minute >= self._next_minute or request_id != self._answered_request:
+                self._take_snapshot(bucket, instance, request_id)
+                self._next_minute, self._answered_request = (minute // interval + 1) * interval, request_id
         except ClientError:
-            return  # the timer comes by again
+            return  # retried with the next refresh
 
     def pending(self, bucket: str, volume: str) -> Mapping[str, Any]:
-        """Return the request to restore that a master's volume has not seen yet; nothing if there is none."""
-        request = self._document(bucket, RESTORE_REQUEST) if bucket else {}
-        return request if request and self._volumes.get(volume) != request["id"] else {}
+        """Return the restore request that has not been applied to a master's volume yet; empty if there is none."""
+        request = self._read_document(bucket, RESTORE_REQUEST) if bucket else {}
+        return request if request and self._restored_volumes.get(volume) != request["id"] else {}
 
     def restore(self, bucket: str, volume: str, request: Mapping[str, Any]) -> None:
-        """Put the objects of a snapshot in the place of those there are; the other masters only note it."""
-        if self._restored != request["id"]:
-            answer = client("s3", self._region).get_object(Bucket=bucket, Key=request["snapshot"])
-            self._state.load(answer["Body"].read().decode())
-            self._restored = request["id"]
-        self._volumes[volume] = request["id"]
+        """Replace all objects by a snapshot's; only the first master does, the others just record the request."""
+        if self._restored_request != request["id"]:
+            response = client("s3", self._region).get_object(Bucket=bucket, Key=request["snapshot"])
+            self._state.load(response["Body"].read().decode())
+            self._restored_request = request["id"]
+        self._restored_volumes[volume] = request["id"]
 
-    def _take(self, bucket: str, instance: str, asked: str) -> None:
+    def _take_snapshot(self, bucket: str, instance: str, request_id: str) -> None:
         s3, body = client("s3", self._region), self._state.dump().encode()
-        moment = self._state.time().replace(":", "")
+        timestamp = self._state.time().replace(":", "")
         metadata = {
             "instance": instance,
-            "request": asked,
+            "request": request_id,
             "revision": self._state.resource_version,
             "sha256": hashlib.sha256(body).hexdigest(),
         }
-        names = [f"hourly/{moment}.db"]
-        if not s3.list_objects_v2(Bucket=bucket, Prefix=f"{self._prefix}daily/{moment[:10]}").get("Contents"):
-            names.append(f"daily/{moment}.db")
+        names = [f"hourly/{timestamp}.db"]
+        if not s3.list_objects_v2(Bucket=bucket, Prefix=f"{self._prefix}daily/{timestamp[:10]}").get("Contents"):
+            names.append(f"daily/{timestamp}.db")
         for name in names:
             s3.put_object(Bucket=bucket, Key=self._prefix + name, Body=body, Metadata=metadata)
 
-    def _document(self, bucket: str, name: str) -> dict[str, Any]:
+    def _read_document(self, bucket: str, name: str) -> dict[str, Any]:
         try:
-            answer = client("s3", self._region).get_object(Bucket=bucket, Key=self._prefix + name)
+            response = client("s3", self._region).get_object(Bucket=bucket, Key=self._prefix + name)
         except ClientError as error:
             if error.response["Error"]["Code"] != "NoSuchKey":
                 raise
             return {}
-        found: dict[str, Any] = json.loads(answer["Body"].read())
-        return found
+        document: dict[str, Any] = json.loads(response["Body"].read())
+        return document

@@ -1,9 +1,9 @@
-"""What the boot program does on an instance, step by step over simulated time, and what it says on the console.
+"""Emulates the boot program on an instance, step by step over simulated time, with its lines on the console.
 
-The steps and their order are those of the program in the user data, and so are their words: a test compares every
-sentence here with the boot program's own. How long each step takes is a guess, as no instance of ours was timed on EC2.
-A boot is a generator that yields how many seconds to wait. What the first stage is told is in the user data; the rest
-comes from the stack at the step `program`, as on an instance.
+Steps, order and log lines are those of the program in the user data: a test compares every sentence here with the boot
+program's own. The durations are estimates; nothing was timed on EC2. A boot is a generator that yields the seconds to
+wait. The first stage reads its configuration from the user data; the rest comes from the stack's metadata in the step
+`program`, as on an instance.
 """
 
 from __future__ import annotations
@@ -19,267 +19,277 @@ from botocore.exceptions import ClientError
 from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
 from cfngen.sandbox.cluster import KubernetesCluster
-from cfngen.sandbox.instance import Instance, Script, kernel
+from cfngen.sandbox.instance import BootFault, Instance, kernel
 from cfngen.sandbox.kubernetes_objects import NodeFacts, register, schedule, start_addons, start_control_plane
 from cfngen.sandbox.kubernetes_state import uid
 from cfngen.sandbox.routine_steps import DRAINING, ROUTINE, certificates_end, disks
-from cfngen.sandbox.user_data import ProgramError, completed, filled
+from cfngen.sandbox.user_data import ProgramError, substitute, with_second_stage
 
 Boot = Generator[float, None, None]
 Step = Callable[[], Generator[float, None, str]]
 
-FIRMWARE = 9.0  # seconds from launch to the kernel
-CLOUD_INIT = 11.0  # seconds from the kernel to the boot program
-# Seconds in which a wait condition must have come into being, and what says that it has not.
-PATIENCE = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
-UNBORN = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
-REFUSED = "is the resource there?"
-RESTORE = "put the secret's previous value (AWSPREVIOUS) as a new version"
-FIRST = "a"  # the slot whose master alone may make a new cluster
-MOUNT = "/mnt/master"
-DONE = {
+FIRMWARE_SECONDS = 9.0  # seconds from launch to the kernel
+CLOUD_INIT_SECONDS = 11.0  # seconds from the kernel to the boot program
+# Seconds to retry a signal until its wait condition exists, by status; and the errors that say it does not exist yet.
+SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
+NOT_CREATED = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
+DEFAULT_HINT = "is the resource there?"
+RESTORE_SECRET_HINT = "put the secret's previous value (AWSPREVIOUS) as a new version"
+FIRST_SLOT = "a"  # the slot whose master alone may make a new cluster
+MOUNT_POINT = "/mnt/master"
+MODE_RESULTS = {
     "init": "initialised a new cluster",
     "join": "joined the cluster",
     "restore": "restored the cluster",
     "resume": "resumed the cluster of the volume",
 }
-DEVICE = "/dev/sdf"  # as which the boot program attaches the data volume
-POLL = 10.0  # seconds, the longest pause of the boot program
-FIRST_FAILED = f"did the boot of master {FIRST} fail? Its console says why"
-SAY = 60.0  # seconds between two lines that say what is waited for
+DEVICE = "/dev/sdf"  # the device name under which the boot program attaches the data volume
+POLL_SECONDS = 10.0  # the boot program's longest pause between two attempts
+FIRST_MASTER_HINT = f"did the boot of master {FIRST_SLOT} fail? Its console says why"
+LOG_INTERVAL = 60.0  # seconds between two log lines of one wait
 
 
 class BootFailure(Exception):  # noqa: N818 - the instance's failure, not this program's
-    """A step cannot go on; what the boot program says then."""
+    """A step of the boot program failed; the message is the reason that it logs."""
 
     def __init__(self, reason: str, hint: str) -> None:
         super().__init__(reason)
         self.hint = hint
 
 
-class Surroundings(Protocol):
-    """What an instance finds around it."""
+class Environment(Protocol):
+    """What the boot needs of the account; `Machines` implements it."""
 
     cloud: CloudFormation
     disks: dict[str, KubernetesCluster]
     clusters: dict[str, KubernetesCluster]
 
-    def say(self, instance: Instance, line: str) -> None:
+    def write_console(self, instance: Instance, line: str) -> None:
         """Write a line on an instance's console."""
 
-    def script(self, instance: Instance) -> Script | None:
-        """What is to go wrong on an instance."""
+    def take_fault(self, instance: Instance) -> BootFault | None:
+        """Return the fault that this instance's boot is to have, and count it; None for a normal boot."""
 
-    def answering(self, cluster: KubernetesCluster) -> bool:
-        """Whether more than half of the cluster's masters run."""
+    def has_quorum(self, cluster: KubernetesCluster) -> bool:
+        """Return whether more than half of the cluster's masters run."""
 
     def metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
-        """The metadata of a stack's resource; refused with an ApiError if there is none."""
+        """Return the metadata of a stack's resource.
+
+        Raises:
+            ApiError: there is no such stack or resource.
+        """
 
 
 class Program:
-    """The boot program on one instance."""
+    """The emulated boot program of one instance.
 
-    def __init__(self, around: Surroundings, instance: Instance) -> None:
-        self.around = around
+    Args:
+        environment: the account around it.
+        instance: the instance.
+    """
+
+    def __init__(self, environment: Environment, instance: Instance) -> None:
+        self.environment = environment
         self.instance = instance
-        self.configuration: Mapping[str, Any] = filled(instance.told.configuration, instance.facts)
-        self.references = instance.told.references
-        self._clock = around.cloud.clock
-        self._bundle: dict[str, str] = {}
-        self._way = ""
-        self._restoring: Mapping[str, Any] = {}
-        self._begin = self._deadline = 0.0
+        self.configuration: Mapping[str, Any] = substitute(instance.boot_data.configuration, instance.facts)
+        self.references = instance.boot_data.references
+        self._clock = environment.cloud.clock
+        self._ca_bundle: dict[str, str] = {}
+        self._boot_mode = ""
+        self._restore_request: Mapping[str, Any] = {}
+        self._started = self._deadline = 0.0
 
     @property
     def steps(self) -> dict[str, Step]:
-        """Every step of the instance's role by title, in order."""
-        orders: Mapping[str, str] = self.configuration["steps"]
+        """The steps of the instance's role in order, by title."""
+        functions: Mapping[str, str] = self.configuration["steps"]
         return {
-            "identity": self._identity,
-            **{title: self._step(function) for title, function in orders.items()},
-            "signal": self._succeed,
+            "identity": self._read_identity,
+            **{title: self._step_function(function) for title, function in functions.items()},
+            "signal": self._signal_success,
         }
 
-    def _step(self, function: str) -> Step:
-        """Return what stands for a function of the boot program."""
+    def _step_function(self, function: str) -> Step:
+        """Return the emulation of a step function, which is named `module.function` of the boot program."""
         if function in ROUTINE:
-            return functools.partial(self._routine, function)
+            return functools.partial(self._run_routine_step, function)
         return {
-            "packages.install": self._packages,
-            "program.fetch": self._program,
-            "system.downloads": self._downloads,
-            "volume.volume": self._volume,
-            "control_plane.prepare": self._authorities,
-            "control_plane.start": self._control_plane,
-            "addons.essentials": self._addons,
-            "join_information.publish": self._join_information,
-            "certificates.schedule": self._certificates,
-            "version_skew.wait": self._older_masters,
+            "packages.install": self._install_packages,
+            "program.fetch": self._fetch_program,
+            "system.downloads": self._download_files,
+            "volume.volume": self._attach_volume,
+            "control_plane.prepare": self._prepare_control_plane,
+            "control_plane.start": self._start_control_plane,
+            "addons.essentials": self._apply_addons,
+            "join_information.publish": self._publish_join_information,
+            "certificates.schedule": self._schedule_certificates,
+            "version_skew.wait": self._await_masters_upgrade,
             "node.join": self._join,
-            "node.ready": self._ready,
+            "node.ready": self._await_node_ready,
         }[function]
 
     def boot(self) -> Boot:
-        """Boot: firmware, kernel, cloud-init, and the steps of the boot program."""
-        yield FIRMWARE
+        """Boot the instance: firmware, kernel, cloud-init, then the steps; yields the seconds to wait."""
+        yield FIRMWARE_SECONDS
         for line in kernel(self.instance):
-            self.around.say(self.instance, line)
-        yield CLOUD_INIT + self._variation
-        script = self.around.script(self.instance)
-        self._begin = self._clock.now
-        self._deadline = self._begin + self.configuration["timeout"] * 60 - 120.0
+            self.environment.write_console(self.instance, line)
+        yield CLOUD_INIT_SECONDS + self._jitter
+        fault = self.environment.take_fault(self.instance)
+        self._started = self._clock.now
+        self._deadline = self._started + self.configuration["timeout"] * 60 - 120.0
         for number, (name, step) in enumerate(self.steps.items(), 1):
-            title, start = f"[{number}/{len(self.steps)}] {name}", self._clock.now
+            title, started = f"[{number}/{len(self.steps)}] {name}", self._clock.now
             try:
-                if script and script.step == name:
-                    if not script.message:
+                if fault and fault.step == name:
+                    if not fault.message:
                         return
                     yield 5.0
-                    raise BootFailure(script.message, script.hint)
+                    raise BootFailure(fault.message, fault.hint)
                 outcome = yield from step()
             except (BootFailure, ClientError) as failure:
-                hint, passed = getattr(failure, "hint", REFUSED), self._clock.now - start
-                self._say(f"{title} FAILED after {passed:.1f} s: {failure}. What to do: {hint}")
-                self._say((yield from self._signal("FAILURE")))
+                hint, elapsed = getattr(failure, "hint", DEFAULT_HINT), self._clock.now - started
+                self._log(f"{title} FAILED after {elapsed:.1f} s: {failure}. What to do: {hint}")
+                self._log((yield from self._signal_stacks("FAILURE")))
                 return
-            self._say(f"{title}: {outcome} ({self._clock.now - start:.1f} s)")
-        self._say(f"done in {self._clock.now - self._begin:.1f} s")
+            self._log(f"{title}: {outcome} ({self._clock.now - started:.1f} s)")
+        self._log(f"done in {self._clock.now - self._started:.1f} s")
 
     @property
-    def _variation(self) -> float:
-        """Some seconds that differ from instance to instance, and not from run to run."""
+    def _jitter(self) -> float:
+        """A few seconds that differ between instances, but not between runs."""
         return self.instance.number * 7 % 10 / 3
 
-    def _say(self, text: str) -> None:
-        moment = self._clock.now - self.instance.launched - FIRMWARE
-        self.around.say(self.instance, f"[{moment:12.6f}] python3[612]: cfngen: {text}")
+    def _log(self, text: str) -> None:
+        seconds = self._clock.now - self.instance.launched - FIRMWARE_SECONDS
+        self.environment.write_console(self.instance, f"[{seconds:12.6f}] python3[612]: cfngen: {text}")
 
-    def _signal(self, status: str) -> Generator[float, None, str]:
-        """Signal the group and, of a master, its wait condition, which may be made later."""
-        refusals = [self._refused(self.references["stack"], self.references["resource"], status)]
+    def _signal_stacks(self, status: str) -> Generator[float, None, str]:
+        """Signal the Auto Scaling group and, on a master, the wait condition; retry while that does not exist yet."""
+        refusals = [self._send_signal(self.references["stack"], self.references["resource"], status)]
         if "condition" in self.references:
-            # The programs of before conditions had a stack of their own named none.
+            # Older boot programs name no stack for the condition: it is in the same stack.
             stack, name = self.references.get("conditionStack", self.references["stack"]), self.references["condition"]
-            end = self._clock.now + PATIENCE[status]
-            refusal = self._refused(stack, name, status)
-            while UNBORN.search(refusal) and self._clock.now < end:
+            end = self._clock.now + SIGNAL_TIMEOUTS[status]
+            refusal = self._send_signal(stack, name, status)
+            while NOT_CREATED.search(refusal) and self._clock.now < end:
                 yield 10.0
-                refusal = self._refused(stack, name, status)
+                refusal = self._send_signal(stack, name, status)
             refusals.append(refusal)
         return f"told CloudFormation {status}" if "" in refusals else "; ".join(refusals)
 
-    def _refused(self, stack: str, resource: str, status: str) -> str:
+    def _send_signal(self, stack: str, resource: str, status: str) -> str:
         try:
-            self.around.cloud.signal_resource(stack, resource, self.instance.id, status)
+            self.environment.cloud.signal_resource(stack, resource, self.instance.id, status)
         except ApiError as error:
             return str(error)
         return ""
 
-    def _identity(self) -> Generator[float, None, str]:
+    def _read_identity(self) -> Generator[float, None, str]:
         yield 0.1
         role = self.configuration["role"]
         return f"{self.instance.id} in {self.instance.zone}, {role} of {self.configuration['cluster']}"
 
-    def _routine(self, function: str) -> Generator[float, None, str]:
-        seconds, words = ROUTINE[function]
+    def _run_routine_step(self, function: str) -> Generator[float, None, str]:
+        seconds, message = ROUTINE[function]
         yield seconds
         self.instance.watches = self.instance.watches or function == DRAINING
-        return words(self.configuration, self.instance)
+        return message(self.configuration, self.instance)
 
-    def _packages(self) -> Generator[float, None, str]:
-        yield 12.4 + self._variation
-        # Amazon Linux lacks one of them beside boto3, in either family of package names.
-        lacking = ["iptables"] if "amazon" in self.instance.image.lower() else []
-        names = [self.configuration["packages"][program][1] for program in lacking]
+    def _install_packages(self) -> Generator[float, None, str]:
+        yield 12.4 + self._jitter
+        # Amazon Linux images lack iptables as well as boto3.
+        missing_programs = ["iptables"] if "amazon" in self.instance.image.lower() else []
+        names = [self.configuration["packages"][program][1] for program in missing_programs]
         return "installed " + ", ".join([*names, "python3-boto3"])
 
-    def _program(self) -> Generator[float, None, str]:
-        """Get the second stage from the stack, which may not have it any more, or have another one."""
+    def _fetch_program(self) -> Generator[float, None, str]:
+        """Fetch the second stage from the stack's metadata; wait while it is missing or has another digest."""
         resource = self.configuration["program"]["resource"]
-        first = self.instance.told
+        first_stage = self.instance.boot_data
 
-        def missing() -> str:
+        def blocker() -> str:
             try:
-                self.instance.told = completed(first, self.around.metadata)
+                self.instance.boot_data = with_second_stage(first_stage, self.environment.metadata)
             except (ApiError, ProgramError) as error:
                 return str(error)
             return ""
 
         yield 0.4
-        yield from self._wait(f"the program in {resource}", missing, "does the stack still have this resource?")
-        self.configuration = filled(self.instance.told.configuration, self.instance.facts)
+        yield from self._wait(f"the program in {resource}", blocker, "does the stack still have this resource?")
+        self.configuration = substitute(self.instance.boot_data.configuration, self.instance.facts)
         return f"{resource} unpacked"
 
-    def _downloads(self) -> Generator[float, None, str]:
-        yield 18.6 + self._variation
+    def _download_files(self) -> Generator[float, None, str]:
+        yield 18.6 + self._jitter
         files = len(self.configuration["assets"])
         return f"fetched {files} of {files} files"
 
-    def _volume(self) -> Generator[float, None, str]:
+    def _attach_volume(self) -> Generator[float, None, str]:
         yield 7.5
         volume = self.references["volumeId"]
-        client("ec2", self.around.cloud.region).attach_volume(
+        client("ec2", self.environment.cloud.region).attach_volume(
             VolumeId=volume, InstanceId=self.instance.id, Device=DEVICE
         )
-        blank = volume not in self.around.disks
-        disk = f"/dev/nvme{len(disks(self.instance)) + 1}n1"
-        return f"{volume} is {disk}{', formatted' if blank else ''}, mounted at {MOUNT}"
+        is_blank = volume not in self.environment.disks
+        device = f"/dev/nvme{len(disks(self.instance)) + 1}n1"
+        return f"{volume} is {device}{', formatted' if is_blank else ''}, mounted at {MOUNT_POINT}"
 
     @property
-    def _several(self) -> bool:
-        """Whether the instance is one of several masters: they are told each other's addresses."""
+    def _has_several_masters(self) -> bool:
+        """Whether the cluster has several masters: only then each one gets the others' addresses."""
         return "addressB" in self.references
 
-    def _authorities(self) -> Generator[float, None, str]:
+    def _prepare_control_plane(self) -> Generator[float, None, str]:
         yield 2.8
-        done = yield from self._decide()
-        return f"{self._way}: {done}"
+        result = yield from self._choose_boot_mode()
+        return f"{self._boot_mode}: {result}"
 
-    def _decide(self) -> Generator[float, None, str]:
-        """Decide how this master boots, and return what became of the authorities."""
+    def _choose_boot_mode(self) -> Generator[float, None, str]:
+        """Decide whether this master initialises, joins, restores or resumes a cluster; return the step's result."""
         secret, volume = self.references["caSecretArn"], self.references["volumeId"]
-        self._bundle = self._secret(secret)
-        if volume in self.around.disks:
-            if not self._bundle:
-                raise BootFailure(f"{volume} holds a cluster, but secret {secret} is empty", RESTORE)
+        self._ca_bundle = self._read_secret(secret)
+        if volume in self.environment.disks:
+            if not self._ca_bundle:
+                raise BootFailure(f"{volume} holds a cluster, but secret {secret} is empty", RESTORE_SECRET_HINT)
             bucket = self.references.get("bucket", "")
-            self._restoring = self.around.disks[volume].backups.pending(bucket, volume)
-            if self._restoring:
-                self._way = "restore"
+            self._restore_request = self.environment.disks[volume].backups.pending(bucket, volume)
+            if self._restore_request:
+                self._boot_mode = "restore"
                 return "restored certificate authorities"
-            self._way = "resume"
+            self._boot_mode = "resume"
             return "restored certificate authorities"
-        if self.references["slot"] != FIRST:
-            yield from self._wait("the first master", self._uninitialised, FIRST_FAILED)
-        self._bundle = self._secret(secret)
-        since = self._bundle.get(certificates.INITIALISED)
-        if since and self._several:
-            self._way = "join"
+        if self.references["slot"] != FIRST_SLOT:
+            yield from self._wait("the first master", self._why_not_initialised, FIRST_MASTER_HINT)
+        self._ca_bundle = self._read_secret(secret)
+        initialised_at = self._ca_bundle.get(certificates.INITIALISED)
+        if initialised_at and self._has_several_masters:
+            self._boot_mode = "join"
             return "restored certificate authorities"
-        if since:
+        if initialised_at:
             raise BootFailure(
-                f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
+                f"{volume} is blank, yet the cluster exists since {initialised_at}: going on would make a second, "
+                "empty one",
                 "`cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from a "
                 "snapshot of its own; or, to begin again with nothing, remove "
                 f"{certificates.INITIALISED} from secret {secret} and reboot",
             )
-        self._way = "init"
-        if self._bundle:
+        self._boot_mode = "init"
+        if self._ca_bundle:
             return "restored certificate authorities"
-        self._bundle = certificates.authorities(self._clock.time)
-        self._store(secret, self._bundle)
+        self._ca_bundle = certificates.authorities(self._clock.time)
+        self._write_secret(secret, self._ca_bundle)
         return "made certificate authorities"
 
-    def _uninitialised(self) -> str:
-        """Return why a master other than the first must wait; nothing once there is a cluster."""
-        known = certificates.INITIALISED in self._secret(self.references["caSecretArn"])
-        return "" if known else f"slot {FIRST} has not initialised the cluster yet"
+    def _why_not_initialised(self) -> str:
+        """Return why a master other than the first must wait; empty once the first has initialised the cluster."""
+        is_initialised = certificates.INITIALISED in self._read_secret(self.references["caSecretArn"])
+        return "" if is_initialised else f"slot {FIRST_SLOT} has not initialised the cluster yet"
 
-    def _without_quorum(self) -> str:
-        """Return why etcd's other members cannot take this one yet; nothing if they can."""
-        cluster = self.around.clusters.get(self.references["joinSecretArn"])
-        if cluster is not None and self.around.answering(cluster):
+    def _why_no_quorum(self) -> str:
+        """Return why etcd cannot add this member yet; empty if the other members have a quorum."""
+        cluster = self.environment.clusters.get(self.references["joinSecretArn"])
+        if cluster is not None and self.environment.has_quorum(cluster):
             return ""
         own = self.references["privateAddress"]
         addresses = (address for _, address in sorted(self.configuration["masters"].items()) if address != own)
@@ -292,166 +302,173 @@ class Program:
             f"folder of the cluster file of {self.configuration['cluster']})"
         )
 
-    def _control_plane(self) -> Generator[float, None, str]:
-        if self._way == "join":
-            yield from self._wait("etcd to take this member", self._without_quorum, self._quorum_hint)
-        yield {"init": 61.5, "join": 48.0, "restore": 41.0, "resume": 33.0}[self._way]
-        clusters, volume, told = self.around.disks, self.references["volumeId"], ""
-        if self._way == "init":
+    def _start_control_plane(self) -> Generator[float, None, str]:
+        if self._boot_mode == "join":
+            yield from self._wait("etcd to take this member", self._why_no_quorum, self._quorum_hint)
+        yield {"init": 61.5, "join": 48.0, "restore": 41.0, "resume": 33.0}[self._boot_mode]
+        clusters, volume, details = self.environment.disks, self.references["volumeId"], ""
+        if self._boot_mode == "init":
             clusters[volume] = KubernetesCluster(
-                self.configuration, self.references, self._bundle, lambda: self._clock.time, self._clock.later
+                self.configuration, self.references, self._ca_bundle, lambda: self._clock.time, self._clock.later
             )
-        elif self._way == "join":
-            clusters[volume] = self.around.clusters[self.references["joinSecretArn"]]
-            told = ": " + f"etcd has taken this member as {uid(volume).replace('-', '')[:16]}"
+        elif self._boot_mode == "join":
+            clusters[volume] = self.environment.clusters[self.references["joinSecretArn"]]
+            details = ": " + f"etcd has taken this member as {uid(volume).replace('-', '')[:16]}"
         cluster = clusters[volume]
-        if self._way == "restore":
-            cluster.backups.restore(self.references["bucket"], volume, self._restoring)
-            told = ": " + self._restored()
-        cluster.start(self.instance.id, self.configuration, self.references, self._bundle)
-        self.around.clusters[self.references["joinSecretArn"]] = cluster
+        if self._boot_mode == "restore":
+            cluster.backups.restore(self.references["bucket"], volume, self._restore_request)
+            details = ": " + self._restore_details()
+        cluster.start(self.instance.id, self.configuration, self.references, self._ca_bundle)
+        self.environment.clusters[self.references["joinSecretArn"]] = cluster
         start_control_plane(cluster.state, self.instance.id)
-        self._register(cluster)
+        self._register_node(cluster)
         yield 6.0
-        if self._several:
+        if self._has_several_masters:
             missing = "it does not answer, or most members are down"
             yield from self._wait(
-                "etcd on this master", lambda: "" if self.around.answering(cluster) else missing, self._quorum_hint
+                "etcd on this master",
+                lambda: "" if self.environment.has_quorum(cluster) else missing,
+                self._quorum_hint,
             )
         secret = self.references["caSecretArn"]
-        bundle = self._secret(secret)
+        bundle = self._read_secret(secret)
         if certificates.INITIALISED not in bundle:
-            self._store(secret, {**bundle, certificates.INITIALISED: cluster.state.time()})
-        return DONE[self._way] + told
+            self._write_secret(secret, {**bundle, certificates.INITIALISED: cluster.state.time()})
+        return MODE_RESULTS[self._boot_mode] + details
 
-    def _restored(self) -> str:
-        identity, snapshot = self._restoring["id"], self._restoring["snapshot"]
-        old = f"{MOUNT}/etcd.before-{identity}"
+    def _restore_details(self) -> str:
+        identity, snapshot = self._restore_request["id"], self._restore_request["snapshot"]
+        old = f"{MOUNT_POINT}/etcd.before-{identity}"
         return f"restored {snapshot} as request {identity} says; what was there is in {old}"
 
-    def _addons(self) -> Generator[float, None, str]:
+    def _apply_addons(self) -> Generator[float, None, str]:
         yield 9.2
-        cluster, manifests = self.around.disks[self.references["volumeId"]], self.configuration["manifests"]
+        cluster, manifests = self.environment.disks[self.references["volumeId"]], self.configuration["manifests"]
         start_addons(cluster.state, self.instance.id, manifests)
         cluster.state.set_ready(self.instance.id, True)
         charts = [release["name"] for release in self.configuration["addons"] if release["essential"]]
-        what = " and ".join(["the cloud controller manager", *charts])
-        return f"{what} at work; {len(self.configuration['addons']) - len(charts)} charts follow"
+        components = " and ".join(["the cloud controller manager", *charts])
+        return f"{components} at work; {len(self.configuration['addons']) - len(charts)} charts follow"
 
-    def _join_information(self) -> Generator[float, None, str]:
+    def _publish_join_information(self) -> Generator[float, None, str]:
         yield 0.9
-        return self.around.disks[self.references["volumeId"]].publish()
+        return self.environment.disks[self.references["volumeId"]].publish()
 
-    def _certificates(self) -> Generator[float, None, str]:
+    def _schedule_certificates(self) -> Generator[float, None, str]:
         yield 0.7
         return f"good until {certificates_end(self._clock.time)}"
 
-    def _older_masters(self) -> Generator[float, None, str]:
-        """Wait while a master is of an older minor version than this node's kubelet; see the boot program's own."""
+    def _await_masters_upgrade(self) -> Generator[float, None, str]:
+        """Wait while any master has an older minor version than this node's kubelet."""
         begin = self._clock.now
         hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
-        yield from self._wait("masters of this version", self._older, hint, self.configuration["upgradeWait"] * 60)
+        yield from self._wait(
+            "masters of this version", self._why_masters_too_old, hint, self.configuration["upgradeWait"] * 60
+        )
         waited = self._clock.now - begin
         self._deadline += waited
         return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
 
-    def _older(self) -> str:
-        """Return why this node's kubelet must not join yet, by the versions; nothing if they let it."""
-        own, oldest = self.configuration["kubernetesVersion"], self._published().get("kubernetesVersion", "")
-        if oldest and _minor(oldest) < _minor(own):
-            return f"this node's kubelet is {own} and a master is still {oldest}: masters go first"
+    def _why_masters_too_old(self) -> str:
+        """Return why this node must not join yet: a master older than its kubelet; empty if there is none."""
+        own_version, oldest_version = (
+            self.configuration["kubernetesVersion"],
+            self._read_join_information().get("kubernetesVersion", ""),
+        )
+        if oldest_version and _minor(oldest_version) < _minor(own_version):
+            return f"this node's kubelet is {own_version} and a master is still {oldest_version}: masters go first"
         return ""
 
-    def _published(self) -> dict[str, Any]:
-        """Return the join information; nothing if no master has published any."""
-        return self._secret(self.references["joinSecretArn"])
+    def _read_join_information(self) -> dict[str, Any]:
+        """Return the join information; empty if no master has published it yet."""
+        return self._read_secret(self.references["joinSecretArn"])
 
     def _join(self) -> Generator[float, None, str]:
         secret = self.references["joinSecretArn"]
         hint = "did a master's boot fail? Its console says why; on it: `systemctl status cfngen-boot cfngen-join`"
 
-        def missing() -> str:
-            cluster = self.around.clusters.get(secret)
-            there = cluster and self.around.answering(cluster) and cluster.expires
-            return self._older() if there else "no master has published the join information yet"
+        def blocker() -> str:
+            cluster = self.environment.clusters.get(secret)
+            can_join = cluster and self.environment.has_quorum(cluster) and cluster.expires
+            return self._why_masters_too_old() if can_join else "no master has published the join information yet"
 
-        yield from self._wait("joining", missing, hint)
-        cluster = self.around.clusters[secret]
+        yield from self._wait("joining", blocker, hint)
+        cluster = self.environment.clusters[secret]
         if cluster.expires <= cluster.state.time(60):
             cluster.publish()
-        endpoint = self._published()["endpoint"]
+        endpoint = self._read_join_information()["endpoint"]
         yield 5.7
-        self._register(cluster)
+        self._register_node(cluster)
         return f"joined {endpoint}"
 
     def _wait(
-        self, what: str, missing: Callable[[], str], hint: str, seconds: float | None = None
+        self, goal: str, blocker: Callable[[], str], hint: str, seconds: float | None = None
     ) -> Generator[float, None, None]:
-        """Wait until nothing is missing any more, and say each minute what is.
+        """Wait until nothing blocks any more, and log the reason every minute.
 
         Args:
-            what: what is waited for.
-            missing: says what is missing.
-            hint: what to look at if it never comes.
-            seconds: how long at most; without it, so long that a failure still reaches CloudFormation in time.
+            goal: what the boot waits for, as a phrase of the log line.
+            blocker: returns the reason to go on waiting; an empty text ends the wait.
+            hint: what to look at after a timeout.
+            seconds: the timeout; by default it ends early enough for a failure signal to reach CloudFormation.
         """
-        start = said = self._clock.now
-        deadline = start + (max(60.0, self._deadline - start) if seconds is None else seconds)
-        while reason := missing():
+        started = last_logged = self._clock.now
+        deadline = started + (max(60.0, self._deadline - started) if seconds is None else seconds)
+        while reason := blocker():
             now = self._clock.now
             if now >= deadline:
-                raise BootFailure(f"waited {now - start:.0f} s for {what}: {reason}", hint)
-            if now - said >= SAY:
-                said = now
-                self._say(f"waiting for {what} ({now - start:.0f} s): {reason}")
-            yield POLL
+                raise BootFailure(f"waited {now - started:.0f} s for {goal}: {reason}", hint)
+            if now - last_logged >= LOG_INTERVAL:
+                last_logged = now
+                self._log(f"waiting for {goal} ({now - started:.0f} s): {reason}")
+            yield POLL_SECONDS
 
-    def _ready(self) -> Generator[float, None, str]:
-        yield 13.5 + self._variation
-        cluster = self.around.clusters[self.references["joinSecretArn"]]
+    def _await_node_ready(self) -> Generator[float, None, str]:
+        yield 13.5 + self._jitter
+        cluster = self.environment.clusters[self.references["joinSecretArn"]]
         cluster.state.set_ready(self.instance.id, True)
         schedule(cluster.state)
         return f"node {self.instance.id} is Ready"
 
-    def _succeed(self) -> Generator[float, None, str]:
+    def _signal_success(self) -> Generator[float, None, str]:
         yield 0.3
-        return (yield from self._signal("SUCCESS"))
+        return (yield from self._signal_stacks("SUCCESS"))
 
-    def _register(self, cluster: KubernetesCluster) -> None:
-        told, instance = self.instance.told, self.instance
+    def _register_node(self, cluster: KubernetesCluster) -> None:
+        boot_data, instance = self.instance.boot_data, self.instance
         address = self.references.get("privateAddress", instance.address)
-        # Of one master the address that the API is known by; several have addresses of their own beside that.
-        public = "" if self._several else self.references.get("publicAddress", "")
+        # A single master's public address is the API's; each of several masters has a public address of its own.
+        public = "" if self._has_several_masters else self.references.get("publicAddress", "")
         node = NodeFacts(
             name=instance.id,
             zone=instance.zone,
             instance_type=instance.type,
-            architecture=told.architecture,
+            architecture=boot_data.architecture,
             address=address,
             public_address=public or instance.public_address,
             pod_cidr=cluster.next_pod_range(),
-            master=told.master,
+            master=boot_data.master,
             os_image=instance.image,
             versions={
-                "containerd": told.version("containerd"),
-                "kubelet": told.version("kubelet", cluster.state.version),
+                "containerd": boot_data.version("containerd"),
+                "kubelet": boot_data.version("kubelet", cluster.state.version),
             },
         )
         register(cluster.state, node)
         cluster.controllers.route(node.name, node.pod_cidr)
 
-    def _secret(self, arn: str) -> dict[str, str]:
+    def _read_secret(self, arn: str) -> dict[str, str]:
         try:
-            answer = client("secretsmanager", self.around.cloud.region).get_secret_value(SecretId=arn)
+            response = client("secretsmanager", self.environment.cloud.region).get_secret_value(SecretId=arn)
         except ClientError as error:
             if error.response["Error"]["Code"] != "ResourceNotFoundException":
                 raise
             return {}
-        found: dict[str, str] = json.loads(answer.get("SecretString") or "{}")
-        return found
+        content: dict[str, str] = json.loads(response.get("SecretString") or "{}")
+        return content
 
-    def _store(self, arn: str, bundle: Mapping[str, str]) -> None:
-        client("secretsmanager", self.around.cloud.region).put_secret_value(
+    def _write_secret(self, arn: str, bundle: Mapping[str, str]) -> None:
+        client("secretsmanager", self.environment.cloud.region).put_secret_value(
             SecretId=arn, SecretString=json.dumps(bundle)
         )
 

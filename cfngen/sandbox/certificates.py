@@ -1,7 +1,7 @@
-"""The certificate authorities that a master makes on its first boot, and certificates issued by them.
+"""The certificate authorities that a master creates on its first boot, and certificates issued by them.
 
-A master makes them with kubeadm and keeps them in a secret; here they are made the same way (RSA of 2048 bits) and
-under the same names, so that whoever reads the secret finds what a real master would have left there.
+A real master creates them with kubeadm and stores them in a secret. Here they have the same keys (RSA, 2048 bits) and
+the same names, so that the secret looks like that of a real master.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-AUTHORITIES = {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}  # file: common name
+AUTHORITY_NAMES = {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}  # file: common name
 INITIALISED = "initialised"
 ADMINISTRATORS = "system:masters"
-# As kubeadm makes them, and as our configuration of it says. TLS libraries go by the clock of this machine: it may be
-# ahead of the simulated one, which begins in 2026, by almost as many years; and behind it, where simulated time passes
-# fast, so authorities and serving certificates are valid from before that beginning.
-BEGINNING = datetime.datetime(2025, 12, 31, tzinfo=datetime.timezone.utc)
-SKEW = datetime.timedelta(minutes=5)
+# Validity as in our kubeadm configuration. TLS libraries use this machine's clock, which may be years ahead of
+# simulated time (that begins in 2026), or behind it where simulated time passes fast: so authorities and serving
+# certificates are valid from a date before simulated time begins.
+NOT_BEFORE = datetime.datetime(2025, 12, 31, tzinfo=datetime.timezone.utc)
+CLOCK_SKEW = datetime.timedelta(minutes=5)
 AUTHORITY_VALIDITY = datetime.timedelta(days=10 * 365)
-VALIDITY = datetime.timedelta(days=5 * 365)
-BITS = 2048
-EXPONENT = 65537
+CERTIFICATE_VALIDITY = datetime.timedelta(days=5 * 365)
+KEY_BITS = 2048
+KEY_EXPONENT = 65537
 
 
 @dataclass(frozen=True)
@@ -42,27 +42,27 @@ class Issued:
 
 
 def authorities(now: datetime.datetime) -> dict[str, str]:
-    """Return new authorities as the secret of a cluster holds them: PEM texts by the name of kubeadm's file."""
+    """Return new authorities in the form of a cluster's secret: PEM texts by kubeadm's file names."""
     bundle: dict[str, str] = {}
-    for file, name in AUTHORITIES.items():
-        made = _authority(name, now, _new_key() if file == "ca" else _shared_key(file))
-        bundle |= {f"{file}.crt": made.certificate, f"{file}.key": made.key}
+    for file, name in AUTHORITY_NAMES.items():
+        authority = _issue_authority(name, now, _new_key() if file == "ca" else _shared_key(file))
+        bundle |= {f"{file}.crt": authority.certificate, f"{file}.key": authority.key}
     account = _shared_key("sa")
     public = account.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    return {**bundle, "sa.key": _private(account), "sa.pub": public.decode()}
+    return {**bundle, "sa.key": _private_pem(account), "sa.pub": public.decode()}
 
 
 def server(bundle: dict[str, str], names: Collection[str], now: datetime.datetime) -> Issued:
-    """Return a serving certificate of the cluster's authority for host names and addresses."""
+    """Return a serving certificate for host names and IP addresses, issued by the cluster's authority."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
     return _issue(bundle, subject, ExtendedKeyUsageOID.SERVER_AUTH, now, (alternatives,))
 
 
 def client(bundle: dict[str, str], name: str, group: str, now: datetime.datetime) -> Issued:
-    """Return a client certificate of the cluster's authority, as an administrator makes one from the secret."""
+    """Return a client certificate issued by the cluster's authority, as an administrator issues one from the secret."""
     attributes = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, group),
         x509.NameAttribute(NameOID.COMMON_NAME, name),
@@ -71,27 +71,27 @@ def client(bundle: dict[str, str], name: str, group: str, now: datetime.datetime
 
 
 def public_key_hash(pem: str) -> str:
-    """Return what kubeadm compares on discovery: SHA-256 of the certificate's public key."""
+    """Return a certificate's public key hash, which `kubeadm join` compares: SHA-256 of the key in DER."""
     key = x509.load_pem_x509_certificate(pem.encode()).public_key()
     der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return "sha256:" + hashlib.sha256(der).hexdigest()
 
 
-def _authority(name: str, now: datetime.datetime, key: rsa.RSAPrivateKey) -> Issued:
+def _issue_authority(name: str, now: datetime.datetime, key: rsa.RSAPrivateKey) -> Issued:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     usage = x509.KeyUsage(
         digital_signature=True, key_encipherment=True, key_cert_sign=True, content_commitment=False,
         data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
     )  # fmt: skip
     certificate = (
-        _builder(subject, subject, key.public_key(), min(BEGINNING, now - SKEW), now + AUTHORITY_VALIDITY)
+        _builder(subject, subject, key.public_key(), min(NOT_BEFORE, now - CLOCK_SKEW), now + AUTHORITY_VALIDITY)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    return Issued(_pem(certificate), _private(key))
+    return Issued(_pem(certificate), _private_pem(key))
 
 
 def _issue(
@@ -102,7 +102,7 @@ def _issue(
     extensions: tuple[x509.ExtensionType, ...],
 ) -> Issued:
     authority = x509.load_pem_x509_certificate(bundle["ca.crt"].encode())
-    # To look whether the numbers of a key are primes takes as long as to make one, and guards against nobody here.
+    # Validating a key takes as long as generating one, and this key is our own.
     signer: Any = serialization.load_pem_private_key(
         bundle["ca.key"].encode(), None, unsafe_skip_rsa_key_validation=True
     )
@@ -112,9 +112,9 @@ def _issue(
         digital_signature=True, key_encipherment=True, key_cert_sign=False, content_commitment=False,
         data_encipherment=False, key_agreement=False, crl_sign=False, encipher_only=False, decipher_only=False,
     )  # fmt: skip
-    begin = now - SKEW if purpose == ExtendedKeyUsageOID.CLIENT_AUTH else min(BEGINNING, now - SKEW)
+    not_before = now - CLOCK_SKEW if purpose == ExtendedKeyUsageOID.CLIENT_AUTH else min(NOT_BEFORE, now - CLOCK_SKEW)
     builder = (
-        _builder(subject, authority.subject, key.public_key(), begin, now + VALIDITY)
+        _builder(subject, authority.subject, key.public_key(), not_before, now + CERTIFICATE_VALIDITY)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -125,11 +125,15 @@ def _issue(
     )
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)
-    return Issued(_pem(builder.sign(signer, hashes.SHA256())), _private(key))
+    return Issued(_pem(builder.sign(signer, hashes.SHA256())), _private_pem(key))
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: rsa.RSAPublicKey, begin: datetime.datetime, end: datetime.datetime
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: rsa.RSAPublicKey,
+    not_before: datetime.datetime,
+    not_after: datetime.datetime,
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -137,8 +141,8 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(begin)
-        .not_valid_after(end)
+        .not_valid_before(not_before)
+        .not_valid_after(not_after)
     )
 
 
@@ -150,14 +154,14 @@ def _general_name(name: str) -> x509.GeneralName:
 
 
 def _new_key() -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(EXPONENT, BITS)
+    return rsa.generate_private_key(KEY_EXPONENT, KEY_BITS)
 
 
 @functools.cache
 def _shared_key(use: str) -> rsa.RSAPrivateKey:
-    """Return the key that all clusters of this process have for a use; it takes a twentieth of a second to make one.
+    """Return a key that all clusters of this process share for one use: generating a key takes 50 ms.
 
-    Whom a client trusts hangs on the authority `ca` alone, which each cluster has of its own.
+    Clients trust the authority `ca` alone, whose key is never shared.
     """
     return _new_key()
 
@@ -166,7 +170,7 @@ def _pem(certificate: x509.Certificate) -> str:
     return certificate.public_bytes(serialization.Encoding.PEM).decode()
 
 
-def _private(key: rsa.RSAPrivateKey) -> str:
+def _private_pem(key: rsa.RSAPrivateKey) -> str:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     ).decode()

@@ -1,4 +1,4 @@
-"""A sandboxed Kubernetes cluster: what is on masters' data volumes, and the API that answers while enough run."""
+"""A sandboxed Kubernetes cluster: the state on its masters' data volumes, and its API, up while etcd has a quorum."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from cfngen.sandbox.kubernetes_api import Hooks, KubernetesApi
 from cfngen.sandbox.kubernetes_objects import found_cluster
 from cfngen.sandbox.kubernetes_state import KubernetesState
 
-LIFETIME = 24 * 3600  # seconds, as in the boot program
-TOKEN_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+TOKEN_LIFETIME = 24 * 3600  # seconds, as in the boot program
+TOKEN_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 class KubernetesCluster:
-    """One cluster, from its first boot on; it outlives its masters as their data volumes do.
+    """One cluster, from the first boot of a master on; like the data volumes, it outlives its masters.
 
     Attributes:
         name: of the cluster.
-        references: what its newest master was told by CloudFormation.
+        references: the values that CloudFormation filled into the user data of its newest master.
         bundle: its certificate authorities.
         state: its objects.
-        controllers: what its controllers do in the account.
+        controllers: its cloud controller manager and EBS CSI driver.
         backups: its snapshots.
-        members: the masters: the instance that has each data volume, by the volume's id.
+        members: ids of the master instances by the id of their data volume.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class KubernetesCluster:
         now: Callable[[], datetime.datetime],
         later: Callable[[float, Callable[[], None]], None],
     ) -> None:
-        settings = _settings(configuration)
+        settings = _cluster_configuration(configuration)
         self.name = str(configuration["cluster"])
         self.region = str(configuration["region"])
         self.references = dict(references)
@@ -53,23 +53,23 @@ class KubernetesCluster:
         self.members: dict[str, str] = {}
         self._versions: dict[str, str] = {}
         self.expires = ""
-        self._addresses = _addresses(configuration)
-        self._names = _names(configuration)
-        self._domain = settings["networking"]["dnsDomain"]
+        self._addresses = _master_addresses(configuration)
+        self._names = _certificate_names(configuration)
+        self._dns_domain = settings["networking"]["dnsDomain"]
         self._services = ipaddress.ip_network(settings["networking"]["serviceSubnet"])
         pods = settings["networking"].get("podSubnet")
-        self._pods = ipaddress.ip_network(pods).subnets(new_prefix=24) if pods else iter(())
+        self._pod_ranges = ipaddress.ip_network(pods).subnets(new_prefix=24) if pods else iter(())
         self._api: KubernetesApi | None = None
-        self.state = KubernetesState(now, _version(configuration))
+        self.state = KubernetesState(now, _kubernetes_version(configuration))
         table = references.get("routeTableId", "")
         self.controllers = Controllers(self.region, self.name, table, self.state, later)
         self.backups = Backups(self.region, self.name, self.state)
-        self._interval = 0
+        self._backup_interval = 0
         found_cluster(self.state, str(self._services[1]), str(self._services[10]))
 
     @property
     def api_endpoint(self) -> str:
-        """The API's address as the stack's outputs say it."""
+        """The API's URL in the stack's outputs."""
         host = self.references.get("publicAddress") or self.references["privateAddress"]
         port = self.endpoint.rpartition(":")[2]
         return f"https://{host}" if port == "443" else f"https://{host}:{port}"
@@ -77,32 +77,32 @@ class KubernetesCluster:
     def start(
         self, master: str, configuration: Mapping[str, Any], references: Mapping[str, str], bundle: Mapping[str, str]
     ) -> None:
-        """Let an instance's control plane answer from now on, in the place of an earlier one with the same volume.
+        """Start the control plane of a master, which replaces an earlier master with the same data volume.
 
         Args:
             master: id of the instance.
-            configuration: of its role; the API server is of the version that it says.
-            references: what it was told by CloudFormation.
-            bundle: the certificate authorities that it found; others than before make a new serving certificate.
+            configuration: the configuration of masters, with the Kubernetes version of the API server.
+            references: the values that CloudFormation filled into its user data.
+            bundle: its certificate authorities; if they changed, a new serving certificate is issued.
         """
-        known = self.references.get("publicAddress")
+        previous_address = self.references.get("publicAddress")
         self.members[references["volumeId"]] = master
         self.references = dict(references)
-        self.state.version = self._versions[references["volumeId"]] = _version(configuration)
-        self._interval = configuration.get("backups", {}).get("interval", 0)
-        self._addresses = _addresses(configuration)
-        self._names = list(dict.fromkeys([*self._names, *_names(configuration)]))
-        if bundle["ca.crt"] != self.bundle["ca.crt"] or references.get("publicAddress") != known:
+        self.state.version = self._versions[references["volumeId"]] = _kubernetes_version(configuration)
+        self._backup_interval = configuration.get("backups", {}).get("interval", 0)
+        self._addresses = _master_addresses(configuration)
+        self._names = list(dict.fromkeys([*self._names, *_certificate_names(configuration)]))
+        if bundle["ca.crt"] != self.bundle["ca.crt"] or references.get("publicAddress") != previous_address:
             self.close()
         self.bundle = dict(bundle)
 
     def address(self, lock: AbstractContextManager[Any], up: Callable[[], bool], speed: float = 1.0) -> str:
-        """Return where the API answers on this machine; the first call makes it listen.
+        """Return the API's URL on this machine; the first call starts the server.
 
         Args:
             lock: held while a request is answered.
-            up: whether a master runs, asked at each request.
-            speed: simulated seconds in a second of those who use it.
+            up: returns whether etcd has a quorum; called for each request.
+            speed: simulated seconds in a second of real time.
         """
         if self._api is None:
             serving = certificates.server(self.bundle, self.server_names(), self.state.now())
@@ -111,30 +111,36 @@ class KubernetesCluster:
         return self._api.address
 
     def server_names(self) -> set[str]:
-        """Return what the serving certificate is valid for: the names kubeadm takes, and loopback."""
+        """Return the names of the serving certificate: those that kubeadm adds, the configured ones, and loopback."""
         kubernetes = ("kubernetes", "kubernetes.default", "kubernetes.default.svc")
-        own = {*kubernetes, f"kubernetes.default.svc.{self._domain}", str(self._services[1]), "127.0.0.1", "localhost"}
+        own = {
+            *kubernetes,
+            f"kubernetes.default.svc.{self._dns_domain}",
+            str(self._services[1]),
+            "127.0.0.1",
+            "localhost",
+        }
         own |= {self.references["privateAddress"], self.endpoint.rpartition(":")[0]}
         return own | {name for name in self._names if "${" not in name}
 
     def next_pod_range(self) -> str:
-        """Return the range of the next node's pods."""
-        return str(next(self._pods, ""))
+        """Return the pod CIDR of the next node; empty if nodes have none."""
+        return str(next(self._pod_ranges, ""))
 
     @property
     def oldest_version(self) -> str:
-        """The oldest master's version, e.g. `1.36.3`: what nodes may not be newer than."""
-        return min(self._versions.values(), key=_numbers)
+        """The version of the oldest master, e.g. `1.36.3`; kubelets must not be newer."""
+        return min(self._versions.values(), key=_version_numbers)
 
     def publish(self) -> str:
-        """Put what nodes need to join into the join secret, as the boot program does; return what it says of it."""
-        self.expires = self.state.time(LIFETIME)
+        """Write the join information of nodes into the join secret; return the boot program's line about it."""
+        self.expires = self.state.time(TOKEN_LIFETIME)
         information = {
             "endpoint": self.endpoint,
             "addresses": self._addresses,
             "kubernetesVersion": f"v{self.oldest_version}",
             "caHash": certificates.public_key_hash(self.bundle["ca.crt"]),
-            "token": f"{_letters(6)}.{_letters(16)}",
+            "token": f"{_random_letters(6)}.{_random_letters(16)}",
             "expires": self.expires,
         }
         client("secretsmanager", self.region).put_secret_value(
@@ -143,9 +149,9 @@ class KubernetesCluster:
         return f"nodes may join {self.endpoint} with a token until {self.expires}"
 
     def back_up(self) -> None:
-        """Take a snapshot if one is due or asked for; from a cluster that has published its join information."""
-        if self._interval and self.expires:
-            self.backups.look(self.references["bucket"], self._interval, next(iter(self.members.values())))
+        """Take a snapshot if one is due or requested, once the cluster has published its join information."""
+        if self._backup_interval and self.expires:
+            self.backups.look(self.references["bucket"], self._backup_interval, next(iter(self.members.values())))
 
     def close(self) -> None:
         """Stop listening."""
@@ -154,26 +160,28 @@ class KubernetesCluster:
             self._api = None
 
 
-def _settings(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = next(each for each in configuration["kubeadm"] if each["kind"] == "ClusterConfiguration")
-    return found
+def _cluster_configuration(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
+    cluster_configuration: Mapping[str, Any] = next(
+        document for document in configuration["kubeadm"] if document["kind"] == "ClusterConfiguration"
+    )
+    return cluster_configuration
 
 
-def _addresses(configuration: Mapping[str, Any]) -> list[str]:
+def _master_addresses(configuration: Mapping[str, Any]) -> list[str]:
     return [str(address) for _, address in sorted(configuration["masters"].items())]
 
 
-def _names(configuration: Mapping[str, Any]) -> list[str]:
-    return [str(each) for each in _settings(configuration)["apiServer"]["certSANs"]]
+def _certificate_names(configuration: Mapping[str, Any]) -> list[str]:
+    return [str(name) for name in _cluster_configuration(configuration)["apiServer"]["certSANs"]]
 
 
-def _version(configuration: Mapping[str, Any]) -> str:
-    return str(_settings(configuration)["kubernetesVersion"]).lstrip("v")
+def _kubernetes_version(configuration: Mapping[str, Any]) -> str:
+    return str(_cluster_configuration(configuration)["kubernetesVersion"]).lstrip("v")
 
 
-def _letters(count: int) -> str:
-    return "".join(secrets.choice(TOKEN_LETTERS) for _ in range(count))
+def _random_letters(count: int) -> str:
+    return "".join(secrets.choice(TOKEN_CHARACTERS) for _ in range(count))
 
 
-def _numbers(version: str) -> list[int]:
+def _version_numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]

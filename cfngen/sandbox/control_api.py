@@ -1,6 +1,6 @@
-"""How a client finds a sandbox and speaks with it beside AWS' API: the state file, and one path of its own.
+"""The sandbox's control API: how a client finds a sandbox (the state file) and controls it (paths beside AWS's API).
 
-Light to import: the command line uses it, and moto is only in the sandbox's own process.
+Cheap to import, as the command line uses it: moto is imported in the sandbox's own process only.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cfngen.errors import CfngenError
 HOST = "127.0.0.1"  # never another: the sandbox is for this machine only
 PATH = "/cfngen/sandbox"
 STATUS = PATH + "/status"
-SPEED = 12.0  # simulated seconds in a second: the four minutes that a cluster takes pass in some twenty seconds
-PATIENCE = 30.0  # seconds until an answer comes; the sandbox may be busy creating things
-FRESH = 1.0  # seconds for which the clock believes what it was told
+SPEED = 12.0  # simulated seconds in a second: a cluster is created in some twenty seconds instead of four minutes
+ANSWER_TIMEOUT = 30.0  # seconds; the sandbox may be busy with other requests
+CLOCK_REFRESH_SECONDS = 1.0  # real seconds after which the clock asks the sandbox again
 
 
 class SandboxGoneError(CfngenError):
@@ -37,7 +37,7 @@ class State:
     Attributes:
         endpoint: where AWS' APIs answer, a URL.
         pid: of the sandbox's process.
-        token: by which an answer is known to be that sandbox's.
+        token: identifies the sandbox; every answer has it.
         speed: simulated seconds in a second.
     """
 
@@ -48,7 +48,7 @@ class State:
 
     @classmethod
     def read(cls, path: Path) -> State | None:
-        """Return what a state file holds; nothing if there is none, or it is none."""
+        """Return the content of a state file; None if it is missing or not valid."""
         try:
             return cls(**json.loads(path.read_text("utf-8")))
         except (OSError, TypeError, ValueError):
@@ -56,7 +56,7 @@ class State:
 
 
 def write(path: Path, state: State) -> None:
-    """Write a state file in one piece, for this user's eyes only."""
+    """Write a state file atomically, readable for this user only."""
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -64,35 +64,39 @@ def write(path: Path, state: State) -> None:
     partial.replace(path)
 
 
-def ask(state: State, *, patience: float = PATIENCE, path: str = PATH, **order: Any) -> dict[str, Any]:
-    """Return what a sandbox says of itself: token, time, speed, clusters, fault.
+def ask(state: State, *, timeout: float = ANSWER_TIMEOUT, path: str = PATH, **command: Any) -> dict[str, Any]:
+    """Return a sandbox's report on itself: token, time, speed, clusters, fault; with a command, send that first.
 
     Args:
         state: which sandbox.
-        patience: seconds until it must have answered.
-        path: what is asked for, if not that.
-        order: what it is to arrange, if anything: region, resource, step, message, hint (see `Running.fail`).
+        timeout: seconds to wait for the answer.
+        path: path of the request; by default that of the report.
+        **command: fields of a command to send, if any: region, resource, step, message, hint (see `Running.fail`).
 
     Raises:
-        SandboxGoneError: no answer, or that of somebody else.
+        SandboxGoneError: nothing answers, or a process that is not this sandbox.
     """
-    body = json.dumps({"token": state.token, **order}) if order else None
-    # No proxy of the environment is asked: the address is this machine's.
-    connection = http.client.HTTPConnection(urllib.parse.urlsplit(state.endpoint).netloc, timeout=patience)
+    body = json.dumps({"token": state.token, **command}) if command else None
+    # http.client ignores the environment's proxies, which cannot reach this machine's loopback address.
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(state.endpoint).netloc, timeout=timeout)
     try:
-        connection.request("POST" if order else "GET", path, body)
-        answer = json.loads(connection.getresponse().read())
-        known = isinstance(answer, dict) and answer.get("token") == state.token
+        connection.request("POST" if command else "GET", path, body)
+        report = json.loads(connection.getresponse().read())
+        is_same_sandbox = isinstance(report, dict) and report.get("token") == state.token
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise SandboxGoneError(f"the sandbox at {state.endpoint} does not answer: {error}", hint=AGAIN) from error
+        raise SandboxGoneError(
+            f"the sandbox at {state.endpoint} does not answer: {error}", hint=RESTART_HINT
+        ) from error
     finally:
         connection.close()
-    if not known:
-        raise SandboxGoneError(f"what answers at {state.endpoint} is not the sandbox", hint=AGAIN)
-    return dict(answer)
+    if not is_same_sandbox:
+        raise SandboxGoneError(f"what answers at {state.endpoint} is not the sandbox", hint=RESTART_HINT)
+    return dict(report)
 
 
-AGAIN = "`cfngen sandbox start` begins anew, with an empty account; a sandbox ends after an hour without requests."
+RESTART_HINT = (
+    "`cfngen sandbox start` begins anew, with an empty account; a sandbox ends after an hour without requests."
+)
 
 
 class SandboxClock:
@@ -113,31 +117,31 @@ class SandboxClock:
         self._state = state
         self._monotonic = monotonic
         self._wait = wait
-        self._told: datetime.datetime | None = None
-        self._when = 0.0
+        self._last_time: datetime.datetime | None = None
+        self._last_asked = 0.0
 
     def now(self) -> datetime.datetime:
-        """Return the simulated time: as the sandbox says, or reckoned from what it said a moment ago."""
+        """Return the simulated time: the sandbox's answer, or extrapolated from its last one."""
         now = self._monotonic()
-        if self._told is None or now - self._when >= FRESH:
-            shown = self._reckoned(now)
-            self._told = datetime.datetime.fromisoformat(ask(self._state)["time"])
-            if shown and self._told < shown:
-                # The sandbox was too busy to keep its speed: time stands still rather than going back.
-                self._told = shown
-            self._when = now
-        return self._reckoned(now) or self._told
+        if self._last_time is None or now - self._last_asked >= CLOCK_REFRESH_SECONDS:
+            previous = self._extrapolate(now)
+            self._last_time = datetime.datetime.fromisoformat(ask(self._state)["time"])
+            if previous and self._last_time < previous:
+                # The sandbox was too busy to keep its speed: let time stand still, never go back.
+                self._last_time = previous
+            self._last_asked = now
+        return self._extrapolate(now) or self._last_time
 
     def sleep(self, seconds: float) -> None:
-        """Return after so many simulated seconds."""
+        """Wait for so many simulated seconds."""
         self._wait(seconds / self._state.speed)
 
-    def _reckoned(self, now: float) -> datetime.datetime | None:
-        if self._told is None:
+    def _extrapolate(self, now: float) -> datetime.datetime | None:
+        if self._last_time is None:
             return None
-        return self._told + datetime.timedelta(seconds=(now - self._when) * self._state.speed)
+        return self._last_time + datetime.timedelta(seconds=(now - self._last_asked) * self._state.speed)
 
 
 def clusters(report: Mapping[str, Any]) -> dict[str, str]:
-    """Return where each cluster's API answers on this machine, by the address that its stack's outputs name."""
+    """Return the URL of each cluster's API on this machine, by the URL in its stack's outputs."""
     return {cluster["apiEndpoint"]: cluster["address"] for cluster in report["clusters"]}

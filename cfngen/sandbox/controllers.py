@@ -1,4 +1,4 @@
-"""What a cluster's cloud controller manager and EBS CSI driver make in the account, and take away again.
+"""A cluster's cloud controller manager and EBS CSI driver: the load balancers and volumes they create and delete.
 
 Names and tags are those of kubernetes/cloud-provider-aws (`aws_loadbalancer.go`, `tags.go`) and of
 kubernetes-sigs/aws-ebs-csi-driver (`constants.go`) with `--k8s-tag-cluster-id`. CloudFormation knows nothing of these
@@ -18,9 +18,9 @@ from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.kubernetes_objects import forget
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object, uid
 
-BALANCER_TYPE = "service.beta.kubernetes.io/aws-load-balancer-type"
-CLEANUP = "service.kubernetes.io/load-balancer-cleanup"
-SECONDS = 15.0  # until a balancer or a volume is gone
+BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer-type"
+CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
+DELETION_SECONDS = 15.0  # until a load balancer or a volume is deleted
 
 
 class Controllers:
@@ -28,11 +28,11 @@ class Controllers:
 
     Args:
         region: of the cluster.
-        cluster: its name, which the tags carry.
-        route_table: the table its pods' routes are in, by which its VPC and subnets are found; empty if its pods have
-            no routes.
+        cluster: its name, the value of the tags.
+        route_table: id of the route table with the routes to its pods, which also gives its VPC and subnets; empty if
+            there are no such routes.
         state: its objects.
-        later: lets simulated time pass before something happens.
+        later: calls a function after so many simulated seconds.
     """
 
     def __init__(
@@ -50,29 +50,29 @@ class Controllers:
         self.later = later
 
     def created(self, kind: str, item: Object) -> None:
-        """Do what a new object asks for."""
+        """Create the load balancer of a new Service, if it asks for one."""
         if kind == "services" and item["spec"].get("type") == "LoadBalancer":
-            self._balance(item)
+            self._create_balancer(item)
 
     def deleted(self, kind: str, item: Object) -> None:
-        """Remove an object, after what was made for it."""
+        """Delete an object, after the load balancer or the volume that was created for it."""
         metadata = item["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")
-        work: Callable[[], None] | None = None
-        if kind == "services" and CLEANUP in metadata.get("finalizers", []):
-            work = functools.partial(self._unbalance, item)
-        elif kind == "persistentvolumeclaims" and (volume := self._volume_of(namespace, name)):
-            work = functools.partial(self._discard, volume)
+        clean_up: Callable[[], None] | None = None
+        if kind == "services" and CLEANUP_FINALIZER in metadata.get("finalizers", []):
+            clean_up = functools.partial(self._delete_balancer, item)
+        elif kind == "persistentvolumeclaims" and (volume := self._find_volume(namespace, name)):
+            clean_up = functools.partial(self._delete_volume, volume)
         elif kind == "persistentvolumes":
-            work = functools.partial(self._discard, item)
-        if work is None:
+            clean_up = functools.partial(self._delete_volume, item)
+        if clean_up is None:
             self.state.remove(kind, name, namespace)
         elif "deletionTimestamp" not in metadata:
             metadata["deletionTimestamp"] = self.state.time()
-            self.later(SECONDS, lambda: self._finish(work, kind, name, namespace))
+            self.later(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, kind, name, namespace))
 
     def add_load_balancer(self, name: str, namespace: str = "default", *, network: bool = False) -> Object:
-        """Add a Service of type LoadBalancer and the balancer that the cloud controller makes for it.
+        """Add a Service of type LoadBalancer and the load balancer that the cloud controller makes for it.
 
         Args:
             name: of the Service.
@@ -81,15 +81,15 @@ class Controllers:
         """
         metadata: Object = {"name": name, "namespace": namespace}
         if network:
-            metadata["annotations"] = {BALANCER_TYPE: "nlb"}
+            metadata["annotations"] = {BALANCER_TYPE_ANNOTATION: "nlb"}
         ports = [{"port": 80, "protocol": "TCP", "targetPort": 8080, "nodePort": 30080}]
         service = {"metadata": metadata, "spec": {"type": "LoadBalancer", "ports": ports}, "status": {}}
-        made = self.state.put("services", service)
-        self._balance(made)
-        return made
+        created = self.state.put("services", service)
+        self._create_balancer(created)
+        return created
 
     def add_volume(self, claim: str, namespace: str = "default", *, gib: int = 8, keep: bool = False) -> Object:
-        """Add a claim, the PersistentVolume that fulfils it, and its EBS volume.
+        """Add a PersistentVolumeClaim, the PersistentVolume bound to it, and its EBS volume.
 
         Args:
             claim: name of the PersistentVolumeClaim.
@@ -98,7 +98,7 @@ class Controllers:
             keep: reclaim policy Retain instead of Delete.
         """
         name = f"pvc-{uid(f'{namespace}/{claim}')}"
-        zone = next(each["metadata"]["labels"]["topology.kubernetes.io/zone"] for each in self.state.list("nodes"))
+        zone = next(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in self.state.list("nodes"))
         tags = {
             "CSIVolumeName": name,
             "KubernetesCluster": self.cluster,
@@ -110,7 +110,11 @@ class Controllers:
             "kubernetes.io/created-for/pvc/namespace": namespace,
         }
         volume = self._ec2.create_volume(
-            AvailabilityZone=zone, Size=gib, VolumeType="gp3", Encrypted=True, TagSpecifications=_tags("volume", tags)
+            AvailabilityZone=zone,
+            Size=gib,
+            VolumeType="gp3",
+            Encrypted=True,
+            TagSpecifications=_tag_specification("volume", tags),
         )["VolumeId"]
         capacity = {"storage": f"{gib}Gi"}
         shared = {"accessModes": ["ReadWriteOnce"], "storageClassName": "gp3", "volumeMode": "Filesystem"}
@@ -140,74 +144,76 @@ class Controllers:
         )
 
     def route(self, node: str, pods: str) -> None:
-        """Lead the packets for a node's pods to its instance, by a route of the cluster's table."""
+        """Add the route to a node's pods to the cluster's route table."""
         if self.route_table:
             self._ec2.create_route(RouteTableId=self.route_table, DestinationCidrBlock=pods, InstanceId=node)
 
     def forget(self, node: str) -> None:
-        """Remove a node whose instance is gone, with what ran on it and the route to its pods."""
-        found = self.state.get("nodes", node)
+        """Delete a node whose instance is gone, its pods, and the route to them."""
+        node_object = self.state.get("nodes", node)
         forget(self.state, node)
         # The table goes with its stack, and the route with the table.
         with contextlib.suppress(ClientError):
-            if found and self.route_table:
-                pods = found["spec"]["podCIDR"]
+            if node_object and self.route_table:
+                pods = node_object["spec"]["podCIDR"]
                 self._ec2.delete_route(RouteTableId=self.route_table, DestinationCidrBlock=pods)
 
     @property
     def _ec2(self) -> Any:
         return client("ec2", self.region)
 
-    def _balance(self, service: Object) -> None:
+    def _create_balancer(self, service: Object) -> None:
         metadata = service["metadata"]
-        name = balancer(service)
-        metadata["finalizers"] = [CLEANUP]
+        name = balancer_name(service)
+        metadata["finalizers"] = [CLEANUP_FINALIZER]
         tags = {
             "KubernetesCluster": self.cluster,
             f"kubernetes.io/cluster/{self.cluster}": "owned",
             "kubernetes.io/service-name": f"{metadata['namespace']}/{metadata['name']}",
         }
-        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
-        vpc, subnets = self._network()
-        ports = [int(each["port"]) for each in service["spec"]["ports"]]
+        tag_list = [{"Key": key, "Value": value} for key, value in tags.items()]
+        vpc, subnets = self._vpc_and_subnets()
+        ports = [int(port["port"]) for port in service["spec"]["ports"]]
         group = ""
-        if _network(service):
+        if _is_network_balancer(service):
             elbv2 = client("elbv2", self.region)
-            made = elbv2.create_load_balancer(Name=name, Subnets=subnets, Type="network", Tags=listed)["LoadBalancers"]
-            host = made[0]["DNSName"]
+            balancers = elbv2.create_load_balancer(Name=name, Subnets=subnets, Type="network", Tags=tag_list)[
+                "LoadBalancers"
+            ]
+            host_name = balancers[0]["DNSName"]
             for port in ports:
                 target = elbv2.create_target_group(
-                    Name=f"k8s-{name[:20]}-{port}", Protocol="TCP", Port=port, VpcId=vpc, Tags=listed
+                    Name=f"k8s-{name[:20]}-{port}", Protocol="TCP", Port=port, VpcId=vpc, Tags=tag_list
                 )["TargetGroups"][0]["TargetGroupArn"]
                 forward = [{"Type": "forward", "TargetGroupArn": target}]
                 elbv2.create_listener(
-                    LoadBalancerArn=made[0]["LoadBalancerArn"], Protocol="TCP", Port=port, DefaultActions=forward
+                    LoadBalancerArn=balancers[0]["LoadBalancerArn"], Protocol="TCP", Port=port, DefaultActions=forward
                 )
         else:
             text = f"Security group for Kubernetes ELB {name} ({tags['kubernetes.io/service-name']})"
             group = self._ec2.create_security_group(
                 GroupName=f"k8s-elb-{name}", Description=text, VpcId=vpc,
-                TagSpecifications=_tags("security-group", tags),
+                TagSpecifications=_tag_specification("security-group", tags),
             )["GroupId"]  # fmt: skip
-            for own in self._own_groups(vpc):
-                self._ec2.authorize_security_group_ingress(GroupId=own, IpPermissions=_from(group))
+            for cluster_group in self._cluster_groups(vpc):
+                self._ec2.authorize_security_group_ingress(GroupId=cluster_group, IpPermissions=_allow_from(group))
             listeners = [
                 {"Protocol": "TCP", "LoadBalancerPort": port, "InstanceProtocol": "TCP", "InstancePort": 30080}
                 for port in ports
             ]
-            host = client("elb", self.region).create_load_balancer(
-                LoadBalancerName=name, Listeners=listeners, Subnets=subnets, SecurityGroups=[group], Tags=listed
+            host_name = client("elb", self.region).create_load_balancer(
+                LoadBalancerName=name, Listeners=listeners, Subnets=subnets, SecurityGroups=[group], Tags=tag_list
             )["DNSName"]
-        # moto's balancers have no interfaces; AWS' keep their subnets and security groups from being deleted by them.
+        # moto's load balancers have no network interfaces; those of AWS block the deletion of subnets and groups.
         for subnet in subnets:
             groups = {"Groups": [group]} if group else {}
-            self._ec2.create_network_interface(SubnetId=subnet, Description=_description(service), **groups)
-        service["status"] = {"loadBalancer": {"ingress": [{"hostname": host}]}}
+            self._ec2.create_network_interface(SubnetId=subnet, Description=_interface_description(service), **groups)
+        service["status"] = {"loadBalancer": {"ingress": [{"hostname": host_name}]}}
 
-    def _unbalance(self, service: Object) -> None:
-        name = balancer(service)
-        vpc, _ = self._network()
-        if _network(service):
+    def _delete_balancer(self, service: Object) -> None:
+        name = balancer_name(service)
+        vpc, _ = self._vpc_and_subnets()
+        if _is_network_balancer(service):
             elbv2 = client("elbv2", self.region)
             arn = elbv2.describe_load_balancers(Names=[name])["LoadBalancers"][0]["LoadBalancerArn"]
             targets = elbv2.describe_target_groups(LoadBalancerArn=arn)["TargetGroups"]
@@ -217,17 +223,19 @@ class Controllers:
         else:
             client("elb", self.region).delete_load_balancer(LoadBalancerName=name)
         interfaces = self._ec2.describe_network_interfaces(
-            Filters=[{"Name": "description", "Values": [_description(service)]}]
+            Filters=[{"Name": "description", "Values": [_interface_description(service)]}]
         )["NetworkInterfaces"]
         for interface in interfaces:
             self._ec2.delete_network_interface(NetworkInterfaceId=interface["NetworkInterfaceId"])
-        named = [{"Name": "group-name", "Values": [f"k8s-elb-{name}"]}]
-        for security_group in self._ec2.describe_security_groups(Filters=named)["SecurityGroups"]:
-            for own in self._own_groups(vpc):
-                self._ec2.revoke_security_group_ingress(GroupId=own, IpPermissions=_from(security_group["GroupId"]))
+        filters = [{"Name": "group-name", "Values": [f"k8s-elb-{name}"]}]
+        for security_group in self._ec2.describe_security_groups(Filters=filters)["SecurityGroups"]:
+            for cluster_group in self._cluster_groups(vpc):
+                self._ec2.revoke_security_group_ingress(
+                    GroupId=cluster_group, IpPermissions=_allow_from(security_group["GroupId"])
+                )
             self._ec2.delete_security_group(GroupId=security_group["GroupId"])
 
-    def _discard(self, volume: Object) -> None:
+    def _delete_volume(self, volume: Object) -> None:
         claim = volume["spec"].get("claimRef", {})
         self.state.remove("persistentvolumeclaims", claim.get("name", ""), claim.get("namespace", ""))
         if volume["spec"].get("persistentVolumeReclaimPolicy") == "Retain":
@@ -236,11 +244,11 @@ class Controllers:
         self._ec2.delete_volume(VolumeId=volume["spec"]["csi"]["volumeHandle"])
         self.state.remove("persistentvolumes", volume["metadata"]["name"])
 
-    def _finish(self, work: Callable[[], None], kind: str, name: str, namespace: str) -> None:
+    def _finish_deletion(self, clean_up: Callable[[], None], kind: str, name: str, namespace: str) -> None:
         try:
-            work()
+            clean_up()
         except ClientError as error:
-            # As the controller does: it says so, and the object stays.
+            # As the real controller does: emit a Warning event and keep the object.
             self.state.put(
                 "events",
                 {
@@ -254,52 +262,52 @@ class Controllers:
         else:
             self.state.remove(kind, name, namespace)
 
-    def _volume_of(self, namespace: str, claim: str) -> Object | None:
-        wanted = (namespace, claim)
-        for each in self.state.list("persistentvolumes"):
-            reference = each["spec"].get("claimRef", {})
-            if (reference.get("namespace"), reference.get("name")) == wanted:
-                return each
+    def _find_volume(self, namespace: str, claim: str) -> Object | None:
+        claim_key = (namespace, claim)
+        for volume in self.state.list("persistentvolumes"):
+            reference = volume["spec"].get("claimRef", {})
+            if (reference.get("namespace"), reference.get("name")) == claim_key:
+                return volume
         return None
 
-    def _network(self) -> tuple[str, list[str]]:
+    def _vpc_and_subnets(self) -> tuple[str, list[str]]:
         if not self.route_table:
-            nodes = [each["metadata"]["name"] for each in self.state.list("nodes")]
-            found = self._ec2.describe_instances(InstanceIds=nodes)["Reservations"]
-            instances = [instance for reservation in found for instance in reservation["Instances"]]
+            nodes = [node["metadata"]["name"] for node in self.state.list("nodes")]
+            reservations = self._ec2.describe_instances(InstanceIds=nodes)["Reservations"]
+            instances = [instance for reservation in reservations for instance in reservation["Instances"]]
             return str(instances[0]["VpcId"]), sorted({instance["SubnetId"] for instance in instances})
         [table] = self._ec2.describe_route_tables(RouteTableIds=[self.route_table])["RouteTables"]
         return str(table["VpcId"]), [
             association["SubnetId"] for association in table["Associations"] if "SubnetId" in association
         ]
 
-    def _own_groups(self, vpc: str) -> list[str]:
-        """The groups that carry the cluster's tag and are no balancer's: the controller lets balancers through them."""
+    def _cluster_groups(self, vpc: str) -> list[str]:
+        """Return the cluster's own security groups: the controller adds ingress rules for load balancers to them."""
         filters = [
             {"Name": "vpc-id", "Values": [vpc]},
             {"Name": "tag-key", "Values": [f"kubernetes.io/cluster/{self.cluster}"]},
         ]
-        found = self._ec2.describe_security_groups(Filters=filters)["SecurityGroups"]
-        return [each["GroupId"] for each in found if not each["GroupName"].startswith("k8s-elb-")]
+        security_groups = self._ec2.describe_security_groups(Filters=filters)["SecurityGroups"]
+        return [group["GroupId"] for group in security_groups if not group["GroupName"].startswith("k8s-elb-")]
 
 
-def balancer(service: Object) -> str:
-    """Return the name of a Service's balancer: `a` and its uid, cut to the 32 characters that AWS takes."""
+def balancer_name(service: Object) -> str:
+    """Return the name of a Service's load balancer: `a` and its uid, cut to the 32 characters that AWS takes."""
     return f"a{service['metadata']['uid'].replace('-', '')}"[:32]
 
 
-def _description(service: Object) -> str:
-    return f"ELB {'net/' if _network(service) else ''}{balancer(service)}"
+def _interface_description(service: Object) -> str:
+    return f"ELB {'net/' if _is_network_balancer(service) else ''}{balancer_name(service)}"
 
 
-def _network(service: Object) -> bool:
+def _is_network_balancer(service: Object) -> bool:
     annotations = service["metadata"].get("annotations") or {}
-    return str(annotations.get(BALANCER_TYPE, "")).startswith("nlb")
+    return str(annotations.get(BALANCER_TYPE_ANNOTATION, "")).startswith("nlb")
 
 
-def _tags(kind: str, tags: Mapping[str, str]) -> list[dict[str, Any]]:
+def _tag_specification(kind: str, tags: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
 
 
-def _from(group: str) -> list[dict[str, Any]]:
+def _allow_from(group: str) -> list[dict[str, Any]]:
     return [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]

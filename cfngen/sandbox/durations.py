@@ -1,7 +1,7 @@
-"""How long things take on AWS, which publishes next to none of it: what people's logs show, and what is a guess.
+"""How long operations take on AWS: AWS publishes few durations, so most come from people's logs or are estimates.
 
-Told to an account as `durations`; an account that is told nothing takes no time, which keeps tests short. Each row says
-where its seconds come from. Times of creation are those from the first event of a resource to its last.
+They are passed to an emulated account as `durations`; without them nothing takes time, which keeps tests short. Each
+row names its source. A creation lasts from the first event of a resource to its last.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Duration:
     """How long something takes.
 
     Attributes:
-        name: a type of resource, or what a service does.
-        seconds: of its creation, or of what the service does.
-        evidence: whether a log or a page says so, or nobody.
-        source: a thread with the log, or the page.
-        update: seconds of a change in place.
-        delete: seconds of its deletion.
+        name: a resource type, or an operation of a service.
+        seconds: duration of the resource's creation, or of the operation.
+        evidence: `documented` by AWS, `seen` in a log, or `assumed`.
+        source: the page, or the issue with the log.
+        update: seconds of an update in place.
+        delete: seconds of a deletion.
     """
 
     name: str
@@ -60,7 +60,7 @@ TABLE = (
     Duration("AWS::EC2::VPC", 16, "seen", ECS),
     Duration("AWS::EC2::VPCDHCPOptionsAssociation", 3),
     Duration("AWS::EC2::VPCGatewayAttachment", 15, delete=10),
-    # Of a deletion: the snapshot is only begun.
+    # A deletion only starts the snapshot.
     Duration("AWS::EC2::Volume", 8, delete=15),
     Duration("AWS::ElasticLoadBalancingV2::Listener", 2),
     Duration("AWS::ElasticLoadBalancingV2::LoadBalancer", 135, "documented", BALANCER, delete=15),
@@ -77,11 +77,11 @@ TABLE = (
 )
 
 
-def _names() -> Iterator[tuple[str, float]]:
-    for each in TABLE:
-        yield each.name, each.seconds
-        yield f"update {each.name}", each.update
-        yield f"delete {each.name}", each.delete
+def _seconds_by_name() -> Iterator[tuple[str, float]]:
+    for duration in TABLE:
+        yield duration.name, duration.seconds
+        yield f"update {duration.name}", duration.update
+        yield f"delete {duration.name}", duration.delete
 
 
-DURATIONS: dict[str, float] = dict(_names())
+DURATIONS: dict[str, float] = dict(_seconds_by_name())

@@ -1,4 +1,4 @@
-"""A whole account: CloudFormation, published images, instances that boot, Kubernetes clusters, and one lock."""
+"""An emulated account: CloudFormation, public AMI parameters, instances that boot, and Kubernetes clusters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.machines import Machines
 
-PUBLIC = "/aws/service/"
-# What the publishers' images are called, by what stands in the name of their public parameter, and their root device.
-PUBLISHERS = {
+PUBLIC_PREFIX = "/aws/service/"
+# Description and root device of the public AMIs, by a part of their parameter's name.
+PUBLISHED_IMAGES = {
     "/ubuntu/server/22.04": ("Ubuntu 22.04.5 LTS", "/dev/sda1"),
     "/ubuntu/server/24.04": ("Ubuntu 24.04.3 LTS", "/dev/sda1"),
     "/debian/release/12": ("Debian GNU/Linux 12 (bookworm)", "/dev/xvda"),
@@ -27,29 +27,29 @@ PUBLISHERS = {
 
 
 class Published(dict[str, str]):
-    """Parameter Store: the images that AWS' partners publish, each registered when somebody asks for it.
+    """Parameter Store with the public AMI parameters: each AMI is registered in moto when its parameter is first read.
 
     Args:
         region: of the account.
-        others: further parameters, values by name.
+        parameters: further parameters, values by name.
     """
 
-    def __init__(self, region: str, others: Mapping[str, str] | None = None) -> None:
-        super().__init__(others or {})
+    def __init__(self, region: str, parameters: Mapping[str, str] | None = None) -> None:
+        super().__init__(parameters or {})
         self._region = region
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or str(name).startswith(PUBLIC)
+        return super().__contains__(name) or str(name).startswith(PUBLIC_PREFIX)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a parameter's value; dict's own method would not register the image."""
+        """Return a parameter's value; `dict.get` would not call `__missing__`, which registers the AMI."""
         return self[name] if name in self else default  # noqa: SIM401 - this is that method
 
     def __missing__(self, name: str) -> str:
-        if not name.startswith(PUBLIC):
+        if not name.startswith(PUBLIC_PREFIX):
             raise KeyError(name)
-        known = (each for part, each in PUBLISHERS.items() if part in name)
-        description, device = next(known, (name, "/dev/xvda"))
+        publishers = (publisher for part, publisher in PUBLISHED_IMAGES.items() if part in name)
+        description, device = next(publishers, (name, "/dev/xvda"))
         self[name] = client("ec2", self._region).register_image(
             Name=name.strip("/").replace("/", "-"),
             Description=description,
@@ -60,13 +60,13 @@ class Published(dict[str, str]):
 
 
 @dataclass(frozen=True)
-class Listening:
+class KubernetesEndpoint:
     """Where the API of a cluster answers on this machine.
 
     Attributes:
         stack: name of the root stack.
-        api_endpoint: the address that the stack's outputs name.
-        address: the one that answers.
+        api_endpoint: the API's URL in the stack's outputs.
+        address: the API's URL on this machine.
     """
 
     stack: str
@@ -80,15 +80,15 @@ class EmulatedAccount:
     Args:
         region: where everything is.
         parameters: Parameter Store beyond the public images, values by name.
-        console: told of an instance's id and of its console's text.
-        lock: that of the account, if it has other regions too.
-        durations: seconds that a resource of a type takes; nothing if left out.
-        speed: simulated seconds in a second of those who use the account; certificates live as long as these think.
+        console: called with an instance's id and its console output, whenever that grows.
+        lock: lock of the whole account, if it has other regions too.
+        durations: seconds that operations take, by name; by default they take none.
+        speed: simulated seconds in a second of real time; certificates are valid for their period of real time.
 
     Attributes:
         cloud: CloudFormation.
-        machines: the instances, and what is to go wrong on them.
-        lock: held by whoever does anything here while other threads may.
+        machines: the instances, and the faults of their boots.
+        lock: to be held during every access while other threads may use the account.
     """
 
     def __init__(
@@ -108,54 +108,55 @@ class EmulatedAccount:
         self.cloud = CloudFormation(region, instances=self.machines, durations=durations)
         self.cloud.stored = Published(region, parameters)
         self.machines.cloud = self.cloud
-        self.cloud.leaving = self.machines.leave
+        self.cloud.leaving = self.machines.on_terminating
 
     def advance(self, seconds: float) -> None:
-        """Let simulated time pass, and everything happen that is due in it."""
+        """Advance simulated time by so many seconds, and do everything that is due in them."""
         with self.lock:
             self.cloud.advance(seconds)
             if self.machines.instances:
-                self.machines.look()
+                self.machines.refresh()
 
     @property
     def clusters(self) -> list[KubernetesCluster]:
-        """Clusters of which enough masters run."""
+        """The clusters that have a quorum of masters."""
         with self.lock:
-            self.machines.look()
-            return [cluster for cluster in self.machines.clusters.values() if self.machines.answering(cluster)]
+            self.machines.refresh()
+            return [cluster for cluster in self.machines.clusters.values() if self.machines.has_quorum(cluster)]
 
     def cluster(self, name: str) -> KubernetesCluster:
-        """Return the cluster of a name.
+        """Return the cluster with a name.
 
         Raises:
-            KeyError: none of which enough masters run
+            KeyError: there is none, or it has no quorum of masters
         """
-        for each in self.clusters:
-            if each.name == name:
-                return each
+        for cluster in self.clusters:
+            if cluster.name == name:
+                return cluster
         raise KeyError(name)
 
-    def listening(self) -> list[Listening]:
-        """Return where the clusters' APIs answer; they listen from now on."""
+    def kubernetes_endpoints(self) -> list[KubernetesEndpoint]:
+        """Return where the clusters' APIs answer; start those that do not listen yet."""
         with self.lock:
             return [
-                Listening(self._root(cluster), cluster.api_endpoint, self.address(cluster)) for cluster in self.clusters
+                KubernetesEndpoint(self._root_stack_name(cluster), cluster.api_endpoint, self.address(cluster))
+                for cluster in self.clusters
             ]
 
     def address(self, cluster: KubernetesCluster) -> str:
-        """Return where a cluster's API answers; it listens from now on."""
-        return cluster.address(self.lock, lambda: self._up(cluster), self.speed)
+        """Return the URL of a cluster's API on this machine; start it if it does not listen yet."""
+        return cluster.address(self.lock, lambda: self._is_up(cluster), self.speed)
 
     def close(self) -> None:
-        """Stop listening."""
-        for each in {id(disk): disk for disk in self.machines.disks.values()}.values():
-            each.close()
+        """Stop kubernetes_endpoints."""
+        for cluster in {id(cluster): cluster for cluster in self.machines.disks.values()}.values():
+            cluster.close()
 
-    def _up(self, cluster: KubernetesCluster) -> bool:
-        self.machines.look()
-        return self.machines.answering(cluster)
+    def _is_up(self, cluster: KubernetesCluster) -> bool:
+        self.machines.refresh()
+        return self.machines.has_quorum(cluster)
 
-    def _root(self, cluster: KubernetesCluster) -> str:
+    def _root_stack_name(self, cluster: KubernetesCluster) -> str:
         try:
             return self.cloud.stack(cluster.references["stack"]).root.name
         except ApiError:
@@ -164,10 +165,10 @@ class EmulatedAccount:
 
 @contextlib.contextmanager
 def opened(region: str, **arguments: Any) -> Iterator[EmulatedAccount]:
-    """A new account, or the one that is open already, with a world in it; see `World` for the arguments."""
+    """Open a moto account, or use the one that is open already; see `EmulatedAccount` for the arguments."""
     with mock_aws():
-        world = EmulatedAccount(region, **arguments)
+        account = EmulatedAccount(region, **arguments)
         try:
-            yield world
+            yield account
         finally:
-            world.close()
+            account.close()

@@ -1,4 +1,4 @@
-"""The Auto Scaling groups of clusters, by the names that people know them by."""
+"""The Auto Scaling groups of clusters, and the names that users know them by."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ MASTER = "master"
 
 @dataclass(frozen=True)
 class Group:
-    """An Auto Scaling group that is there.
+    """An Auto Scaling group of a stack.
 
     Attributes:
         stack: name of the root stack.
-        name: of the node group, or of the master, e.g. `master-a`.
+        name: name of the node group or the master, e.g. `master-a`.
         logical_id: of the Auto Scaling group.
     """
 
@@ -37,13 +37,13 @@ def groups(cloud: CloudFormation) -> list[Group]:
 
 
 def named(tags: Mapping[str, str]) -> str:
-    """Return the name of a node group or a master by the tags of its Auto Scaling group or its instances."""
+    """Return the name of a node group or a master, from the tags of its Auto Scaling group or of an instance."""
     own = tags.get("Name", "").removeprefix(tags.get("KubernetesCluster", "") + "-")
     return own.removeprefix("nodes-")
 
 
 def meant(text: str, name: str, logical_id: str) -> bool:
-    """Return whether a group is meant by its name, by its logical id, or by `master`, which is all of them."""
+    """Return whether a text names a group: its name, its logical id, or `master` for every master's group."""
     return text in (name, logical_id) or (text == MASTER and logical_id.startswith("Master"))
 
 

@@ -1,4 +1,4 @@
-"""An instance of a cluster: what is known of it, what is to go wrong on it, and what its kernel says."""
+"""An instance of a cluster, the fault that its boot may have, and the console output of its kernel."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from cfngen.sandbox.user_data import Told
 
 
 @dataclass(frozen=True)
-class Script:
-    """What goes wrong when an instance boots.
+class BootFault:
+    """A fault that the boot of an instance is to have.
 
     Attributes:
-        step: during which step, e.g. `downloads`.
-        message: why the step fails; empty if the instance hangs there and nobody hears of it.
+        step: the step that fails, e.g. `downloads`.
+        message: the reason that is logged; empty if the instance hangs in this step without a signal.
         hint: what to do about it.
     """
 
@@ -28,11 +28,12 @@ class Instance:
 
     Attributes:
         group: the Auto Scaling group that launched it.
-        name: of its node group, or of the master, e.g. `master-a`.
-        number: how many were launched before it.
-        launched: when, in seconds of the simulated clock.
-        console: what it has written to its console.
-        watches: whether it waits for its end by now, to move its pods before.
+        boot_data: what its boot program read from the user data.
+        number: how many instances were launched before it.
+        launched: time of the launch, in seconds of the simulated clock.
+        console: the lines of its console output.
+        name: name of its node group or of the master, e.g. `master-a`.
+        watches: whether its drain service runs, which evicts the pods before the instance is terminated.
     """
 
     id: str
@@ -41,7 +42,7 @@ class Instance:
     address: str
     public_address: str
     image: str
-    told: Told
+    boot_data: Told
     group: str
     number: int
     launched: float
@@ -51,9 +52,9 @@ class Instance:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What the boot program fills into its configuration."""
+        """The values of `${name}` in the boot program's configuration."""
         return {
-            **self.told.references,
+            **self.boot_data.references,
             "instanceId": self.id,
             "zone": self.zone,
             "address": self.address,
@@ -62,8 +63,8 @@ class Instance:
 
 
 def kernel(instance: Instance) -> list[str]:
-    """Return what an instance writes to its console before the boot program speaks."""
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.told.architecture]
+    """Return the lines on an instance's console before those of the boot program."""
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.boot_data.architecture]
     return [
         "[    0.000000] Linux version 6.8.0-1021-aws",
         "[    0.000000] Command line: BOOT_IMAGE=/boot/vmlinuz-6.8.0-1021-aws root=LABEL=cloudimg-rootfs console=ttyS0",

@@ -1,8 +1,8 @@
-"""The Kubernetes API of a sandboxed cluster: HTTPS on loopback, with the cluster's own authority on both sides.
+"""The Kubernetes API of a sandboxed cluster: HTTPS on the loopback interface.
 
-The serving certificate is issued by the cluster's authority. Who shows a client certificate of that authority whose
-group is an administrators' one may do everything; others may ask for health and version, as with kubeadm's defaults.
-A real API server answers 401 to a certificate of another authority; Python's TLS ends the connection instead.
+The cluster's authority issues the serving certificate and the client certificates. A client certificate of an
+administrators' group allows everything; other clients may read health and version only, as with kubeadm's defaults. A
+real API server answers 401 to a client certificate of another authority; Python's TLS closes the connection instead.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from typing import Any, cast
 
 from cfngen.sandbox.certificates import Issued
 from cfngen.sandbox.kubernetes_discovery import discovery, version
-from cfngen.sandbox.kubernetes_requests import Asked, RefusedError, answer, located, status
+from cfngen.sandbox.kubernetes_requests import ApiRequest, RefusedError, answer, parse_path, status
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
 from cfngen.sandbox.kubernetes_tables import asks_for_table
 
-HOST = "127.0.0.1"  # never another: this is no API for anybody else
-# kubeadm binds the second one, that of its own administrator's kubeconfig, to the same role.
+HOST = "127.0.0.1"  # loopback only: the API must not be reachable from other machines
+# kubeadm binds the second group, that of its admin.conf, to the role cluster-admin.
 ADMINISTRATORS = frozenset({"system:masters", "kubeadm:cluster-admins"})
 PUBLIC = frozenset({"/livez", "/readyz", "/healthz", "/version"})
 HEALTH = frozenset({"/livez", "/readyz", "/healthz"})
-SECONDS = 30  # a silent connection is closed
-# X509_V_FLAG_NO_CHECK_TIME of OpenSSL's x509_vfy.h: certificates made by the simulated clock look outdated to the real
-# one. `Connection.caller` checks the time.
+IDLE_TIMEOUT_SECONDS = 30  # an idle connection is closed after this time
+# X509_V_FLAG_NO_CHECK_TIME of OpenSSL's x509_vfy.h: by the real clock, certificates issued in simulated time may look
+# expired. `Connection.caller` checks their validity.
 NO_CHECK_TIME = 0x200000
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """What the API server needs of its cluster.
+    """What the API server needs to know of its cluster.
 
     Attributes:
         state: its objects.
         lock: held while they are read or changed.
-        up: whether its master runs, asked before each answer.
-        created: told of each new object.
-        deleted: asked to remove an object; it may take its time.
-        speed: simulated seconds in a second of those who use the API.
+        up: returns whether etcd has a quorum; called before each answer.
+        created: called with each new object.
+        deleted: called to delete an object, at once or later.
+        speed: simulated seconds in a second of real time.
     """
 
     state: KubernetesState
@@ -58,12 +58,12 @@ class Hooks:
 
 
 class KubernetesApi:
-    """One cluster's API, answering from the moment it is made until it is closed.
+    """One cluster's API; it listens until it is closed.
 
     Args:
         hooks: the cluster.
-        authority: PEM of the authority that client certificates must be of.
-        serving: certificate that it shows.
+        authority: PEM of the authority of client certificates.
+        serving: the serving certificate.
     """
 
     def __init__(self, hooks: Hooks, authority: str, serving: Issued) -> None:
@@ -78,7 +78,7 @@ class KubernetesApi:
             file.write(serving.key + serving.certificate)
             file.flush()
             context.load_cert_chain(file.name)
-        # The handshake is the connection's own affair: in accept() a silent client would hold up all others.
+        # The connection's own thread does the handshake: in accept() a silent client would block all others.
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -100,27 +100,27 @@ class Connection(http.server.BaseHTTPRequestHandler):
 
     hooks: Hooks
     protocol_version = "HTTP/1.1"
-    timeout = SECONDS
+    timeout = IDLE_TIMEOUT_SECONDS
     disable_nagle_algorithm = True  # head and body are written apart: the second would wait for the first's ACK
     server_version = "kube-apiserver"
     sys_version = ""
 
     def handle(self) -> None:
-        """Answer until the client leaves; one that does not speak our TLS is gone at once."""
+        """Answer requests until the client disconnects, or at once end a connection whose TLS handshake fails."""
         try:
             super().handle()
         except (OSError, ssl.SSLError):
             self.close_connection = True
 
     def finish(self) -> None:
-        """Close the connection, though the client may have done so before."""
+        """Close the connection, even if the client has closed it already."""
         try:
             super().finish()
         except OSError:
             self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class calls it so
-        """Say nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         """Read."""
@@ -149,12 +149,14 @@ class Connection(http.server.BaseHTTPRequestHandler):
                 self.close_connection = True
                 return
             try:
-                code, said = self._respond(urllib.parse.urlsplit(self.path), body)
+                code, content = self._respond(urllib.parse.urlsplit(self.path), body)
             except RefusedError as error:
-                code, said = error.code, status("Failure", error.code, error.reason, str(error))
-            data = (said if isinstance(said, str) else json.dumps(said)).encode()
+                code, content = error.code, status("Failure", error.code, error.reason, str(error))
+            data = (content if isinstance(content, str) else json.dumps(content)).encode()
         self.send_response(code)
-        self.send_header("Content-Type", "text/plain; charset=utf-8" if isinstance(said, str) else "application/json")
+        self.send_header(
+            "Content-Type", "text/plain; charset=utf-8" if isinstance(content, str) else "application/json"
+        )
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -167,11 +169,11 @@ class Connection(http.server.BaseHTTPRequestHandler):
             return 200, "ok"
         if path == "/version":
             return 200, version(self.hooks.state.version)
-        if (found := discovery(path)) is not None:
-            return 200, found
-        kind = (self.headers.get("Content-Type") or "application/json").partition(";")[0]
+        if (document := discovery(path)) is not None:
+            return 200, document
+        content_type = (self.headers.get("Content-Type") or "application/json").partition(";")[0]
         table = asks_for_table(self.headers.get("Accept") or "")
-        return answer(self.hooks, Asked(self.command, located(path), query, body, kind, table))
+        return answer(self.hooks, ApiRequest(self.command, parse_path(path), query, body, content_type, table))
 
     def _authorise(self, path: str) -> None:
         user, groups = self.caller()
@@ -179,32 +181,32 @@ class Connection(http.server.BaseHTTPRequestHandler):
             return
         verb = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}[self.command]
         try:
-            address = located(path)
+            address = parse_path(path)
         except RefusedError:
             raise RefusedError(403, "Forbidden", f'forbidden: User "{user}" cannot {verb} path "{path}"') from None
         verb = "list" if verb == "get" and not address.name else verb
-        where = f'in the namespace "{address.namespace}"' if address.namespace else "at the cluster scope"
+        scope = f'in the namespace "{address.namespace}"' if address.namespace else "at the cluster scope"
         raise RefusedError(
             403,
             "Forbidden",
-            f'{address.of_group} is forbidden: User "{user}" cannot {verb} resource "{address.plural}" in API group '
-            f'"{address.kind.group}" {where}',
+            f'{address.group_resource} is forbidden: User "{user}" cannot {verb} resource "{address.plural}" in API '
+            f'group "{address.kind.group}" {scope}',
         )
 
     def caller(self) -> tuple[str, frozenset[str]]:
-        """Return the user and the groups of the client's certificate, which TLS has found to be of the authority.
+        """Return the user and the groups in the client certificate, whose authority TLS has verified already.
 
         Raises:
-            RefusedError: it is outdated, or not valid yet, by this machine's clock and by the simulated one. However
-                fast that one runs, a certificate for an hour is good for an hour of its owner's.
+            RefusedError: the certificate is expired, or not valid yet, by both the real and the simulated clock. At any
+                speed, a certificate issued for an hour is valid for an hour of real time.
         """
         certificate = cast("dict[str, Any]", cast("ssl.SSLSocket", self.connection).getpeercert() or {})
         if not certificate:
             return "system:anonymous", frozenset()
-        begin, end = (ssl.cert_time_to_seconds(certificate[each]) for each in ("notBefore", "notAfter"))
+        begin, end = (ssl.cert_time_to_seconds(certificate[field]) for field in ("notBefore", "notAfter"))
         age = self.hooks.state.now().timestamp() - begin
-        valid = 0 <= age <= (end - begin) * self.hooks.speed
-        if not valid and not begin <= datetime.datetime.now(datetime.timezone.utc).timestamp() <= end:
+        is_valid = 0 <= age <= (end - begin) * self.hooks.speed
+        if not is_valid and not begin <= datetime.datetime.now(datetime.timezone.utc).timestamp() <= end:
             raise RefusedError(401, "Unauthorized", "Unauthorized")
         subject = [pair for part in certificate["subject"] for pair in part]
         names = [value for key, value in subject if key == "commonName"]

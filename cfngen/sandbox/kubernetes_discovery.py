@@ -1,7 +1,7 @@
-"""What the Kubernetes API says of itself: its version, its kinds, and what kubectl looks at of its OpenAPI schema.
+"""Discovery of the Kubernetes API: its version, its resources, and the part of its OpenAPI schema that kubectl reads.
 
-kubectl asks for `/openapi/v3` before it creates what a file holds: it sends `fieldValidation` to a server whose schema
-has that parameter (cli-runtime's `query_param_verifier_v3.go`). The sandbox has it, and takes the fields as they are.
+kubectl reads `/openapi/v3` before it creates objects from a file: it sends `fieldValidation` if the server's schema has
+that parameter (cli-runtime's `query_param_verifier_v3.go`). The sandbox has it, but validates no fields.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ OPENAPI = "/openapi/v3"
 
 
 def version(number: str) -> Object:
-    """Return what `/version` says of an API server's version, e.g. `1.36.3`."""
+    """Return the answer to `/version` for an API server's version, e.g. `1.36.3`."""
     major, minor, *_ = number.split(".")
     return {
         "major": major,
@@ -30,7 +30,7 @@ def version(number: str) -> Object:
 
 
 def discovery(path: str) -> Object | None:
-    """Return what the API says of itself under a path, for clients that ask what kinds it has."""
+    """Return the discovery document under a path of the API; None if there is none."""
     groups = sorted({(kind.group, kind.version) for kind in KINDS.values()})
     paths = {f"apis/{group}/{number}" if group else f"api/{number}": group for group, number in groups}
     if path == "/api":
@@ -39,10 +39,13 @@ def discovery(path: str) -> Object | None:
         versions = {
             group: {"groupVersion": f"{group}/{number}", "version": number} for group, number in groups if group
         }
-        listed = [{"name": group, "versions": [each], "preferredVersion": each} for group, each in versions.items()]
-        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
+        group_list = [
+            {"name": group, "versions": [group_version], "preferredVersion": group_version}
+            for group, group_version in versions.items()
+        ]
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": group_list}
     if path == OPENAPI:
-        return {"paths": {each: {"serverRelativeURL": f"{OPENAPI}/{each}"} for each in paths}}
+        return {"paths": {group_path: {"serverRelativeURL": f"{OPENAPI}/{group_path}"} for group_path in paths}}
     if path.removeprefix(OPENAPI + "/") in paths and path.startswith(OPENAPI):
         return _schema(paths[path.removeprefix(OPENAPI + "/")])
     if path.lstrip("/") in paths:
@@ -66,23 +69,23 @@ def _resource(plural: str, kind: Kind) -> Object:
     }
 
 
-# Kinds that `kubectl get all` means.
+# The resources that `kubectl get all` lists.
 ALL = ("daemonsets", "deployments", "pods", "replicasets", "services", "statefulsets")
 
 
 def _schema(group: str) -> Object:
-    """Return the schema of a group: which operations take `fieldValidation` and `dryRun`."""
+    """Return the schema of an API group: only which operations take `fieldValidation` and `dryRun`."""
     parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")]
     paths: dict[str, Any] = {}
     for plural, kind in ((plural, kind) for plural, kind in KINDS.items() if kind.group == group):
         root = f"/apis/{group}/{kind.version}" if group else f"/api/{kind.version}"
-        where = f"{root}/namespaces/{{namespace}}/{plural}" if kind.namespaced else f"{root}/{plural}"
+        path = f"{root}/namespaces/{{namespace}}/{plural}" if kind.namespaced else f"{root}/{plural}"
         named = {"group": group, "version": kind.version, "kind": kind.name}
         operation = {
             "parameters": parameters,
             "responses": {"200": {"description": "OK"}},
             "x-kubernetes-group-version-kind": named,
         }
-        paths[where] = {"post": {"x-kubernetes-action": "post", **operation}}
-        paths[where + "/{name}"] = {verb: {"x-kubernetes-action": verb, **operation} for verb in ("patch", "put")}
+        paths[path] = {"post": {"x-kubernetes-action": "post", **operation}}
+        paths[path + "/{name}"] = {verb: {"x-kubernetes-action": verb, **operation} for verb in ("patch", "put")}
     return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "unversioned"}, "paths": paths}

@@ -1,4 +1,4 @@
-"""The objects that a new cluster and its nodes bring into the Kubernetes API, as kubeadm and the kubelets make them."""
+"""The Kubernetes objects of a new cluster and its nodes, as kubeadm and the kubelets create them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What a node tells of itself when it registers.
+    """What a kubelet reports about its node when it registers.
 
     Attributes:
-        name: the instance's id, under which our nodes register.
+        name: the node's name, which is the instance's id.
         pod_cidr: range of its pods.
-        versions: of `containerd` and `kubelet`; without that, the kubelet is as new as the API server.
+        versions: versions of `containerd` and `kubelet`; the kubelet's defaults to that of the API server.
     """
 
     name: str
@@ -33,7 +33,7 @@ class NodeFacts:
 
 
 def register(state: KubernetesState, node: NodeFacts) -> None:
-    """Add a node as its kubelet and the cloud controller manager make it: not Ready yet."""
+    """Add a node, not Ready yet, as its kubelet and the cloud controller manager create it."""
     region = node.zone.rstrip("abcdefgh")
     labels = {
         "beta.kubernetes.io/arch": node.architecture,
@@ -63,7 +63,7 @@ def register(state: KubernetesState, node: NodeFacts) -> None:
         "osImage": node.os_image,
         "systemUUID": uid(f"system {node.name}"),
     }
-    room = {"cpu": "2", "ephemeral-storage": "20134592Ki", "memory": "3931516Ki", "pods": "110"}
+    capacity = {"cpu": "2", "ephemeral-storage": "20134592Ki", "memory": "3931516Ki", "pods": "110"}
     pressures = {
         "MemoryPressure": "KubeletHasSufficientMemory",
         "DiskPressure": "KubeletHasNoDiskPressure",
@@ -81,8 +81,8 @@ def register(state: KubernetesState, node: NodeFacts) -> None:
             },
             "status": {
                 "addresses": [{"type": key, "address": value} for key, value in addresses.items() if value],
-                "allocatable": room,
-                "capacity": room,
+                "allocatable": capacity,
+                "capacity": capacity,
                 "conditions": [
                     {"type": key, "status": "False", "reason": reason, "lastTransitionTime": time}
                     for key, reason in pressures.items()
@@ -97,7 +97,7 @@ def register(state: KubernetesState, node: NodeFacts) -> None:
 
 
 def found_cluster(state: KubernetesState, service_address: str, dns_address: str) -> None:
-    """Add what `kubeadm init` leaves in a new cluster beside its nodes and their pods."""
+    """Add the namespaces, services and CoreDNS pods of a new cluster, as `kubeadm init` creates them."""
     for name in ("default", "kube-node-lease", "kube-public", SYSTEM):
         state.put("namespaces", {"metadata": {"name": name}, "status": {"phase": "Active"}})
     ports = {"kubernetes": ("default", service_address, 443), "kube-dns": (SYSTEM, dns_address, 53)}
@@ -109,13 +109,13 @@ def found_cluster(state: KubernetesState, service_address: str, dns_address: str
 
 
 def start_control_plane(state: KubernetesState, node: str) -> None:
-    """Add the pods of a master: those of its manifests."""
+    """Add the static pods of a master's control plane."""
     for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
         state.add_pod(f"{name}-{node}", node, labels={"component": name, "tier": "control-plane"})
 
 
 def start_addons(state: KubernetesState, node: str, manifests: list[Object]) -> None:
-    """Add a master's pods of the DaemonSets that the boot program applies."""
+    """Add the DaemonSets that the boot program applies, and their pods on a master."""
     for manifest in manifests:
         if manifest["kind"] == "DaemonSet":
             name = manifest["metadata"]["name"]
@@ -124,16 +124,16 @@ def start_addons(state: KubernetesState, node: str, manifests: list[Object]) -> 
 
 
 def schedule(state: KubernetesState) -> None:
-    """Let Pending pods run on the nodes that take them."""
-    takers = [each["metadata"]["name"] for each in state.list("nodes") if not each["spec"].get("taints")]
-    for number, pod in enumerate(each for each in state.list("pods") if each["status"]["phase"] == "Pending"):
-        if takers:
+    """Run Pending pods on the nodes without taints."""
+    nodes = [node["metadata"]["name"] for node in state.list("nodes") if not node["spec"].get("taints")]
+    for number, pod in enumerate(pod for pod in state.list("pods") if pod["status"]["phase"] == "Pending"):
+        if nodes:
             metadata = pod["metadata"]
-            state.add_pod(metadata["name"], takers[number % len(takers)], labels=metadata.get("labels"))
+            state.add_pod(metadata["name"], nodes[number % len(nodes)], labels=metadata.get("labels"))
 
 
 def forget(state: KubernetesState, node: str) -> None:
-    """Remove a node and what ran on it; what a Deployment made is Pending until another node takes it."""
+    """Delete a node and its pods; pods of CoreDNS's Deployment are Pending until another node can run them."""
     state.remove("nodes", node)
     for pod in state.list("pods"):
         metadata = pod["metadata"]

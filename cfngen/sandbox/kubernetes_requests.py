@@ -1,7 +1,7 @@
 """Requests for objects of the Kubernetes API: lists, single objects, creation, replacement, merge patches, deletion.
 
-What the API server refuses whatever the kind is refused here, too: names that are none, namespaces that are not there
-or may not go, objects of another kind than the path's, outdated versions. What the objects say is taken as it is.
+The API server's checks that are the same for all kinds are emulated: invalid names, missing or protected namespaces,
+objects of another kind than the path's, outdated resource versions. The fields of objects are not validated.
 """
 
 from __future__ import annotations
@@ -18,18 +18,23 @@ from typing import Any, Protocol, cast
 from cfngen.sandbox.kubernetes_state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
 from cfngen.sandbox.kubernetes_tables import table
 
-PERMANENT = ("default", "kube-node-lease", "kube-public", SYSTEM)  # namespaces; all but the second one, really
-JSON = ("application/json",)
-STRATEGIC = "application/strategic-merge-patch+json"
-MERGE = ("application/merge-patch+json", STRATEGIC)
+PROTECTED_NAMESPACES = (
+    "default",
+    "kube-node-lease",
+    "kube-public",
+    SYSTEM,
+)  # namespaces; a real API server allows the second one's deletion
+JSON_TYPES = ("application/json",)
+STRATEGIC_MERGE = "application/strategic-merge-patch+json"
+MERGE_TYPES = ("application/merge-patch+json", STRATEGIC_MERGE)
 # RFC 1123: what the names of most objects must be.
-NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-LONGEST_NAME, LONGEST_LABEL = 253, 63
+NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+LABEL_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+MAX_NAME_LENGTH, MAX_LABEL_LENGTH = 253, 63
 
 
 class RefusedError(Exception):
-    """An answer that is no success."""
+    """The API refuses a request: status code, reason and message of the answer."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -39,7 +44,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Address:
-    """What a path of the API names: a kind, perhaps a namespace, perhaps one object."""
+    """What a path of the API names: a resource, e.g. `pods`, perhaps in a namespace, perhaps one object."""
 
     plural: str
     kind: Kind
@@ -47,34 +52,34 @@ class Address:
     name: str
 
     @property
-    def of_group(self) -> str:
-        """The kind as messages name it."""
+    def group_resource(self) -> str:
+        """The resource in error messages, with its API group, e.g. `deployments.apps`."""
         return f"{self.plural}.{self.kind.group}" if self.kind.group else self.plural
 
 
 @dataclass(frozen=True)
-class Asked:
+class ApiRequest:
     """A request.
 
     Attributes:
         method: of HTTP.
-        address: what it is about.
-        query: parameters by name.
-        body: what was sent.
-        content: type of the body.
-        table: whether rows and columns are wanted, as kubectl prints them.
+        address: the resource or the object that the path names.
+        query: the query parameters.
+        body: the body.
+        content_type: media type of the body.
+        table: whether the client accepts a Table, whose rows kubectl prints.
     """
 
     method: str
     address: Address
     query: Mapping[str, str]
     body: bytes
-    content: str
+    content_type: str
     table: bool
 
     @property
-    def rehearsed(self) -> bool:
-        """Whether nothing is to be kept of it."""
+    def is_dry_run(self) -> bool:
+        """Whether nothing is to be stored."""
         return bool(self.query.get("dryRun"))
 
 
@@ -87,48 +92,48 @@ class Cluster(Protocol):
 
     @property
     def created(self) -> Callable[[str, Object], None]:
-        """Told of each new object."""
+        """Called with each new object."""
 
     @property
     def deleted(self) -> Callable[[str, Object], None]:
-        """Asked to remove an object; it may take its time."""
+        """Called to delete an object, at once or later."""
 
 
-def answer(cluster: Cluster, asked: Asked) -> tuple[int, Object]:
-    """Return the code and the body of the answer to a request.
+def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
+    """Execute a request; return the status code and the body of the answer.
 
     Raises:
         RefusedError: the request is refused; nothing has been changed.
     """
-    address, kind = asked.address, asked.address.kind
-    if asked.method == "POST" and not address.name:
-        return 201, _typed(kind, _create(cluster, asked))
+    address, kind = request.address, request.address.kind
+    if request.method == "POST" and not address.name:
+        return 201, _with_type(kind, _create(cluster, request))
     if not address.name:
-        if asked.method != "GET":
+        if request.method != "GET":
             raise RefusedError(405, "MethodNotAllowed", "the server does not allow this method")
-        if asked.query.get("watch") in ("1", "true"):
+        if request.query.get("watch") in ("1", "true"):
             raise RefusedError(405, "MethodNotAllowed", "the sandbox does not watch; list again")
-        return 200, _list(cluster.state, asked)
-    found = cluster.state.get(address.plural, address.name, address.namespace)
-    if found is None:
-        raise RefusedError(404, "NotFound", f'{address.of_group} "{address.name}" not found')
-    if asked.method == "DELETE":
-        return 200, _delete(cluster, asked, found)
-    if asked.method in ("PUT", "PATCH"):
-        found = _change(cluster, asked, found)
-    elif asked.method != "GET":
+        return 200, _list(cluster.state, request)
+    item = cluster.state.get(address.plural, address.name, address.namespace)
+    if item is None:
+        raise RefusedError(404, "NotFound", f'{address.group_resource} "{address.name}" not found')
+    if request.method == "DELETE":
+        return 200, _delete(cluster, request, item)
+    if request.method in ("PUT", "PATCH"):
+        item = _update(cluster, request, item)
+    elif request.method != "GET":
         raise RefusedError(405, "MethodNotAllowed", "the server does not allow this method")
-    whole = _typed(kind, found)
-    if asked.table and asked.method == "GET":
-        return 200, table(address.plural, [whole], {}, cluster.state.now(), asked.query.get("includeObject", ""))
-    return 200, whole
+    typed_item = _with_type(kind, item)
+    if request.table and request.method == "GET":
+        return 200, table(address.plural, [typed_item], {}, cluster.state.now(), request.query.get("includeObject", ""))
+    return 200, typed_item
 
 
-def _create(cluster: Cluster, asked: Asked) -> Object:
-    state, address = cluster.state, asked.address
-    item = _parsed(asked, JSON)
+def _create(cluster: Cluster, request: ApiRequest) -> Object:
+    state, address = cluster.state, request.address
+    item = _parse_body(request, JSON_TYPES)
     _check_kind(address, item)
-    # Go's clients write times that nobody has set as null.
+    # Go clients send unset timestamps as null.
     metadata = {key: value for key, value in (item.get("metadata") or {}).items() if value is not None}
     for key in ("uid", "creationTimestamp", "resourceVersion", "deletionTimestamp"):
         metadata.pop(key, None)
@@ -145,17 +150,17 @@ def _create(cluster: Cluster, asked: Asked) -> Object:
             raise RefusedError(404, "NotFound", f'namespaces "{namespace}" not found')
         metadata["namespace"] = namespace
     if state.get(address.plural, name, namespace):
-        raise RefusedError(409, "AlreadyExists", f'{address.of_group} "{name}" already exists')
-    whole = _defaulted(address.plural, {**item, "metadata": metadata})
-    if asked.rehearsed:
-        return whole
-    made = state.put(address.plural, whole)
-    cluster.created(address.plural, made)
-    return made
+        raise RefusedError(409, "AlreadyExists", f'{address.group_resource} "{name}" already exists')
+    new_item = _with_defaults(address.plural, {**item, "metadata": metadata})
+    if request.is_dry_run:
+        return new_item
+    created = state.put(address.plural, new_item)
+    cluster.created(address.plural, created)
+    return created
 
 
-def _defaulted(plural: str, item: Object) -> Object:
-    """Return an object with what the API server adds to new ones of its kind."""
+def _with_defaults(plural: str, item: Object) -> Object:
+    """Return a new object with the defaults that the API server adds."""
     if plural == "namespaces":
         return {**item, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
     if plural == "secrets":
@@ -173,117 +178,127 @@ def _check_kind(address: Address, item: Object) -> None:
 
 
 def _check_name(address: Address, name: str) -> None:
-    form, longest = (LABEL, LONGEST_LABEL) if address.plural in ("namespaces", "services") else (NAME, LONGEST_NAME)
+    pattern, max_length = (
+        (LABEL_PATTERN, MAX_LABEL_LENGTH)
+        if address.plural in ("namespaces", "services")
+        else (NAME_PATTERN, MAX_NAME_LENGTH)
+    )
     if not name:
-        why = "metadata.name: Required value: name or generateName is required"
-    elif form.fullmatch(name) and len(name) <= longest:
+        problem = "metadata.name: Required value: name or generateName is required"
+    elif pattern.fullmatch(name) and len(name) <= max_length:
         return
     else:
-        why = f'metadata.name: Invalid value: "{name}": lower case letters, digits and hyphens, at most {longest}'
-    raise RefusedError(422, "Invalid", f'{address.kind.name} "{name}" is invalid: {why}')
+        problem = (
+            f'metadata.name: Invalid value: "{name}": lower case letters, digits and hyphens, at most {max_length}'
+        )
+    raise RefusedError(422, "Invalid", f'{address.kind.name} "{name}" is invalid: {problem}')
 
 
-def _change(cluster: Cluster, asked: Asked, found: Object) -> Object:
-    address = asked.address
+def _update(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
+    address = request.address
     changed: Object
-    if asked.method == "PUT":
-        changed = _parsed(asked, JSON)
+    if request.method == "PUT":
+        changed = _parse_body(request, JSON_TYPES)
         _check_kind(address, changed)
-        kept = found["metadata"]
-        metadata = {**changed.get("metadata", {}), "uid": kept["uid"], "creationTimestamp": kept["creationTimestamp"]}
+        current_metadata = current["metadata"]
+        metadata = {
+            **changed.get("metadata", {}),
+            "uid": current_metadata["uid"],
+            "creationTimestamp": current_metadata["creationTimestamp"],
+        }
         changed = {**changed, "metadata": metadata}
     else:
-        patch = _parsed(asked, MERGE)
-        if asked.content == STRATEGIC and _strategic(patch):
+        patch = _parse_body(request, MERGE_TYPES)
+        if request.content_type == STRATEGIC_MERGE and _needs_strategic_merge(patch):
             message = "the sandbox merges no lists and follows no directives: use a merge patch (--type=merge)"
             raise RefusedError(415, "UnsupportedMediaType", message)
-        changed = _merged(found, patch)
-    known, sent = found["metadata"]["resourceVersion"], changed["metadata"].get("resourceVersion")
-    if sent not in (None, "", known):
+        changed = _merge_patch(current, patch)
+    current_version, sent_version = current["metadata"]["resourceVersion"], changed["metadata"].get("resourceVersion")
+    if sent_version not in (None, "", current_version):
         message = "the object has been modified; please apply your changes to the latest version and try again"
         raise RefusedError(
-            409, "Conflict", f'Operation cannot be fulfilled on {address.of_group} "{address.name}": {message}'
+            409, "Conflict", f'Operation cannot be fulfilled on {address.group_resource} "{address.name}": {message}'
         )
     if changed["metadata"].get("name") != address.name:
         raise RefusedError(400, "BadRequest", "the name of the object does not match the name on the URL")
-    return changed if asked.rehearsed else cluster.state.put(address.plural, changed)
+    return changed if request.is_dry_run else cluster.state.put(address.plural, changed)
 
 
-def _delete(cluster: Cluster, asked: Asked, found: Object) -> Object:
-    state, address = cluster.state, asked.address
-    if address.plural == "namespaces" and address.name in PERMANENT:
+def _delete(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
+    state, address = cluster.state, request.address
+    if address.plural == "namespaces" and address.name in PROTECTED_NAMESPACES:
         message = f'namespaces "{address.name}" is forbidden: this namespace may not be deleted'
         raise RefusedError(403, "Forbidden", message)
-    if not asked.rehearsed:
+    if not request.is_dry_run:
         if address.plural == "namespaces":
             for plural in (plural for plural, kind in KINDS.items() if kind.namespaced):
                 for item in state.list(plural, address.name):
                     cluster.deleted(plural, item)
-        cluster.deleted(address.plural, found)
-    left = state.get(address.plural, address.name, address.namespace)
-    if left is not None and not asked.rehearsed:
-        return _typed(address.kind, left)
-    details = {"name": address.name, "kind": address.plural, "uid": found["metadata"]["uid"]}
+        cluster.deleted(address.plural, current)
+    remaining = state.get(address.plural, address.name, address.namespace)
+    if remaining is not None and not request.is_dry_run:
+        return _with_type(address.kind, remaining)
+    details = {"name": address.name, "kind": address.plural, "uid": current["metadata"]["uid"]}
     return {
         **status("Success", 200),
         "details": details | ({"group": address.kind.group} if address.kind.group else {}),
     }
 
 
-PATH = re.compile(
+PATH_PATTERN = re.compile(
     r"(?:/api|/apis/(?P<group>[^/]+))/(?P<version>[^/]+)(?:/namespaces/(?P<namespace>[^/]+)(?=/))?"
     r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?"
 )
 
 
-def located(path: str) -> Address:
-    """Return what a path names.
+def parse_path(path: str) -> Address:
+    """Return the resource or the object that a path names.
 
     Raises:
-        RefusedError: the API has nothing there.
+        RefusedError: the API has no such resource.
     """
-    if match := PATH.fullmatch(path):
+    if match := PATH_PATTERN.fullmatch(path):
         kind = KINDS.get(match["plural"])
         if kind and (kind.group, kind.version) == (match["group"] or "", match["version"]):
             return Address(match["plural"], kind, match["namespace"] or "", urllib.parse.unquote(match["name"] or ""))
     raise RefusedError(404, "NotFound", "the server could not find the requested resource")
 
 
-def _list(state: KubernetesState, asked: Asked) -> Object:
-    address, query = asked.address, asked.query
+def _list(state: KubernetesState, request: ApiRequest) -> Object:
+    address, query = request.address, request.query
     items = [
-        each
-        for each in state.list(address.plural, address.namespace)
-        if _matches(query.get("labelSelector", ""), each["metadata"].get("labels") or {})
-        and _matches(query.get("fieldSelector", ""), each, _field)
+        item
+        for item in state.list(address.plural, address.namespace)
+        if _matches(query.get("labelSelector", ""), item["metadata"].get("labels") or {})
+        and _matches(query.get("fieldSelector", ""), item, _field_value)
     ]
     metadata: Object = {"resourceVersion": state.resource_version}
-    begin = _position(query.get("continue", ""))
+    begin = _decode_continue(query.get("continue", ""))
     end = begin + int(query.get("limit") or 0) if int(query.get("limit") or 0) else len(items)
     if end < len(items):
         metadata["continue"] = base64.urlsafe_b64encode(str(end).encode()).decode()
         metadata["remainingItemCount"] = len(items) - end
     kind = address.kind
-    page = [_typed(kind, each) for each in items[begin:end]]
-    if asked.table:
+    page = [_with_type(kind, item) for item in items[begin:end]]
+    if request.table:
         return table(address.plural, page, metadata, state.now(), query.get("includeObject", ""))
     return {"apiVersion": kind.api_version, "kind": f"{kind.name}List", "metadata": metadata, "items": page}
 
 
-def _position(text: str) -> int:
+def _decode_continue(text: str) -> int:
     try:
         return int(base64.urlsafe_b64decode(text) or 0)
     except (binascii.Error, ValueError) as error:
         raise RefusedError(400, "BadRequest", "continue key is not valid") from error
 
 
-REQUIREMENT = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
+SELECTOR_TERM = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
 
 
 def _matches(selector: str, item: Mapping[str, Any], value: Callable[[Any, str], str | None] = dict.get) -> bool:
-    """Return whether an item is selected; equality and bare label names are understood."""
+    """Return whether a selector matches an item; it may hold `key=value`, `key!=value`, `key` and `!key`."""
     for part in filter(None, selector.split(",")):
-        if match := REQUIREMENT.fullmatch(part):
+        if match := SELECTOR_TERM.fullmatch(part):
             if (value(item, match[1]) == match[3]) == (match[2] == "!="):
                 return False
         elif part.startswith("!") == (value(item, part.lstrip("!")) is not None):
@@ -291,18 +306,18 @@ def _matches(selector: str, item: Mapping[str, Any], value: Callable[[Any, str],
     return True
 
 
-def _field(item: Any, path: str) -> str | None:
+def _field_value(item: Any, path: str) -> str | None:
     for key in path.split("."):
         item = item.get(key, "") if isinstance(item, Mapping) else ""
     return str(item)
 
 
-def _parsed(asked: Asked, types: tuple[str, ...]) -> Object:
-    if asked.content not in types:
+def _parse_body(request: ApiRequest, types: tuple[str, ...]) -> Object:
+    if request.content_type not in types:
         message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(types)}"
         raise RefusedError(415, "UnsupportedMediaType", message)
     try:
-        item = json.loads(asked.body)
+        item = json.loads(request.body)
     except ValueError as error:
         raise RefusedError(400, "BadRequest", f"the body of the request was not understood: {error}") from error
     if not isinstance(item, dict):
@@ -310,27 +325,34 @@ def _parsed(asked: Asked, types: tuple[str, ...]) -> Object:
     return cast("Object", item)
 
 
-def _strategic(patch: Any) -> bool:
-    """Return whether a patch means something else as a strategic one than as a merge patch."""
+def _needs_strategic_merge(patch: Any) -> bool:
+    """Return whether a strategic merge patch differs in meaning from a plain merge patch: lists and directives do."""
     if isinstance(patch, dict):
-        return any(key.startswith("$") or _strategic(value) for key, value in patch.items())
+        return any(key.startswith("$") or _needs_strategic_merge(value) for key, value in patch.items())
     return isinstance(patch, list)
 
 
-def _merged(item: Any, patch: Any) -> Any:
+def _merge_patch(item: Any, patch: Any) -> Any:
     """Return an object with a JSON merge patch applied (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     old = item if isinstance(item, dict) else {}
-    changed = {key: _merged(old.get(key), value) for key, value in patch.items() if value is not None}
+    changed = {key: _merge_patch(old.get(key), value) for key, value in patch.items() if value is not None}
     return {key: value for key, value in old.items() if key not in patch} | changed
 
 
-def _typed(kind: Kind, item: Object) -> Object:
+def _with_type(kind: Kind, item: Object) -> Object:
     return {**item, "apiVersion": kind.api_version, "kind": kind.name}
 
 
 def status(outcome: str, code: int, reason: str = "", message: str = "") -> Object:
-    """Return what the API says instead of an object: `Success` or `Failure`, and why."""
-    said = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": outcome, **said, "code": code}
+    """Return a Status object, the API's answer where there is no other object.
+
+    Args:
+        outcome: `Success` or `Failure`.
+        code: HTTP status code.
+        reason: machine-readable reason, e.g. `NotFound`.
+        message: human-readable reason.
+    """
+    details = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": outcome, **details, "code": code}

@@ -1,6 +1,6 @@
-"""What the Kubernetes API of a cluster holds: plain objects by kind, namespace and name.
+"""The objects in a cluster's Kubernetes API: plain dictionaries by kind, namespace and name.
 
-Tests change them as they like: `state.get("nodes", name)["spec"]…`, `state.put("services", {…})`.
+Tests may change them directly: `state.get("nodes", name)["spec"]…`, `state.put("services", {…})`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SYSTEM = "kube-system"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of objects: its API group, version and name, whether its objects lie in namespaces, its short names."""
+    """A kind of objects: API group, version, name, whether it is namespaced, and its short names for kubectl."""
 
     group: str
     version: str
@@ -29,7 +29,7 @@ class Kind:
 
     @property
     def api_version(self) -> str:
-        """Group and version as objects say them."""
+        """The `apiVersion` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
@@ -61,8 +61,8 @@ class KubernetesState:
     """The objects of one cluster.
 
     Args:
-        now: the time, for what objects say of their age.
-        version: Kubernetes' version, e.g. `1.36.3`.
+        now: returns the simulated time, for timestamps.
+        version: version of the API server, e.g. `1.36.3`.
     """
 
     def __init__(self, now: Callable[[], datetime.datetime], version: str) -> None:
@@ -73,24 +73,24 @@ class KubernetesState:
 
     @property
     def resource_version(self) -> str:
-        """Version of the newest change."""
+        """The `resourceVersion` of the newest change."""
         return str(self._changes)
 
     def put(self, kind: str, item: Mapping[str, Any]) -> Object:
-        """Create or replace an object; what the API server would fill in is filled in."""
-        made: Object = copy.deepcopy(dict(item))
-        metadata = made.setdefault("metadata", {})
+        """Create or replace an object, with the metadata that the API server fills in."""
+        stored: Object = copy.deepcopy(dict(item))
+        metadata = stored.setdefault("metadata", {})
         if KINDS[kind].namespaced:
             metadata.setdefault("namespace", "default")
         self._changes += 1
         metadata.setdefault("uid", uid(f"{kind} {metadata['name']} {self._changes}"))
         metadata.setdefault("creationTimestamp", self.time())
         metadata["resourceVersion"] = str(self._changes)
-        self._objects[kind][metadata.get("namespace", ""), metadata["name"]] = made
-        return made
+        self._objects[kind][metadata.get("namespace", ""), metadata["name"]] = stored
+        return stored
 
     def get(self, kind: str, name: str, namespace: str = "") -> Object | None:
-        """Return an object, not a copy of it: who changes it changes what the API shows."""
+        """Return an object itself, no copy: changes to it are visible in the API. None if it does not exist."""
         return self._objects[kind].get((namespace, name))
 
     def remove(self, kind: str, name: str, namespace: str = "") -> None:
@@ -99,61 +99,68 @@ class KubernetesState:
         self._objects[kind].pop((namespace, name), None)
 
     def list(self, kind: str, namespace: str = "") -> list[Object]:
-        """Return the objects of a kind, of one namespace or of all, sorted as the API server does."""
-        found = self._objects[kind].items()
-        return [item for key, item in sorted(found, key=lambda each: each[0]) if not namespace or key[0] == namespace]
+        """Return the objects of a kind in one namespace or in all, in the API server's order."""
+        items = self._objects[kind].items()
+        return [item for key, item in sorted(items, key=lambda entry: entry[0]) if not namespace or key[0] == namespace]
 
     def dump(self) -> str:
-        """Return all objects as text, as a snapshot holds them."""
+        """Return all objects as text, the content of a snapshot."""
         return json.dumps({kind: list(items.values()) for kind, items in self._objects.items()})
 
     def load(self, text: str) -> None:
-        """Put the objects of `dump` in the place of all there are; versions go on from far above those there were."""
+        """Replace all objects by those of a `dump`; resource versions jump ahead, as after a real restore."""
         for kind, items in json.loads(text).items():
-            named = {(each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in items}
-            self._objects[kind] = named
+            items_by_key = {(item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in items}
+            self._objects[kind] = items_by_key
         self._changes += 10**9
 
     def time(self, later: float = 0) -> str:
-        """Return the time, or that in some seconds, as objects write it."""
+        """Return the time, or the time so many seconds later, in the form of timestamps in objects."""
         moment = self.now() + datetime.timedelta(seconds=later)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def set_ready(self, node: str, ready: bool, reason: str = "", message: str = "") -> None:
         """Make a node Ready, or not Ready for a reason."""
-        found = self._objects["nodes"]["", node]
+        node_object = self._objects["nodes"]["", node]
         status = "True" if ready else "Unknown" if reason == "NodeStatusUnknown" else "False"
         reason = reason or ("KubeletReady" if ready else "KubeletNotReady")
         message = message or ("kubelet is posting ready status" if ready else "container runtime network not ready")
-        taints = [taint for taint in found["spec"].get("taints", []) if taint["key"] != "node.kubernetes.io/not-ready"]
+        taints = [
+            taint for taint in node_object["spec"].get("taints", []) if taint["key"] != "node.kubernetes.io/not-ready"
+        ]
         if not ready:
             taints.append({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"})
-        found["spec"]["taints"] = taints
-        others = [condition for condition in found["status"]["conditions"] if condition["type"] != "Ready"]
-        found["status"]["conditions"] = [*others, self._condition("Ready", status, reason, message)]
+        node_object["spec"]["taints"] = taints
+        other_conditions = [
+            condition for condition in node_object["status"]["conditions"] if condition["type"] != "Ready"
+        ]
+        node_object["status"]["conditions"] = [*other_conditions, self._condition("Ready", status, reason, message)]
 
     def set_waiting(self, pod: str, reason: str, message: str = "", restarts: int = 5) -> None:
-        """Let a container of a system pod wait, e.g. in CrashLoopBackOff."""
-        found = self._objects["pods"][SYSTEM, pod]
-        [container] = found["status"]["containerStatuses"]
+        """Set the container of a system pod to waiting for a reason, e.g. CrashLoopBackOff."""
+        pod_object = self._objects["pods"][SYSTEM, pod]
+        [container] = pod_object["status"]["containerStatuses"]
         state = {"waiting": {"reason": reason, "message": message}}
         container |= {"ready": False, "started": False, "restartCount": restarts, "state": state}
-        others = [
+        other_conditions = [
             condition
-            for condition in found["status"]["conditions"]
+            for condition in pod_object["status"]["conditions"]
             if condition["type"] not in ("Ready", "ContainersReady")
         ]
-        found["status"]["conditions"] = [
-            *others,
-            *(self._condition(each, "False", "ContainersNotReady") for each in ("ContainersReady", "Ready")),
+        pod_object["status"]["conditions"] = [
+            *other_conditions,
+            *(
+                self._condition(condition_type, "False", "ContainersNotReady")
+                for condition_type in ("ContainersReady", "Ready")
+            ),
         ]
 
     def add_pod(self, name: str, node: str = "", *, labels: Mapping[str, str] | None = None, image: str = "") -> Object:
-        """Add a system pod: Running on a node, or Pending where no node takes it."""
+        """Add a system pod: Running on a node, or Pending if no node is given."""
         container = name.split("-" + node)[0] if node else name
         status: Object = {"phase": "Pending", "conditions": [self._condition("PodScheduled", "False", "Unschedulable")]}
         if node:
-            ready = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+            true_conditions = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
             running: Object = {
                 "name": container, "ready": True, "started": True, "restartCount": 0, "image": image, "imageID": "",
                 "state": {"running": {"startedAt": self.time()}}, "lastState": {},
@@ -161,7 +168,7 @@ class KubernetesState:
             status = {
                 "phase": "Running",
                 "startTime": self.time(),
-                "conditions": [self._condition(each, "True") for each in ready],
+                "conditions": [self._condition(condition_type, "True") for condition_type in true_conditions],
                 "containerStatuses": [running],
             }
         spec: Object = {
@@ -174,16 +181,16 @@ class KubernetesState:
         return self.put("pods", {"metadata": metadata, "spec": spec, "status": status})
 
     def _condition(self, type_: str, status: str, reason: str = "", message: str = "") -> Object:
-        said = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
-        return {"type": type_, "status": status, "lastTransitionTime": self.time(), **said}
+        details = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
+        return {"type": type_, "status": status, "lastTransitionTime": self.time(), **details}
 
 
 def uid(text: str) -> str:
-    """Return a unique id in the form of Kubernetes' that follows from a text."""
+    """Return a UID in Kubernetes' form, derived from a text."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32]))
 
 
 def suffix(text: str) -> str:
-    """Return five characters as Kubernetes appends to the names of pods, following from a text."""
+    """Return five characters like the ones Kubernetes appends to names of pods, derived from a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:5]

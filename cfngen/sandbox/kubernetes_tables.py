@@ -1,7 +1,7 @@
-"""Objects as kubectl prints them: the API server makes the rows and columns of `kubectl get`, a Table of meta.k8s.io.
+"""Tables of meta.k8s.io: the API server makes the rows and columns that `kubectl get` prints.
 
-The columns are those of Kubernetes' `pkg/printers/internalversion`; those of priority 1 are shown by `-o wide`. Kinds
-that are not listed here have a name and an age, as custom resources have.
+The columns are those of Kubernetes' `pkg/printers/internalversion`; columns of priority 1 are shown by `-o wide` only.
+Kinds that are not listed here have the columns of custom resources: name and age.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Any
 
 from cfngen.sandbox.kubernetes_state import Object
 
-TABLE = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
+TABLE_PARAMETERS = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
 NONE = "<none>"
-ROLE = "node-role.kubernetes.io/"
-WIDE = 1
+ROLE_LABEL_PREFIX = "node-role.kubernetes.io/"
+WIDE_PRIORITY = 1
 Column = tuple[str, Callable[[Any], Any], int]
 
 
 def asks_for_table(accept: str) -> bool:
-    """Return whether an `Accept` header prefers a table to the objects themselves."""
+    """Return whether an `Accept` header prefers a Table to the objects themselves."""
     for choice in accept.split(","):
         media, *parameters = (part.strip() for part in choice.split(";"))
-        given = dict(part.split("=", 1) for part in parameters if "=" in part)
+        options = dict(part.split("=", 1) for part in parameters if "=" in part)
         if media in ("application/json", "*/*"):
-            if given.items() >= TABLE.items():
+            if options.items() >= TABLE_PARAMETERS.items():
                 return True
-            if "as" not in given:
+            if "as" not in options:
                 return False
     return False
 
@@ -40,7 +40,7 @@ def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.
         items: the objects.
         metadata: of their list.
         now: the time, for their ages.
-        include: how much of each object a row has beside its cells: `None`, `Metadata` (the default) or `Object`.
+        include: what each row includes of its object: `None`, `Metadata` (the default) or `Object`.
     """
 
     def age(item: Object) -> str:
@@ -58,13 +58,13 @@ def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.
         }
         for name, cell, priority in columns
     ]
-    rows = [{"cells": [cell(item) for _, cell, _ in columns], **_object(item, include)} for item in items]
-    whole = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
-    return {**whole, "metadata": metadata, "columnDefinitions": definitions, "rows": rows}
+    rows = [{"cells": [cell(item) for _, cell, _ in columns], **_row_object(item, include)} for item in items]
+    header = {"kind": "Table", "apiVersion": "meta.k8s.io/v1"}
+    return {**header, "metadata": metadata, "columnDefinitions": definitions, "rows": rows}
 
 
 def duration(seconds: float) -> str:
-    """Return a time as kubectl writes ages, as apimachinery's `HumanDuration` does, e.g. `5m12s`, `3h`, `2d4h`."""
+    """Return a duration as kubectl writes ages (apimachinery's `HumanDuration`), e.g. `5m12s`, `3h`, `2d4h`."""
     whole = int(seconds)
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
     for below, large, unit, small, rest in (
@@ -82,7 +82,7 @@ def duration(seconds: float) -> str:
     return f"{days // 365}y"
 
 
-def _object(item: Object, include: str) -> Object:
+def _row_object(item: Object, include: str) -> Object:
     if include == "None":
         return {}
     if include == "Object":
@@ -93,10 +93,16 @@ def _object(item: Object, include: str) -> Object:
 
 def _columns(plural: str, age: Callable[[Object], str]) -> list[Column]:
     narrow, wide = COLUMNS.get(plural, ({}, {}))
-    middle: list[Column] = [(name, cell, 0) for name, cell in narrow.items() if name not in AFTER_AGE]
-    after: list[Column] = [(name, cell, 0) for name, cell in narrow.items() if name in AFTER_AGE]
-    last: list[Column] = [(name, cell, WIDE) for name, cell in wide.items()]
-    return [("Name", lambda item: item["metadata"]["name"], 0), *middle, ("Age", age, 0), *after, *last]
+    columns_before_age: list[Column] = [(name, cell, 0) for name, cell in narrow.items() if name not in AFTER_AGE]
+    columns_after_age: list[Column] = [(name, cell, 0) for name, cell in narrow.items() if name in AFTER_AGE]
+    wide_columns: list[Column] = [(name, cell, WIDE_PRIORITY) for name, cell in wide.items()]
+    return [
+        ("Name", lambda item: item["metadata"]["name"], 0),
+        *columns_before_age,
+        ("Age", age, 0),
+        *columns_after_age,
+        *wide_columns,
+    ]
 
 
 AFTER_AGE = frozenset({"Version"})
@@ -104,13 +110,16 @@ AFTER_AGE = frozenset({"Version"})
 
 def _node_status(node: Object) -> str:
     conditions = {condition["type"]: condition["status"] for condition in node.get("status", {}).get("conditions", [])}
-    known = {"True": "Ready"}.get(conditions["Ready"], "NotReady") if "Ready" in conditions else "Unknown"
-    return known + (",SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else "")
+    readiness = {"True": "Ready"}.get(conditions["Ready"], "NotReady") if "Ready" in conditions else "Unknown"
+    return readiness + (",SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else "")
 
 
 def _roles(node: Object) -> str:
     labels = node["metadata"].get("labels") or {}
-    return ",".join(sorted(key.removeprefix(ROLE) for key in labels if key.startswith(ROLE))) or NONE
+    return (
+        ",".join(sorted(key.removeprefix(ROLE_LABEL_PREFIX) for key in labels if key.startswith(ROLE_LABEL_PREFIX)))
+        or NONE
+    )
 
 
 def _address(kind: str) -> Callable[[Object], str]:
@@ -122,7 +131,7 @@ def _address(kind: str) -> Callable[[Object], str]:
 
 
 def _at(*path: str, missing: Any = NONE) -> Callable[[Any], Any]:
-    """Return what looks a path up in an object."""
+    """Return a function that looks up a path in an object."""
 
     def cell(item: Any) -> Any:
         for key in path:
@@ -132,8 +141,8 @@ def _at(*path: str, missing: Any = NONE) -> Callable[[Any], Any]:
     return cell
 
 
-def _joined(*path: str) -> Callable[[Any], str]:
-    """Return what writes a list or a mapping of an object in one cell."""
+def _join_at(*path: str) -> Callable[[Any], str]:
+    """Return a function that writes a list or a mapping of an object into one cell."""
 
     def cell(item: Any) -> str:
         value = _at(*path, missing=())(item)
@@ -143,28 +152,28 @@ def _joined(*path: str) -> Callable[[Any], str]:
     return cell
 
 
-def _containers(item: Object) -> list[Object]:
-    found: list[Object] = item.get("status", {}).get("containerStatuses", [])
-    return found
+def _container_statuses(item: Object) -> list[Object]:
+    statuses: list[Object] = item.get("status", {}).get("containerStatuses", [])
+    return statuses
 
 
 def _pod_ready(pod: Object) -> str:
-    ready = sum(bool(container.get("ready")) for container in _containers(pod))
-    return f"{ready}/{len(pod.get('spec', {}).get('containers', []))}"
+    ready_count = sum(bool(container.get("ready")) for container in _container_statuses(pod))
+    return f"{ready_count}/{len(pod.get('spec', {}).get('containers', []))}"
 
 
 def _pod_status(pod: Object) -> str:
     if pod["metadata"].get("deletionTimestamp"):
         return "Terminating"
-    waiting = (_at("state", "waiting", "reason", missing="")(container) for container in _containers(pod))
+    waiting = (_at("state", "waiting", "reason", missing="")(container) for container in _container_statuses(pod))
     return next(filter(None, waiting), "") or str(_at("status", "phase", missing="Pending")(pod))
 
 
-def _restarts(pod: Object) -> str:
-    return str(sum(container.get("restartCount", 0) for container in _containers(pod)))
+def _restart_count(pod: Object) -> str:
+    return str(sum(container.get("restartCount", 0) for container in _container_statuses(pod)))
 
 
-def _ports(service: Object) -> str:
+def _service_ports(service: Object) -> str:
     ports = service.get("spec", {}).get("ports", [])
     texts = (
         f"{port['port']}{':' + str(port['nodePort']) if port.get('nodePort') else ''}/{port.get('protocol', 'TCP')}"
@@ -173,40 +182,40 @@ def _ports(service: Object) -> str:
     return ",".join(texts) or NONE
 
 
-def _external(service: Object) -> str:
+def _external_addresses(service: Object) -> str:
     if service.get("spec", {}).get("type") != "LoadBalancer":
         return NONE
     ingress = _at("status", "loadBalancer", "ingress", missing=())(service)
-    return ",".join(each.get("hostname") or each.get("ip", "") for each in ingress) or "<pending>"
+    return ",".join(entry.get("hostname") or entry.get("ip", "") for entry in ingress) or "<pending>"
 
 
-def _replicas(item: Object) -> str:
+def _ready_replicas(item: Object) -> str:
     ready, desired = _at("status", "readyReplicas", missing=0)(item), _at("spec", "replicas", missing=1)(item)
     return f"{ready}/{desired}"
 
 
-def _data(item: Object) -> int:
+def _data_count(item: Object) -> int:
     return len(item.get("data") or {}) + len(item.get("binaryData") or {})
 
 
-def _claim(volume: Object) -> str:
+def _claim_name(volume: Object) -> str:
     claim = volume.get("spec", {}).get("claimRef")
     return f"{claim['namespace']}/{claim['name']}" if claim else ""
 
 
-MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+ACCESS_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
-def _modes(item: Object) -> str:
-    return ",".join(MODES.get(mode, mode) for mode in item.get("spec", {}).get("accessModes", []))
+def _access_modes(item: Object) -> str:
+    return ",".join(ACCESS_MODES.get(mode, mode) for mode in item.get("spec", {}).get("accessModes", []))
 
 
-def _images(item: Object) -> str:
+def _image_names(item: Object) -> str:
     containers = _at("spec", "template", "spec", "containers", missing=())(item)
     return ",".join(container.get("image", "") for container in containers) or NONE
 
 
-def _names(item: Object) -> str:
+def _container_names(item: Object) -> str:
     containers = _at("spec", "template", "spec", "containers", missing=())(item)
     return ",".join(container.get("name", "") for container in containers) or NONE
 
@@ -215,8 +224,12 @@ def _count(*path: str) -> Callable[[Any], Any]:
     return _at(*path, missing=0)
 
 
-TEMPLATE = {"Containers": _names, "Images": _images, "Selector": _joined("spec", "selector", "matchLabels")}
-# By kind: the columns between name and age (the version of a node comes after it), and those of `-o wide`.
+POD_TEMPLATE_COLUMNS = {
+    "Containers": _container_names,
+    "Images": _image_names,
+    "Selector": _join_at("spec", "selector", "matchLabels"),
+}
+# By kind: the columns between name and age (a node's version follows the age), and the columns of `-o wide`.
 COLUMNS: Mapping[str, tuple[Mapping[str, Callable[[Any], Any]], Mapping[str, Callable[[Any], Any]]]] = {
     "nodes": (
         {"Status": _node_status, "Roles": _roles, "Version": _at("status", "nodeInfo", "kubeletVersion")},
@@ -229,7 +242,7 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Callable[[Any], Any]], Mapping[str, Cal
         },
     ),
     "pods": (
-        {"Ready": _pod_ready, "Status": _pod_status, "Restarts": _restarts},
+        {"Ready": _pod_ready, "Status": _pod_status, "Restarts": _restart_count},
         {
             "IP": _at("status", "podIP"),
             "Node": _at("spec", "nodeName"),
@@ -238,24 +251,24 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Callable[[Any], Any]], Mapping[str, Cal
         },
     ),
     "namespaces": ({"Status": _at("status", "phase", missing="")}, {}),
-    "configmaps": ({"Data": _data}, {}),
-    "secrets": ({"Type": _at("type", missing="Opaque"), "Data": _data}, {}),
+    "configmaps": ({"Data": _data_count}, {}),
+    "secrets": ({"Type": _at("type", missing="Opaque"), "Data": _data_count}, {}),
     "services": (
         {
             "Type": _at("spec", "type", missing="ClusterIP"),
             "Cluster-IP": _at("spec", "clusterIP"),
-            "External-IP": _external,
-            "Port(s)": _ports,
+            "External-IP": _external_addresses,
+            "Port(s)": _service_ports,
         },
-        {"Selector": _joined("spec", "selector")},
+        {"Selector": _join_at("spec", "selector")},
     ),
     "deployments": (
         {
-            "Ready": _replicas,
+            "Ready": _ready_replicas,
             "Up-to-date": _count("status", "updatedReplicas"),
             "Available": _count("status", "availableReplicas"),
         },
-        TEMPLATE,
+        POD_TEMPLATE_COLUMNS,
     ),
     "daemonsets": (
         {
@@ -264,9 +277,9 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Callable[[Any], Any]], Mapping[str, Cal
             "Ready": _count("status", "numberReady"),
             "Up-to-date": _count("status", "updatedNumberScheduled"),
             "Available": _count("status", "numberAvailable"),
-            "Node Selector": _joined("spec", "template", "spec", "nodeSelector"),
+            "Node Selector": _join_at("spec", "template", "spec", "nodeSelector"),
         },
-        TEMPLATE,
+        POD_TEMPLATE_COLUMNS,
     ),
     "replicasets": (
         {
@@ -274,15 +287,15 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Callable[[Any], Any]], Mapping[str, Cal
             "Current": _count("status", "replicas"),
             "Ready": _count("status", "readyReplicas"),
         },
-        TEMPLATE,
+        POD_TEMPLATE_COLUMNS,
     ),
-    "statefulsets": ({"Ready": _replicas}, {"Containers": _names, "Images": _images}),
+    "statefulsets": ({"Ready": _ready_replicas}, {"Containers": _container_names, "Images": _image_names}),
     "persistentvolumeclaims": (
         {
             "Status": _at("status", "phase", missing="Pending"),
             "Volume": _at("spec", "volumeName", missing=""),
             "Capacity": _at("status", "capacity", "storage", missing=""),
-            "Access Modes": _modes,
+            "Access Modes": _access_modes,
             "StorageClass": _at("spec", "storageClassName", missing=""),
             "VolumeAttributesClass": _at("spec", "volumeAttributesClassName", missing="<unset>"),
         },
@@ -291,10 +304,10 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Callable[[Any], Any]], Mapping[str, Cal
     "persistentvolumes": (
         {
             "Capacity": _at("spec", "capacity", "storage", missing=""),
-            "Access Modes": _modes,
+            "Access Modes": _access_modes,
             "Reclaim Policy": _at("spec", "persistentVolumeReclaimPolicy", missing=""),
             "Status": _at("status", "phase", missing=""),
-            "Claim": _claim,
+            "Claim": _claim_name,
             "StorageClass": _at("spec", "storageClassName", missing=""),
             "VolumeAttributesClass": _at("spec", "volumeAttributesClassName", missing="<unset>"),
             "Reason": _at("status", "reason", missing=""),

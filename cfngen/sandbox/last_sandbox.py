@@ -1,6 +1,6 @@
-"""What is known of the last sandbox: it may have ended by itself, and somebody may look for what was in it.
+"""The record of the last sandbox, for users who look for its stacks after it has ended.
 
-Beside the state file, which is gone with its sandbox, lies this one, which the next sandbox writes anew. Light to
+The state file is deleted when a sandbox ends; this file beside it stays until the next sandbox overwrites it. Cheap to
 import.
 """
 
@@ -19,10 +19,10 @@ class Last:
     """The last sandbox.
 
     Attributes:
-        token: by which it was known.
-        stacks: those in it, each with its region; without nested ones.
-        end: `idle`, `stopped` by its user, or an empty text: killed, or by a restart of the machine.
-        ended: when, as ISO 8601 in UTC; an empty text if nobody knows, or it has not.
+        token: its token.
+        stacks: its root stacks, each with its region.
+        end: why it ended: `idle`, `stopped` by its user, or empty: killed, or the machine was restarted.
+        ended: when it ended, as ISO 8601 in UTC; empty if that is unknown, or it still runs.
     """
 
     token: str
@@ -32,7 +32,7 @@ class Last:
 
     @property
     def story(self) -> str:
-        """How it ended, as a clause without an end."""
+        """How it ended, as a clause without a full stop."""
         moment = f" at {self.ended[11:16]} UTC on {self.ended[:10]}" if self.ended else ""
         if self.end == STOPPED:
             return f"the sandbox was stopped{moment}"
@@ -42,7 +42,7 @@ class Last:
 
 
 def recall(state_file: Path) -> Last | None:
-    """Return what is known of the last sandbox that used a state file; nothing if there was none."""
+    """Return the record of the last sandbox that used a state file; None if there was none."""
     try:
         content = json.loads(_path(state_file).read_text("utf-8"))
         return Last(**{**content, "stacks": tuple(content["stacks"])})
@@ -51,7 +51,7 @@ def recall(state_file: Path) -> Last | None:
 
 
 def remember(state_file: Path, last: Last) -> None:
-    """Write it down in one piece, for this user's eyes only."""
+    """Write the record atomically, readable for this user only."""
     path = _path(state_file)
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -1,4 +1,4 @@
-"""The instances of the account: who runs, what they say, and what becomes of their nodes when they are gone."""
+"""The instances of an account: which ones run, their console output, and what happens to the nodes of stopped ones."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from cfngen.sandbox.cloudformation import CloudFormation, Launched, client
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.groups import meant, named
-from cfngen.sandbox.instance import Instance, Script
+from cfngen.sandbox.instance import BootFault, Instance
 
 DRAIN_HOOK = "cfngen-drain"  # the lifecycle hook that the boot program completes
-# After so many seconds of silence the controller manager calls a node not Ready (its default since Kubernetes 1.32,
-# kubernetes/kubernetes#126287); after so many more the cloud controller manager has asked EC2, which knows no such
-# instance, and the node is forgotten.
-SILENCE = 50.0
-FORGOTTEN = 60.0
+# Seconds after an instance has stopped. The controller manager then marks its node not Ready (the default since
+# Kubernetes 1.32, kubernetes/kubernetes#126287); later the cloud controller manager, which no longer finds the instance
+# in EC2, deletes the node.
+NOT_READY_AFTER = 50.0
+NODE_REMOVED_AFTER = 60.0
 GROUP_TAG = "aws:autoscaling:groupName"
-# Seconds until an instance notices its end (boot/drain.py), and in which a node's pods have moved: a guess.
-NOTICED, MOVED = 5.0, 20.0
+# Seconds until an instance notices its termination (boot/drain.py), and seconds that its drain lasts: estimates.
+NOTICE_SECONDS, DRAIN_SECONDS = 5.0, 20.0
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What instances of a group fail with.
+    """A fault of the instances of a group.
 
     Attributes:
-        group: its name, or the logical id of the Auto Scaling group.
-        step: of the boot program.
-        message: why; empty if they hang.
-        times: how many instances still will; 0 is every one.
+        group: name of the group, or the logical id of the Auto Scaling group.
+        step: step of the boot program that fails.
+        message: reason of the failure; empty if the instances hang.
+        times: how many more instances fail; 0 means every one.
     """
 
     group: str
@@ -49,20 +49,20 @@ class Fault:
 
 
 @dataclass
-class _Trouble:
-    """A script for some of the instances of a group."""
+class _FaultRule:
+    """A boot fault for the next `times` instances of a group."""
 
     resource: str
-    script: Script
+    script: BootFault
     times: float
 
 
 class Machines:
-    """Every instance that a stack's Auto Scaling groups have launched; what is called for each of them.
+    """The instances that stacks' Auto Scaling groups have launched; called with each new one.
 
     Args:
-        region: of the account.
-        console: told of an instance's id and all that it has written to its console, whenever it writes.
+        region: region of the account.
+        console: called with an instance's id and its whole console output, whenever it writes a line.
     """
 
     def __init__(self, region: str, console: Callable[[str, str], None] = lambda instance, text: None) -> None:
@@ -72,56 +72,56 @@ class Machines:
         self.disks: dict[str, KubernetesCluster] = {}
         self.clusters: dict[str, KubernetesCluster] = {}
         self.instances: dict[str, Instance] = {}
-        self._troubles: list[_Trouble] = []
-        self._gone: dict[str, float] = {}
-        self._foreign: set[str] = set()
+        self._fault_rules: list[_FaultRule] = []
+        self._stopped_at: dict[str, float] = {}
+        self._unmanaged: set[str] = set()
 
     def __call__(self, launched: Launched) -> None:
-        """Begin to boot an instance, unless it does so already or its user data is not ours."""
-        if launched.instance_id in self.instances or launched.instance_id in self._foreign:
+        """Boot a new instance; ignore known instances, and those whose user data is not cfngen's."""
+        if launched.instance_id in self.instances or launched.instance_id in self._unmanaged:
             return
-        self._see(self._running())
+        self._note_stopped(self._running_ids())
         interfaces.attach(self.region, launched.instance_id)
         ec2 = client("ec2", self.region)
-        answer = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
-        told = user_data.read(answer.get("UserData", {}).get("Value", ""))
-        if told is None:
-            self._foreign.add(launched.instance_id)
+        response = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
+        boot_data = user_data.read(response.get("UserData", {}).get("Value", ""))
+        if boot_data is None:
+            self._unmanaged.add(launched.instance_id)
             return
-        [found] = ec2.describe_instances(InstanceIds=[launched.instance_id])["Reservations"][0]["Instances"]
+        [description] = ec2.describe_instances(InstanceIds=[launched.instance_id])["Reservations"][0]["Instances"]
         instance = Instance(
             id=launched.instance_id,
-            zone=found["Placement"]["AvailabilityZone"],
-            type=found["InstanceType"],
-            address=found.get("PrivateIpAddress", ""),
-            public_address=found.get("PublicIpAddress", ""),
-            image=self._image(found["ImageId"]),
-            told=told,
+            zone=description["Placement"]["AvailabilityZone"],
+            type=description["InstanceType"],
+            address=description.get("PrivateIpAddress", ""),
+            public_address=description.get("PublicIpAddress", ""),
+            image=self._image_name(description["ImageId"]),
+            boot_data=boot_data,
             group=launched.group,
             number=len(self.instances),
             launched=self.cloud.clock.now,
-            name=named({tag["Key"]: tag["Value"] for tag in found.get("Tags", [])}),
+            name=named({tag["Key"]: tag["Value"] for tag in description.get("Tags", [])}),
         )
         self.instances[instance.id] = instance
-        self._continue(instance, Program(self, instance).boot())
+        self._run_next_step(instance, Program(self, instance).boot())
 
-    def leave(self, instance_id: str) -> None:
-        """Let an instance that a lifecycle hook holds move its pods, if it can, and then let Auto Scaling go on.
+    def on_terminating(self, instance_id: str) -> None:
+        """Drain an instance that a lifecycle hook holds in `Terminating:Wait`, then complete the lifecycle action.
 
-        One that never came so far as to watch for its end says nothing: the hook's time runs out.
+        An instance whose boot has not started the drain service does nothing: the hook times out.
         """
         instance = self.instances.get(instance_id)
         if instance is not None and instance.watches:
-            self.cloud.clock.later(NOTICED, lambda: self._drain(instance))
+            self.cloud.clock.later(NOTICE_SECONDS, lambda: self._drain(instance))
 
     def _drain(self, instance: Instance) -> None:
         for cluster in self.clusters.values():
             if node := cluster.state.get("nodes", instance.id):
                 node["spec"]["unschedulable"] = True
-        self.cloud.clock.later(MOVED, lambda: self._drained(instance))
+        self.cloud.clock.later(DRAIN_SECONDS, lambda: self._complete_drain(instance))
 
-    def _drained(self, instance: Instance) -> None:
-        with contextlib.suppress(ClientError):  # the hook may be gone, or its time over
+    def _complete_drain(self, instance: Instance) -> None:
+        with contextlib.suppress(ClientError):  # the hook may be deleted, or timed out
             client("autoscaling", self.region).complete_lifecycle_action(
                 LifecycleHookName=DRAIN_HOOK,
                 AutoScalingGroupName=instance.group,
@@ -135,115 +135,119 @@ class Machines:
         Raises:
             ApiError: there is no such stack, or no such resource in it.
         """
-        known = self.cloud.stack(stack).resources.get(resource)
-        if known is None or not known.exists:
+        stack_resource = self.cloud.stack(stack).resources.get(resource)
+        if stack_resource is None or not stack_resource.exists:
             raise ValidationError(f"Resource {resource} does not exist for stack {stack}")
-        metadata: Mapping[str, Any] = known.definition.body.get("Metadata", {})
+        metadata: Mapping[str, Any] = stack_resource.definition.body.get("Metadata", {})
         return metadata
 
     def fail(self, resource: str, step: str, message: str, *, hint: str = "", times: float = float("inf")) -> None:
-        """Let instances of a group fail at a step.
+        """Let the boot of instances of a group fail in a step.
 
         Args:
             resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: name of the step, e.g. `downloads`.
-            message: why.
-            hint: what to do about it; where the log is, if empty.
-            times: how many instances.
+            message: the reason that is logged.
+            hint: what to do about it; by default where the log is.
+            times: how many instances fail.
         """
-        script = Script(step, message, hint) if hint else Script(step, message)
-        self._troubles.append(_Trouble(resource, script, times))
+        script = BootFault(step, message, hint) if hint else BootFault(step, message)
+        self._fault_rules.append(_FaultRule(resource, script, times))
 
     def hang(self, resource: str, step: str, *, times: float = float("inf")) -> None:
-        """Let instances of a group come to a halt at a step, without a word."""
-        self._troubles.append(_Trouble(resource, Script(step), times))
+        """Let the boot of instances of a group hang in a step, without a signal or a log line."""
+        self._fault_rules.append(_FaultRule(resource, BootFault(step), times))
 
     @property
     def faults(self) -> list[Fault]:
-        """What instances will fail with that are launched from now on."""
+        """The faults of instances that are launched from now on."""
         return [
             Fault(
-                trouble.resource,
-                trouble.script.step,
-                trouble.script.message,
-                0 if trouble.times == math.inf else int(trouble.times),
+                fault_rule.resource,
+                fault_rule.script.step,
+                fault_rule.script.message,
+                0 if fault_rule.times == math.inf else int(fault_rule.times),
             )
-            for trouble in self._troubles
-            if trouble.times > 0
+            for fault_rule in self._fault_rules
+            if fault_rule.times > 0
         ]
 
     def heal(self) -> None:
-        """Let instances that are launched from now on boot without trouble."""
-        self._troubles.clear()
+        """Remove all faults: instances that are launched from now on boot normally."""
+        self._fault_rules.clear()
 
-    def script(self, instance: Instance) -> Script | None:
-        """Return what is to go wrong on an instance."""
-        for trouble in self._troubles:
-            if trouble.times > 0 and meant(trouble.resource, instance.name, instance.told.references["resource"]):
-                trouble.times -= 1
-                return trouble.script
+    def take_fault(self, instance: Instance) -> BootFault | None:
+        """Return the fault of an instance's boot, and count it; None if it boots normally."""
+        for fault_rule in self._fault_rules:
+            if fault_rule.times > 0 and meant(
+                fault_rule.resource, instance.name, instance.boot_data.references["resource"]
+            ):
+                fault_rule.times -= 1
+                return fault_rule.script
         return None
 
-    def say(self, instance: Instance, line: str) -> None:
+    def write_console(self, instance: Instance, line: str) -> None:
         """Write a line on an instance's console."""
         instance.console.append(line)
         self.console(instance.id, "\r\n".join([*instance.console, ""]))
 
-    def answering(self, cluster: KubernetesCluster) -> bool:
-        """Return whether more than half of the cluster's masters run: etcd answers as long as that."""
-        running = [member for member in cluster.members.values() if member not in self._gone]
-        return 2 * len(running) > len(cluster.members)
+    def has_quorum(self, cluster: KubernetesCluster) -> bool:
+        """Return whether more than half of the cluster's masters run, which etcd needs for its quorum."""
+        running_masters = [member for member in cluster.members.values() if member not in self._stopped_at]
+        return 2 * len(running_masters) > len(cluster.members)
 
-    def look(self) -> None:
-        """See which instances have gone or come without CloudFormation's doing, and let the clusters notice."""
-        running = self._running()
-        self._see(running)
-        if unknown := sorted(running - self.instances.keys() - self._foreign):
-            answer = client("ec2", self.region).describe_instances(InstanceIds=unknown)
-            for each in (instance for reservation in answer["Reservations"] for instance in reservation["Instances"]):
-                tags = {tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}
-                self(Launched(each["InstanceId"], tags.get(GROUP_TAG, "")))
+    def refresh(self) -> None:
+        """Find instances that were launched or stopped outside of CloudFormation, and update the clusters' nodes."""
+        running_ids = self._running_ids()
+        self._note_stopped(running_ids)
+        if new_ids := sorted(running_ids - self.instances.keys() - self._unmanaged):
+            response = client("ec2", self.region).describe_instances(InstanceIds=new_ids)
+            for description in (
+                instance for reservation in response["Reservations"] for instance in reservation["Instances"]
+            ):
+                tags = {tag["Key"]: tag["Value"] for tag in description.get("Tags", [])}
+                self(Launched(description["InstanceId"], tags.get(GROUP_TAG, "")))
 
-    def _see(self, running: Set[str]) -> None:
-        for identifier in self.instances.keys() - running - self._gone.keys():
-            self._gone[identifier] = self.cloud.clock.now
-            if identifier in self._terminated():
-                interfaces.release(self.region, identifier)
+    def _note_stopped(self, running_ids: Set[str]) -> None:
+        for instance_id in self.instances.keys() - running_ids - self._stopped_at.keys():
+            self._stopped_at[instance_id] = self.cloud.clock.now
+            if instance_id in self._terminated_ids():
+                interfaces.release(self.region, instance_id)
         for cluster in self.clusters.values():
-            if self.answering(cluster):
-                self._notice(cluster)
+            if self.has_quorum(cluster):
+                self._update_nodes(cluster)
                 cluster.back_up()
 
-    def _notice(self, cluster: KubernetesCluster) -> None:
+    def _update_nodes(self, cluster: KubernetesCluster) -> None:
         now = self.cloud.clock.now
         for node in cluster.state.list("nodes"):
             name = node["metadata"]["name"]
-            silent = now - self._gone.get(name, now)
-            if silent >= FORGOTTEN:
+            seconds_silent = now - self._stopped_at.get(name, now)
+            if seconds_silent >= NODE_REMOVED_AFTER:
                 cluster.controllers.forget(name)
-            elif silent >= SILENCE:
+            elif seconds_silent >= NOT_READY_AFTER:
                 cluster.state.set_ready(name, False, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 
-    def _continue(self, instance: Instance, boot: Boot) -> None:
-        if instance.id in self._running():
+    def _run_next_step(self, instance: Instance, boot: Boot) -> None:
+        if instance.id in self._running_ids():
             seconds = next(boot, None)
             if seconds is not None:
-                self.cloud.clock.later(seconds, lambda: self._continue(instance, boot))
+                self.cloud.clock.later(seconds, lambda: self._run_next_step(instance, boot))
 
-    def _running(self) -> set[str]:
-        """Instances that run; from moto itself, as each step of each boot asks and EC2's answer takes long to write."""
-        return self._in_state("pending", "running")
+    def _running_ids(self) -> set[str]:
+        """Return the ids of running instances; from moto's backend, as EC2's API is too slow for every boot step."""
+        return self._ids_in_state("pending", "running")
 
-    def _terminated(self) -> set[str]:
-        return self._in_state("terminated")
+    def _terminated_ids(self) -> set[str]:
+        return self._ids_in_state("terminated")
 
-    def _in_state(self, *states: str) -> set[str]:
+    def _ids_in_state(self, *states: str) -> set[str]:
         instances = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].all_instances()
         return {instance.id for instance in instances if instance.state in states}
 
-    def _image(self, identifier: str) -> str:
+    def _image_name(self, image_id: str) -> str:
         try:
-            images = client("ec2", self.region).describe_images(ImageIds=[identifier])["Images"]
+            images = client("ec2", self.region).describe_images(ImageIds=[image_id])["Images"]
         except ClientError:
             return ""
         return str(images[0].get("Description") or images[0].get("Name") or "") if images else ""

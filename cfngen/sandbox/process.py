@@ -1,4 +1,4 @@
-"""The sandbox as a process in the background: started, found again by later commands, stopped.
+"""The sandbox as a background process: `start` it, find it `running`, `stop` it.
 
 The state file, and the log beside it, are in `$XDG_STATE_HOME/cfngen` or `~/.local/state/cfngen`.
 """
@@ -24,15 +24,25 @@ from cfngen.sandbox.control_api import SPEED, STATUS, SandboxClock, SandboxGoneE
 from cfngen.sandbox.last_sandbox import STOPPED, Last, recall, remember
 from cfngen.sandbox.status import SandboxStatus, of_none, of_running
 
-NEEDED = ("moto", "flask", "flask_cors", "werkzeug")
-POLL = 0.05  # seconds
-START = 60.0  # seconds until it must answer
-BUSY = 10.0  # seconds until one that is found must have answered
-STOP = 5.0  # seconds until it must have ended
-LINES = 12  # of the log, in an error
-IDLE = 3600.0
-# Settings of the caller that must not reach it: it is an account of its own, and calls nobody.
-FOREIGN = ("AWS_", "BOTO", "MOTO_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+REQUIRED_PACKAGES = ("moto", "flask", "flask_cors", "werkzeug")
+POLL_SECONDS = 0.05  # seconds
+START_TIMEOUT = 60.0  # seconds until a new sandbox must answer
+ANSWER_TIMEOUT = 10.0  # seconds until a running sandbox must answer
+STOP_TIMEOUT = 5.0  # seconds until it must have ended, after each signal
+LOG_LINES = 12  # the last lines of the log, for the error message
+IDLE_SECONDS = 3600.0
+# Prefixes of environment variables that the process must not inherit: it needs no AWS configuration and no proxy.
+REMOVED_VARIABLES = (
+    "AWS_",
+    "BOTO",
+    "MOTO_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+)
 
 
 class SandboxMissingError(CfngenError):
@@ -40,7 +50,7 @@ class SandboxMissingError(CfngenError):
 
 
 class SandboxEndedError(CfngenError):
-    """The sandbox in which somebody has made something has ended, and all of it is gone."""
+    """The last sandbox has ended, and the stacks in it are lost."""
 
     def __init__(self, last: Last) -> None:
         super().__init__(
@@ -50,12 +60,12 @@ class SandboxEndedError(CfngenError):
 
 
 class SandboxStartError(CfngenError):
-    """The sandbox did not come up."""
+    """The sandbox did not start."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A sandbox that answers.
+    """A running sandbox.
 
     Attributes:
         state: endpoint, process, token, speed.
@@ -67,12 +77,12 @@ class Running:
 
     @property
     def endpoint(self) -> str:
-        """Where AWS' APIs answer."""
+        """The endpoint URL of AWS's APIs."""
         return self.state.endpoint
 
     @property
     def pid(self) -> int:
-        """Number of the process."""
+        """Id of the process."""
         return self.state.pid
 
     @property
@@ -82,16 +92,16 @@ class Running:
 
     @property
     def kubernetes(self) -> Mapping[str, str]:
-        """Where each cluster's API answers now, by the address that its stack's outputs name."""
+        """The current URL of each cluster's API, by the URL in its stack's outputs."""
         return clusters(ask(self.state))
 
     def status(self) -> Mapping[str, Any]:
-        """Return what it says of itself, in more detail; it does not count as use."""
+        """Return its detailed status; this request does not reset its idle time."""
         return ask(self.state, path=STATUS)
 
     @property
     def fault(self) -> str:
-        """What went wrong in the sandbox itself, e.g. something in a template that it does not know."""
+        """An internal error of the sandbox, e.g. about a template feature that it does not emulate; empty if none."""
         return str(ask(self.state)["fault"])
 
     def clock(self) -> SandboxClock:
@@ -108,95 +118,97 @@ class Running:
         """Let instances that are launched from now on fail to boot.
 
         Args:
-            region: of the cluster.
+            region: the cluster's region.
             resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
-            step: of the boot program, e.g. `downloads`.
-            message: why; if empty they hang.
+            step: the step of the boot program that fails, e.g. `downloads`.
+            message: the reason that is logged; if empty, the instances hang.
             hint: what to do about it.
-            times: how many instances; 0 means every one.
+            times: how many instances fail; 0 means every one.
 
         Returns:
-            Whether a stack of the region has such a group now; if none has, it may come later, or be misspelt.
+            Whether a stack of the region has such a group now; if not, it may be created later, or be misspelt.
         """
         order: dict[str, Any] = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
         return bool(ask(self.state, **order, times=times).get("known", True))
 
     def heal(self, region: str) -> None:
-        """Let instances that are launched from now on boot without trouble."""
+        """Remove all faults: instances that are launched from now on boot normally."""
         ask(self.state, region=region, step="")
 
 
-def start(environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE, *, anew: bool = False) -> Running:
-    """Return the sandbox that runs, or start one.
+def start(
+    environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE_SECONDS, *, anew: bool = False
+) -> Running:
+    """Return the running sandbox, or start one.
 
     Args:
-        environ: the environment: where the state file is, and what the process sees.
-        speed: simulated seconds in a second, of a new one.
-        idle: seconds without a request after which a new one ends.
-        anew: whether it does not matter what was in the last one.
+        environ: the environment: gives the path of the state file, and is passed on to the process.
+        speed: simulated seconds in a second, for a new sandbox.
+        idle: seconds without a request after which a new sandbox ends.
+        anew: start a new one even if stacks were lost with the last one.
 
     Raises:
-        SandboxEndedError: the last one ended without its user's doing, and stacks with it.
+        SandboxEndedError: the last sandbox was not stopped by its user, and stacks were lost with it.
         SandboxMissingError: its packages are not installed.
-        SandboxStartError: it did not come up.
+        SandboxStartError: it did not start.
     """
     file = state_file(environ)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _alone(file.with_suffix(".lock")):
-        if found := running(environ):
-            return found
+    with _start_lock(file.with_suffix(".lock")):
+        if sandbox := running(environ):
+            return sandbox
         last = recall(file)
         if last and last.stacks and last.end != STOPPED and not anew:
             raise SandboxEndedError(last)
         _check_packages()
         file.unlink(missing_ok=True)
         pid = _spawn(environ, file, ["--speed", str(speed), "--idle", str(idle)])
-        return _await(pid, file)
+        return _await_answer(pid, file)
 
 
 def running(environ: Mapping[str, str]) -> Running | None:
-    """Return the sandbox that runs; nothing if the state file is missing or what it names is gone."""
+    """Return the running sandbox; None if the state file is missing or its process has ended."""
     file = state_file(environ)
     state = State.read(file)
-    if state is None or not _alive(state.pid):
+    if state is None or not _is_alive(state.pid):
         return None
     try:
-        ask(state, patience=BUSY)
+        ask(state, timeout=ANSWER_TIMEOUT)
     except SandboxGoneError:
         return None
     return Running(state, file)
 
 
 def stop(environ: Mapping[str, str]) -> bool:
-    """End the sandbox and everything in it; return whether there was one."""
-    found, file = running(environ), state_file(environ)
+    """Stop the sandbox, which deletes everything in it; return whether one was running."""
+    sandbox, file = running(environ), state_file(environ)
     last = recall(file)
     file.unlink(missing_ok=True)
-    if found is not None:
-        _end(found.pid)
+    if sandbox is not None:
+        _terminate(sandbox.pid)
     if last is not None and last.end != STOPPED:
         ended = last.ended or datetime.datetime.now(datetime.timezone.utc).isoformat()
         remember(file, dataclasses.replace(last, end=STOPPED, ended=ended))
-    return found is not None
+    return sandbox is not None
 
 
 def status(environ: Mapping[str, str]) -> SandboxStatus:
-    """Return what is known of the sandbox that runs, or of the last one."""
-    found = running(environ)
-    if found is None:
+    """Return the status of the running sandbox, or of the last one."""
+    sandbox = running(environ)
+    if sandbox is None:
         return of_none(lost(environ))
-    return of_running(found.endpoint, found.pid, found.state.speed, found.status())
+    return of_running(sandbox.endpoint, sandbox.pid, sandbox.state.speed, sandbox.status())
 
 
 def lost(environ: Mapping[str, str]) -> Last | None:
-    """Return what is known of the last sandbox, if none runs and there were stacks in it."""
+    """Return the record of the last sandbox if stacks were lost with it and none runs now."""
     last = recall(state_file(environ))
     return last if last and last.stacks and running(environ) is None else None
 
 
 def state_file(environ: Mapping[str, str]) -> Path:
     """Return the path of the state file."""
-    # The XDG Base Directory Specification has relative paths ignored.
+    # Relative paths are ignored, as the XDG Base Directory Specification says.
     base = environ.get("XDG_STATE_HOME", "")
     home = environ.get("HOME") or str(Path("~").expanduser())
     folder = Path(base) if base.startswith("/") else Path(home) / ".local" / "state"
@@ -204,7 +216,7 @@ def state_file(environ: Mapping[str, str]) -> Path:
 
 
 def _check_packages() -> None:
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
+    if missing := [name for name in REQUIRED_PACKAGES if find_spec(name) is None]:
         raise SandboxMissingError(
             f"the sandbox needs packages that are not installed: {', '.join(missing)}",
             hint="in a checkout of cfngen: make sandbox, or pip install '.[sandbox]'; as a tool of its own: "
@@ -213,23 +225,23 @@ def _check_packages() -> None:
 
 
 def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
-    """Start the process, detached from this one and its terminal; return its number."""
-    package = Path(__file__).parents[2]
-    path = [str(package), *filter(None, [environ.get("PYTHONPATH", "")])]
-    inherited = {key: value for key, value in environ.items() if not key.startswith(FOREIGN)}
-    own = {
+    """Start the process, detached from this one and its terminal; return its id."""
+    project_root = Path(__file__).parents[2]
+    python_path = [str(project_root), *filter(None, [environ.get("PYTHONPATH", "")])]
+    inherited = {key: value for key, value in environ.items() if not key.startswith(REMOVED_VARIABLES)}
+    variables = {
         **inherited,
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "PYTHONPATH": os.pathsep.join(path),
+        "PYTHONPATH": os.pathsep.join(python_path),
     }
     log = os.open(file.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         return os.posix_spawn(
             sys.executable,
             [sys.executable, "-m", "cfngen.sandbox.server", "--state", str(file), *options],
-            own,
+            variables,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),
@@ -241,26 +253,26 @@ def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
         os.close(log)
 
 
-def _await(pid: int, file: Path) -> Running:
+def _await_answer(pid: int, file: Path) -> Running:
     """Return the sandbox once it answers."""
-    deadline = time.monotonic() + START
-    while _alive(pid) and time.monotonic() < deadline:
+    deadline = time.monotonic() + START_TIMEOUT
+    while _is_alive(pid) and time.monotonic() < deadline:
         state = State.read(file)
         if state and state.pid == pid:
             with contextlib.suppress(SandboxGoneError):
                 ask(state)
                 return Running(state, file)
-        time.sleep(POLL)
-    ended = not _alive(pid)
-    _end(pid)
+        time.sleep(POLL_SECONDS)
+    has_ended = not _is_alive(pid)
+    _terminate(pid)
     log = file.with_suffix(".log")
-    last = "\n".join(log.read_text("utf-8", errors="replace").splitlines()[-LINES:])
-    how = "ended before it answered" if ended else f"did not answer within {START:.0f} seconds"
-    raise SandboxStartError(f"the sandbox {how}; the end of {log}:\n{last}", hint=f"see all of {log}")
+    log_end = "\n".join(log.read_text("utf-8", errors="replace").splitlines()[-LOG_LINES:])
+    problem = "ended before it answered" if has_ended else f"did not answer within {START_TIMEOUT:.0f} seconds"
+    raise SandboxStartError(f"the sandbox {problem}; the end of {log}:\n{log_end}", hint=f"see all of {log}")
 
 
-def _alive(pid: int) -> bool:
-    # A child of this process stays in the table until somebody asks for its end.
+def _is_alive(pid: int) -> bool:
+    # A child of this process that has ended stays a zombie until it is waited for.
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == 0
     try:
@@ -268,24 +280,24 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return False  # somebody else's: the number has been given away
+        return False  # another user's process: the id was reused
     return True
 
 
-def _end(pid: int) -> None:
+def _terminate(pid: int) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
-        deadline = time.monotonic() + STOP
+        deadline = time.monotonic() + STOP_TIMEOUT
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
         while time.monotonic() < deadline:
-            if not _alive(pid):
+            if not _is_alive(pid):
                 return
-            time.sleep(POLL)
+            time.sleep(POLL_SECONDS)
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Wait until no other command starts a sandbox."""
+def _start_lock(path: Path) -> Iterator[None]:
+    """Hold a lock, so that no two commands start a sandbox at once."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Parameters of a request as the model of its service types them, for whoever looks at it before moto does."""
+"""Parses the parameters of a request by the model of its service, for code that sees the request before moto."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from moto.core.request import Request
 
 
 def parameters(request: Request, protocol: str, operation: OperationModel, uri: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters by their names in the API, without those that only the path holds.
+    """Return the parameters by their names in the API, without those in the path of the URL.
 
     Args:
-        request: as moto normalises it.
-        protocol: of the service.
-        operation: its model.
-        uri: what the path holds.
+        request: the request, normalised by moto.
+        protocol: protocol of the service.
+        operation: botocore's model of the operation.
+        uri: the parameters in the path.
     """
     parser: Any = PROTOCOL_PARSERS[protocol](operation, map_type=dict)
     parsed: dict[str, Any] = parser.parse(

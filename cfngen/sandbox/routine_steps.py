@@ -1,6 +1,6 @@
-"""Steps of the boot program that nobody else in the sandbox notices: how long they take, and what they say.
+"""Steps of the boot program without effect on the rest of the sandbox: their durations and log lines.
 
-Each is known by the function of the boot program that it stands for. The durations are guesses.
+Each step is named by its function in the boot program. The durations are estimates.
 """
 
 from __future__ import annotations
@@ -13,104 +13,104 @@ from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instance import Instance
 
 Configuration = Mapping[str, Any]
-CERTIFICATE_LIFE = datetime.timedelta(days=365)
-MOST_PODS = 110
-PRIMARY = "ens5"  # the interface that an instance is launched with, as Linux names it on Nitro
+CERTIFICATE_LIFETIME = datetime.timedelta(days=365)
+MAX_PODS = 110
+PRIMARY_INTERFACE = "ens5"  # the interface that an instance is launched with, as Linux names it on Nitro
 
 
 def settings(configuration: Configuration, instance: Instance) -> str:
-    """Say how many files were put in place."""
-    files = instance.told.files
+    """Return the log line: how many files were written."""
+    files = instance.boot_data.files
     return f"wrote {files} of {files} files"
 
 
 def pod_network(configuration: Configuration, instance: Instance) -> str:
-    """Say how many pods an instance has addresses for, with a plug-in that gives them those of its interfaces."""
-    done = ["the distribution leaves the plug-in's routes alone"]
-    network = configuration["podNetwork"]
-    if network["interfaces"]:
-        limit = configuration["kubeletPatch"].get("maxPods")
-        if not limit:
-            cards = _type(instance)["NetworkInfo"]
-            addresses = cards["MaximumNetworkInterfaces"] * (cards["Ipv4AddressesPerInterface"] - 1)
-            limit = min(MOST_PODS, addresses * (16 if network["prefixes"] else 1) + 2)
-        done.append(f"and all interfaces but {PRIMARY}")
-        done.append(f"room for {limit} pods")
-    return ", ".join(done)
+    """Return the log line: for how many pods the instance has addresses, if pods get those of its interfaces."""
+    results = ["the distribution leaves the plug-in's routes alone"]
+    network_settings = configuration["podNetwork"]
+    if network_settings["interfaces"]:
+        max_pods = configuration["kubeletPatch"].get("maxPods")
+        if not max_pods:
+            network_info = _describe_type(instance)["NetworkInfo"]
+            addresses = network_info["MaximumNetworkInterfaces"] * (network_info["Ipv4AddressesPerInterface"] - 1)
+            max_pods = min(MAX_PODS, addresses * (16 if network_settings["prefixes"] else 1) + 2)
+        results.append(f"and all interfaces but {PRIMARY_INTERFACE}")
+        results.append(f"room for {max_pods} pods")
+    return ", ".join(results)
 
 
 def draining(configuration: Configuration, instance: Instance) -> str:
-    """Say how long pods get to move."""
+    """Return the log line: how long a drain may take."""
     return f"pods get {configuration['drain']} min to move when this instance is terminated"
 
 
 def further_files(configuration: Configuration, instance: Instance) -> str:
-    """Say how many files of the cluster file were put in place."""
-    given = configuration["hooks"]
-    return f"{len(given['files'])} files, {len(given['units'])} units"
+    """Return the log line: how many files and units of the cluster file were written."""
+    hooks = configuration["hooks"]
+    return f"{len(hooks['files'])} files, {len(hooks['units'])} units"
 
 
 def further_units(configuration: Configuration, instance: Instance) -> str:
-    """Say which units of the cluster file were started."""
+    """Return the log line: which units of the cluster file were started."""
     names = [unit["name"] for unit in configuration["hooks"]["units"] if unit["enable"]]
     return ", ".join(names) or "none to be started"
 
 
 def commands_before(configuration: Configuration, instance: Instance) -> str:
-    """Say how many commands of the cluster file were run before everything else."""
-    return _ran(configuration["before"])
+    """Return the log line: how many commands of the cluster file were run before all other steps."""
+    return _commands_run(configuration["before"])
 
 
 def commands_after(configuration: Configuration, instance: Instance) -> str:
-    """Say how many commands of the cluster file were run after everything else."""
-    return _ran(configuration["hooks"]["after"])
+    """Return the log line: how many commands of the cluster file were run after all other steps."""
+    return _commands_run(configuration["hooks"]["after"])
 
 
 def instance_storage(configuration: Configuration, instance: Instance) -> str:
-    """Say which disks the instance type brings along."""
-    found = disks(instance)
-    if not found:
+    """Return the log line: which instance store disks were formatted."""
+    devices = disks(instance)
+    if not devices:
         return "this instance has no disks of its own"
-    return f"{', '.join(found)} formatted and mounted at {STORAGE}"
+    return f"{', '.join(devices)} formatted and mounted at {STORAGE_MOUNT_POINT}"
 
 
 def names(configuration: Configuration, instance: Instance) -> str:
-    """Say which addresses the API's name stands for."""
-    own = instance.told.references["privateAddress"]
+    """Return the log line: the addresses of the API's host name in /etc/hosts."""
+    own = instance.boot_data.references["privateAddress"]
     addresses = [own, *(address for _, address in sorted(configuration["masters"].items()) if address != own)]
     return f"{configuration['apiHost']} is {', '.join(addresses)}"
 
 
 def services(configuration: Configuration, instance: Instance) -> str:
-    """Say which services run."""
+    """Return the log line: which services run."""
     return ", ".join(configuration["services"]) + " running"
 
 
 def backups(configuration: Configuration, instance: Instance) -> str:
-    """Say how often a snapshot is taken."""
-    bucket = instance.told.references["bucket"]
+    """Return the log line: how often a snapshot is taken."""
+    bucket = instance.boot_data.references["bucket"]
     return f"a snapshot of etcd every {configuration['backups']['interval']} minutes into s3://{bucket}"
 
 
 def first_pod(configuration: Configuration, instance: Instance) -> str:
-    """Say that a pod ran, or why none was tried."""
+    """Return the log line: the test pod ran, or why there was none."""
     if "staticPodPath" in configuration["kubeletPatch"]:
         return "left out: the cluster file moves static pods elsewhere"
     return f"a pod of {configuration['pause']} ran"
 
 
 def serving_certificates(configuration: Configuration, instance: Instance) -> str:
-    """Say that the master's own kubelet has asked for a certificate by now."""
+    """Return the log line: the serving certificate of the master's own kubelet was approved."""
     return f"approved those of {instance.id}"
 
 
 def addresses_looked_up(configuration: Configuration, instance: Instance) -> str:
-    """Say that the masters' addresses are kept up to date."""
+    """Return the log line: the masters' addresses are kept up to date."""
     return "the masters' addresses are looked up every hour"
 
 
-STORAGE = "/mnt/instance-storage"
-DRAINING = "drain.start"  # from here on a service waits for the instance's end
+STORAGE_MOUNT_POINT = "/mnt/instance-storage"
+DRAINING = "drain.start"  # starts the service that drains the node before the instance is terminated
 ROUTINE: Mapping[str, tuple[float, Callable[[Configuration, Instance], str]]] = {
     "hooks.before": (1.0, commands_before),
     "system.settings": (0.6, settings),
@@ -127,27 +127,27 @@ ROUTINE: Mapping[str, tuple[float, Callable[[Configuration, Instance], str]]] = 
     "node.follow": (0.2, addresses_looked_up),
     "hooks.after": (1.0, commands_after),
 }
-"""Seconds and words, by `module.function` of the boot program."""
+"""Duration in seconds and log line of each step, by `module.function` of the boot program."""
 
 
 def disks(instance: Instance) -> list[str]:
-    """Return the disks that the instance type brings along; on Nitro the root volume is the first NVMe disk."""
-    storage = _type(instance).get("InstanceStorageInfo", {}).get("Disks", [])
+    """Return the instance store disks; on Nitro the root volume is the first NVMe disk, so they follow it."""
+    storage = _describe_type(instance).get("InstanceStorageInfo", {}).get("Disks", [])
     count = sum(kind["Count"] for kind in storage)
     return [f"/dev/nvme{number}n1" for number in range(1, count + 1)]
 
 
 def certificates_end(now: datetime.datetime) -> str:
-    """Return until when certificates are good that a master has made just now."""
-    return f"{now + CERTIFICATE_LIFE:%Y-%m-%dT%H:%M:%SZ}"
+    """Return the expiry of certificates that a master issues now."""
+    return f"{now + CERTIFICATE_LIFETIME:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _ran(commands: list[str]) -> str:
+def _commands_run(commands: list[str]) -> str:
     return f"ran {len(commands)} of {len(commands)} commands"
 
 
-def _type(instance: Instance) -> Mapping[str, Any]:
+def _describe_type(instance: Instance) -> Mapping[str, Any]:
     region = instance.zone.rstrip("abcdefgh")
-    [found] = client("ec2", region).describe_instance_types(InstanceTypes=[instance.type])["InstanceTypes"]
-    kind: Mapping[str, Any] = found
-    return kind
+    [description] = client("ec2", region).describe_instance_types(InstanceTypes=[instance.type])["InstanceTypes"]
+    instance_type: Mapping[str, Any] = description
+    return instance_type

@@ -1,9 +1,9 @@
-"""The sandbox on loopback: moto's services, our CloudFormation, and time that passes faster than the clock on the wall.
+"""The sandbox's server on loopback: moto's services, our CloudFormation, and simulated time faster than real time.
 
     python -m cfngen.sandbox.server --state FILE [--speed N] [--idle SECONDS]
 
-It listens on 127.0.0.1 only, writes where into the state file, and ends after a while without requests, or when the
-state file is no longer its own. `process` starts and stops it.
+It listens on 127.0.0.1 only and writes its address into the state file. It ends after an idle time without requests, or
+when the state file is no longer its own. `process` starts and stops it.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ from cfngen.sandbox.emulated_account import EmulatedAccount
 from cfngen.sandbox.groups import groups, meant
 from cfngen.sandbox.last_sandbox import Last, remember
 
-TICK = 0.05  # seconds of real time between two looks at the clock
-LONGEST = 1.0  # seconds of real time that may pass at once: a machine that was suspended must not skip hours
-GLANCE = 1.0  # seconds between two looks at the state file
-IDLE = 3600.0
-# Policies that AWS manages may be named in a cluster file. moto reads them at the first call of IAM, in two seconds.
-CONFIG: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
+TICK_SECONDS = 0.05  # real time between two steps of simulated time
+MAX_TICK_SECONDS = 1.0  # the most real time that one step counts: after a suspend, simulated time must not skip hours
+STATE_FILE_POLL_SECONDS = 1.0  # between two checks of the state file
+IDLE_SECONDS = 3600.0
+# A cluster file may name AWS managed policies. moto loads them at the first call of IAM, which takes two seconds.
+MOTO_CONFIG: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class Sandbox:
-    """An account that is served; a world for each region.
+    """An emulated account that is served on loopback, with all its regions.
 
     Args:
-        worlds: by region; they share one lock.
+        accounts: the emulated accounts by region; they share one lock.
         application: moto's services.
         speed: simulated seconds in a second.
     """
 
-    def __init__(self, worlds: Mapping[str, EmulatedAccount], application: Application, speed: float) -> None:
-        self.worlds = worlds
+    def __init__(self, accounts: Mapping[str, EmulatedAccount], application: Application, speed: float) -> None:
+        self.accounts = accounts
         self.speed = speed
         self.token = secrets.token_hex(16)
         self.fault = ""
@@ -68,145 +68,152 @@ class Sandbox:
         self.used = time.monotonic()
         self.started = datetime.datetime.now(datetime.timezone.utc)
         self._application = application
-        [self._first, *_] = worlds.values()
+        [self._first, *_] = accounts.values()
         self._server = make_server(HOST, 0, self.answer, threaded=True, request_handler=MotoRequestHandler)
         self._threads = [
-            threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": TICK}, daemon=True),
-            threading.Thread(target=self._pass_time, daemon=True),
+            threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": TICK_SECONDS}, daemon=True),
+            threading.Thread(target=self._run_clock, daemon=True),
         ]
 
     @property
     def endpoint(self) -> str:
-        """Where it answers, as a URL."""
+        """Its endpoint URL."""
         return f"http://{HOST}:{self._server.server_port}"
 
     @property
     def lock(self) -> contextlib.AbstractContextManager[Any]:
-        """Held by whoever looks at the worlds."""
+        """The lock to hold during every access to the emulated accounts."""
         return self._first.lock
 
     def start(self) -> None:
-        """Answer, and let time pass."""
+        """Start to answer requests, and start simulated time."""
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
-        """End both, and the clusters' APIs."""
+        """Stop both, and the clusters' APIs."""
         self.stopped.set()
         self._server.shutdown()
         for thread in self._threads:
             thread.join()
         self._server.server_close()
-        for world in self.worlds.values():
-            world.close()
+        for account in self.accounts.values():
+            account.close()
 
     def answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Answer one request; no two at once, as moto does not expect it."""
+        """Answer one request at a time, as moto is not thread-safe."""
         if environ["PATH_INFO"] == STATUS:
-            # To look at it is no work: it ends all the same when there is none.
+            # A status request does not reset the idle time.
             with self._first.lock:
-                return _json("200 OK", self.status(), start_response)
+                return _json_response("200 OK", self.status(), start_response)
         self.used = time.monotonic()
         with self._first.lock:
             if environ["PATH_INFO"] == PATH:
-                return self._contact(environ, start_response)
+                return self._handle_control_request(environ, start_response)
             return list(self._application(environ, start_response))
 
     def report(self) -> dict[str, Any]:
-        """Return what clients of the sandbox want to know beside AWS' API."""
+        """Return the sandbox's report: token, the clusters' APIs, simulated time, speed, internal error."""
         clusters = [
-            {"stack": each.stack, "region": region, "apiEndpoint": each.api_endpoint, "address": each.address}
-            for region, world in self.worlds.items()
-            if world.machines.instances
-            for each in world.listening()
+            {
+                "stack": endpoint.stack,
+                "region": region,
+                "apiEndpoint": endpoint.api_endpoint,
+                "address": endpoint.address,
+            }
+            for region, account in self.accounts.items()
+            if account.machines.instances
+            for endpoint in account.kubernetes_endpoints()
         ]
         now = self._first.cloud.clock.time.isoformat()
         return {"token": self.token, "clusters": clusters, "time": now, "speed": self.speed, "fault": self.fault}
 
-    def _contact(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        status, told = "200 OK", {}
+    def _handle_control_request(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        status, result = "200 OK", {}
         if environ["REQUEST_METHOD"] == "POST":
-            asked = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
-            if asked.get("token") == self.token:
-                self._arrange(asked)
-                told = {"known": self._known(asked["region"], asked.get("resource", ""))}
+            command = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
+            if command.get("token") == self.token:
+                self._set_faults(command)
+                result = {"known": self._has_group(command["region"], command.get("resource", ""))}
             else:
                 status = "403 Forbidden"
-        return _json(status, {**self.report(), **told}, start_response)
+        return _json_response(status, {**self.report(), **result}, start_response)
 
     def status(self) -> dict[str, Any]:
-        """Return what `cfngen sandbox status` shows."""
+        """Return the data of `cfngen sandbox status`."""
         clock = self._first.cloud.clock
-        listening = {
-            (region, each.stack): each.address
-            for region, world in self.worlds.items()
-            if world.machines.instances
-            for each in world.listening()
+        addresses = {
+            (region, endpoint.stack): endpoint.address
+            for region, account in self.accounts.items()
+            if account.machines.instances
+            for endpoint in account.kubernetes_endpoints()
         }
         faults = [
             {"region": region, **dataclasses.asdict(fault)}
-            for region, world in self.worlds.items()
-            for fault in world.machines.faults
+            for region, account in self.accounts.items()
+            for fault in account.machines.faults
         ]
-        known = [
+        scaling_groups = [
             {"region": region, "stack": group.stack, "name": group.name, "logicalId": group.logical_id}
-            for region, world in self.worlds.items()
-            for group in groups(world.cloud)
+            for region, account in self.accounts.items()
+            for group in groups(account.cloud)
         ]
-        stacks = [{**stack, "address": listening.get((stack["region"], stack["name"]), "")} for stack in self.stacks()]
+        stacks = [{**stack, "address": addresses.get((stack["region"], stack["name"]), "")} for stack in self.stacks()]
         return {
             "token": self.token,
             "started": self.started.isoformat(),
             "begin": START.isoformat(),
             "time": clock.time.isoformat(),
             "stacks": stacks,
-            "groups": known,
+            "groups": scaling_groups,
             "faults": faults,
             "fault": self.fault,
         }
 
     def stacks(self) -> list[dict[str, str]]:
-        """Return the stacks that are there, but nested ones."""
+        """Return the existing root stacks."""
         return [
             {"region": region, "name": stack.name, "status": stack.status}
-            for region, world in self.worlds.items()
-            for stack in world.cloud.stacks()
+            for region, account in self.accounts.items()
+            for stack in account.cloud.stacks()
             if stack.root is stack and stack.status not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")
         ]
 
-    def _arrange(self, asked: Mapping[str, Any]) -> None:
-        """Let instances of a group that are launched from now on fail to boot, hang, or boot again."""
-        machines = self.worlds[asked["region"]].machines
-        times = asked.get("times") or math.inf
-        if not asked.get("step"):
+    def _set_faults(self, command: Mapping[str, Any]) -> None:
+        """Let instances of a group that are launched from now on fail to boot, hang, or boot normally again."""
+        machines = self.accounts[command["region"]].machines
+        times = command.get("times") or math.inf
+        if not command.get("step"):
             machines.heal()
-        elif asked.get("message"):
-            machines.fail(asked["resource"], asked["step"], asked["message"], hint=asked.get("hint", ""), times=times)
+        elif command.get("message"):
+            machines.fail(
+                command["resource"], command["step"], command["message"], hint=command.get("hint", ""), times=times
+            )
         else:
-            machines.hang(asked["resource"], asked["step"], times=times)
+            machines.hang(command["resource"], command["step"], times=times)
 
-    def _known(self, region: str, text: str) -> bool:
-        """Return whether a stack has such an Auto Scaling group now."""
-        return any(meant(text, group.name, group.logical_id) for group in groups(self.worlds[region].cloud))
+    def _has_group(self, region: str, text: str) -> bool:
+        """Return whether a stack of a region has such an Auto Scaling group now."""
+        return any(meant(text, group.name, group.logical_id) for group in groups(self.accounts[region].cloud))
 
-    def _pass_time(self) -> None:
-        last = time.monotonic()
-        while not self.stopped.wait(TICK):
+    def _run_clock(self) -> None:
+        previous = time.monotonic()
+        while not self.stopped.wait(TICK_SECONDS):
             now = time.monotonic()
-            seconds = min(now - last, LONGEST) * self.speed
-            last = now
-            for world in self.worlds.values():
-                self._advance(world, seconds)
+            elapsed = min(now - previous, MAX_TICK_SECONDS) * self.speed
+            previous = now
+            for account in self.accounts.values():
+                self._advance_account(account, elapsed)
 
-    def _advance(self, world: EmulatedAccount, seconds: float) -> None:
+    def _advance_account(self, account: EmulatedAccount, seconds: float) -> None:
         try:
-            world.advance(seconds)
-        except Exception as error:  # noqa: BLE001 - time must go on for the other stacks; clients are told
+            account.advance(seconds)
+        except Exception as error:  # noqa: BLE001 - time must go on for the other stacks; clients see `fault`
             self.fault = f"{type(error).__name__}: {error}"
             sys.stderr.write(traceback.format_exc())
 
 
-def _json(status: str, content: Any, start_response: Callable[..., Any]) -> Iterable[bytes]:
+def _json_response(status: str, content: Any, start_response: Callable[..., Any]) -> Iterable[bytes]:
     body = json.dumps(content).encode()
     start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
     return [body]
@@ -214,55 +221,55 @@ def _json(status: str, content: Any, start_response: Callable[..., Any]) -> Iter
 
 @contextlib.contextmanager
 def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
-    """A new account in this process, answering on loopback until the end of the block."""
+    """Serve a new account from this process, on loopback, until the end of the block."""
     lock = threading.RLock()
     regions = boto3.Session().get_available_regions("cloudformation")
-    with mock_aws(config=CONFIG):
-        worlds = {region: EmulatedAccount(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
-        with serving({region: world.cloud for region, world in worlds.items()}) as served:
-            for world in worlds.values():
-                world.machines.console = served.gaps.console
+    with mock_aws(config=MOTO_CONFIG):
+        accounts = {region: EmulatedAccount(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
+        with serving({region: account.cloud for region, account in accounts.items()}) as served:
+            for account in accounts.values():
+                account.machines.console = served.gaps.console
             application = served.wsgi(DomainDispatcherApplication(create_backend_app))
-            made = Sandbox(worlds, application, speed)
-            made.start()
+            server = Sandbox(accounts, application, speed)
+            server.start()
             try:
-                yield made
+                yield server
             finally:
-                made.close()
+                server.close()
 
 
 def main(arguments: list[str]) -> int:
-    """Serve until there is nobody left to serve."""
+    """Serve until a signal, the idle time, or a changed state file ends the sandbox."""
     parser = argparse.ArgumentParser(prog="python -m cfngen.sandbox.server")
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--speed", type=float, default=SPEED)
-    parser.add_argument("--idle", type=float, default=IDLE)
-    given = parser.parse_args(arguments)
+    parser.add_argument("--idle", type=float, default=IDLE_SECONDS)
+    options = parser.parse_args(arguments)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    with sandbox(given.speed) as served:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: served.stopped.set())
-        own = State(served.endpoint, os.getpid(), served.token, served.speed)
-        write(given.state, own)
+    with sandbox(options.speed) as served:
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(signal_number, lambda *_: served.stopped.set())
+        own_state = State(served.endpoint, os.getpid(), served.token, served.speed)
+        write(options.state, own_state)
         last = Last(served.token)
-        remember(given.state, last)
-        while not served.stopped.wait(GLANCE):
-            last = _noted(given.state, last, served)
-            if State.read(given.state) != own:
+        remember(options.state, last)
+        while not served.stopped.wait(STATE_FILE_POLL_SECONDS):
+            last = _remember_stacks(options.state, last, served)
+            if State.read(options.state) != own_state:
                 break
-            if time.monotonic() - served.used > given.idle:
+            if time.monotonic() - served.used > options.idle:
                 last = dataclasses.replace(last, end="idle")
                 break
-        if State.read(given.state) == own:
+        if State.read(options.state) == own_state:
             remember(
-                given.state, dataclasses.replace(last, ended=datetime.datetime.now(datetime.timezone.utc).isoformat())
+                options.state, dataclasses.replace(last, ended=datetime.datetime.now(datetime.timezone.utc).isoformat())
             )
-            given.state.unlink(missing_ok=True)
+            options.state.unlink(missing_ok=True)
     return 0
 
 
-def _noted(state: Path, last: Last, served: Sandbox) -> Last:
-    """Write down which stacks there are: a process that is killed can say nothing any more."""
+def _remember_stacks(state: Path, last: Last, served: Sandbox) -> Last:
+    """Record the current stacks in the file of the last sandbox, in case this process is killed."""
     with served.lock:
         stacks = tuple(f"{stack['name']} in {stack['region']}" for stack in served.stacks())
     if stacks != last.stacks:
@@ -274,4 +281,4 @@ def _noted(state: Path, last: Last, served: Sandbox) -> Last:
 if __name__ == "__main__":
     code = main(sys.argv[1:])
     sys.stderr.flush()
-    os._exit(code)  # Python would take moto apart piece by piece, which takes seconds and helps nobody
+    os._exit(code)  # skip Python's clean-up of moto's objects, which takes seconds

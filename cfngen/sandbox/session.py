@@ -1,4 +1,4 @@
-"""A boto3 session for a sandbox: every client goes to the sandbox, and none to AWS."""
+"""A boto3 session for a sandbox: all its clients call the sandbox, never AWS."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import boto3
 from botocore.config import Config
 from botocore.session import Session
 
-CREDENTIALS = ("sandbox", "sandbox")  # the sandbox takes any
+CREDENTIALS = ("sandbox", "sandbox")  # the sandbox accepts any credentials
 
 
 class SandboxSession(boto3.Session):  # type: ignore[misc] # boto3 has no types
     """A session whose clients talk to one endpoint, whatever the caller's environment and configuration say.
 
     Args:
-        endpoint: where the sandbox answers.
-        region: of the clients.
+        endpoint: the sandbox's endpoint URL.
+        region: region of the clients.
     """
 
     def __init__(self, endpoint: str, region: str) -> None:
         own = Session()
         settings = own.get_component("config_store")
-        # No profile of the caller's is read, and none can be missing.
+        # Neither the user's profiles nor an AWS_PROFILE that does not exist matter here.
         for name, value in {"profile": None, "config_file": os.devnull, "credentials_file": os.devnull}.items():
             settings.set_config_variable(name, value)
         own.set_default_client_config(
-            # Buckets have no names of their own in the DNS of this machine; and no proxy knows the way to it.
+            # Buckets have no DNS names on this machine, so they are in the path; a proxy could not reach the sandbox.
             Config(s3={"addressing_style": "path"}, proxies={}, use_fips_endpoint=False, use_dualstack_endpoint=False)
         )
         super().__init__(*CREDENTIALS, region_name=region, botocore_session=own)

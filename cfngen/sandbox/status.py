@@ -1,4 +1,4 @@
-"""What `cfngen sandbox status` shows, with or without a sandbox that runs. Light to import."""
+"""The data of `cfngen sandbox status`, with or without a running sandbox. Cheap to import."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cfngen.sandbox.last_sandbox import Last
 
 @dataclass(frozen=True)
 class SandboxStack:
-    """A stack in the sandbox; nested ones are left out.
+    """A root stack in the sandbox.
 
     Attributes:
-        region: where it is.
-        name: of the stack.
-        status: CloudFormation's.
-        api: where the API of its cluster answers on this machine; empty if none does.
-        groups: its node groups and masters by the names that `cfngen sandbox fail` takes.
+        region: its region.
+        name: its name.
+        status: its status in CloudFormation.
+        api: URL of its cluster's Kubernetes API on this machine; empty if the API is not up.
+        groups: the names of its node groups and masters, as `cfngen sandbox fail` takes them.
     """
 
     region: str
@@ -31,14 +31,14 @@ class SandboxStack:
 
 @dataclass(frozen=True)
 class SandboxFault:
-    """What instances fail with that are launched from now on.
+    """A boot fault of instances that are launched from now on.
 
     Attributes:
-        region: where.
+        region: region of the group.
         group: name of the node group or the master, or the logical id of the Auto Scaling group.
-        step: of the boot program.
-        message: why; empty if they hang.
-        times: how many instances still will; 0 is every one.
+        step: step of the boot program that fails.
+        message: reason of the failure; empty if the instances hang.
+        times: how many more instances fail; 0 means every one.
     """
 
     region: str
@@ -50,21 +50,21 @@ class SandboxFault:
 
 @dataclass(frozen=True)
 class SandboxStatus:
-    """The account on this machine.
+    """The status of the sandbox.
 
     Attributes:
-        running: whether there is one.
-        endpoint: where AWS' APIs answer.
-        process: number of the process; 0 if none runs.
-        speed: simulated seconds in a second; 0 if none runs.
+        running: whether a sandbox runs.
+        endpoint: endpoint URL of AWS's APIs.
+        process: id of the process; 0 if no sandbox runs.
+        speed: simulated seconds in a second; 0 if no sandbox runs.
         started: when it was started, by this machine's clock.
-        time: what its own clock shows.
-        age: seconds that have passed in it.
-        stacks: what is in it.
-        faults: what was switched on by `cfngen sandbox fail`.
-        defect: what went wrong in the sandbox itself; empty if nothing did.
-        ended: how the last one ended, if none runs and something was in it.
-        lost: the stacks that were in the last one, each with its region.
+        time: its simulated time.
+        age: simulated seconds since its start.
+        stacks: its root stacks.
+        faults: the boot faults set by `cfngen sandbox fail`.
+        defect: an internal error of the sandbox; empty if there was none.
+        ended: how the last sandbox ended, if none runs and stacks were lost.
+        lost: the stacks that were lost with the last sandbox, each with its region.
     """
 
     kind: ClassVar[str] = "sandbox"
@@ -82,45 +82,45 @@ class SandboxStatus:
     lost: tuple[str, ...] = ()
 
 
-def of_running(endpoint: str, process: int, speed: float, told: Mapping[str, Any]) -> SandboxStatus:
-    """Return the status of a sandbox that runs.
+def of_running(endpoint: str, process: int, speed: float, report: Mapping[str, Any]) -> SandboxStatus:
+    """Return the status of a running sandbox.
 
     Args:
-        endpoint: where it answers.
-        process: its number.
+        endpoint: its endpoint URL.
+        process: id of its process.
         speed: simulated seconds in a second.
-        told: what it says of itself.
+        report: the sandbox's answer to a status request.
     """
-    time = datetime.fromisoformat(told["time"])
+    time = datetime.fromisoformat(report["time"])
     stacks = (
         SandboxStack(
             stack["region"],
             stack["name"],
             stack["status"],
             stack["address"],
-            tuple(group["name"] for group in told["groups"] if _of(group) == (stack["region"], stack["name"])),
+            tuple(group["name"] for group in report["groups"] if _of(group) == (stack["region"], stack["name"])),
         )
-        for stack in told["stacks"]
+        for stack in report["stacks"]
     )
     return SandboxStatus(
         running=True,
         endpoint=endpoint,
         process=process,
         speed=speed,
-        started=datetime.fromisoformat(told["started"]),
+        started=datetime.fromisoformat(report["started"]),
         time=time,
-        age=(time - datetime.fromisoformat(told["begin"])).total_seconds(),
+        age=(time - datetime.fromisoformat(report["begin"])).total_seconds(),
         stacks=tuple(stacks),
-        faults=tuple(SandboxFault(**fault) for fault in told["faults"]),
-        defect=told["fault"],
+        faults=tuple(SandboxFault(**fault) for fault in report["faults"]),
+        defect=report["fault"],
     )
 
 
 def of_none(last: Last | None) -> SandboxStatus:
-    """Return the status where no sandbox runs.
+    """Return the status if no sandbox runs.
 
     Args:
-        last: what is known of the last one, if something was in it.
+        last: the record of the last one, if stacks were lost with it.
     """
     if last is None:
         return SandboxStatus(running=False)

@@ -1,4 +1,4 @@
-"""What an instance is told: the user data of a launch template of ours, unpacked as its loader does on an instance."""
+"""Unpacks the user data of our launch templates, as the loader in it does on an instance."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-REFERENCES = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
-PROGRAM = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
-# Returns the metadata of a stack's resource: the stack's name, the logical id.
+REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
+PROGRAM_LINE = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
+# Returns the metadata of a stack's resource; takes the stack's name and the logical id.
 Metadata = Callable[[str, str], Mapping[str, Any]]
 
 
 class ProgramError(Exception):
-    """The stack's resource holds another program than the user data names."""
+    """The program in the stack's metadata is not the one that the user data names."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """What the boot program of an instance knows.
+    """The references and the configuration of the boot program on an instance.
 
     Attributes:
-        references: names of resources that CloudFormation has filled in.
-        configuration: of the instance's role; before the second stage is there, what the first one needs of it.
-        files: how many files the boot program puts in place.
+        references: names of resources, filled in by CloudFormation.
+        configuration: configuration of the instance's role; only the first stage's part until the second is fetched.
+        files: how many files the boot program writes.
     """
 
     references: Mapping[str, str]
@@ -48,68 +48,70 @@ class Told:
 
     @property
     def architecture(self) -> str:
-        """What the instance's programs are made for, `amd64` or `arm64`."""
+        """The architecture of the instance's programs, `amd64` or `arm64`."""
         return "arm64" if any("arm64" in asset["url"] for asset in self.configuration.get("assets", [])) else "amd64"
 
     def version(self, program: str, default: str = "") -> str:
-        """Return the version of what the instance downloads: the one in the address of a file of that name."""
+        """Return the version of a program that the instance downloads, from the URL of its file; else the default."""
         for asset in self.configuration.get("assets", []):
             file = asset["url"].rpartition("/")[2]
-            found = re.search(r"v?(\d+\.\d+\.\d+)", asset["url"])
-            if found and file.startswith(program):
-                return found[1]
+            match = re.search(r"v?(\d+\.\d+\.\d+)", asset["url"])
+            if match and file.startswith(program):
+                return match[1]
         return default
 
 
 def read(encoded: str) -> Told | None:
-    """Return what user data tells the first stage of an instance; nothing if it is not ours.
+    """Return the first stage's boot data in user data; None if the user data is not cfngen's.
 
     Args:
-        encoded: user data in base64, as EC2 gives it.
+        encoded: user data in base64, as EC2 returns it.
     """
     try:
         text = base64.b64decode(encoded).decode()
     except (binascii.Error, UnicodeDecodeError):
         return None
-    references, program = REFERENCES.search(text), PROGRAM.search(text)
+    references, program = REFERENCES_LINE.search(text), PROGRAM_LINE.search(text)
     if not references or not program:
         return None
-    return Told(json.loads(references[1]), json.loads(_files(program[1])["config.json"]))
+    return Told(json.loads(references[1]), json.loads(_unpack(program[1])["config.json"]))
 
 
-def completed(told: Told, metadata: Metadata) -> Told:
-    """Return what an instance knows once it has the second stage.
+def with_second_stage(first_stage: Told, metadata: Metadata) -> Told:
+    """Return the boot data of an instance after it has fetched the second stage.
 
     Args:
-        told: what the first stage knows.
-        metadata: what the stacks' resources say of themselves; one of them holds the second stage.
+        first_stage: the boot data in the user data.
+        metadata: returns the metadata of a stack's resource; that of one resource holds the second stage.
 
     Raises:
-        ProgramError: the resource holds another program.
+        ProgramError: the resource holds another program than the user data names.
         ApiError: there is no such stack or resource.
     """
-    stack, program = told.references["stack"], told.configuration["program"]
+    stack, program = first_stage.references["stack"], first_stage.configuration["program"]
     resource, sha256 = program["resource"], program["sha256"]
-    packed = metadata(stack, resource)["cfngen"]["program"]
-    digest = hashlib.sha256(packed.encode()).hexdigest()
+    packed_program = metadata(stack, resource)["cfngen"]["program"]
+    digest = hashlib.sha256(packed_program.encode()).hexdigest()
     if digest != sha256:
         raise ProgramError(f"{resource} of stack {stack} has SHA-256 {digest}, not {sha256}")
-    second = _files(packed)
-    placed = sum(name.startswith("files/") for name in second)
-    return Told(told.references, {**told.configuration, **json.loads(second["role.json"])}, placed)
+    second_stage = _unpack(packed_program)
+    file_count = sum(name.startswith("files/") for name in second_stage)
+    return Told(
+        first_stage.references, {**first_stage.configuration, **json.loads(second_stage["role.json"])}, file_count
+    )
 
 
-def _files(packed: str) -> dict[str, str]:
+def _unpack(packed: str) -> dict[str, str]:
     items = lzma.decompress(base64.b85decode(packed)).decode().split("\0")
     return dict(zip(items[::2], items[1::2], strict=True))
 
 
-def filled(value: Any, facts: Mapping[str, str]) -> Any:
-    """Return a value with `${name}` replaced in every text of it, as the boot program does."""
+def substitute(value: Any, facts: Mapping[str, str]) -> Any:
+    """Return a value with every `${name}` in its texts replaced, as the boot program does."""
     if isinstance(value, Mapping):
-        return {key: filled(item, facts) for key, item in value.items()}
+        return {key: substitute(item, facts) for key, item in value.items()}
     if isinstance(value, list):
-        return [filled(item, facts) for item in value]
+        return [substitute(item, facts) for item in value]
     if isinstance(value, str):
         return re.sub(r"\$\{(\w+)\}", lambda match: facts.get(match[1], match[0]), value)
     return value

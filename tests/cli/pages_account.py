@@ -116,7 +116,9 @@ class PagesAccount:
 
     @property
     def kubernetes(self) -> Mapping[str, str]:
-        return {each.api_endpoint: each.address for world in self.worlds.values() for each in world.listening()}
+        return {
+            each.api_endpoint: each.address for world in self.worlds.values() for each in world.kubernetes_endpoints()
+        }
 
     def clock(self) -> Clock:
         return Clock(self)

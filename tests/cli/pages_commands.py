@@ -102,7 +102,7 @@ def nodes_terminated(reader: Reader) -> None:
     running = {"Name": "instance-state-name", "Values": ["running"]}
     for reservation in ec2.describe_instances(Filters=[running])["Reservations"]:
         for instance in reservation["Instances"]:
-            if machines.instances[instance["InstanceId"]].told.references["resource"] == GENERAL:
+            if machines.instances[instance["InstanceId"]].boot_data.references["resource"] == GENERAL:
                 ec2.terminate_instances(InstanceIds=[instance["InstanceId"]])
 
 

@@ -96,12 +96,12 @@ class Place:
 
     def override(self, url: str) -> str:
         """Where an API of this account really listens."""
-        return {each.api_endpoint: each.address for each in self.world.listening()}.get(url, "")
+        return {each.api_endpoint: each.address for each in self.world.kubernetes_endpoints()}.get(url, "")
 
     def instances(self, resource: str) -> list[str]:
         """Ids of a group's instances, by its logical id."""
         found = self.world.machines.instances.values()
-        return [each.id for each in found if each.told.references["resource"] == resource]
+        return [each.id for each in found if each.boot_data.references["resource"] == resource]
 
 
 @contextlib.contextmanager

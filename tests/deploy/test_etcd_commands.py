@@ -148,7 +148,7 @@ def test_each_request_is_answered_by_a_snapshot_of_its_own(where: Place, said: l
 def test_without_a_master_nobody_answers(where: Place, said: list[Message]) -> None:
     where.world.machines.hang("MasterAAutoScalingGroup", "volume")
     client("ec2", "us-west-2").terminate_instances(InstanceIds=masters(where))
-    where.world.machines.look()
+    where.world.machines.refresh()
     with pytest.raises(NoAnswerError, match="within 180 seconds") as caught:
         take(backups(where), said.append, timedelta(minutes=3))
     assert "journalctl -u cfngen-backup" in caught.value.hint

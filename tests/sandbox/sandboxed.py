@@ -69,12 +69,12 @@ class Place:
     def instances(self, resource: str) -> list[Instance]:
         """Instances of a group, in the order of their launch; its logical id names it."""
         launched = self.world.machines.instances.values()
-        return [each for each in launched if each.told.references["resource"] == resource]
+        return [each for each in launched if each.boot_data.references["resource"] == resource]
 
     def secret(self, reference: str) -> dict[str, Any]:
         """What a secret holds, by the name under which the master is told of it."""
         [master, *_] = self.instances(MASTERS)
-        arn = master.told.references[reference]
+        arn = master.boot_data.references[reference]
         return json.loads(client("secretsmanager", self.world.region).get_secret_value(SecretId=arn)["SecretString"])
 
 

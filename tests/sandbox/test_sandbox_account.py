@@ -32,7 +32,7 @@ def test_a_cluster_is_created_while_its_creator_sleeps() -> None:
         where.clock.sleep(60)
         assert cloudformation.describe_stacks()["Stacks"][0]["StackStatus"] == "CREATE_IN_PROGRESS"
         [master] = [
-            each for each in where.world.machines.instances.values() if each.told.references["resource"] == MASTERS
+            each for each in where.world.machines.instances.values() if each.boot_data.references["resource"] == MASTERS
         ]
         console = session.client("ec2").get_console_output(InstanceId=master.id)["Output"]
         assert re.search(r"cfngen: \[\d+/\d+] settings", console)

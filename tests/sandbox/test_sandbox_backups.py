@@ -23,7 +23,7 @@ def where() -> Iterator[Place]:
 
 
 def bucket(where: Place) -> str:
-    name: str = where.instances(MASTERS)[0].told.references["bucket"]
+    name: str = where.instances(MASTERS)[0].boot_data.references["bucket"]
     return name
 
 

@@ -221,7 +221,7 @@ def test_paths_that_do_not_exist_are_not_found(reached: Reached) -> None:
 
 def test_a_cluster_whose_master_is_gone_does_not_answer(reached: Reached) -> None:
     world = reached.where.world
-    [master] = [each.id for each in world.machines.instances.values() if each.told.master]
+    [master] = [each.id for each in world.machines.instances.values() if each.boot_data.master]
     with reached.core() as core:
         assert core.list_node().items
         client("ec2", world.region).terminate_instances(InstanceIds=[master])

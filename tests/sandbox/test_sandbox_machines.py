@@ -80,7 +80,7 @@ def test_an_instance_waits_in_vain_for_a_program_that_its_stack_lacks() -> None:
     with place() as where:
         stack = where.create()
         lost, *others = where.instances(NODES)
-        program = lost.told.configuration["program"]["resource"]
+        program = lost.boot_data.configuration["program"]["resource"]
         del stack.resources[program]
         client("ec2", where.world.region).terminate_instances(InstanceIds=[lost.id])
         where.world.advance(1)
@@ -98,7 +98,7 @@ def test_a_node_waits_for_masters_of_its_version() -> None:
     with place() as where:
         where.create()
         secrets, information = client("secretsmanager", where.world.region), where.secret("joinSecretArn")
-        arn = where.instances(NODES)[0].told.references["joinSecretArn"]
+        arn = where.instances(NODES)[0].boot_data.references["joinSecretArn"]
 
         def masters_have(version: str) -> None:
             told = json.dumps({**information, "kubernetesVersion": version})
@@ -119,8 +119,8 @@ def test_a_node_waits_for_masters_of_its_version() -> None:
         assert any("] ready: " in line for line in said(node))
         # Another master, of a newer version, does not hide that one is older.
         cluster, [master] = where.world.cluster("kubernetes"), where.instances(MASTERS)
-        newer = json.loads(json.dumps(master.told.configuration).replace('"v1.36.3"', '"v1.37.0"'))
-        cluster.start("i-2", newer, {**master.told.references, "volumeId": "vol-2"}, cluster.bundle)
+        newer = json.loads(json.dumps(master.boot_data.configuration).replace('"v1.36.3"', '"v1.37.0"'))
+        cluster.start("i-2", newer, {**master.boot_data.references, "volumeId": "vol-2"}, cluster.bundle)
         cluster.publish()
         assert (cluster.state.version, where.secret("joinSecretArn")["kubernetesVersion"]) == ("1.37.0", "v1.36.3")
 
@@ -166,7 +166,7 @@ def test_instances_of_others_do_nothing() -> None:
         image = where.world.cloud.stored["/aws/service/debian/release/13/latest/amd64"]
         ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, UserData=base64.b64encode(b"#!/bin/sh").decode())
         where.world.advance(5)
-        where.world.machines.look()
+        where.world.machines.refresh()
         assert where.world.machines.instances == {}
 
 
@@ -236,7 +236,7 @@ def test_masters_and_nodes_take_the_version_that_they_are_told() -> None:
         cluster = where.world.cluster("kubernetes")
         where.update(where.with_kubernetes("1.35"))
         assert cluster is where.world.cluster("kubernetes")
-        told = where.instances(MASTERS)[-1].told.version("kubelet")
+        told = where.instances(MASTERS)[-1].boot_data.version("kubelet")
         assert told.startswith("1.35.")
         assert cluster.state.version == told
         where.world.advance(60)  # the last old node leaves after the update is complete

@@ -18,7 +18,7 @@ def moments(stack: Stack, status: str, *, beginning: int = 0) -> dict[str, Event
 
 def terminate(where: Place, instance: Instance) -> None:
     client("ec2", where.world.region).terminate_instances(InstanceIds=[instance.id])
-    where.world.machines.look()
+    where.world.machines.refresh()
 
 
 def test_an_update_replaces_one_at_a_time_and_the_api_never_goes() -> None:

@@ -84,7 +84,7 @@ def test_a_creation_takes_no_longer_than_when_nodes_did_not_come_after_masters(c
     with place(form) as there:
         _, now = there.create(of_today(case))
         launched = [
-            (each.told.references["resource"], each.launched) for each in there.world.machines.instances.values()
+            (each.boot_data.references["resource"], each.launched) for each in there.world.machines.instances.values()
         ]
     masters = [moment for resource, moment in launched if resource.startswith("Master")]
     nodes = [moment for resource, moment in launched if resource.startswith("NodeGroup")]

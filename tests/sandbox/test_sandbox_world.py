@@ -122,7 +122,7 @@ def test_the_console_reads_like_that_of_the_boot_program(default: tuple[Place, S
     where, _ = default
     for group in (MASTERS, NODES):
         instance = where.instances(group)[0]
-        wanted = ["identity", *instance.told.configuration["steps"], "signal"]
+        wanted = ["identity", *instance.boot_data.configuration["steps"], "signal"]
         lines = said(instance)
         found = [match for match in map(STEP.fullmatch, lines) if match]
         assert [match[3] for match in found] == wanted
@@ -136,7 +136,7 @@ def test_the_console_reads_like_that_of_the_boot_program(default: tuple[Place, S
 
 def test_the_api_is_found_by_the_address_of_the_outputs(default: tuple[Place, Stack]) -> None:
     where, stack = default
-    [found] = where.world.listening()
+    [found] = where.world.kubernetes_endpoints()
     assert (found.stack, found.api_endpoint) == ("k8s", stack.outputs["ApiEndpoint"])
     assert found.address.startswith("https://127.0.0.1:")
 

@@ -1,4 +1,4 @@
-"""CloudFormation's API over the engine, for ordinary clients; see `serving`."""
+"""Serves CloudFormation's API from the emulator to ordinary boto3 clients; see `serving`."""
 
 from __future__ import annotations
 

@@ -1,12 +1,15 @@
-"""What EC2 refuses to delete because something else needs it, and what goes with a balancer; moto 5.2 knows neither.
+"""DependencyViolation: EC2 does not delete what something else depends on, which moto 5.2 does not check.
 
-Amazon VPC user guide, "Delete your VPC" and "Delete a security group"; re:Post knowledge center, "Why can't I delete my
-VPC?", which lists what counts as a dependency and has the service's words. A subnet goes when no interface is in it, a
-security group when no interface uses it and no rule of another group names it, an internet gateway's attachment when
-no interface of the VPC has a public address, a VPC when nothing is left but what was made with it: its main route
-table, default network ACL and default security group. The interfaces of a balancer go with it (Elastic Load Balancing
-user guide, "Delete a load balancer"); the sandbox's bear the description `ELB <name>`, with `net/` before the name of
-a network load balancer.
+Sources: Amazon VPC user guide, "Delete your VPC" and "Delete a security group"; re:Post knowledge center, "Why can't I
+delete my VPC?", which lists the dependencies and the error messages. The rules:
+
+- A subnet can be deleted when no network interface is in it.
+- A security group can be deleted when no interface uses it and no rule of another group refers to it.
+- An internet gateway can be detached when no interface of the VPC has a public address.
+- A VPC can be deleted when only its main route table, default network ACL and default security group are left.
+
+A load balancer's interfaces are deleted with it (Elastic Load Balancing user guide, "Delete a load balancer"). In the
+sandbox their description is `ELB <name>`, or `ELB net/<name>` for a network load balancer.
 """
 
 from __future__ import annotations
@@ -24,35 +27,39 @@ from moto.elbv2.models import ELBv2Backend
 
 @contextlib.contextmanager
 def kept() -> Iterator[None]:
-    """Let moto of this process refuse what EC2 refuses, and remove the interfaces of balancers with them."""
+    """Patch moto in this process: check dependencies, and delete load balancers' interfaces with them."""
     with refused(), released():
         yield
 
 
 @contextlib.contextmanager
 def refused() -> Iterator[None]:
-    """Let moto of this process refuse what EC2 refuses."""
-    group, subnet, vpc = EC2Backend.delete_security_group, EC2Backend.delete_subnet, EC2Backend.delete_vpc
-    detach = EC2Backend.detach_internet_gateway
+    """Patch moto in this process: refuse deletions that EC2 refuses."""
+    delete_group, original_delete_subnet, original_delete_vpc = (
+        EC2Backend.delete_security_group,
+        EC2Backend.delete_subnet,
+        EC2Backend.delete_vpc,
+    )
+    original_detach = EC2Backend.detach_internet_gateway
 
     def delete_security_group(self: Any, name: str | None = None, group_id: str | None = None) -> None:
         users = [interface for interface in _interfaces(self) if group_id in [used.id for used in interface.group_set]]
         if users or _named_by_others(self, group_id):
             raise DependencyViolationError(f"resource {group_id} has a dependent object")
-        group(self, name, group_id)
+        delete_group(self, name, group_id)
 
     def delete_subnet(self: Any, subnet_id: str) -> Any:
         if any(interface.subnet.id == subnet_id for interface in _interfaces(self)):
             raise DependencyViolationError(f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
-        return subnet(self, subnet_id)
+        return original_delete_subnet(self, subnet_id)
 
     def delete_vpc(self: Any, vpc_id: str) -> Any:
         if any(_left_in(self, vpc_id)):
             raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
-        gone = vpc(self, vpc_id)
+        deleted = original_delete_vpc(self, vpc_id)
         for network_acl in [network_acl for network_acl in self.network_acls.values() if network_acl.vpc_id == vpc_id]:
             del self.network_acls[network_acl.id]  # the default one, which moto keeps
-        return gone
+        return deleted
 
     def detach_internet_gateway(self: Any, internet_gateway_id: str, vpc_id: str) -> None:
         public = {address.eni.id for address in self.addresses if address.eni}
@@ -61,7 +68,7 @@ def refused() -> Iterator[None]:
                 f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
                 "detaching the gateway."
             )
-        detach(self, internet_gateway_id, vpc_id)
+        original_detach(self, internet_gateway_id, vpc_id)
 
     with (
         mock.patch.object(EC2Backend, "detach_internet_gateway", detach_internet_gateway),
@@ -74,18 +81,21 @@ def refused() -> Iterator[None]:
 
 @contextlib.contextmanager
 def released() -> Iterator[None]:
-    """Let moto of this process remove the interfaces of balancers with them."""
-    classic, balancer = ELBBackend.delete_load_balancer, ELBv2Backend.delete_load_balancer
+    """Patch moto in this process: delete load balancers' interfaces with them."""
+    delete_classic_original, delete_balancer_original = (
+        ELBBackend.delete_load_balancer,
+        ELBv2Backend.delete_load_balancer,
+    )
 
     def delete_classic(self: Any, load_balancer_name: str) -> None:
-        classic(self, load_balancer_name)
+        delete_classic_original(self, load_balancer_name)
         _release(self, f"ELB {load_balancer_name}")
 
     def delete_balancer(self: Any, arn: str) -> None:
-        found = self.load_balancers.get(arn)
-        balancer(self, arn)
-        if found:
-            _release(self, f"ELB net/{found.name}")
+        load_balancer = self.load_balancers.get(arn)
+        delete_balancer_original(self, arn)
+        if load_balancer:
+            _release(self, f"ELB net/{load_balancer.name}")
 
     with (
         mock.patch.object(ELBBackend, "delete_load_balancer", delete_classic),
@@ -95,13 +105,17 @@ def released() -> Iterator[None]:
 
 
 def _interfaces(backend: Any) -> list[Any]:
-    """Interfaces but those of terminated instances, which moto keeps."""
-    return [each for each in backend.enis.values() if not (each.instance and each.instance.state == "terminated")]
+    """Return the network interfaces without those of terminated instances, which moto keeps."""
+    return [
+        interface
+        for interface in backend.enis.values()
+        if not (interface.instance and interface.instance.state == "terminated")
+    ]
 
 
 def _left_in(backend: Any, vpc_id: str) -> Iterator[object]:
-    """What is in a VPC or attached to it and does not go with it; moto itself looks for subnets and VPN gateways."""
-    yield from (each for each in backend.groups[vpc_id].values() if each.name != "default")
+    """Yield what prevents a VPC's deletion; moto itself checks for subnets and VPN gateways."""
+    yield from (group for group in backend.groups[vpc_id].values() if group.name != "default")
     yield from (interface for interface in _interfaces(backend) if interface.subnet.vpc_id == vpc_id)
     yield from (
         network_acl
@@ -142,13 +156,13 @@ def _left_in(backend: Any, vpc_id: str) -> Iterator[object]:
 
 
 def _default(network_acl: Any) -> bool:
-    # moto says so of one made with its VPC by a text, and of any other by a truth value.
+    # moto has the text `true` for the ACL created with a VPC, and a bool for all others.
     return str(network_acl.default).lower() == "true"
 
 
 def _named_by_others(backend: Any, group_id: str | None) -> bool:
-    others = (group for groups in backend.groups.values() for group in groups.values() if group.id != group_id)
-    rules = (rule for each in others for rule in (*each.ingress_rules, *each.egress_rules))
+    other_groups = (group for groups in backend.groups.values() for group in groups.values() if group.id != group_id)
+    rules = (rule for group in other_groups for rule in (*group.ingress_rules, *group.egress_rules))
     return any(group_id == (rule.source_group or {}).get("GroupId") for rule in rules)
 
 

@@ -1,7 +1,7 @@
-"""What goes wrong between a client and AWS: throttling, expired credentials, lost connections, stale reads.
+"""Fault injection for AWS calls: throttling, expired credentials, lost connections, stale reads.
 
-A test or the sandbox holds a `Faults` and says what is to happen; `gate` asks it before each request of a client, of
-any service. The double's own calls are never touched.
+A test or the sandbox sets faults in a `Faults`; `gate` checks it before each client request to any service. The
+emulator's own calls are never affected.
 
 Operations are named `DescribeStacks`, or with their service `cloudformation:DescribeStacks`; `*` stands for any text.
 """
@@ -21,7 +21,7 @@ from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation.clock import START
 
-# Small, so that whoever reads a list has to read on.
+# Small, so that clients have to follow `NextToken`.
 PAGE_SIZE = 8
 USER = "arn:aws:iam::123456789012:user/operator"
 READS = ("DescribeStacks", "ListStacks", "DescribeStackEvents", "DescribeEvents")
@@ -30,7 +30,7 @@ Refuse = Callable[[Call], Refusal]
 
 
 class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a service)
-    """The connection does not come about, or ends without an answer."""
+    """The connection fails, or is closed without an answer."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -39,7 +39,7 @@ class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a s
 
 @dataclass
 class _Fault:
-    """A refusal of some calls: of the next `times`, or of every `every`-th, until `until`."""
+    """Refuses calls of an operation: the next `times`, or every `every`-th one, while `since` returns true."""
 
     operation: str
     refuse: Refuse
@@ -73,9 +73,9 @@ class Faults:
     """Faults of one account.
 
     Attributes:
-        now: seconds of the simulated clock; `serving` sets it.
-        page_size: how many items CloudFormation answers at once.
-        calls: every call of a client, in order, refused ones too.
+        now: returns the seconds of the simulated clock; `serving` sets it.
+        page_size: items on a page of CloudFormation's lists.
+        calls: every call of a client in order, including refused ones.
     """
 
     now: Callable[[], float] = lambda: 0.0
@@ -93,25 +93,25 @@ class Faults:
     def throttle(
         self, operation: str = "*", *, times: float = float("inf"), every: int = 1, seconds: float = float("inf")
     ) -> None:
-        """Ask for fewer calls: refuse the next ones, every k-th one, or all for some simulated seconds."""
+        """Throttle calls: refuse the next `times`, every `every`-th, or all for some simulated seconds."""
         self._add(operation, refusals.throttled, times=times, every=every, seconds=seconds)
 
     def fail(self, operation: str = "*", *, times: float = 1, seconds: float = float("inf")) -> None:
-        """Answer with a fault inside the service (status 500)."""
+        """Answer with an internal error of the service (status 500)."""
         self._add(operation, refusals.failing, times=times, seconds=seconds)
 
     def refuse(self, operation: str, code: str, message: str, *, status: int = 400, times: float = 1) -> None:
-        """Answer with an error of the test's choice."""
+        """Answer with a given error."""
         self._add(operation, lambda _: Refusal(code, message, status), times=times)
 
     def expire_credentials(self, *, after: int = 0, at: datetime.datetime | None = None) -> None:
-        """End the credentials after so many more calls, or at a simulated time, until `renew_credentials`."""
+        """Let the credentials expire after so many more calls, or at a simulated time, until `renew_credentials`."""
         self._faults.append(
             _Fault("*", refusals.expired, skip=after, since=lambda: at is None or self.time >= at),
         )
 
     def invalidate_credentials(self) -> None:
-        """Refuse every call as one with keys that AWS does not know."""
+        """Refuse every call as if AWS did not know the access key."""
         self._faults.append(_Fault("*", refusals.invalid))
 
     def renew_credentials(self) -> None:
@@ -120,7 +120,7 @@ class Faults:
         self._faults = [fault for fault in self._faults if fault.refuse not in ended]
 
     def deny(self, *actions: str, user: str = USER) -> None:
-        """Refuse named actions, e.g. `cloudformation:CreateChangeSet`, as IAM does."""
+        """Deny actions, e.g. `cloudformation:CreateChangeSet`, with the errors of IAM."""
 
         def refuse(call: Call) -> Refusal:
             return refusals.denied(call, action_of(call), user, resource_of(call))
@@ -128,19 +128,19 @@ class Faults:
         self._faults += [_Denied(action, refuse) for action in actions]
 
     def allow(self, *actions: str) -> None:
-        """Lift what `deny` has laid on these actions."""
+        """Allow these actions again after `deny`."""
         self._faults = [
             fault for fault in self._faults if not (isinstance(fault, _Denied) and fault.operation in actions)
         ]
 
     def disconnect(self, operation: str = "*", *, times: float = 1, kind: str = "closed") -> None:
-        """Lose the connection.
+        """Break the connection of calls.
 
         Args:
-            operation: of which calls.
-            times: of how many.
-            kind: `closed` before the answer came (the call has not been executed), `answer` after it was executed,
-                or `refused`: there was none.
+            operation: the operation of the calls.
+            times: how many calls.
+            kind: `closed`: broken before the call is executed; `answer`: broken after the call is executed, before
+                its answer; `refused`: no connection can be opened.
         """
 
         def lose(_: Call) -> Refusal:
@@ -153,43 +153,43 @@ class Faults:
         self._stale.append((operations, age, self.now() + lasting))
 
     def before(self, operation: str, action: Callable[[], object], *, nth: int = 1) -> None:
-        """Do something when the n-th call of an operation, counted from now, arrives."""
+        """Run an action before the n-th call of an operation from now is executed."""
         self._hooks.append(_Hook(operation, nth, action, early=True))
 
     def after(self, operation: str, action: Callable[[], object], *, nth: int = 1) -> None:
-        """Do something when the n-th call of an operation, counted from now, has been executed, before it is answered.
+        """Run an action after the n-th call of an operation from now is executed, before it is answered.
 
-        What the action raises the client's caller sees: `KeyboardInterrupt` is Ctrl-C at that moment (in process).
+        In process, an exception of the action reaches the caller of the client: `KeyboardInterrupt` emulates Ctrl-C.
         """
         self._hooks.append(_Hook(operation, nth, action, early=False))
 
     def lift(self) -> None:
-        """End every fault; hooks and calls stay."""
+        """Remove all faults; keep hooks and recorded calls."""
         self._faults.clear()
         self._stale.clear()
 
     def clear(self) -> None:
-        """End every fault, and forget hooks and calls."""
+        """Remove all faults, hooks and recorded calls."""
         self.lift()
         self._hooks.clear()
         self.calls.clear()
         self.page_size = PAGE_SIZE
 
     def called(self, operation: str, **parameters: Any) -> list[Call]:
-        """Return the calls of an operation so far, with these parameters."""
+        """Return the recorded calls of an operation that have these parameters."""
         return [call for call in self.calls if matches(operation, call) and _has(call.parameters, parameters)]
 
     def as_of(self, operation: str) -> datetime.datetime | None:
-        """Return the time whose state a read of CloudFormation answers; None for now."""
+        """Return the past time whose state a stale read of CloudFormation shows; None for the current state."""
         ages = [age for operations, age, end in self._stale if operation in operations and self.now() < end]
         return self.time - datetime.timedelta(seconds=max(ages)) if ages else None
 
     def arrive(self, call: Call) -> None:
-        """Record a call and let it pass, or not.
+        """Record a call, and check it before it is executed.
 
         Raises:
-            Refusal: what is to be answered instead
-            Disconnected: nothing is to be answered
+            Refusal: the error to answer instead
+            Disconnected: the connection is to be broken
         """
         self._run(call, early=True)
         for fault in self._faults:
@@ -204,7 +204,7 @@ class Faults:
         self._record(call, "")
 
     def leave(self, call: Call) -> None:
-        """Do what is to be done after a call that was executed."""
+        """Run the hooks of a call that was executed."""
         self._run(call, early=False)
 
     def _add(self, operation: str, refuse: Refuse, *, seconds: float = float("inf"), **limits: Any) -> None:
@@ -224,16 +224,16 @@ class Faults:
 
 
 class _Denied(_Fault):
-    """A refusal by the action's name in policies, which is not always that of the operation."""
+    """Refuses calls by their IAM action, whose name may differ from the operation's."""
 
     def hits(self, call: Call) -> bool:
         return fnmatch.fnmatchcase(action_of(call), self.operation)
 
 
 def matches(operation: str, call: Call) -> bool:
-    """Return whether a call is of an operation, named with or without its service."""
+    """Return whether a call matches an operation, which is named with or without its service."""
     return fnmatch.fnmatchcase(call.action, operation if ":" in operation else f"*:{operation}")
 
 
-def _has(parameters: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    return all(parameters.get(key) == value for key, value in wanted.items())
+def _has(parameters: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+    return all(parameters.get(key) == value for key, value in expected.items())

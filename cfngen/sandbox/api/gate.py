@@ -1,7 +1,7 @@
-"""Where every request of a client passes before moto sees it, in process and in moto's server alike.
+"""The gate that every client request passes before moto, both in process and in moto's server.
 
-In process moto answers botocore's `before-send` event (`BotocoreStubber`); its server is a WSGI application. Both are
-wrapped here, as there is no place inside moto that the requests of every service pass.
+In process, moto answers botocore's `before-send` event (`BotocoreStubber`); its server is a WSGI application. Both are
+wrapped here, as no single function inside moto sees the requests of all services.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
 class Gate:
-    """Asks, in this order, the faults, the permissions and whatever else may refuse a call.
+    """Applies the faults and then the checks to each call, and passes it on.
 
     Args:
-        faults: what goes wrong; it also records the calls.
-        checks: each raises Refusal, or lets the call pass.
-        services: who answers in moto's place, by the name of the service.
+        faults: the injected faults; also records the calls.
+        checks: called with each call, in order; each may raise Refusal.
+        services: functions that answer in place of moto, by the name of the service.
     """
 
     def __init__(
@@ -50,22 +50,22 @@ class Gate:
     def pass_through(
         self, request: Request, moto: Callable[[], Any], answer: Callable[[Answer], Any], *, sheltered: bool = False
     ) -> Any:
-        """Execute a request, or answer a refusal.
+        """Execute a request, or answer it with an error.
 
         Args:
             request: the request.
-            moto: lets moto do it.
-            answer: makes an answer what the caller of moto expects.
-            sheltered: whether exceptions are answered too, as errors of the service; without, a test sees them.
+            moto: lets moto answer the request.
+            answer: converts an answer to the type that moto's caller expects.
+            sheltered: answer exceptions as errors of the service; otherwise they are raised, so that a test sees them.
 
         Raises:
-            Disconnected: nothing is to be answered
+            Disconnected: the connection is to be broken
         """
 
         def execute() -> Any:
-            own = self.services.get(call.service)
+            service = self.services.get(call.service)
             try:
-                return answer(own(request)) if own else moto()
+                return answer(service(request)) if service else moto()
             except Exception as error:
                 if not sheltered:
                     raise
@@ -91,7 +91,7 @@ class Gate:
 
     @contextlib.contextmanager
     def in_process(self) -> Iterator[None]:
-        """Stand before moto in this process."""
+        """Put the gate in front of moto in this process."""
         original = BotocoreStubber.process_request
 
         def process(stubber: BotocoreStubber, request: AWSPreparedRequest) -> Any:
@@ -99,7 +99,7 @@ class Gate:
             host = url.split("/")[2].split(":")[0]
             if not host.endswith(DOMAINS):
                 return original(stubber, request)
-            if hasattr(request.body, "read"):  # both of us read it, and botocore once more if it tries again
+            if hasattr(request.body, "read"):  # the gate and moto read it, and botocore when it retries
                 stream, request.body = request.body, request.body.read()
                 stream.seek(0)
             try:
@@ -114,7 +114,7 @@ class Gate:
             yield
 
     def wsgi(self, application: Application) -> Application:
-        """Stand before moto's server.
+        """Return moto's server application with the gate in front of it.
 
         Args:
             application: moto's `DomainDispatcherApplication`.
@@ -125,21 +125,21 @@ class Gate:
             request = Request({**environ, "wsgi.input": io.BytesIO(body)})
             environ["wsgi.input"] = io.BytesIO(body)
 
-            def answer(given: Answer) -> list[bytes]:
-                status, headers, text = given
+            def answer(response: Answer) -> list[bytes]:
+                status, headers, body = response
                 start_response(f"{status} {http.HTTPStatus(status).phrase}", list(headers.items()))
-                return [text.encode()]
+                return [body.encode()]
 
             try:
-                passed: list[bytes] = self.pass_through(
+                content: list[bytes] = self.pass_through(
                     request, lambda: list(application(environ, start_response)), answer, sheltered=True
                 )
             except Disconnected as lost:
-                # werkzeug's server keeps the connection of a request that it could not answer.
+                # werkzeug's server would keep the connection open after a request that it could not answer.
                 if connection := environ.get("werkzeug.socket"):
                     connection.shutdown(socket.SHUT_RDWR)
                 raise ConnectionAbortedError(lost.kind) from lost
-            return passed
+            return content
 
         return passing
 

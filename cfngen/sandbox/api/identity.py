@@ -1,13 +1,13 @@
-"""What a policy of IAM allows: enforcement for one user, the double's own calls left alone.
+"""Enforces IAM identity policies for single users; the emulator's own calls are always allowed.
 
-moto can enforce identity policies, but for every caller at once, among them the double's own handlers; its messages do
-not name resources, and it calls every refusal the same in each protocol. So the policy is decided here, for the calls
-of one user that `enforcing` makes.
+moto can enforce identity policies, but only for all callers at once, including the emulator's own handlers; its error
+messages do not name resources, and its error code is the same in all protocols. So policies are evaluated here, for the
+users that `enforcing` creates.
 
-Known limits: a condition holds unless its key is `aws:RequestedRegion`; what moto says of resource policies and
-permission boundaries is nothing, and so is this. Actions on anything but stacks, buckets, objects, secrets, instances
-and roles count as being on whatever resource a statement names. What CloudFormation does with the caller's permissions
-(creating a VPC, say) is not checked, as the double makes those calls with its own.
+Known limits: `aws:RequestedRegion` is the only condition key that is evaluated; all other conditions count as met.
+Resource policies and permissions boundaries are ignored. For actions on anything but stacks, buckets, objects, secrets,
+instances and roles, a statement's resources are ignored. Calls that CloudFormation makes on behalf of the caller
+(creating a VPC, say) are not checked, as the emulator makes them with its own credentials.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from cfngen.sandbox.cloudformation import client
 ACCOUNT = "123456789012"  # moto's
 Policy = Mapping[str, Any]
 
-# Service Authorization Reference, "Actions, resources, and condition keys for Amazon S3": where a permission is not
-# called like the operation.
+# Service Authorization Reference, "Actions, resources, and condition keys for Amazon S3": operations whose action has
+# another name.
 S3_ACTIONS = {
     "CompleteMultipartUpload": "PutObject",
     "CopyObject": "PutObject",  # and GetObject on what is copied
@@ -49,7 +49,7 @@ S3_ACTIONS = {
     "PutPublicAccessBlock": "PutBucketPublicAccessBlock",
     "UploadPart": "PutObject",
 }
-# Of the same reference for CloudFormation: actions that are not on a stack.
+# The same reference for CloudFormation: actions whose resource is not a stack.
 ACCOUNT_WIDE = frozenset({"ListStacks", "ListExports", "ListImports", "ValidateTemplate", "EstimateTemplateCost"})
 ANY = "*"
 
@@ -58,7 +58,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class Credentials:
-    """Keys of a user."""
+    """The access key of a user."""
 
     access_key: str
     secret_key: str
@@ -67,18 +67,18 @@ class Credentials:
 
 @dataclass
 class Permissions:
-    """Who may do what.
+    """The permissions of users; callers without an entry may do everything.
 
     Attributes:
-        policies: which users are held to which policies, by access key.
-        owner: ARN of the stack that a change set, by ARN and region, is of; `serving` sets it.
+        policies: users and their policies, by access key.
+        owner: returns the ARN of the stack of a change set, given the change set's ARN and region; `serving` sets it.
     """
 
     policies: dict[str, tuple[Credentials, Sequence[Policy]]] = field(default_factory=dict)
     owner: Callable[[str, str], str] = lambda change_set, region: ""
 
     def check(self, call: Call) -> None:
-        """Let a call pass, or not.
+        """Check that the caller's policies allow a call.
 
         Raises:
             Refusal: no policy of the caller allows it, or one denies it
@@ -87,14 +87,14 @@ class Permissions:
             return
         credentials, policies = self.policies[call.key]
         action, resource = action_of(call), resource_of(call)
-        if ":changeSet/" in resource:  # policies name stacks, and CloudFormation knows which one it is
+        if ":changeSet/" in resource:  # the resource of the action is the change set's stack
             resource = self.owner(resource, call.region) or resource
         if not allowed(policies, action, resource, call.region):
             raise refusals.denied(call, action, credentials.user, resource)
 
     @contextlib.contextmanager
     def enforcing(self, *policies: Policy, name: str = "") -> Iterator[Credentials]:
-        """A user of the account with these policies and no others; yields the keys to make a session of.
+        """Create a user with these policies and no others; yield the credentials for a session.
 
         Args:
             policies: policy documents.
@@ -115,26 +115,26 @@ class Permissions:
 
 
 def action_of(call: Call) -> str:
-    """Return what policies call the permission for a call."""
+    """Return the IAM action of a call, e.g. `s3:ListBucket` for HeadBucket."""
     name = S3_ACTIONS.get(call.operation, call.operation) if call.service == "s3" else call.operation
     return f"{call.service}:{name}"
 
 
 def resource_of(call: Call) -> str:
-    """Return the ARN of what a call is on; `*` where it is on none, or the double does not know."""
-    asked = call.parameters
-    if call.service == "s3" and asked.get("Bucket"):
-        # Of objects that are deleted together the first stands for all.
-        together = asked.get("Delete", {}).get("Objects") or [{}]
-        key = asked.get("Key") or together[0].get("Key")
-        return f"arn:aws:s3:::{asked['Bucket']}/{key}" if key else f"arn:aws:s3:::{asked['Bucket']}"
+    """Return the ARN of the resource that a call acts on; `*` if it has none, or it is unknown to the emulator."""
+    parameters = call.parameters
+    if call.service == "s3" and parameters.get("Bucket"):
+        # Of the objects in one DeleteObjects call, only the first is checked.
+        deleted_objects = parameters.get("Delete", {}).get("Objects") or [{}]
+        key = parameters.get("Key") or deleted_objects[0].get("Key")
+        return f"arn:aws:s3:::{parameters['Bucket']}/{key}" if key else f"arn:aws:s3:::{parameters['Bucket']}"
     if call.service == "cloudformation" and call.operation not in ACCOUNT_WIDE:
         return _stack(call)
     names = {"ec2": ("InstanceId", "ec2", "instance/"), "iam": ("RoleName", "iam", "role/"),
              "secretsmanager": ("SecretId", "secretsmanager", "secret:")}  # fmt: skip
     if call.service in names:
         parameter, service, prefix = names[call.service]
-        value = str(asked.get(parameter, ""))
+        value = str(parameters.get(parameter, ""))
         region = "" if service == "iam" else call.region
         return (
             value if value.startswith("arn:") or not value else f"arn:aws:{service}:{region}:{ACCOUNT}:{prefix}{value}"
@@ -143,7 +143,7 @@ def resource_of(call: Call) -> str:
 
 
 def allowed(policies: Sequence[Policy], action: str, resource: str, region: str) -> bool:
-    """Return whether some statement allows an action on a resource, and none denies it."""
+    """Return whether a statement allows an action on a resource, and none denies it."""
     effects = {
         statement["Effect"]
         for policy in policies
@@ -165,32 +165,32 @@ def _stack(call: Call) -> str:
 
 def _applies(statement: Mapping[str, Any], action: str, resource: str, region: str) -> bool:
     if "NotAction" in statement:
-        concerned = not _any_matches(statement["NotAction"], action, fold=True)
+        applies = not _any_matches(statement["NotAction"], action, ignore_case=True)
     else:
-        concerned = _any_matches(statement["Action"], action, fold=True)
-    if concerned and resource not in (ANY, ""):
+        applies = _any_matches(statement["Action"], action, ignore_case=True)
+    if applies and resource not in (ANY, ""):
         if "NotResource" in statement:
-            concerned = not _any_matches(statement["NotResource"], resource)
+            applies = not _any_matches(statement["NotResource"], resource)
         else:
-            concerned = _any_matches(statement["Resource"], resource)
-    return concerned and _region_holds(statement.get("Condition", {}), region)
+            applies = _any_matches(statement["Resource"], resource)
+    return applies and _region_holds(statement.get("Condition", {}), region)
 
 
 def _region_holds(conditions: Mapping[str, Mapping[str, Any]], region: str) -> bool:
-    wanted = {
+    region_conditions = {
         operator: value
         for operator, keys in conditions.items()
         for key, value in keys.items()
         if key.lower() == "aws:requestedregion"
     }
-    here = {operator: _any_matches(value, region) for operator, value in wanted.items()}
-    return all(matches is not operator.startswith("StringNot") for operator, matches in here.items())
+    results = {operator: _any_matches(value, region) for operator, value in region_conditions.items()}
+    return all(is_match is not operator.startswith("StringNot") for operator, is_match in results.items())
 
 
-def _any_matches(patterns: str | Sequence[str], value: str, *, fold: bool = False) -> bool:
-    if fold:
+def _any_matches(patterns: str | Sequence[str], value: str, *, ignore_case: bool = False) -> bool:
+    if ignore_case:
         value = value.lower()
-    return any(fnmatch.fnmatchcase(value, each.lower() if fold else each) for each in _listed(patterns))
+    return any(fnmatch.fnmatchcase(value, pattern.lower() if ignore_case else pattern) for pattern in _listed(patterns))
 
 
 def _listed(value: Any) -> list[Any]:

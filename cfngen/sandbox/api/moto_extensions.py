@@ -1,14 +1,14 @@
-"""What a deployer asks of other services that moto 5.2 lacks, or answers unlike AWS.
+"""Extends moto 5.2 where a deployment needs calls that moto lacks, or answers unlike AWS.
 
-- EC2 GetConsoleOutput: moto shows the same text for every instance. Here: what the machine has written, nothing before.
-- Service Quotas: moto knows the defaults of VPC only. Here: applied and default values of those that a cluster meets.
-- S3: moto ignores `ExpectedBucketOwner`, and lets everybody into every bucket. Here: 403 where the owner is another,
-  and buckets that belong to somebody else.
-- S3: moto takes a statement that denies calls without TLS as one that denies all calls. Here every call has TLS.
-- Auto Scaling: moto's DescribeScalingActivities tells of nothing. Here: launches, and what a test has said.
-- EC2 and Auto Scaling: moto's instances, images and volumes are of the time of this machine. Here: of simulated time.
-- EC2 and Elastic Load Balancing: what depends on what; see `dependencies`.
-- Systems Manager: public parameters cannot be put into moto. Here: what the engine's templates find, clients find too.
+- EC2 GetConsoleOutput: moto returns the same text for every instance. Here: the emulated instance's console output.
+- Service Quotas: moto has the defaults of VPC only. Here: applied and default values of all quotas that matter.
+- S3: moto ignores `ExpectedBucketOwner`, and has no foreign buckets. Here: 403 if the owner is not the expected one,
+  and buckets that belong to another account.
+- S3: moto applies a statement that denies calls without TLS to all calls. Here every call counts as made with TLS.
+- Auto Scaling: moto's DescribeScalingActivities returns nothing. Here: the launches, and activities that a test adds.
+- EC2 and Auto Scaling: moto's timestamps are real time. Here: simulated time.
+- EC2 and Elastic Load Balancing: dependencies between resources; see `dependencies`.
+- Systems Manager: moto takes no public parameters. Here: clients can read those that templates can use.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ OTHER = "999999999999"
 
 @dataclass
 class MotoExtensions:
-    """What the account holds beyond moto.
+    """The state of an account that moto does not hold.
 
     Attributes:
-        consoles: what instances have written, by instance id.
-        quotas: by service and code.
+        consoles: console output by instance id.
+        quotas: quotas by service and code.
         foreign: names of buckets that belong to another account.
-        activities: what Auto Scaling groups have tried in vain, the newest first, by name of the group.
-        stored: public parameters of Parameter Store, for each region.
-        time: what the simulated clock shows; `serving` sets it.
+        activities: scaling activities added by tests, newest first, by name of the group.
+        stored: returns the public parameters of a region.
+        time: returns the simulated time; `serving` sets it.
     """
 
     consoles: dict[str, str] = field(default_factory=dict)
@@ -65,21 +65,21 @@ class MotoExtensions:
     time: Callable[[], datetime.datetime] = lambda: START
 
     def console(self, instance_id: str, text: str) -> None:
-        """Say what an instance has written to its console so far."""
+        """Set the console output of an instance."""
         self.consoles[instance_id] = text
 
     def quota(self, service: str, code: str, value: float) -> None:
-        """Set what this account has of a quota."""
-        before = self.quotas[service, code]
-        self.quotas[service, code] = Quota(service, code, before.name, before.default, value)
+        """Set this account's applied value of a quota."""
+        previous = self.quotas[service, code]
+        self.quotas[service, code] = Quota(service, code, previous.name, previous.default, value)
 
     def activity(self, group: str, message: str, time: datetime.datetime, status: str = "Failed") -> None:
-        """Say what an Auto Scaling group has tried in vain, e.g. to launch an instance that EC2 had no room for."""
-        made = self.activities.setdefault(group, [])
-        made.insert(
+        """Add a failed scaling activity of a group, e.g. a launch for which EC2 has insufficient capacity."""
+        group_activities = self.activities.setdefault(group, [])
+        group_activities.insert(
             0,
             {
-                "ActivityId": f"00000000-0000-4000-8000-{len(made):012d}",
+                "ActivityId": f"00000000-0000-4000-8000-{len(group_activities):012d}",
                 "AutoScalingGroupName": group,
                 "Description": f"Launching a new EC2 instance.  Status Reason: {message}",
                 "Cause": "An instance was started in response to a difference between desired and actual capacity.",
@@ -92,10 +92,10 @@ class MotoExtensions:
         )
 
     def check(self, call: Call) -> None:
-        """Keep a caller out of buckets of others.
+        """Check the owner of a call's bucket.
 
         Raises:
-            Refusal: a bucket of another account, or of another one than the caller expects
+            Refusal: the bucket belongs to another account, or not to the one that the caller expects
         """
         if call.service != "s3" or not call.parameters.get("Bucket"):
             return
@@ -109,7 +109,7 @@ class MotoExtensions:
 
     @contextlib.contextmanager
     def filled(self) -> Iterator[None]:
-        """Fill moto's gaps in this process."""
+        """Patch moto in this process with all extensions."""
         with contextlib.ExitStack() as stack:
             for owner, name, method in (
                 (AutoScalingResponse, "describe_scaling_activities", self._scaling_activities()),
@@ -144,33 +144,40 @@ class MotoExtensions:
     def _scaling_activities(self) -> Callable[[BaseResponse], ActionResult]:
         def describe_scaling_activities(response: BaseResponse) -> ActionResult:
             [group] = response.querystring.get("AutoScalingGroupName", [""])
-            found = [each for name, made in self.activities.items() for each in made if group in ("", name)]
-            found += scaling_activities.activities(autoscaling.autoscaling_backends[ACCOUNT][response.region], group)
-            found.sort(key=lambda each: each["StartTime"], reverse=True)
-            return ActionResult({"Activities": found})
+            activities = [
+                activity
+                for name, group_activities in self.activities.items()
+                for activity in group_activities
+                if group in ("", name)
+            ]
+            activities += scaling_activities.activities(
+                autoscaling.autoscaling_backends[ACCOUNT][response.region], group
+            )
+            activities.sort(key=lambda activity: activity["StartTime"], reverse=True)
+            return ActionResult({"Activities": activities})
 
         return describe_scaling_activities
 
     def _quota(self, *, applied: bool) -> Callable[[BaseResponse], Any]:
         def get_service_quota(response: BaseResponse) -> Any:
-            asked = json.loads(response.body)
-            found = self.quotas.get((asked["ServiceCode"], asked["QuotaCode"]))
-            if found is None or (applied and found.value is None):
+            request = json.loads(response.body)
+            quota = self.quotas.get((request["ServiceCode"], request["QuotaCode"]))
+            if quota is None or (applied and quota.value is None):
                 error = {
                     "__type": "NoSuchResourceException",
                     "message": "The request failed because the specified service does not exist.",
                 }
                 return 400, {"status": 400}, json.dumps(error)
-            return json.dumps({"Quota": _shown(found, response.region, applied=applied)})
+            return json.dumps({"Quota": _shown(quota, response.region, applied=applied)})
 
         return get_service_quota
 
     def _quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
         def list_service_quotas(response: BaseResponse) -> str:
-            wanted = json.loads(response.body)["ServiceCode"]
-            mine = [quota for quota in self.quotas.values() if quota.service == wanted]
-            found = [each for each in mine if not applied or each.value is not None]
-            return json.dumps({"Quotas": [_shown(each, response.region, applied=applied) for each in found]})
+            service = json.loads(response.body)["ServiceCode"]
+            service_quotas = [quota for quota in self.quotas.values() if quota.service == service]
+            visible_quotas = [quota for quota in service_quotas if not applied or quota.value is not None]
+            return json.dumps({"Quotas": [_shown(quota, response.region, applied=applied) for quota in visible_quotas]})
 
         return list_service_quotas
 
@@ -188,18 +195,18 @@ class MotoExtensions:
         original = SimpleSystemManagerResponse.get_parameters
 
         def get_parameters(response: Any) -> ActionResult:
-            answer: Any = original(response).result
+            result: Any = original(response).result
             stored = self.stored(response.region)
-            public = [
-                invalid_parameter for invalid_parameter in answer["InvalidParameters"] if invalid_parameter in stored
+            public_names = [
+                invalid_parameter for invalid_parameter in result["InvalidParameters"] if invalid_parameter in stored
             ]
-            answer["Parameters"] += [_stored(each, stored[each]) for each in public]
-            answer["InvalidParameters"] = [
+            result["Parameters"] += [_stored(name, stored[name]) for name in public_names]
+            result["InvalidParameters"] = [
                 invalid_parameter
-                for invalid_parameter in answer["InvalidParameters"]
+                for invalid_parameter in result["InvalidParameters"]
                 if invalid_parameter not in stored
             ]
-            return ActionResult(answer)
+            return ActionResult(result)
 
         return get_parameters
 

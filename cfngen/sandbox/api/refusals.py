@@ -1,8 +1,7 @@
-"""How a service says no, in the protocol that it speaks.
+"""Error answers of AWS services, in the protocol of the service.
 
-The codes of one and the same fault differ with the protocol: those of the query protocol are in each API's "Common
-errors", those of EC2 in its "Error codes", those of S3 in its "List of error codes"; services that speak JSON add
-`Exception`.
+The code of the same error differs with the protocol. For the query protocol see each API's "Common errors", for EC2 its
+"Error codes", for S3 its "List of error codes"; services with a JSON protocol append `Exception`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Refusal(Exception):  # noqa: N818 (an answer in the first place)
 
 
 def throttled(call: Call) -> Refusal:
-    """Too many calls."""
+    """Return the error for throttled calls."""
     return {
         "ec2": Refusal("RequestLimitExceeded", "Request limit exceeded.", 503),
         "rest-xml": Refusal("SlowDown", "Please reduce your request rate.", 503),
@@ -37,7 +36,7 @@ def throttled(call: Call) -> Refusal:
 
 
 def expired(call: Call) -> Refusal:
-    """Credentials that were good."""
+    """Return the error for expired credentials."""
     return {
         "ec2": Refusal("RequestExpired", "Request has expired."),
         "rest-xml": Refusal("ExpiredToken", "The provided token has expired."),
@@ -46,7 +45,7 @@ def expired(call: Call) -> Refusal:
 
 
 def invalid(call: Call) -> Refusal:
-    """Credentials that were never good."""
+    """Return the error for unknown credentials."""
     return {
         "ec2": Refusal("AuthFailure", "AWS was not able to validate the provided access credentials", 401),
         "rest-xml": Refusal(
@@ -59,17 +58,17 @@ def invalid(call: Call) -> Refusal:
 
 
 def denied(call: Call, action: str, user: str, resource: str) -> Refusal:
-    """A permission that the caller does not have.
+    """Return the error for a caller without permission.
 
     Args:
         call: the call.
-        action: as policies call it, e.g. `s3:ListBucket` for HeadBucket.
+        action: the IAM action, e.g. `s3:ListBucket` for HeadBucket.
         user: ARN of the caller.
-        resource: ARN of what the action is on; empty or `*` for actions without one.
+        resource: ARN of the resource; empty or `*` for actions without one.
     """
-    where = f" on resource: {resource}" if resource not in ("", "*") else ""
-    why = f"because no identity-based policy allows the {action} action"
-    text = f"User: {user} is not authorized to perform: {action}{where} {why}"
+    target = f" on resource: {resource}" if resource not in ("", "*") else ""
+    reason = f"because no identity-based policy allows the {action} action"
+    text = f"User: {user} is not authorized to perform: {action}{target} {reason}"
     return {
         "ec2": Refusal("UnauthorizedOperation", f"You are not authorized to perform this operation. {text}", 403),
         "rest-xml": Refusal("AccessDenied", text, 403),
@@ -78,7 +77,7 @@ def denied(call: Call, action: str, user: str, resource: str) -> Refusal:
 
 
 def failing(call: Call) -> Refusal:
-    """A fault inside the service."""
+    """Return the error for an internal error of the service."""
     return {
         "ec2": Refusal("InternalError", "An internal error has occurred", 500),
         "rest-xml": Refusal("InternalError", "We encountered an internal error. Please try again.", 500),
@@ -86,18 +85,18 @@ def failing(call: Call) -> Refusal:
 
 
 def unmodelled(error: Exception) -> Refusal:
-    """Something that AWS does and the sandbox does not; to ask again is of no use, hence no status of 500 and more."""
+    """Return the error for a feature that the sandbox lacks; its status is below 500, so that clients do not retry."""
     return Refusal("NotModelled", f"the sandbox does not do this: {error}")
 
 
 def broken(call: Call, error: Exception) -> Refusal:
-    """A fault of the sandbox itself, or of moto in it."""
-    what = f"the sandbox has failed at {call.action}: {type(error).__name__}: {error}"
-    return Refusal("InternalError" if call.protocol in ("ec2", "rest-xml") else "InternalFailure", what, 500)
+    """Return the error for a bug in the sandbox itself, or in moto."""
+    message = f"the sandbox has failed at {call.action}: {type(error).__name__}: {error}"
+    return Refusal("InternalError" if call.protocol in ("ec2", "rest-xml") else "InternalFailure", message, 500)
 
 
 def rendered(call: Call, refusal: Refusal) -> Answer:
-    """Return the answer as HTTP carries it."""
+    """Return an error as an HTTP answer in the call's protocol."""
     code, message = escape(refusal.code), escape(refusal.message)
     headers = {"x-amzn-requestid": REQUEST_ID, "content-type": "text/xml"}
     error = f"<Code>{code}</Code><Message>{message}</Message>"

@@ -1,4 +1,4 @@
-"""What a request to any service of AWS asks for: read once, before moto or the engine sees it."""
+"""Parses requests to any AWS service into a `Call`, before moto or the emulator handles them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from werkzeug.exceptions import NotFound
 
 from cfngen.sandbox import request_parameters
 
-# The access key of `cfngen.sandbox.cloudformation.client`: calls that CloudFormation itself, or a machine, makes.
+# The access key of `cfngen.sandbox.cloudformation.client`: for calls of CloudFormation itself and of instances.
 ENGINE_KEY = "testing"
 CREDENTIAL = re.compile(r"Credential=([^/,]*)/[^/]*/([^/]*)/([^/]*)/")
 MODEL_NAMES = {"servicequotas": "service-quotas", "elasticloadbalancing": "elbv2", "monitoring": "cloudwatch"}
@@ -25,19 +25,19 @@ MODEL_NAMES = {"servicequotas": "service-quotas", "elasticloadbalancing": "elbv2
 
 @dataclass(frozen=True)
 class Call:
-    """One attempt to call AWS; a client that repeats a refused call makes another.
+    """One call of an AWS API; each retry is a call of its own.
 
     Attributes:
-        service: as it is signed for, e.g. `cloudformation`.
-        operation: e.g. `DescribeStacks`; empty if it is not known.
-        parameters: what was sent, by the names of the API; without bodies of objects.
-        region: that it is signed for.
+        service: service in the signature, e.g. `cloudformation`.
+        operation: e.g. `DescribeStacks`; empty if it is unknown.
+        parameters: parameters by their names in the API; without the bodies of S3 objects.
+        region: region in the signature.
         key: the access key.
-        protocol: of the service: ec2, query, json, rest-json or rest-xml.
-        method: of HTTP.
-        headers: of HTTP, lower case.
-        time: by the simulated clock.
-        refusal: the error code that a fault answered; empty if it went through.
+        protocol: protocol of the service: ec2, query, json, rest-json or rest-xml.
+        method: HTTP method.
+        headers: HTTP headers with names in lower case.
+        time: simulated time of the call.
+        refusal: the error code of an injected fault; empty if the call was executed.
     """
 
     service: str
@@ -58,21 +58,21 @@ class Call:
 
     @property
     def ours(self) -> bool:
-        """Whether the double itself makes the call: faults and policies are for its users."""
+        """Whether the emulator itself makes the call; faults and policies do not apply to it."""
         return self.key == ENGINE_KEY
 
 
 def read(request: Request, time: datetime.datetime | None = None) -> Call:
-    """Return what a request asks for.
+    """Parse a request into a call.
 
     Args:
-        request: the request, as moto normalises it.
+        request: the request, normalised by moto.
         time: the simulated time.
     """
     headers = {name.lower(): value for name, value in request.headers.items()}
     match = CREDENTIAL.search(headers.get("authorization", ""))
     key, region, service = match.groups() if match else ("", "", request.host.split(".")[0])
-    if key == ENGINE_KEY:  # the engine makes many calls, and nothing of them but the key matters
+    if key == ENGINE_KEY:  # the emulator makes many calls, of which only the key matters
         return Call(service, "", key=key, region=region)
     protocol = "query"
     try:

@@ -1,6 +1,6 @@
-"""CloudFormation's API: moto reads and writes the protocol, the engine does the work.
+"""CloudFormation's API: moto parses requests and serialises answers, the emulator executes the actions.
 
-moto's own CloudFormation is not even imported: it brings along the models of thirty services and what they need.
+moto's own CloudFormation is never imported: it would import the models of thirty services.
 """
 
 from __future__ import annotations
@@ -29,61 +29,63 @@ class Service:
     """CloudFormation in every region of an account.
 
     Args:
-        clouds: an engine for each region; a region that has none gets an empty one when it is first asked.
-        faults: stale reads and the size of pages.
+        clouds: the emulators by region; further ones are created at the first call to a region.
+        faults: gives stale reads and the page size.
     """
 
     def __init__(self, clouds: Mapping[str, CloudFormation], faults: Faults) -> None:
         self.clouds = dict(clouds)
         self.faults = faults
-        self.lock = threading.RLock()  # the engine knows nothing of threads; moto's server has one for each request
+        self.lock = (
+            threading.RLock()
+        )  # the emulator is not thread-safe, and moto's server has a thread for each request
         self._told: dict[str, dict[str, tuple[str, Result]]] = {}
 
     def cloud(self, region: str) -> CloudFormation:
-        """Return the engine of a region."""
+        """Return the emulator of a region."""
         if region not in self.clouds:
             self.clouds[region] = CloudFormation(region)
         return self.clouds[region]
 
     def owner(self, change_set: str, region: str) -> str:
-        """Return the ARN of the stack that a change set is of; nothing if there is no such change set."""
+        """Return the ARN of a change set's stack; empty if there is no such change set."""
         try:
             return self.cloud(region).change_set(change_set).stack.id
         except ApiError:
             return ""
 
-    def answer(self, action: str, region: str, given: Mapping[str, Any]) -> Result:
-        """Do what is asked.
+    def answer(self, action: str, region: str, params: Mapping[str, Any]) -> Result:
+        """Execute an action and return its result.
 
         Raises:
-            Refusal: the engine refuses
+            Refusal: the action fails
         """
-        _check_names(given)
-        told = self._told.setdefault(region, {})
-        token = str(given.get("ClientRequestToken") or given.get("ClientToken") or "") if action in WRITES else ""
+        _check_names(params)
+        results = self._told.setdefault(region, {})
+        token = str(params.get("ClientRequestToken") or params.get("ClientToken") or "") if action in WRITES else ""
         with self.lock:
-            if token in told:
-                return _again(action, token, told)
-            asked = ActionRequest(self.cloud(region), given, self.faults.page_size, self.faults.as_of(action))
+            if token in results:
+                return _again(action, token, results)
+            request = ActionRequest(self.cloud(region), params, self.faults.page_size, self.faults.as_of(action))
             try:
-                result = ACTIONS[action](asked)
+                result = ACTIONS[action](request)
             except ApiError as error:
                 raise Refusal(error.code, str(error), _status(error.code)) from error
             if token:
-                told[token] = (action, result)
+                results[token] = (action, result)
             return result
 
     def respond(self, request: Request) -> Answer:
-        """Return the answer to a request, as HTTP carries it."""
+        """Return the HTTP answer to a request."""
         response = _Response(self)
         response.setup_class(request)
         return response.answer()
 
 
-def _check_names(given: Mapping[str, Any]) -> None:
+def _check_names(params: Mapping[str, Any]) -> None:
     for name in ("StackName", "ChangeSetName"):
-        value = str(given.get(name, ""))
-        if name in given and not NAME.fullmatch(value):
+        value = str(params.get(name, ""))
+        if name in params and not NAME.fullmatch(value):
             shape = name[0].lower() + name[1:]
             raise Refusal(
                 "ValidationError",
@@ -92,10 +94,10 @@ def _check_names(given: Mapping[str, Any]) -> None:
             )
 
 
-def _again(action: str, token: str, told: Mapping[str, tuple[str, Result]]) -> Result:
-    """Answer a token that was used before: the same call once more is no second operation, another call is an error."""
-    before, result = told[token]
-    if before != action:
+def _again(action: str, token: str, results: Mapping[str, tuple[str, Result]]) -> Result:
+    """Return the recorded result for a repeated client request token; another action with that token is an error."""
+    previous_action, result = results[token]
+    if previous_action != action:
         raise Refusal("TokenAlreadyExistsException", f"Client request token {token} already exists")
     return result
 
@@ -108,16 +110,16 @@ def _status(code: str) -> int:
 
 
 class _Exact(ActionResult):
-    """A result whose keys are those of the API: moto need not look for attributes of similar names, which is slow."""
+    """A result with exactly the API's keys: moto skips its slow search for attributes with similar names."""
 
     def execute_result(self, context: ActionContext) -> TYPE_RESPONSE:
         serializer = context.serializer_class(context.operation_model, value_picker=DefaultAttributePicker())
-        answer = serializer.serialize(self.result)
-        return answer["status_code"], dict(answer["headers"]), answer["body"]
+        response = serializer.serialize(self.result)
+        return response["status_code"], dict(response["headers"]), response["body"]
 
 
 class _Response(BaseResponse):
-    """One call: moto reads it and writes the answer, by botocore's model of the API."""
+    """One call, parsed and answered by moto with botocore's model of the API."""
 
     def __init__(self, service: Service) -> None:
         super().__init__(service_name="cloudformation")
@@ -127,7 +129,7 @@ class _Response(BaseResponse):
     def answer(self) -> Answer:
         action = self._get_action()
         if action not in ACTIONS:
-            raise NotImplementedError(f"cloudformation:{action} is not part of this double")
+            raise NotImplementedError(f"cloudformation:{action} is not part of this emulator")
         try:
             result = self._service.answer(action, self.region, self.params)
         except Refusal as refusal:

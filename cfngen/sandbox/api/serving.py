@@ -1,4 +1,4 @@
-"""The engine behind CloudFormation's API, with everything that stands between a client and it."""
+"""Connects the emulator with ordinary boto3 clients: CloudFormation's API, faults, permissions, extensions of moto."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cfngen.sandbox.cloudformation import CloudFormation
 
 @dataclass(frozen=True)
 class Served:
-    """What a test or the sandbox holds while the API is there.
+    """The parts of the served API, for a test or the sandbox.
 
     Attributes:
-        service: the engines; hold its `lock` while simulated time passes in another thread than that of the requests.
-        faults: what goes wrong.
-        permissions: who may do what.
-        gaps: what moto lacks.
-        gate: where requests pass.
+        service: the emulators of all regions; hold its `lock` if another thread than a request's advances the clock.
+        faults: injected faults and recorded calls.
+        permissions: permissions of users.
+        gaps: the extensions of moto.
+        gate: the gate that requests pass.
     """
 
     service: Service
@@ -33,19 +33,19 @@ class Served:
     gate: Gate
 
     def wsgi(self, application: Application) -> Application:
-        """Return moto's server application with the gate before it."""
+        """Return moto's server application with the gate in front of it."""
         return self.gate.wsgi(application)
 
 
 @contextlib.contextmanager
 def serving(clouds: Mapping[str, CloudFormation] | CloudFormation, *, faults: Faults | None = None) -> Iterator[Served]:
-    """Serve engines to ordinary boto3 clients, within `moto.mock_aws()`, until the end of the block.
+    """Serve emulators to ordinary boto3 clients, within `moto.mock_aws()`, until the end of the block.
 
-    Requests of this process pass by themselves; for moto's server see `Served.wsgi`.
+    Clients in this process need no set-up; for moto's server see `Served.wsgi`.
 
     Args:
-        clouds: one engine, or one for each region.
-        faults: what goes wrong; nothing if it is left out.
+        clouds: one emulator, or one for each region.
+        faults: the faults to inject; none by default.
     """
     engines = {clouds.region: clouds} if isinstance(clouds, CloudFormation) else dict(clouds)
     faults = faults or Faults()

@@ -1,11 +1,11 @@
-"""What the services of AWS refuse and moto accepts: one rule for each condition, asked before moto answers a call.
+"""Validation rules of AWS services that moto lacks: each rule is checked before moto executes a call.
 
-Whoever calls meets them: CloudFormation making a resource, an instance that boots, cfngen itself. A rule stands in the
-module of what it protects, and tests/aws/refusals.md lists them all with their sources. What an answer takes its time
-for is asked of the clock of the region (`time_in`).
+The rules apply to all callers: CloudFormation that creates a resource, an instance that boots, cfngen itself. A rule is
+in the module of the resource that it protects; tests/aws/refusals.md lists all rules with their sources. Rules that
+depend on time use the clock of the region (`time_in`).
 """
 
-from cfngen.sandbox.services import (  # noqa: F401 - they declare their rules
+from cfngen.sandbox.services import (  # noqa: F401 - importing them registers their rules
     addresses,
     buckets,
     ec2_tags,

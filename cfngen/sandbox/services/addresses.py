@@ -18,23 +18,23 @@ def quota_of_addresses(attempt: Attempt) -> None:
 @rule("ec2", "AssociateAddress")
 def gateway_of_the_network(attempt: Attempt) -> None:
     """Refuse a public address in a VPC that has no internet gateway yet."""
-    if interface := attempt.get("NetworkInterfaceId"):
-        vpc = attempt.backend.get_network_interface(interface).subnet.vpc_id
-    elif instance := attempt.get("InstanceId"):
-        found = attempt.backend.get_instance(instance)
-        if found.state not in ("pending", "running", "stopped"):
-            raise Refused("IncorrectInstanceState", f"The instance '{instance}' is not in a valid state")
-        vpc = found.vpc_id
+    if interface_id := attempt.get("NetworkInterfaceId"):
+        vpc_id = attempt.backend.get_network_interface(interface_id).subnet.vpc_id
+    elif instance_id := attempt.get("InstanceId"):
+        instance = attempt.backend.get_instance(instance_id)
+        if instance.state not in ("pending", "running", "stopped"):
+            raise Refused("IncorrectInstanceState", f"The instance '{instance_id}' is not in a valid state")
+        vpc_id = instance.vpc_id
     else:
         return
-    # moto has a default VPC without the gateway that AWS gives to one.
-    if not attempt.backend.get_vpc(vpc).is_default and not gateway_of(attempt.backend, vpc):
-        raise Refused("Gateway.NotAttached", f"Network {vpc} is not attached to any internet gateway")
+    # moto's default VPC lacks the internet gateway that AWS gives it.
+    if not attempt.backend.get_vpc(vpc_id).is_default and not gateway_of(attempt.backend, vpc_id):
+        raise Refused("Gateway.NotAttached", f"Network {vpc_id} is not attached to any internet gateway")
 
 
 @rule("ec2", "ReleaseAddress")
 def address_in_use(attempt: Attempt) -> None:
-    """Refuse to give up an address that an interface has."""
+    """Refuse to release an address that is associated with an interface."""
     interfaces = live_interfaces(attempt.backend)
     for address in attempt.backend.addresses:
         if (

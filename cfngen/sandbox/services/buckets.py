@@ -17,14 +17,14 @@ from cfngen.sandbox.services import keys, policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 from cfngen.text_limits import BUCKET_NAME
 
-POLICY = 20_480  # bytes
-RULES = 1_000
-TAGS = 50
+MAX_POLICY_BYTES = 20_480  # bytes
+MAX_RULES = 1_000
+MAX_TAGS = 50
 MALFORMED = "MalformedPolicy"
-ENFORCED = "BucketOwnerEnforced"
+OWNER_ENFORCED = "BucketOwnerEnforced"
 NOT_WELL_FORMED = "The XML you provided was not well-formed or did not validate against our published schema"
-# Conditions that make a policy for everybody not public: "The meaning of public", S3 user guide.
-NARROWING = frozenset(
+# Condition keys that make a policy for everybody non-public: "The meaning of public", S3 user guide.
+NON_PUBLIC_CONDITIONS = frozenset(
     {
         "aws:principalaccount", "aws:principalarn", "aws:principalorgid", "aws:principalorgpaths", "aws:sourceaccount",
         "aws:sourcearn", "aws:sourceip", "aws:sourceorgid", "aws:sourceowner", "aws:sourcevpc", "aws:sourcevpce",
@@ -43,25 +43,25 @@ def name(attempt: Attempt) -> None:
 
 @rule("s3", "CreateBucket", "PutBucketAcl")
 def acl(attempt: Attempt) -> None:
-    """Refuse an ACL, except for the owner's own, where the owner of the bucket owns everything in it."""
-    ownership = attempt.get("ObjectOwnership") or ENFORCED
+    """Refuse ACLs for others than the owner if the bucket's object ownership is BucketOwnerEnforced."""
+    ownership = attempt.get("ObjectOwnership") or OWNER_ENFORCED
     if attempt.operation == "PutBucketAcl":
-        rules = _bucket(attempt).ownership_rule or {}
-        ownership = rules.get("Rule", {}).get("ObjectOwnership", ENFORCED) if isinstance(rules, dict) else rules
+        rules = _get_bucket(attempt).ownership_rule or {}
+        ownership = rules.get("Rule", {}).get("ObjectOwnership", OWNER_ENFORCED) if isinstance(rules, dict) else rules
     grants = any(attempt.get(f"Grant{grant}") for grant in ("FullControl", "Read", "ReadACP", "Write", "WriteACP"))
     canned = attempt.get("ACL") not in (None, "private", "bucket-owner-full-control")
-    if ownership == ENFORCED and attempt.operation == "CreateBucket" and (grants or canned):
+    if ownership == OWNER_ENFORCED and attempt.operation == "CreateBucket" and (grants or canned):
         raise Refused(
             "InvalidBucketAclWithObjectOwnership",
             "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting",
         )
-    if ownership == ENFORCED and attempt.operation == "PutBucketAcl":
+    if ownership == OWNER_ENFORCED and attempt.operation == "PutBucketAcl":
         raise Refused("AccessControlListNotSupported", "The bucket does not allow ACLs")
 
 
 @rule("s3", "PutBucketPolicy")
 def policy(attempt: Attempt) -> None:
-    """Refuse a policy that S3 does not understand, that is about something else, or that names the dead."""
+    """Refuse a malformed policy, one for other resources than the bucket, and one with principals that do not exist."""
     text = attempt.get("Policy", "")
     text = text.decode() if isinstance(text, bytes) else text
     try:
@@ -70,15 +70,17 @@ def policy(attempt: Attempt) -> None:
         raise Refused(MALFORMED, "Policies must be valid JSON and the first byte must be '{'") from None
     if document.get("Version", "2012-10-17") not in ("2012-10-17", "2008-10-17"):
         raise Refused(MALFORMED, "The policy must contain a valid version string")
-    if len(text.encode()) > POLICY:
-        raise Refused(MALFORMED, f"Normalized policy document exceeds the maximum allowed size of {POLICY} bytes.")
+    if len(text.encode()) > MAX_POLICY_BYTES:
+        raise Refused(
+            MALFORMED, f"Normalized policy document exceeds the maximum allowed size of {MAX_POLICY_BYTES} bytes."
+        )
     statements = policy_documents.statements(document)
     if not statements:
         raise Refused(MALFORMED, "Missing required field Statement")
     for statement in statements:
         _check_statement(statement, attempt.get("Bucket"))
-    if dead := list(policy_documents.dead_principals(document, attempt.region)):
-        raise Refused(MALFORMED, f"Invalid principal in policy ({dead[0][1]})")
+    if missing_principals := list(policy_documents.dead_principals(document, attempt.region)):
+        raise Refused(MALFORMED, f"Invalid principal in policy ({missing_principals[0][1]})")
 
 
 def _check_statement(statement: dict[str, Any], bucket: str) -> None:
@@ -91,18 +93,18 @@ def _check_statement(statement: dict[str, Any], bucket: str) -> None:
     if statement["Effect"] not in ("Allow", "Deny"):
         raise Refused(MALFORMED, f"Invalid effect: {statement['Effect']}")
     resources = policy_documents.listed(statement.get("Resource", statement.get("NotResource")))
-    if not all(_within(resource, bucket) for resource in resources):
+    if not all(_is_in_bucket(resource, bucket) for resource in resources):
         raise Refused(MALFORMED, "Policy has invalid resource")
     actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
     for action in actions:
-        if action != "*" and not fnmatch.filter(_actions(), action.lower()):
+        if action != "*" and not fnmatch.filter(_s3_actions(), action.lower()):
             raise Refused(MALFORMED, "Policy has invalid action")
         objects = _is_about_objects(action)
         if "*" not in action and not any(("/" in resource) == objects for resource in resources):
             raise Refused(MALFORMED, "Action does not apply to any resource(s) in statement")
 
 
-def _within(resource: str, bucket: str) -> bool:
+def _is_in_bucket(resource: str, bucket: str) -> bool:
     prefix, _, rest = str(resource).rpartition(":")
     named = rest.partition("/")[0]
     parts = prefix.split(":")
@@ -111,26 +113,33 @@ def _within(resource: str, bucket: str) -> bool:
 
 def _is_about_objects(action: str) -> bool:
     operation = action.partition(":")[2]
-    others = ("AbortMultipartUpload", "ListMultipartUploadParts", "BypassGovernanceRetention", "InitiateReplication")
-    return ("Object" in operation and "BucketObject" not in operation) or operation in others
+    other_operations = (
+        "AbortMultipartUpload",
+        "ListMultipartUploadParts",
+        "BypassGovernanceRetention",
+        "InitiateReplication",
+    )
+    return ("Object" in operation and "BucketObject" not in operation) or operation in other_operations
 
 
 @functools.cache
-def _actions() -> tuple[str, ...]:
+def _s3_actions() -> tuple[str, ...]:
     return tuple(str(item.JSONrepr()).lower() for item in vars(awacs.s3).values() if isinstance(item, Action))
 
 
 @rule("s3", "PutBucketPolicy")
 def public_policy(attempt: Attempt) -> None:
-    """Refuse a policy for everybody on a bucket that blocks public policies, as new buckets do."""
+    """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have."""
     text = attempt.get("Policy", "")
     document = policy_documents.read(text.decode() if isinstance(text, bytes) else text)
-    block = _bucket(attempt).public_access_block
+    block = _get_bucket(attempt).public_access_block
     if block is not None and str(block.block_public_policy).lower() != "true":
         return
     for statement in policy_documents.statements(document):
-        narrowed = {key.lower() for operator in statement.get("Condition", {}).values() for key in operator} & NARROWING
-        if statement["Effect"] == "Allow" and policy_documents.everybody(statement) and not narrowed:
+        limiting_keys = {
+            key.lower() for operator in statement.get("Condition", {}).values() for key in operator
+        } & NON_PUBLIC_CONDITIONS
+        if statement["Effect"] == "Allow" and policy_documents.everybody(statement) and not limiting_keys:
             raise Refused(
                 "AccessDenied",
                 f"User: {keys.CALLER} is not authorized to perform: s3:PutBucketPolicy on resource: "
@@ -141,12 +150,12 @@ def public_policy(attempt: Attempt) -> None:
 
 @rule("s3", "PutBucketLifecycleConfiguration")
 def lifecycle(attempt: Attempt) -> None:
-    """Refuse rules without an action, with impossible days, or of one id."""
+    """Refuse lifecycle rules without an action, with invalid days, or with the same id."""
     rules = (attempt.get("LifecycleConfiguration") or {}).get("Rules") or []
-    if not rules or len(rules) > RULES:
+    if not rules or len(rules) > MAX_RULES:
         raise Refused("MalformedXML", NOT_WELL_FORMED)
-    identifiers = [lifecycle_rule["ID"] for lifecycle_rule in rules if lifecycle_rule.get("ID")]
-    if len(set(identifiers)) < len(identifiers):
+    rule_ids = [lifecycle_rule["ID"] for lifecycle_rule in rules if lifecycle_rule.get("ID")]
+    if len(set(rule_ids)) < len(rule_ids):
         raise Refused("InvalidArgument", "Rule ID must be unique. Found same ID for more than one rule")
     for lifecycle_rule in rules:
         _check_rule(lifecycle_rule)
@@ -191,7 +200,7 @@ def _check_rule(lifecycle_rule: dict[str, Any]) -> None:
 
 @rule("s3", "PutBucketEncryption")
 def encryption(attempt: Attempt) -> None:
-    """Refuse a key for encryption with S3's own keys, and more rules than one."""
+    """Refuse a KMS key together with SSE-S3 encryption, and more than one rule."""
     rules = (attempt.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or []
     if len(rules) != 1:
         raise Refused("MalformedXML", NOT_WELL_FORMED)
@@ -207,11 +216,11 @@ def encryption(attempt: Attempt) -> None:
 def tags(attempt: Attempt) -> None:
     """Refuse more tags than a bucket can have."""
     tag_set = (attempt.get("Tagging") or {}).get("TagSet") or []
-    if len(tag_set) > TAGS:
-        raise Refused("BadRequest", f"Bucket tag count cannot be greater than {TAGS}")
+    if len(tag_set) > MAX_TAGS:
+        raise Refused("BadRequest", f"Bucket tag count cannot be greater than {MAX_TAGS}")
 
 
-def _bucket(attempt: Attempt) -> Any:
+def _get_bucket(attempt: Attempt) -> Any:
     try:
         return attempt.backend.get_bucket(attempt.get("Bucket"))
     except Exception as error:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Set
 
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-MOST = 50
-KEY, VALUE = 128, 256  # characters
-CREATING = (
+MAX_TAGS = 50
+MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256  # characters
+TAGGING_OPERATIONS = (
     "AllocateAddress",
     "CreateDhcpOptions",
     "CreateInternetGateway",
@@ -29,30 +29,30 @@ CREATING = (
 )
 
 
-@rule("ec2", *CREATING)
-def tags_of_something_new(attempt: Attempt) -> None:
-    """Refuse a resource whose tags EC2 does not take."""
+@rule("ec2", *TAGGING_OPERATIONS)
+def tags_on_create(attempt: Attempt) -> None:
+    """Refuse to create a resource with invalid tags."""
     for specification in attempt.get("TagSpecifications", []):
         check(specification.get("Tags") or [])
 
 
 @rule("ec2", "CreateTags")
 def tags_to_add(attempt: Attempt) -> None:
-    """Refuse tags that EC2 does not take, or one too many."""
+    """Refuse to add invalid tags, or more tags than a resource can have."""
     for resource in attempt.get("Resources", []):
         present = {tag["key"] for tag in attempt.backend.describe_tags(filters={"resource-id": [resource]})}
-        check(attempt.get("Tags", []), {each for each in present if not each.startswith("aws:")})
+        check(attempt.get("Tags", []), {key for key in present if not key.startswith("aws:")})
 
 
 def check(tags: Iterable[Mapping[str, str]], present: Set[str] = frozenset()) -> None:
-    """Refuse tags that EC2 does not take.
+    """Refuse invalid tags.
 
     Args:
         tags: with `Key` and `Value`.
-        present: keys that the resource has already, without AWS's own.
+        present: keys that the resource has already, without those of AWS.
 
     Raises:
-        Refused: too many, too long, AWS's own, or two with one key
+        Refused: there are too many tags, one is too long, a key begins with `aws:`, or two have the same key
     """
     keys = []
     for tag in tags:
@@ -61,10 +61,12 @@ def check(tags: Iterable[Mapping[str, str]], present: Set[str] = frozenset()) ->
             raise Refused("InvalidParameterValue", f"Duplicate tag key '{key}' specified.")
         if key.lower().startswith("aws:"):
             raise Refused("InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
-        if not 1 <= len(key) <= KEY:
-            raise Refused("InvalidParameterValue", f"Tag key exceeds the maximum length of {KEY} characters")
-        if len(value) > VALUE:
-            raise Refused("InvalidParameterValue", f"Tag value exceeds the maximum length of {VALUE} characters")
+        if not 1 <= len(key) <= MAX_KEY_LENGTH:
+            raise Refused("InvalidParameterValue", f"Tag key exceeds the maximum length of {MAX_KEY_LENGTH} characters")
+        if len(value) > MAX_VALUE_LENGTH:
+            raise Refused(
+                "InvalidParameterValue", f"Tag value exceeds the maximum length of {MAX_VALUE_LENGTH} characters"
+            )
         keys.append(key)
-    if len({*keys, *present}) > MOST:
-        raise Refused("TagLimitExceeded", f"More than {MOST} tags specified")
+    if len({*keys, *present}) > MAX_TAGS:
+        raise Refused("TagLimitExceeded", f"More than {MAX_TAGS} tags specified")

@@ -8,7 +8,7 @@ from typing import Any
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-TARGETS = frozenset(
+TARGET_PARAMETERS = frozenset(
     {
         "CarrierGatewayId",
         "CoreNetworkArn",
@@ -35,16 +35,16 @@ def quota_of_gateways(attempt: Attempt) -> None:
 
 @rule("ec2", "AttachInternetGateway")
 def one_gateway_of_a_vpc(attempt: Attempt) -> None:
-    """Refuse a second internet gateway of a VPC."""
-    vpc, gateway = attempt.get("VpcId"), attempt.get("InternetGatewayId")
-    if any(each.vpc and each.vpc.id == vpc and each.id != gateway for each in _gateways(attempt.backend)):
-        raise Refused("InvalidParameterValue", f"Network {vpc} already has an internet gateway attached")
+    """Refuse to attach a second internet gateway to a VPC."""
+    vpc_id, gateway_id = attempt.get("VpcId"), attempt.get("InternetGatewayId")
+    if any(other.vpc and other.vpc.id == vpc_id and other.id != gateway_id for other in _gateways(attempt.backend)):
+        raise Refused("InvalidParameterValue", f"Network {vpc_id} already has an internet gateway attached")
 
 
 @rule("ec2", "CreateRoute", "ReplaceRoute")
 def target_of_a_route(attempt: Attempt) -> None:
-    """Refuse a route without a target, with several, or to something outside of the table's VPC."""
-    targets = sorted(TARGETS & {key for key, value in attempt.parameters.items() if value})
+    """Refuse a route without a target, with several targets, or with a target outside of the route table's VPC."""
+    targets = sorted(TARGET_PARAMETERS & {key for key, value in attempt.parameters.items() if value})
     if not targets:
         raise Refused(
             "MissingParameter", "The request must contain exactly one of gatewayId, natGatewayId, networkInterfaceId, "
@@ -53,25 +53,28 @@ def target_of_a_route(attempt: Attempt) -> None:
     if len(targets) > 1:
         raise Refused("InvalidParameterCombination", f"The request names several targets: {', '.join(targets)}")
     table, backend = attempt.backend.get_route_table(attempt.get("RouteTableId")), attempt.backend
-    gateway = str(attempt.get("GatewayId", ""))
-    if gateway.startswith("igw-") and gateway_of(backend, table.vpc_id) != backend.get_internet_gateway(gateway).id:
+    gateway_id = str(attempt.get("GatewayId", ""))
+    if (
+        gateway_id.startswith("igw-")
+        and gateway_of(backend, table.vpc_id) != backend.get_internet_gateway(gateway_id).id
+    ):
         raise Refused(
             "InvalidParameterValue",
-            f"route table {table.id} and network gateway {gateway} belong to different networks",
+            f"route table {table.id} and network gateway {gateway_id} belong to different networks",
         )
-    if interface := attempt.get("NetworkInterfaceId"):
-        vpc = backend.get_network_interface(interface).subnet.vpc_id
-        _same_network(table, vpc, f"interface {interface}")
-    if instance := attempt.get("InstanceId"):
-        found = backend.get_instance(instance)
-        _same_network(table, found.vpc_id, f"interface of {instance}")
-        if found.state in ("terminated", "shutting-down"):
-            raise Refused("IncorrectInstanceState", f"Instance '{instance}' is not in the correct state")
+    if interface_id := attempt.get("NetworkInterfaceId"):
+        vpc_id = backend.get_network_interface(interface_id).subnet.vpc_id
+        _check_same_vpc(table, vpc_id, f"interface {interface_id}")
+    if instance_id := attempt.get("InstanceId"):
+        instance = backend.get_instance(instance_id)
+        _check_same_vpc(table, instance.vpc_id, f"interface of {instance_id}")
+        if instance.state in ("terminated", "shutting-down"):
+            raise Refused("IncorrectInstanceState", f"Instance '{instance_id}' is not in the correct state")
 
 
 @rule("ec2", "CreateRoute")
 def destination_of_a_route(attempt: Attempt) -> None:
-    """Refuse a gateway for addresses of the VPC itself, and a route beyond the quota."""
+    """Refuse a gateway as target for addresses of the VPC itself, and a route beyond the quota."""
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
     block = str(attempt.get("DestinationCidrBlock", ""))
     if not block and not attempt.get("DestinationIpv6CidrBlock") and not attempt.get("DestinationPrefixListId"):
@@ -94,14 +97,14 @@ def destination_of_a_route(attempt: Attempt) -> None:
 
 @rule("ec2", "AssociateRouteTable")
 def one_table_of_a_subnet(attempt: Attempt) -> None:
-    """Refuse a second table of a subnet, and one of another VPC; moto answers the first association again."""
-    subnet = attempt.get("SubnetId")
-    if not subnet:
+    """Refuse to associate a subnet with a second route table (moto returns the first association), or across VPCs."""
+    subnet_id = attempt.get("SubnetId")
+    if not subnet_id:
         return
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
-    _same_network(table, attempt.backend.get_subnet(subnet).vpc_id, f"subnet {subnet}")
+    _check_same_vpc(table, attempt.backend.get_subnet(subnet_id).vpc_id, f"subnet {subnet_id}")
     for other in attempt.backend.route_tables.values():
-        if subnet in other._associations.values() and other.id != table.id:  # noqa: SLF001
+        if subnet_id in other._associations.values() and other.id != table.id:  # noqa: SLF001
             raise Refused(
                 "Resource.AlreadyAssociated",
                 f"the specified association for route table {table.id} conflicts with an existing association",
@@ -109,7 +112,7 @@ def one_table_of_a_subnet(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DeleteRouteTable")
-def main_table_stays(attempt: Attempt) -> None:
+def main_table_is_kept(attempt: Attempt) -> None:
     """Refuse to delete a VPC's main route table."""
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
     if table.main_association_id:
@@ -119,7 +122,7 @@ def main_table_stays(attempt: Attempt) -> None:
 
 
 def gateway_of(backend: Any, vpc: str) -> str:
-    """Return the id of the internet gateway that is attached to a VPC; nothing if there is none."""
+    """Return the id of the internet gateway that is attached to a VPC; empty if there is none."""
     return next((gateway.id for gateway in _gateways(backend) if gateway.vpc and gateway.vpc.id == vpc), "")
 
 
@@ -127,6 +130,6 @@ def _gateways(backend: Any) -> list[Any]:
     return list(backend.internet_gateways.values())
 
 
-def _same_network(table: Any, vpc: str | None, what: str) -> None:
-    if vpc != table.vpc_id:
-        raise Refused("InvalidParameterValue", f"route table {table.id} and {what} belong to different networks")
+def _check_same_vpc(table: Any, vpc_id: str | None, target: str) -> None:
+    if vpc_id != table.vpc_id:
+        raise Refused("InvalidParameterValue", f"route table {table.id} and {target} belong to different networks")

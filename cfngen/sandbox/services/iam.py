@@ -16,17 +16,17 @@ from moto.iam.models import AWSManagedPolicy
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
 
-INLINE_POLICIES = 10_240  # characters without white space, all inline policies of a role together
-MANAGED_POLICY = 6_144  # likewise, one policy
-TRUST_POLICY = 2_048  # likewise
-POLICIES_OF_ROLE = 10
-TAGS = 50
-SESSION = range(3_600, 43_201)  # seconds
+MAX_INLINE_POLICY_CHARACTERS = 10_240  # characters without white space, all inline policies of a role together
+MAX_MANAGED_POLICY_CHARACTERS = 6_144  # likewise, one policy
+MAX_TRUST_POLICY_CHARACTERS = 2_048  # likewise
+MAX_POLICIES_PER_ROLE = 10
+MAX_TAGS = 50
+SESSION_SECONDS = range(3_600, 43_201)  # seconds
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy")
 def trust_policy(attempt: Attempt) -> None:
-    """Refuse a trust policy that is none, that names somebody who does not exist, or that is too long."""
+    """Refuse a trust policy that is malformed, names a principal that does not exist, or is too long."""
     text = attempt.get("AssumeRolePolicyDocument") or attempt.get("PolicyDocument", "")
     if fault := policy_documents.grammar_fault(text, trust=True):
         raise Refused("MalformedPolicyDocument", fault)
@@ -35,71 +35,71 @@ def trust_policy(attempt: Attempt) -> None:
             raise Refused(
                 "MalformedPolicyDocument", f'AssumeRolepolicy contained an invalid principal: "STAR":"{name}".'
             )
-        shown = "SERVICE" if kind == "Service" else kind
-        raise Refused("MalformedPolicyDocument", f'Invalid principal in policy: "{shown}":"{name}"')
-    if policy_documents.characters(text) > TRUST_POLICY:
-        raise Refused("LimitExceeded", f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY}")
+        principal_type = "SERVICE" if kind == "Service" else kind
+        raise Refused("MalformedPolicyDocument", f'Invalid principal in policy: "{principal_type}":"{name}"')
+    if policy_documents.characters(text) > MAX_TRUST_POLICY_CHARACTERS:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for ACLSizePerRole: {MAX_TRUST_POLICY_CHARACTERS}")
 
 
 @rule("iam", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
 def permissions_policy(attempt: Attempt) -> None:
-    """Refuse a document of permissions that breaks IAM's grammar, or that is too long."""
+    """Refuse a permissions policy that breaks IAM's grammar, or is too long."""
     text = attempt.get("PolicyDocument", "")
     if fault := policy_documents.grammar_fault(text):
         raise Refused("MalformedPolicyDocument", fault)
     size = policy_documents.characters(text)
     if attempt.operation == "PutRolePolicy":
-        role = _role(attempt, attempt.get("RoleName"))
-        others = {name: policy for name, policy in role.policies.items() if name != attempt.get("PolicyName")}
-        if size + sum(map(policy_documents.characters, others.values())) > INLINE_POLICIES:
-            message = f"Maximum policy size of {INLINE_POLICIES} bytes exceeded for role {role.name}"
+        role = _get_role(attempt, attempt.get("RoleName"))
+        other_policies = {name: policy for name, policy in role.policies.items() if name != attempt.get("PolicyName")}
+        if size + sum(map(policy_documents.characters, other_policies.values())) > MAX_INLINE_POLICY_CHARACTERS:
+            message = f"Maximum policy size of {MAX_INLINE_POLICY_CHARACTERS} bytes exceeded for role {role.name}"
             raise Refused("LimitExceeded", message)
-    elif size > MANAGED_POLICY:
-        raise Refused("LimitExceeded", f"Cannot exceed quota for PolicySize: {MANAGED_POLICY}")
+    elif size > MAX_MANAGED_POLICY_CHARACTERS:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for PolicySize: {MAX_MANAGED_POLICY_CHARACTERS}")
 
 
 @rule("iam", "CreateRole", "PutRolePermissionsBoundary", "AttachRolePolicy")
-def policies_of_aws(attempt: Attempt) -> None:
-    """Let the policies of AWS be there, which moto has and does not show unless it is told to; refuses nothing."""
+def load_aws_managed_policies(attempt: Attempt) -> None:
+    """Load an AWS managed policy into moto when it is first used, as moto loads none by default; refuses nothing."""
     arn = attempt.get("PermissionsBoundary") or attempt.get("PolicyArn") or ""
     path, _, name = arn.partition(":iam::aws:policy")[2].rpartition("/")
-    data = _policies_of_aws().get(name) if ":iam::aws:policy/" in arn else None
+    data = _aws_managed_policies().get(name) if ":iam::aws:policy/" in arn else None
     if data and data["Path"] == f"{path}/" and arn not in attempt.backend.managed_policies:
         policy = AWSManagedPolicy.from_data(name, attempt.backend.account_id, attempt.backend.region_name, data)
         attempt.backend.managed_policies[arn] = policy
 
 
 @functools.cache
-def _policies_of_aws() -> dict[str, dict[str, Any]]:
+def _aws_managed_policies() -> dict[str, dict[str, Any]]:
     policies: dict[str, dict[str, Any]] = json.loads(aws_managed_policies_data)
     return policies
 
 
 @rule("iam", "CreateRole", "PutRolePermissionsBoundary")
 def permissions_boundary(attempt: Attempt) -> None:
-    """Refuse a boundary that is no policy of the account or of AWS."""
+    """Refuse a permissions boundary that does not exist as a policy of the account or of AWS."""
     arn = attempt.get("PermissionsBoundary")
     if arn and arn not in {policy.arn for policy in attempt.backend.managed_policies.values()}:
         raise Refused("NoSuchEntity", f"Scope ARN: {arn} does not exist or is not attachable.")
 
 
 @rule("iam", "AttachRolePolicy")
-def policies_of_a_role(attempt: Attempt) -> None:
-    """Refuse one managed policy too many."""
-    attached = _role(attempt, attempt.get("RoleName")).managed_policies
-    if len(attached) >= POLICIES_OF_ROLE and attempt.get("PolicyArn") not in attached:
-        raise Refused("LimitExceeded", f"Cannot exceed quota for PoliciesPerRole: {POLICIES_OF_ROLE}")
+def quota_of_attached_policies(attempt: Attempt) -> None:
+    """Refuse to attach more managed policies than a role can have."""
+    attached = _get_role(attempt, attempt.get("RoleName")).managed_policies
+    if len(attached) >= MAX_POLICIES_PER_ROLE and attempt.get("PolicyArn") not in attached:
+        raise Refused("LimitExceeded", f"Cannot exceed quota for PoliciesPerRole: {MAX_POLICIES_PER_ROLE}")
 
 
 @rule("iam", "PutRolePolicy", "AttachRolePolicy", "AddRoleToInstanceProfile", "DeleteRole")
 def role_exists(attempt: Attempt) -> None:
-    """Refuse in IAM's own words what is about a role that is not there."""
-    _role(attempt, attempt.get("RoleName"))
+    """Refuse calls for a role that does not exist, with IAM's error message."""
+    _get_role(attempt, attempt.get("RoleName"))
 
 
 @rule("iam", "DeletePolicy")
 def attached_policy(attempt: Attempt) -> None:
-    """Refuse to delete a managed policy that a role has, or of which there are other versions."""
+    """Refuse to delete a managed policy that is attached to a role, or that has further versions."""
     policy = attempt.backend.managed_policies.get(attempt.get("PolicyArn"))
     if policy is None:
         return
@@ -114,20 +114,20 @@ def attached_policy(attempt: Attempt) -> None:
 
 
 @rule("iam", "CreateRole", "CreateInstanceProfile")
-def name_but_for_case(attempt: Attempt) -> None:
-    """Refuse a name that differs from another one in upper and lower case only."""
-    kind, other = "Role", [role.name for role in attempt.backend.get_roles()]
+def name_unique_ignoring_case(attempt: Attempt) -> None:
+    """Refuse a name that differs from an existing one only in case."""
+    kind, existing_names = "Role", [role.name for role in attempt.backend.get_roles()]
     if attempt.operation == "CreateInstanceProfile":
-        kind, other = "Instance Profile", [profile.name for profile in attempt.backend.get_instance_profiles()]
+        kind, existing_names = "Instance Profile", [profile.name for profile in attempt.backend.get_instance_profiles()]
     name = attempt.get(f"{kind.replace(' ', '')}Name", "")
-    if name.casefold() in map(str.casefold, other):
-        shown = f"Role with name {name}" if kind == "Role" else f"Instance Profile {name}"
-        raise Refused("EntityAlreadyExists", f"{shown} already exists.")
+    if name.casefold() in map(str.casefold, existing_names):
+        label = f"Role with name {name}" if kind == "Role" else f"Instance Profile {name}"
+        raise Refused("EntityAlreadyExists", f"{label} already exists.")
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
-def characters_of_documents(attempt: Attempt) -> None:
-    """Refuse a document with characters beyond those of Latin-1 ("IAM name requirements")."""
+def policy_characters(attempt: Attempt) -> None:
+    """Refuse a document with characters outside of Latin-1 ("IAM name requirements")."""
     name = "AssumeRolePolicyDocument" if attempt.operation == "CreateRole" else "PolicyDocument"
     if not re.fullmatch(r"[\t\n\r -\xff]+", attempt.get(name, "")):
         raise Refused(
@@ -144,19 +144,19 @@ def tags(attempt: Attempt) -> None:
     roles = [role for role in attempt.backend.get_roles() if role.name == attempt.get("RoleName")]
     if attempt.operation == "TagRole" and roles:
         new |= {tag["Key"] for tag in roles[0].tags}
-    if len(new) > TAGS >= len(attempt.get("Tags") or []):  # of too many at once moto itself tells
-        raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {TAGS}")
+    if len(new) > MAX_TAGS >= len(attempt.get("Tags") or []):  # moto itself refuses too many tags in one call
+        raise Refused("LimitExceeded", f"Cannot exceed quota for TagsPerRole: {MAX_TAGS}")
 
 
 @rule("iam", "CreateRole", "UpdateRole")
 def session_duration(attempt: Attempt) -> None:
     """Refuse sessions shorter than an hour or longer than twelve."""
     seconds = attempt.get("MaxSessionDuration")
-    if seconds is not None and (fault := out_of_range("maxSessionDuration", seconds, SESSION)):
+    if seconds is not None and (fault := out_of_range("maxSessionDuration", seconds, SESSION_SECONDS)):
         raise Refused("ValidationError", fault)
 
 
-def _role(attempt: Attempt, name: str) -> Any:
+def _get_role(attempt: Attempt, name: str) -> Any:
     for role in attempt.backend.get_roles():
         if role.name == name:
             return role

@@ -1,12 +1,12 @@
-"""The time that a change of IAM takes to reach those who rely on it.
+"""IAM's eventual consistency: other services see a change of an instance profile only some time later.
 
-"Changes that I make are not always immediately visible" (IAM user guide, Troubleshoot IAM: eventual consistency). How
-long it takes is written nowhere; `SECONDS` is assumed. EC2 and Auto Scaling refuse an instance profile that they do not
-see yet with the words for one that does not exist (seen: hashicorp/terraform#1885), or for one without a role
-(seen: hashicorp/terraform#4306).
+"Changes that I make are not always immediately visible" (IAM user guide, Troubleshoot IAM: eventual consistency). The
+delay is not documented; `PROPAGATION_SECONDS` is an assumption. EC2 and Auto Scaling refuse an instance profile that
+they do not see yet with the error for one that does not exist (seen: hashicorp/terraform#1885), or for one without a
+role (seen: hashicorp/terraform#4306).
 
-CloudFormation waits two minutes before an instance profile is complete, so that what depends on it can launch: its
-handler says so with `awaited`. A profile that somebody else has just made is awaited by nobody.
+CloudFormation waits two minutes until an instance profile is complete, so that instances can be launched with it: its
+handler calls `awaited`. Nobody waits for a profile that was created outside of CloudFormation.
 """
 
 from __future__ import annotations
@@ -18,53 +18,53 @@ from weakref import WeakKeyDictionary
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, rule, time_in, times
 
-SECONDS = 15.0
+PROPAGATION_SECONDS = 15.0
 
-_changed: WeakKeyDictionary[Any, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
-"""By what moto has of IAM and by instance profile: what the clocks showed when it was changed."""
+_changed_at: WeakKeyDictionary[Any, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
+"""By moto's IAM backend and by name of the instance profile: the time of its last change on each region's clock."""
 
 
 @rule("iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", "RemoveRoleFromInstanceProfile")
 def remember(attempt: Attempt) -> None:
-    """Remember when an instance profile is changed; refuses nothing."""
-    _changed.setdefault(attempt.backend, {})[attempt.get("InstanceProfileName")] = times()
+    """Record the time of a change of an instance profile; refuses nothing."""
+    _changed_at.setdefault(attempt.backend, {})[attempt.get("InstanceProfileName")] = times()
 
 
 def awaited(region: str, profile: str) -> None:
-    """Take a change of an instance profile for waited out, as CloudFormation does before it goes on.
+    """Mark a change of an instance profile as propagated, after CloudFormation has waited for it.
 
     Args:
-        region: of the one who has waited.
-        profile: its name.
+        region: region of the stack.
+        profile: name of the instance profile.
     """
-    _changed.get(policy_documents.iam(region), {}).pop(profile, None)
+    _changed_at.get(policy_documents.iam(region), {}).pop(profile, None)
 
 
 def check_launch(region: str, profile: Mapping[str, str]) -> None:
-    """Refuse a launch with an instance profile that cannot be used (yet).
+    """Refuse a launch with an instance profile that cannot be used, or not yet.
 
     Args:
-        region: of the launch.
+        region: region of the launch.
         profile: its `Arn` or its `Name`, as in RunInstances and in launch templates.
 
     Raises:
-        Refused: there is none, it has no role, or its last change has not arrived
+        Refused: it does not exist, it has no role, or its last change has not propagated yet
     """
-    key, shown = next(((key, value) for key, value in profile.items() if value), ("", ""))
+    key, identifier = next(((key, value) for key, value in profile.items() if value), ("", ""))
     if not key:
         return
     backend = policy_documents.iam(region)
     profiles = [
         candidate
         for candidate in backend.get_instance_profiles()
-        if shown in (candidate.arn if key == "Arn" else candidate.name,)
+        if identifier in (candidate.arn if key == "Arn" else candidate.name,)
     ]
-    if not profiles or not _arrived(region, backend, profiles[0].name):
+    if not profiles or not _has_propagated(region, backend, profiles[0].name):
         kind = "ARN" if key == "Arn" else "name"
         raise Refused(
             "InvalidParameterValue",
-            f"Value ({shown}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance Profile "
-            f"{kind}",
+            f"Value ({identifier}) for parameter iamInstanceProfile.{key.lower()} is invalid. Invalid IAM Instance "
+            f"Profile {kind}",
         )
     if not profiles[0].roles:
         raise Refused("InvalidParameterValue", f'IAM Instance Profile "{profiles[0].arn}" has no associated IAM Roles')
@@ -72,10 +72,13 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
 
 @rule("ec2", "RunInstances")
 def profile_of_instances(attempt: Attempt) -> None:
-    """Refuse to run instances with such a profile."""
+    """Refuse to launch instances with an instance profile that cannot be used."""
     check_launch(attempt.region, attempt.get("IamInstanceProfile") or {})
 
 
-def _arrived(region: str, backend: Any, name: str) -> bool:
-    changed = _changed.get(backend, {}).get(name)
-    return changed is None or not 0 <= time_in(region) - changed.get(region, -SECONDS) < SECONDS
+def _has_propagated(region: str, backend: Any, name: str) -> bool:
+    changed_at = _changed_at.get(backend, {}).get(name)
+    return (
+        changed_at is None
+        or not 0 <= time_in(region) - changed_at.get(region, -PROPAGATION_SECONDS) < PROPAGATION_SECONDS
+    )

@@ -14,38 +14,42 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
 
-POLICY = 32_768  # bytes
-TAGS = 50
-WINDOW = range(7, 31)  # days
-CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"  # whoever calls; CloudFormation calls in their name
-MALFORMED = "MalformedPolicyDocumentException"
+MAX_POLICY_BYTES = 32_768  # bytes
+MAX_TAGS = 50
+WAITING_PERIOD_DAYS = range(7, 31)  # days
+CALLER = f"arn:aws:iam::{DEFAULT_ACCOUNT_ID}:user/operator"  # every caller; CloudFormation calls on the user's behalf
+MALFORMED_POLICY = "MalformedPolicyDocumentException"
 
 
 @rule("kms", "CreateKey", "PutKeyPolicy")
 def key_policy(attempt: Attempt) -> None:
-    """Refuse a policy that is none, that names the dead, or by which the caller locks themselves out."""
+    """Refuse a malformed policy, one with principals that do not exist, and one that locks the caller out."""
     text = attempt.get("Policy")
     if not text:
         return
     try:
         document = policy_documents.read(text)
     except ValueError:
-        raise Refused(MALFORMED, "") from None
+        raise Refused(MALFORMED_POLICY, "") from None
     statements = policy_documents.statements(document)
-    if not statements or not all(map(_whole, statements)) or document.get("Version", "2012-10-17") not in _VERSIONS:
-        raise Refused(MALFORMED, "The specified policy is not syntactically or semantically correct")
-    if len(text.encode()) > POLICY:
-        raise Refused("LimitExceededException", f"Key policy size must not exceed {POLICY} bytes")
+    if (
+        not statements
+        or not all(map(_is_well_formed, statements))
+        or document.get("Version", "2012-10-17") not in _VERSIONS
+    ):
+        raise Refused(MALFORMED_POLICY, "The specified policy is not syntactically or semantically correct")
+    if len(text.encode()) > MAX_POLICY_BYTES:
+        raise Refused("LimitExceededException", f"Key policy size must not exceed {MAX_POLICY_BYTES} bytes")
     if list(policy_documents.dead_principals(document, attempt.region)):
-        raise Refused(MALFORMED, "Policy contains a statement with one or more invalid principals.")
-    if not attempt.get("BypassPolicyLockoutSafetyCheck") and not _lets_the_caller_change_it(statements):
-        raise Refused(MALFORMED, "The new key policy will not allow you to update the key policy in the future.")
+        raise Refused(MALFORMED_POLICY, "Policy contains a statement with one or more invalid principals.")
+    if not attempt.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(statements):
+        raise Refused(MALFORMED_POLICY, "The new key policy will not allow you to update the key policy in the future.")
 
 
 _VERSIONS = ("2012-10-17", "2008-10-17")
 
 
-def _whole(statement: dict[str, Any]) -> bool:
+def _is_well_formed(statement: dict[str, Any]) -> bool:
     actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
     return (
         set(statement) <= policy_documents.ELEMENTS
@@ -57,19 +61,23 @@ def _whole(statement: dict[str, Any]) -> bool:
     )
 
 
-def _lets_the_caller_change_it(statements: list[dict[str, Any]]) -> bool:
-    about = [statement for statement in statements if _is_about_the_caller(statement) and _covers_policy(statement)]
-    denied = [statement for statement in about if statement["Effect"] == "Deny" and "Condition" not in statement]
-    return not denied and any(statement["Effect"] == "Allow" for statement in about)
+def _lets_caller_change_policy(statements: list[dict[str, Any]]) -> bool:
+    caller_statements = [
+        statement for statement in statements if _applies_to_caller(statement) and _covers_put_key_policy(statement)
+    ]
+    denials = [
+        statement for statement in caller_statements if statement["Effect"] == "Deny" and "Condition" not in statement
+    ]
+    return not denials and any(statement["Effect"] == "Allow" for statement in caller_statements)
 
 
-def _is_about_the_caller(statement: dict[str, Any]) -> bool:
+def _applies_to_caller(statement: dict[str, Any]) -> bool:
     account = CALLER.removesuffix("user/operator") + "root"
-    named = [name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)]
-    return bool({"*", CALLER, account, DEFAULT_ACCOUNT_ID} & set(named)) != ("NotPrincipal" in statement)
+    principals = [name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)]
+    return bool({"*", CALLER, account, DEFAULT_ACCOUNT_ID} & set(principals)) != ("NotPrincipal" in statement)
 
 
-def _covers_policy(statement: dict[str, Any]) -> bool:
+def _covers_put_key_policy(statement: dict[str, Any]) -> bool:
     patterns = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
     matches = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
     return matches != ("NotAction" in statement)
@@ -77,19 +85,19 @@ def _covers_policy(statement: dict[str, Any]) -> bool:
 
 @rule("kms", "CreateKey", "TagResource")
 def tags(attempt: Attempt) -> None:
-    """Refuse more tags than a key can have, and one key of a tag twice."""
+    """Refuse more tags than a key can have, and duplicate tag keys."""
     keys = [tag["TagKey"] for tag in attempt.get("Tags") or []]
     if len(set(keys)) < len(keys):
         raise Refused("TagException", "Duplicate tag keys")
-    if len(keys) > TAGS:
-        raise Refused("LimitExceededException", f"The number of tags exceeds the limit of {TAGS}")
+    if len(keys) > MAX_TAGS:
+        raise Refused("LimitExceededException", f"The number of tags exceeds the limit of {MAX_TAGS}")
 
 
 @rule("kms", "ScheduleKeyDeletion")
 def waiting_period(attempt: Attempt) -> None:
     """Refuse a waiting period shorter than a week or longer than thirty days."""
     days = attempt.get("PendingWindowInDays")
-    if days is not None and (fault := out_of_range("pendingWindowInDays", days, WINDOW)):
+    if days is not None and (fault := out_of_range("pendingWindowInDays", days, WAITING_PERIOD_DAYS)):
         raise Refused("ValidationException", fault)
 
 
@@ -99,7 +107,7 @@ def waiting_period(attempt: Attempt) -> None:
     "Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt",
 )  # fmt: skip
 def state(attempt: Attempt) -> None:
-    """Refuse to change or to use a key that waits for its deletion, and to use one that is disabled."""
+    """Refuse to change or use a key that is pending deletion, and to use a disabled key."""
     key = find(attempt.region, attempt.get("KeyId") or attempt.get("TargetKeyId") or "")
     if key is None:
         return
@@ -111,10 +119,10 @@ def state(attempt: Attempt) -> None:
 
 
 def find(region: str, name: str) -> Any | None:
-    """Return what moto has of a key.
+    """Return moto's object of a key; None if there is no such key in the region.
 
     Args:
-        region: where it must be.
+        region: region of the key.
         name: its id, its ARN, or an alias.
     """
     backend = get_backend("kms")[DEFAULT_ACCOUNT_ID][region]
@@ -127,14 +135,14 @@ def find(region: str, name: str) -> Any | None:
 
 
 def fault(region: str, name: str) -> str:
-    """Say why EC2 can encrypt nothing with a key.
+    """Return EC2's error if a key cannot be used for encryption.
 
     Args:
-        region: where.
-        name: its id, its ARN, or an alias; empty for the service's own.
+        region: region of the instance.
+        name: id, ARN or alias of the key; empty for EC2's default key.
 
     Returns:
-        EC2's words (EC2 user guide, "Instance terminates immediately"); empty if it can be used.
+        EC2's error (EC2 user guide, "Instance terminates immediately"); empty if the key can be used.
     """
     if not name or usable(region, name):
         return ""
@@ -144,7 +152,7 @@ def fault(region: str, name: str) -> str:
 
 
 def usable(region: str, name: str) -> bool:
-    """Return whether a key can encrypt and decrypt; those of AWS always can."""
+    """Return whether a key can encrypt and decrypt; AWS managed keys always can."""
     if name.rpartition(":")[2].startswith("alias/aws/"):
         return True
     key = find(region, name)

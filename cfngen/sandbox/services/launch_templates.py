@@ -1,6 +1,6 @@
-"""Launch templates, and the Auto Scaling groups that begin to use one.
+"""Launch templates, and Auto Scaling groups that start to use one.
 
-EC2 takes almost anything for a launch template; Auto Scaling tries it when a group begins to use it.
+EC2 validates little of a launch template; Auto Scaling validates it when a group starts to use it.
 """
 
 from __future__ import annotations
@@ -11,34 +11,36 @@ from cfngen.sandbox.services.ec2_tags import check as check_tags
 from cfngen.sandbox.services.launches import check_request, check_user_data, from_template
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-HOPS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
-TAGGED = frozenset({"instance", "volume", "network-interface", "spot-instances-request"})
-PREFIX = "You must use a valid fully-formed launch template. "
+HOP_LIMITS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
+TAGGABLE_TYPES = frozenset({"instance", "volume", "network-interface", "spot-instances-request"})
+MESSAGE_PREFIX = "You must use a valid fully-formed launch template. "
 
 
 @rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
 def data_of_a_template(attempt: Attempt) -> None:
-    """Refuse what EC2 looks at in a launch template: user data, tags, metadata options."""
+    """Refuse the few invalid settings of a launch template that EC2 checks: user data, tags, metadata options."""
     data = attempt.get("LaunchTemplateData") or {}
     check_user_data(data.get("UserData"))
-    kinds = [tag_specification.get("ResourceType") for tag_specification in data.get("TagSpecifications") or []]
-    if repeated := sorted({each for each in kinds if kinds.count(each) > 1}):
+    resource_types = [
+        tag_specification.get("ResourceType") for tag_specification in data.get("TagSpecifications") or []
+    ]
+    if repeated := sorted({kind for kind in resource_types if resource_types.count(kind) > 1}):
         raise Refused("InvalidParameterValue", f"Duplicate tag specifications for resource type {repeated[0]}")
     for specification in data.get("TagSpecifications") or []:
-        if specification.get("ResourceType") not in TAGGED:
+        if specification.get("ResourceType") not in TAGGABLE_TYPES:
             kind = specification.get("ResourceType")
             raise Refused(
                 "InvalidParameterValue", f"'{kind}' is not a valid taggable resource type for this operation."
             )
         check_tags(specification.get("Tags") or [])
     hops = (data.get("MetadataOptions") or {}).get("HttpPutResponseHopLimit")
-    if hops is not None and int(hops) not in HOPS:
+    if hops is not None and int(hops) not in HOP_LIMITS:
         raise Refused("InvalidParameterValue", f"Invalid value '{hops}' for HttpPutResponseHopLimit")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def template_of_a_group(attempt: Attempt) -> None:
-    """Refuse a launch template that no instance can be launched from, where the group is."""
+    """Refuse a launch template from which no instance can be launched in the group's subnets and zones."""
     if not {"LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones"} & set(attempt.parameters):
         return
     group = attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
@@ -58,11 +60,11 @@ def template_of_a_group(attempt: Attempt) -> None:
         launch = from_template(
             backend,
             reference,
-            subnets=[each for each in (subnets or "").split(",") if each],
+            subnets=[subnet_id for subnet_id in (subnets or "").split(",") if subnet_id],
             zones=list(attempt.get("AvailabilityZones") or zones),
         )
         check_request(launch)
     except Refused as refused:
-        raise Refused("ValidationError", f"{PREFIX}{refused.message}") from refused
+        raise Refused("ValidationError", f"{MESSAGE_PREFIX}{refused.message}") from refused
     except EC2ClientError as error:
-        raise Refused("ValidationError", f"{PREFIX}{error.message}") from error
+        raise Refused("ValidationError", f"{MESSAGE_PREFIX}{error.message}") from error

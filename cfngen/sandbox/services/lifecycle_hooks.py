@@ -1,4 +1,4 @@
-"""Lifecycle hooks: what they may say, and actions that are completed or prolonged.
+"""Lifecycle hooks: their settings, and lifecycle actions that are completed or extended by a heartbeat.
 
 Auto Scaling API reference, PutLifecycleHook, LifecycleHookSpecification and CompleteLifecycleAction.
 """
@@ -12,78 +12,81 @@ from typing import Any
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held, hold_of
 
-TIMEOUTS = range(30, 7201)  # seconds
-RESULTS = {"CONTINUE", "ABANDON"}
-NAME = re.compile(r"[A-Za-z0-9\-_/]{1,255}")
-TARGET = re.compile(r"arn:aws[\w-]*:(sns|sqs):[\w-]+:\d{12}:\S+")
-ROLE = re.compile(r"arn:aws[\w-]*:iam::\d{12}:role/\S+")
-MOST = 50  # of a group; Auto Scaling user guide, "Quotas for Auto Scaling resources and groups"
-INVALID = "ValidationError"
+HEARTBEAT_TIMEOUTS = range(30, 7201)  # seconds
+ACTION_RESULTS = {"CONTINUE", "ABANDON"}
+NAME_PATTERN = re.compile(r"[A-Za-z0-9\-_/]{1,255}")
+TARGET_ARN = re.compile(r"arn:aws[\w-]*:(sns|sqs):[\w-]+:\d{12}:\S+")
+ROLE_ARN = re.compile(r"arn:aws[\w-]*:iam::\d{12}:role/\S+")
+MAX_HOOKS = 50  # of a group; Auto Scaling user guide, "Quotas for Auto Scaling resources and groups"
+VALIDATION_ERROR = "ValidationError"
 
 
 @rule("autoscaling", "PutLifecycleHook")
 def hook(attempt: Attempt) -> None:
-    """Refuse a hook that is not well formed, or one too many."""
-    found = attempt.backend.describe_lifecycle_hooks(attempt.get("AutoScalingGroupName"))
+    """Refuse an invalid hook, or more hooks than a group can have."""
+    existing = attempt.backend.describe_lifecycle_hooks(attempt.get("AutoScalingGroupName"))
     name = attempt.get("LifecycleHookName", "")
-    new = name not in [each.name for each in found]
-    if new and len(found) >= MOST:
-        raise Refused("LimitExceeded", f"A group has {MOST} lifecycle hooks at most")
-    check(attempt.parameters, new=new)
+    is_new = name not in [existing_hook.name for existing_hook in existing]
+    if is_new and len(existing) >= MAX_HOOKS:
+        raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
+    check(attempt.parameters, new=is_new)
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
 def hooks(attempt: Attempt) -> None:
-    """Refuse a group with hooks that are not well formed."""
-    found = attempt.get("LifecycleHookSpecificationList", [])
-    names = [each.get("LifecycleHookName") for each in found]
+    """Refuse a group with invalid hooks."""
+    specifications = attempt.get("LifecycleHookSpecificationList", [])
+    names = [specification.get("LifecycleHookName") for specification in specifications]
     if len(set(names)) < len(names):
-        raise Refused(INVALID, f"Lifecycle hooks have names of their own: {', '.join(names)}")
-    if len(found) > MOST:
-        raise Refused("LimitExceeded", f"A group has {MOST} lifecycle hooks at most")
-    for each in found:
-        check(each, new=True)
+        raise Refused(VALIDATION_ERROR, f"Lifecycle hooks have names of their own: {', '.join(names)}")
+    if len(specifications) > MAX_HOOKS:
+        raise Refused("LimitExceeded", f"A group has {MAX_HOOKS} lifecycle hooks at most")
+    for specification in specifications:
+        check(specification, new=True)
 
 
 def check(specification: Mapping[str, Any], *, new: bool) -> None:
-    """Refuse a hook that is not well formed.
+    """Refuse an invalid hook.
 
     Args:
-        specification: as the API has it.
-        new: whether the group has none of the name.
+        specification: the hook in the form of the API.
+        new: whether the group has no hook of this name yet.
 
     Raises:
-        Refused: why
+        Refused: a setting is invalid
     """
     name = specification.get("LifecycleHookName", "")
-    if not NAME.fullmatch(name):
+    if not NAME_PATTERN.fullmatch(name):
         raise Refused(
-            INVALID,
+            VALIDATION_ERROR,
             f"1 validation error detected: Value '{name}' at 'lifecycleHookName' failed to satisfy constraint: Member "
             "must satisfy regular expression pattern: [A-Za-z0-9\\-_\\/]+",
         )
     transition = specification.get("LifecycleTransition")
     if transition not in (LAUNCHING, TERMINATING) and (new or transition is not None):
-        raise Refused(INVALID, f"Lifecycle transition {transition} is none of {LAUNCHING}, {TERMINATING}")
+        raise Refused(VALIDATION_ERROR, f"Lifecycle transition {transition} is none of {LAUNCHING}, {TERMINATING}")
     timeout = specification.get("HeartbeatTimeout")
-    if timeout is not None and int(timeout) not in TIMEOUTS:
+    if timeout is not None and int(timeout) not in HEARTBEAT_TIMEOUTS:
         raise Refused(
-            INVALID,
-            f"Heartbeat timeout must be between {TIMEOUTS[0]} and {TIMEOUTS[-1]} seconds, and is {timeout}",
+            VALIDATION_ERROR,
+            f"Heartbeat timeout must be between {HEARTBEAT_TIMEOUTS[0]} and {HEARTBEAT_TIMEOUTS[-1]} seconds, and is "
+            f"{timeout}",
         )
     result = specification.get("DefaultResult")
-    if result is not None and result not in RESULTS:
-        raise Refused(INVALID, f"Lifecycle action result {result} is none of {', '.join(sorted(RESULTS))}")
-    target, role = specification.get("NotificationTargetARN"), specification.get("RoleARN")
-    if target and not TARGET.fullmatch(target):
-        raise Refused(INVALID, f"Invalid notification target ARN: {target}")
-    if role and not ROLE.fullmatch(role):
-        raise Refused(INVALID, f"Invalid role ARN: {role}")
-    if target and not role and new:
-        raise Refused(INVALID, "A notification target needs a role by which Auto Scaling may tell it")
-    if target:  # the account has neither topics nor queues that Auto Scaling could tell
+    if result is not None and result not in ACTION_RESULTS:
         raise Refused(
-            INVALID,
+            VALIDATION_ERROR, f"Lifecycle action result {result} is none of {', '.join(sorted(ACTION_RESULTS))}"
+        )
+    target, role = specification.get("NotificationTargetARN"), specification.get("RoleARN")
+    if target and not TARGET_ARN.fullmatch(target):
+        raise Refused(VALIDATION_ERROR, f"Invalid notification target ARN: {target}")
+    if role and not ROLE_ARN.fullmatch(role):
+        raise Refused(VALIDATION_ERROR, f"Invalid role ARN: {role}")
+    if target and not role and new:
+        raise Refused(VALIDATION_ERROR, "A notification target needs a role by which Auto Scaling may tell it")
+    if target:  # the account has no topics or queues that Auto Scaling could notify
+        raise Refused(
+            VALIDATION_ERROR,
             f"Unable to publish test message to notification target {target} using IAM role {role}. Please check your "
             "target and role configuration and try to put lifecycle hook again.",
         )
@@ -91,11 +94,11 @@ def check(specification: Mapping[str, Any], *, new: bool) -> None:
 
 @rule("autoscaling", "CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")
 def active_action(attempt: Attempt) -> None:
-    """Refuse what is said of an instance that no such hook holds."""
-    if attempt.operation == "CompleteLifecycleAction" and attempt.get("LifecycleActionResult") not in RESULTS:
-        raise Refused(INVALID, f"Lifecycle action result {attempt.get('LifecycleActionResult')} is invalid")
+    """Refuse to complete or extend the lifecycle action of an instance that the hook does not hold."""
+    if attempt.operation == "CompleteLifecycleAction" and attempt.get("LifecycleActionResult") not in ACTION_RESULTS:
+        raise Refused(VALIDATION_ERROR, f"Lifecycle action result {attempt.get('LifecycleActionResult')} is invalid")
     instance = attempt.get("InstanceId")
     state = held(attempt.backend, attempt.get("AutoScalingGroupName"), instance)
     hold = hold_of(state) if state else None
     if hold is None or hold.hook.name != attempt.get("LifecycleHookName"):
-        raise Refused(INVALID, f"No active Lifecycle Action found with instance ID {instance}")
+        raise Refused(VALIDATION_ERROR, f"No active Lifecycle Action found with instance ID {instance}")

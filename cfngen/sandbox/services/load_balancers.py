@@ -15,136 +15,139 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-FREE_ADDRESSES = 8
-ZONES_OF_APPLICATIONS = 2
-NETWORK_LOAD_BALANCERS = 50
+MIN_FREE_ADDRESSES = 8
+MIN_APPLICATION_ZONES = 2
+MAX_LOAD_BALANCERS = 50
 APPLICATION_LOAD_BALANCERS = 50
-SECURITY_GROUPS = 5
-TAGS = 50
+MAX_SECURITY_GROUPS = 5
+MAX_TAGS = 50
 TYPES = ("application", "network", "gateway")
 SCHEMES = ("internet-facing", "internal")
-CONFIGURATION = "InvalidConfigurationRequest"
-INVALID = "ValidationError"
+INVALID_CONFIGURATION = "InvalidConfigurationRequest"
+VALIDATION_ERROR = "ValidationError"
 
-SWITCH = ("true", "false")
-OF_ALL: Mapping[str, tuple[str, ...] | range | None] = {
-    "deletion_protection.enabled": SWITCH,
-    "load_balancing.cross_zone.enabled": SWITCH,
+BOOLEAN = ("true", "false")
+COMMON_ATTRIBUTES: Mapping[str, tuple[str, ...] | range | None] = {
+    "deletion_protection.enabled": BOOLEAN,
+    "load_balancing.cross_zone.enabled": BOOLEAN,
 }
-OF_TYPE: Mapping[str, Mapping[str, tuple[str, ...] | range | None]] = {
+ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, tuple[str, ...] | range | None]] = {
     "network": {
-        "access_logs.s3.enabled": SWITCH,
+        "access_logs.s3.enabled": BOOLEAN,
         "access_logs.s3.bucket": None,
         "access_logs.s3.prefix": None,
         "dns_record.client_routing_policy": (
             "availability_zone_affinity", "partial_availability_zone_affinity", "any_availability_zone",
         ),
-        "ipv6.deny_all_igw_traffic": SWITCH,
+        "ipv6.deny_all_igw_traffic": BOOLEAN,
         "secondary_ips.auto_assigned.per_subnet": range(8),
-        "zonal_shift.config.enabled": SWITCH,
+        "zonal_shift.config.enabled": BOOLEAN,
     },
     "application": {
-        "access_logs.s3.enabled": SWITCH,
+        "access_logs.s3.enabled": BOOLEAN,
         "access_logs.s3.bucket": None,
         "access_logs.s3.prefix": None,
         "client_keep_alive.seconds": range(60, 604_801),
-        "connection_logs.s3.enabled": SWITCH,
+        "connection_logs.s3.enabled": BOOLEAN,
         "connection_logs.s3.bucket": None,
         "connection_logs.s3.prefix": None,
         "idle_timeout.timeout_seconds": range(1, 4_001),
-        "ipv6.deny_all_igw_traffic": SWITCH,
+        "ipv6.deny_all_igw_traffic": BOOLEAN,
         "routing.http.desync_mitigation_mode": ("monitor", "defensive", "strictest"),
-        "routing.http.drop_invalid_header_fields.enabled": SWITCH,
-        "routing.http.preserve_host_header.enabled": SWITCH,
-        "routing.http.x_amzn_tls_version_and_cipher_suite.enabled": SWITCH,
-        "routing.http.xff_client_port.enabled": SWITCH,
+        "routing.http.drop_invalid_header_fields.enabled": BOOLEAN,
+        "routing.http.preserve_host_header.enabled": BOOLEAN,
+        "routing.http.x_amzn_tls_version_and_cipher_suite.enabled": BOOLEAN,
+        "routing.http.xff_client_port.enabled": BOOLEAN,
         "routing.http.xff_header_processing.mode": ("append", "preserve", "remove"),
-        "routing.http2.enabled": SWITCH,
-        "waf.fail_open.enabled": SWITCH,
-        "zonal_shift.config.enabled": SWITCH,
+        "routing.http2.enabled": BOOLEAN,
+        "waf.fail_open.enabled": BOOLEAN,
+        "zonal_shift.config.enabled": BOOLEAN,
     },
     "gateway": {},
 }  # fmt: skip
-"""Keys of attributes, and what they can be: API reference, LoadBalancerAttribute."""
+"""Attributes by type of load balancer, with their allowed values: API reference, LoadBalancerAttribute."""
 
 
 @rule("elbv2", "CreateLoadBalancer")
 def name_and_kind(attempt: Attempt) -> None:
-    """Refuse a name that is none or in use, and a type or a scheme that does not exist."""
+    """Refuse a name that is invalid or in use, and an unknown type or scheme."""
     name, kind, scheme = attempt.get("Name", ""), attempt.get("Type") or "application", attempt.get("Scheme")
     if len(name) > 32:
-        raise Refused(INVALID, f"The load balancer name '{name}' cannot be longer than '32' characters")
+        raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot be longer than '32' characters")
     if not re.fullmatch(r"[A-Za-z0-9-]+", name):
         raise Refused(
-            INVALID,
+            VALIDATION_ERROR,
             f"The load balancer name '{name}' can only contain characters that are alphanumeric characters and "
             "hyphens(-)",
         )
     if name.startswith("-") or name.endswith("-"):
-        raise Refused(INVALID, f"The load balancer name '{name}' cannot begin or end with '-'")
+        raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot begin or end with '-'")
     if name.startswith("internal-"):
-        raise Refused(INVALID, f"The load balancer name '{name}' cannot begin with 'internal-'")
+        raise Refused(VALIDATION_ERROR, f"The load balancer name '{name}' cannot begin with 'internal-'")
     if kind not in TYPES:
-        raise Refused(INVALID, f"Load balancer type '{kind}' must be one of [application, network, gateway]")
+        raise Refused(VALIDATION_ERROR, f"Load balancer type '{kind}' must be one of [application, network, gateway]")
     if scheme and scheme not in SCHEMES:
-        raise Refused(INVALID, f"Load balancer scheme '{scheme}' must be one of [internet-facing, internal]")
-    others = list(attempt.backend.load_balancers.values())
-    if name in [balancer.name for balancer in others]:
+        raise Refused(VALIDATION_ERROR, f"Load balancer scheme '{scheme}' must be one of [internet-facing, internal]")
+    existing = list(attempt.backend.load_balancers.values())
+    if name in [balancer.name for balancer in existing]:
         raise Refused(
             "DuplicateLoadBalancerName",
             f"A load balancer with the same name '{name}' exists, but with different settings",
         )
-    if len([balancer for balancer in others if balancer.type == kind]) >= NETWORK_LOAD_BALANCERS:
+    if len([balancer for balancer in existing if balancer.type == kind]) >= MAX_LOAD_BALANCERS:
         raise Refused("TooManyLoadBalancers", "The maximum number of load balancers has been reached")
-    if len(attempt.get("Tags") or []) > TAGS:
+    if len(attempt.get("Tags") or []) > MAX_TAGS:
         raise Refused("TooManyTags", "The maximum number of tags has been reached")
 
 
 @rule("elbv2", "CreateLoadBalancer", "SetSubnets")
 def subnets(attempt: Attempt) -> None:
-    """Refuse subnets of several VPCs, two in one zone, and ones that are too full."""
+    """Refuse subnets of several VPCs, two subnets in one zone, and subnets with too few free addresses."""
     mapped = [mapping["SubnetId"] for mapping in attempt.get("SubnetMappings") or []]
-    identifiers = [*(attempt.get("Subnets") or []), *mapped]
-    chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in identifiers]
-    if missing := sorted(set(identifiers) - {subnet.id for subnet in chosen}):
+    subnet_ids = [*(attempt.get("Subnets") or []), *mapped]
+    chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in subnet_ids]
+    if missing := sorted(set(subnet_ids) - {subnet.id for subnet in chosen}):
         raise Refused("SubnetNotFound", f"The subnet ID '{missing[0]}' does not exist")
     if len({subnet.vpc_id for subnet in chosen}) > 1:
         raise Refused("InvalidSubnet", "All subnets must belong to the same VPC")
-    if len({subnet.availability_zone for subnet in chosen}) < len(identifiers):
+    if len({subnet.availability_zone for subnet in chosen}) < len(subnet_ids):
         raise Refused(
-            CONFIGURATION, "A load balancer cannot be attached to multiple subnets in the same Availability Zone"
+            INVALID_CONFIGURATION,
+            "A load balancer cannot be attached to multiple subnets in the same Availability Zone",
         )
     kind = (
-        attempt.get("Type") or "application" if attempt.operation == "CreateLoadBalancer" else _balancer(attempt).type
+        attempt.get("Type") or "application"
+        if attempt.operation == "CreateLoadBalancer"
+        else _get_balancer(attempt).type
     )
-    if kind == "application" and len(chosen) < ZONES_OF_APPLICATIONS:
+    if kind == "application" and len(chosen) < MIN_APPLICATION_ZONES:
         message = "At least two subnets in two different Availability Zones must be specified"
-        raise Refused(INVALID, message)
+        raise Refused(VALIDATION_ERROR, message)
     if attempt.get("IpAddressType") == "dualstack" and not all(
         subnet.ipv6_cidr_block_associations for subnet in chosen
     ):
         raise Refused("InvalidSubnet", "You must specify subnets with an associated IPv6 CIDR block.")
-    known: set[str] = set()
+    current_ids: set[str] = set()
     if attempt.operation == "SetSubnets":
-        balancer = _balancer(attempt)
-        known = {subnet.id for subnet in balancer.subnets}
+        balancer = _get_balancer(attempt)
+        current_ids = {subnet.id for subnet in balancer.subnets}
         if chosen and chosen[0].vpc_id != balancer.vpc_id:
             raise Refused("InvalidSubnet", f"The subnet '{chosen[0].id}' does not belong to VPC '{balancer.vpc_id}'")
     for subnet in chosen:
-        if subnet.id not in known and subnet.available_ip_address_count < FREE_ADDRESSES:
+        if subnet.id not in current_ids and subnet.available_ip_address_count < MIN_FREE_ADDRESSES:
             raise Refused(
                 "InvalidSubnet",
-                f"Not enough IP space available in {subnet.id}. ELB requires at least {FREE_ADDRESSES} free IP "
+                f"Not enough IP space available in {subnet.id}. ELB requires at least {MIN_FREE_ADDRESSES} free IP "
                 "addresses in each subnet.",
             )
 
 
 @rule("elbv2", "CreateLoadBalancer")
 def internet_gateway(attempt: Attempt) -> None:
-    """Refuse an internet-facing load balancer in a VPC that has no way to the internet."""
+    """Refuse an internet-facing load balancer in a VPC without an internet gateway."""
     if attempt.get("Scheme", "internet-facing") == "internal":
         return
-    ec2 = _ec2(attempt)
+    ec2 = _ec2_backend(attempt)
     chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in (attempt.get("Subnets") or [])]
     for vpc in {subnet.vpc_id for subnet in chosen}:
         if vpc not in {getattr(gateway.vpc, "id", "") for gateway in ec2.internet_gateways.values()}:
@@ -153,74 +156,77 @@ def internet_gateway(attempt: Attempt) -> None:
 
 @rule("elbv2", "CreateLoadBalancer", "SetSecurityGroups")
 def security_groups(attempt: Attempt) -> None:
-    """Refuse groups of another VPC, too many of them, and any for a network load balancer that was made without."""
+    """Refuse too many groups, groups of another VPC, and any for a network load balancer created without groups."""
     groups = attempt.get("SecurityGroups") or []
-    ec2 = _ec2(attempt)
+    ec2 = _ec2_backend(attempt)
     if attempt.operation == "SetSecurityGroups":
-        balancer = _balancer(attempt)
+        balancer = _get_balancer(attempt)
         vpc = balancer.vpc_id
         if balancer.type == "network" and groups and not balancer.security_groups:
             raise Refused(
-                CONFIGURATION,
+                INVALID_CONFIGURATION,
                 "You cannot set security groups on a Network Load Balancer which was created without any security "
                 "groups.",
             )
         if balancer.security_groups and not groups:
-            raise Refused(CONFIGURATION, "You must specify at least one security group")
+            raise Refused(INVALID_CONFIGURATION, "You must specify at least one security group")
     else:
         chosen = [subnet for subnet in subnets_of(attempt) if subnet.id in (attempt.get("Subnets") or [])]
         vpc = chosen[0].vpc_id if chosen else ""
-    if len(groups) > SECURITY_GROUPS:
+    if len(groups) > MAX_SECURITY_GROUPS:
         message = "The maximum number of security groups per load balancer has been reached."
-        raise Refused(CONFIGURATION, message)
+        raise Refused(INVALID_CONFIGURATION, message)
     for identifier in groups:
         group = ec2.get_security_group_from_id(identifier)
         if group is None:
             raise Refused("InvalidSecurityGroup", f"The security group '{identifier}' does not exist")
         if group.vpc_id != vpc:
-            raise Refused(CONFIGURATION, f"Security group '{identifier}' does not belong to VPC '{vpc}'")
+            raise Refused(INVALID_CONFIGURATION, f"Security group '{identifier}' does not belong to VPC '{vpc}'")
 
 
 @rule("elbv2", "ModifyLoadBalancerAttributes")
 def attributes(attempt: Attempt) -> None:
-    """Refuse attributes that do not exist, that are another type's, or that have no such value."""
-    balancer = _balancer(attempt)
+    """Refuse unknown attributes, attributes of another type of load balancer, and invalid values."""
+    balancer = _get_balancer(attempt)
     settings = attempt.get("Attributes") or []
     if not settings:
-        raise Refused(INVALID, "Attributes cannot be empty")
+        raise Refused(VALIDATION_ERROR, "Attributes cannot be empty")
     kind = balancer.type
-    known = {**OF_ALL, **OF_TYPE[kind]}
+    allowed = {**COMMON_ATTRIBUTES, **ATTRIBUTES_BY_TYPE[kind]}
     for attribute in settings:
         key, value = attribute["Key"], str(attribute.get("Value", ""))
-        if key not in known:
-            elsewhere = any(key in keys for keys in OF_TYPE.values())
+        if key not in allowed:
+            elsewhere = any(key in keys for keys in ATTRIBUTES_BY_TYPE.values())
             message = f"is not supported on load balancers with type '{kind}'" if elsewhere else "is not recognized"
-            raise Refused(CONFIGURATION if elsewhere else INVALID, f"Load balancer attribute key '{key}' {message}")
-        check_value("Load balancer attribute", key, value, known[key])
+            raise Refused(
+                INVALID_CONFIGURATION if elsewhere else VALIDATION_ERROR,
+                f"Load balancer attribute key '{key}' {message}",
+            )
+        check_value("Load balancer attribute", key, value, allowed[key])
         if key == "ipv6.deny_all_igw_traffic" and balancer.ip_address_type == "ipv4":
             message = (
                 f"Load balancer attribute key '{key}' is not supported on load balancers with IP address type 'ipv4'"
             )
-            raise Refused(CONFIGURATION, message)
+            raise Refused(INVALID_CONFIGURATION, message)
 
 
-def check_value(what: str, key: str, value: str, allowed: tuple[str, ...] | range | None) -> None:
+def check_value(label: str, key: str, value: str, allowed: tuple[str, ...] | range | None) -> None:
     """Refuse a value of an attribute.
 
     Args:
-        what: kind of attribute.
+        label: kind of attribute, e.g. `Target group attribute`.
         key: its key.
-        value: a text.
-        allowed: the texts, or the numbers; nothing where any text is.
+        value: the requested value.
+        allowed: the texts or the range of numbers that are allowed; None allows any text.
 
     Raises:
-        Refused: it is another one
+        Refused: the value is not allowed
     """
     if isinstance(allowed, tuple) and value not in allowed:
-        raise Refused(INVALID, f"{what} '{key}' value '{value}' must be one of [{', '.join(allowed)}]")
+        raise Refused(VALIDATION_ERROR, f"{label} '{key}' value '{value}' must be one of [{', '.join(allowed)}]")
     if isinstance(allowed, range) and not (value.isdigit() and int(value) in allowed):
         raise Refused(
-            INVALID, f"'{key}' value '{value}' must be between '{allowed.start}-{allowed.stop - 1}' inclusive"
+            VALIDATION_ERROR, f"'{key}' value '{value}' must be between '{allowed.start}-{allowed.stop - 1}' inclusive"
         )
 
 
@@ -235,7 +241,7 @@ def deletion_protection(attempt: Attempt) -> None:
         )
 
 
-def _balancer(attempt: Attempt) -> Any:
+def _get_balancer(attempt: Attempt) -> Any:
     balancer = attempt.backend.load_balancers.get(attempt.get("LoadBalancerArn"))
     if balancer is None:
         raise Refused("LoadBalancerNotFound", f"Load balancer '{attempt.get('LoadBalancerArn')}' not found")
@@ -243,9 +249,9 @@ def _balancer(attempt: Attempt) -> Any:
 
 
 def subnets_of(attempt: Attempt) -> list[Any]:
-    """Return what moto has of all subnets of the region."""
-    return [subnet for zone in _ec2(attempt).subnets.values() for subnet in zone.values()]
+    """Return moto's objects of all subnets in the region."""
+    return [subnet for zone in _ec2_backend(attempt).subnets.values() for subnet in zone.values()]
 
 
-def _ec2(attempt: Attempt) -> Any:
+def _ec2_backend(attempt: Attempt) -> Any:
     return get_backend("ec2")[DEFAULT_ACCOUNT_ID][attempt.region]

@@ -1,7 +1,7 @@
-"""Tags in instance metadata: where they are the account's default, instances with some tags are not launched.
+"""Tags in instance metadata: where they are enabled, EC2 does not launch instances with certain tag keys.
 
 EC2 user guide, "View tags for your EC2 instances using instance metadata" and "Configure instance metadata options for
-new instances": what a launch template leaves out is taken from the account (ModifyInstanceMetadataDefaults).
+new instances": options that a launch template omits default to the account's (ModifyInstanceMetadataDefaults).
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from typing import Any
 from cfngen.sandbox.services.rules import Refused
 from cfngen.text_limits import METADATA_TAG_KEY
 
-_SHOWN: set[str] = set()
+_REGIONS_WITH_METADATA_TAGS: set[str] = set()
 
 
-def show(region: str, shown: bool) -> None:
-    """Set the account's default in a region: whether instances read their tags from their metadata."""
-    (_SHOWN.add if shown else _SHOWN.discard)(region)
+def show(region: str, enabled: bool) -> None:
+    """Set the account's default in a region: whether tags are in instance metadata."""
+    (_REGIONS_WITH_METADATA_TAGS.add if enabled else _REGIONS_WITH_METADATA_TAGS.discard)(region)
 
 
 def shown(region: str) -> bool:
     """Return the account's default in a region."""
-    return region in _SHOWN
+    return region in _REGIONS_WITH_METADATA_TAGS
 
 
 def check(region: str, data: Mapping[str, Any], keys: Iterable[str]) -> None:
-    """Refuse instances whose tags cannot be read from their metadata.
+    """Refuse instances with tag keys that instance metadata does not allow.
 
     Args:
-        region: where.
-        data: what they are launched from, as in RequestLaunchTemplateData.
-        keys: of the tags that they get beside those in it.
+        region: region of the launch.
+        data: the launch template's data, as in RequestLaunchTemplateData.
+        keys: keys of further tags of the instances.
 
     Raises:
-        Refused: as the scaling activity of a group tells it (eksctl-io/eksctl#8383)
+        Refused: with the message that a group's scaling activity has (eksctl-io/eksctl#8383)
     """
     options = data.get("MetadataOptions") or {}
     default = "enabled" if shown(region) else "disabled"

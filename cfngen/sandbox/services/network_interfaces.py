@@ -40,7 +40,7 @@ def groups_of_an_interface(attempt: Attempt) -> None:
 
 @rule("ec2", "DeleteNetworkInterface")
 def interface_in_use(attempt: Attempt) -> None:
-    """Refuse to delete an interface that an instance has."""
+    """Refuse to delete an interface that is attached to an instance."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
     if user(interface):
         raise Refused(
@@ -50,7 +50,7 @@ def interface_in_use(attempt: Attempt) -> None:
 
 @rule("ec2", "AttachNetworkInterface")
 def attached_once(attempt: Attempt) -> None:
-    """Refuse an interface that is attached already, is in another zone, or would take another's place."""
+    """Refuse to attach an interface that is in use or in another zone, or at a device index that is taken."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
     instance = attempt.backend.get_instance(attempt.get("InstanceId"))
     if user(interface):
@@ -71,34 +71,34 @@ ANOTHER_ZONE = (
 
 
 def user(interface: Any) -> Any:
-    """Return the instance that has an interface; None if it is free."""
+    """Return the instance that an interface is attached to; None if it is free."""
     instance = interface.instance
     return instance if instance and instance.state != "terminated" else None
 
 
 def check_address(backend: Any, subnet: Any, address: str) -> None:
-    """Refuse an address that cannot be had in a subnet.
+    """Refuse an address that cannot be assigned in a subnet.
 
-    VPC user guide, "Subnet CIDR blocks": the first four and the last address of a subnet are AWS's.
+    VPC user guide, "Subnet CIDR blocks": AWS reserves the first four addresses and the last one of each subnet.
 
     Raises:
-        Refused: it is outside of the subnet, one of AWS's, or somebody's
+        Refused: it is outside of the subnet, reserved, or in use
     """
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
     try:
-        wanted = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         raise Refused("InvalidParameterValue", f"invalid value for parameter address: {address}") from None
-    if wanted not in block:
+    if parsed not in block:
         raise Refused("InvalidParameterValue", "Address does not fall within the subnet's address range")
-    if wanted in {block[index] for index in (0, 1, 2, 3, -1)}:
+    if parsed in {block[index] for index in (0, 1, 2, 3, -1)}:
         raise Refused("InvalidParameterValue", "Address is in subnet's reserved address range")
     for other in live_interfaces(backend):
-        held = {
+        used_addresses = {
             other.private_ip_address,
             *(private_ip_address.get("PrivateIpAddress") for private_ip_address in other.private_ip_addresses),
         }
-        if other.subnet.id == subnet.id and address in held:
+        if other.subnet.id == subnet.id and address in used_addresses:
             raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
 
 
@@ -110,10 +110,10 @@ def check_groups(backend: Any, groups: Iterable[str], subnet: Any) -> None:
     """
     identifiers = list(groups)
     for identifier in identifiers:
-        found = backend.get_security_group_from_id(identifier)
-        if found is None:
+        group = backend.get_security_group_from_id(identifier)
+        if group is None:
             raise Refused("InvalidGroup.NotFound", f"The security group '{identifier}' does not exist")
-        if subnet is not None and found.vpc_id != subnet.vpc_id:
+        if subnet is not None and group.vpc_id != subnet.vpc_id:
             raise Refused(
                 "InvalidParameter", f"Security group {identifier} and subnet {subnet.id} belong to different networks."
             )

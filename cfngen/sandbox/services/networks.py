@@ -10,8 +10,8 @@ from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBacken
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-SUBNET_SIZES = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
-RESERVED = 5  # addresses that AWS keeps in each subnet, likewise
+SUBNET_PREFIX_LENGTHS = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
+RESERVED_ADDRESSES = 5  # addresses that AWS keeps in each subnet, likewise
 
 
 @rule("ec2", "CreateVpc")
@@ -22,10 +22,10 @@ def quota_of_vpcs(attempt: Attempt) -> None:
 
 
 @rule("ec2", "ModifyVpcAttribute")
-def host_names_need_resolution(attempt: Attempt) -> None:
+def host_names_need_dns_support(attempt: Attempt) -> None:
     """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
     vpc = attempt.backend.get_vpc(attempt.get("VpcId"))
-    if (attempt.get("EnableDnsHostnames") or {}).get("Value") and not _true(vpc.enable_dns_support):
+    if (attempt.get("EnableDnsHostnames") or {}).get("Value") and not _is_true(vpc.enable_dns_support):
         raise Refused(
             "InvalidParameterValue",
             f"DNS hostnames of {vpc.id} can only be enabled if DNS support is enabled",
@@ -34,7 +34,7 @@ def host_names_need_resolution(attempt: Attempt) -> None:
 
 @rule("ec2", "CreateSubnet")
 def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
-    """Refuse a subnet too large or too small, or in a zone that the region does not have."""
+    """Refuse a subnet that is too large or too small, in an unknown zone, or beyond the quota."""
     block = str(attempt.get("CidrBlock", ""))
     zone, names = attempt.get("AvailabilityZone"), zones(attempt.region)
     if zone and zone not in names:
@@ -47,7 +47,7 @@ def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
         size = ipaddress.ip_network(block, strict=False).prefixlen
     except ValueError:
         return  # moto refuses it
-    if size not in SUBNET_SIZES:
+    if size not in SUBNET_PREFIX_LENGTHS:
         raise Refused("InvalidSubnet.Range", f"The CIDR '{block}' is invalid.")
     vpc = attempt.get("VpcId")
     if sum(subnet.vpc_id == vpc for subnet in _subnets(attempt.backend)) >= quotas.applied(quotas.SUBNETS):
@@ -55,13 +55,13 @@ def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateDhcpOptions")
-def servers_are_addresses(attempt: Attempt) -> None:
-    """Refuse DHCP options that name servers otherwise than by address, or options that there are not."""
-    known = ("domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type",
+def valid_dhcp_options(attempt: Attempt) -> None:
+    """Refuse unknown DHCP options, and servers that are not IP addresses."""
+    known_options = ("domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type",
              "ipv6-address-preferred-lease-time")  # fmt: skip
     for option in attempt.get("DhcpConfigurations", []):
         key, values = option.get("Key"), option.get("Values", [])
-        if key not in known:
+        if key not in known_options:
             raise Refused("InvalidParameterValue", f"Value ({key}) for parameter key is invalid. DHCP option unknown")
         if not values:
             raise Refused("InvalidParameterValue", f"Invalid value '' for {key}. It must not be empty")
@@ -71,25 +71,29 @@ def servers_are_addresses(attempt: Attempt) -> None:
                 raise Refused(
                     "InvalidParameterValue", f"Invalid value '{server}' for {key}. One or more servers contain bad IPs"
                 )
-        if key == "domain-name" and not all(_is_domain(each) for each in values):
+        if key == "domain-name" and not all(_is_domain(value) for value in values):
             raise Refused("InvalidParameterValue", f"Invalid value '{values[0]}' for domain-name. Invalid domain name")
 
 
 def zones(region: str) -> list[str]:
     """Return the names of a region's availability zones."""
-    return [each.name for each in RegionsAndZonesBackend.zones.get(region, [])]
+    return [zone.name for zone in RegionsAndZonesBackend.zones.get(region, [])]
 
 
 def free_addresses(backend: Any, subnet: Any) -> int:
-    """Return how many addresses of a subnet nobody has."""
+    """Return the number of free addresses in a subnet."""
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
     taken = sum(1 for live_interface in live_interfaces(backend) if live_interface.subnet.id == subnet.id)
-    return block.num_addresses - RESERVED - taken
+    return block.num_addresses - RESERVED_ADDRESSES - taken
 
 
 def live_interfaces(backend: Any) -> list[Any]:
-    """Return the interfaces but those of terminated instances, which moto keeps."""
-    return [each for each in backend.enis.values() if not (each.instance and each.instance.state == "terminated")]
+    """Return the interfaces without those of terminated instances, which moto keeps."""
+    return [
+        interface
+        for interface in backend.enis.values()
+        if not (interface.instance and interface.instance.state == "terminated")
+    ]
 
 
 def _subnets(backend: Any) -> list[Any]:
@@ -109,5 +113,5 @@ def _is_domain(text: str) -> bool:
     return all(label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels)
 
 
-def _true(value: Any) -> bool:
-    return str(value).lower() == "true"  # moto keeps what the call said, as text
+def _is_true(value: Any) -> bool:
+    return str(value).lower() == "true"  # moto keeps the text of the request

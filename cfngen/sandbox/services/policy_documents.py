@@ -1,4 +1,4 @@
-"""Policies as documents: statements, principals and grammar, at which IAM, KMS and S3 each look in their own words.
+"""Policy documents: statements, principals and grammar, shared by the checks of IAM, KMS and S3.
 
 Elements and principals are those of the IAM user guide, "IAM JSON policy reference".
 """
@@ -26,10 +26,10 @@ ELEMENTS = frozenset(
 )
 """What a statement may have."""
 
-ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
-SERVICE = re.compile(r"([a-z0-9-]+)(\.[a-z0-9.-]+)?\.amazonaws\.com(\.cn)?")
+IDENTITY_ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
+SERVICE_PRINCIPAL = re.compile(r"([a-z0-9-]+)(\.[a-z0-9.-]+)?\.amazonaws\.com(\.cn)?")
 # Services whose principal has another name than their API has in boto3.
-OTHER_SERVICES = frozenset({"elasticloadbalancing", "spot", "spotfleet", "delivery", "vpc-flow-logs", "edgelambda",
+EXTRA_SERVICE_NAMES = frozenset({"elasticloadbalancing", "spot", "spotfleet", "delivery", "vpc-flow-logs", "edgelambda",
                             "ecs-tasks", "eks-nodegroup", "pods", "monitoring", "states"})  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def read(text: str) -> Document:
 
 
 def statements(document: Document) -> list[dict[str, Any]]:
-    """Return the statements, of which a single one needs no list."""
+    """Return the statements; a single one may be given without a list."""
     content = document.get("Statement", [])
     return [
         statement for statement in (content if isinstance(content, list) else [content]) if isinstance(statement, dict)
@@ -54,12 +54,12 @@ def statements(document: Document) -> list[dict[str, Any]]:
 
 
 def listed(value: Any) -> list[Any]:
-    """Return what may be a single item as a list."""
+    """Return a value as a list: a single item becomes a list of one, None an empty list."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def principals(statement: Mapping[str, Any]) -> list[Principal]:
-    """Return whom a statement names."""
+    """Return the principals that a statement names."""
     named = statement.get("Principal", statement.get("NotPrincipal"))
     if isinstance(named, Mapping):
         return [(kind, str(name)) for kind, names in named.items() for name in listed(names)]
@@ -67,11 +67,11 @@ def principals(statement: Mapping[str, Any]) -> list[Principal]:
 
 
 def dead_principals(document: Document, region: str) -> Iterator[Principal]:
-    """Yield principals that do not exist; nobody knows the roles and users of other accounts here.
+    """Yield principals that do not exist; the roles and users of other accounts count as existing.
 
     Args:
-        document: a policy of a resource.
-        region: of the resource, which has one partition.
+        document: a resource policy.
+        region: region of the resource; determines the partition.
     """
     for statement in statements(document):
         for kind, name in principals(statement):
@@ -80,24 +80,24 @@ def dead_principals(document: Document, region: str) -> Iterator[Principal]:
 
 
 def everybody(statement: Mapping[str, Any]) -> bool:
-    """Return whether a statement is about anybody at all."""
+    """Return whether a statement names everybody as principal."""
     return any(name == "*" for _, name in principals(statement))
 
 
 def grammar_fault(text: str, *, trust: bool = False) -> str:
-    """Return what IAM has against a document, or nothing.
+    """Return IAM's error for a document that breaks the grammar; empty if it is valid.
 
     Args:
-        text: of a policy of IAM.
-        trust: whether it says who may assume a role, rather than what is allowed.
+        text: text of an IAM policy.
+        trust: whether it is a role's trust policy, rather than a permissions policy.
     """
     try:
         document = read(text)
     except ValueError:
         return "Syntax errors in policy."
     if trust:
-        # A trust policy may be of the version before, which is the one that counts where none is named.
-        document = {**document, **({"Version": "2012-10-17"} if document.get("Version", "") in _OLD else {})}
+        # A trust policy may have the old version, which is also the default.
+        document = {**document, **({"Version": "2012-10-17"} if document.get("Version", "") in OLD_VERSIONS else {})}
     try:
         (IAMTrustPolicyDocumentValidator if trust else IAMPolicyDocumentValidator)(json.dumps(document)).validate()
     except MalformedPolicyDocument as error:
@@ -115,16 +115,16 @@ def grammar_fault(text: str, *, trust: bool = False) -> str:
     return ""
 
 
-_OLD = ("", "2008-10-17")
+OLD_VERSIONS = ("", "2008-10-17")
 
 
 def characters(text: str) -> int:
-    """Return the size of a document as IAM counts: without white space."""
+    """Return the size of a document as IAM counts it: without white space."""
     return len("".join(json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False).split()))
 
 
 def iam(region: str) -> Any:
-    """Return what moto has of IAM in the partition of a region."""
+    """Return moto's IAM backend in the partition of a region."""
     return get_backend("iam")[DEFAULT_ACCOUNT_ID][partition(region)]
 
 
@@ -138,8 +138,8 @@ def _exists(kind: str, name: str, region: str) -> bool:
     if kind == "*" or name == "*":
         return name == "*" and kind in ("*", "AWS")
     if kind == "Service":
-        match = SERVICE.fullmatch(name)
-        return match is not None and match.group(1) in _services() | OTHER_SERVICES
+        match = SERVICE_PRINCIPAL.fullmatch(name)
+        return match is not None and match.group(1) in _aws_service_names() | EXTRA_SERVICE_NAMES
     if kind == "Federated":
         return name.startswith("arn:") or "." in name
     if kind == "CanonicalUser":
@@ -148,7 +148,7 @@ def _exists(kind: str, name: str, region: str) -> bool:
 
 
 def _identity_exists(arn: str, region: str) -> bool:
-    match = ARN.fullmatch(arn)
+    match = IDENTITY_ARN.fullmatch(arn)
     if not match or match.group(1) != partition(region) or "*" in arn:
         return False
     service, account, resource = match.group(2, 3, 4)
@@ -166,5 +166,5 @@ def _identity_exists(arn: str, region: str) -> bool:
 
 
 @functools.cache
-def _services() -> frozenset[str]:
+def _aws_service_names() -> frozenset[str]:
     return frozenset(boto3.Session(region_name="us-east-1").get_available_services())

@@ -1,6 +1,6 @@
-"""Quotas of the account: what Service Quotas answers, and what the services refuse beyond them.
+"""Quotas of the account: for the answers of Service Quotas, and for the checks of the services.
 
-An account has the values here unless somebody has set others for it (`kept`).
+The values here are the account's, unless others are set with `kept`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Quota:
-    """A quota: what AWS gives at first, and what this account has, None if it never asked for more."""
+    """A quota: AWS's default value, and the account's applied value (None if it was never changed)."""
 
     service: str
     code: str
@@ -57,10 +57,10 @@ _KEPT: list[Mapping[Key, Quota]] = [_DEFAULTS]
 
 @contextlib.contextmanager
 def kept(quotas: Mapping[Key, Quota]) -> Iterator[None]:
-    """Let these quotas be the account's.
+    """Use these quotas as the account's until the end of the block.
 
     Args:
-        quotas: by service and code; those left out have their usual values. It may change meanwhile.
+        quotas: quotas by service and code; others keep their values above. The mapping may change during the block.
     """
     _KEPT.append(quotas)
     try:
@@ -70,6 +70,6 @@ def kept(quotas: Mapping[Key, Quota]) -> Iterator[None]:
 
 
 def applied(quota: Key) -> float:
-    """Return what the account has of a quota."""
-    known = _KEPT[-1].get(quota) or _DEFAULTS[quota]
-    return known.default if known.value is None else known.value
+    """Return the account's applied value of a quota."""
+    entry = _KEPT[-1].get(quota) or _DEFAULTS[quota]
+    return entry.default if entry.value is None else entry.value

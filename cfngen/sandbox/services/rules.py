@@ -1,7 +1,7 @@
-"""Rules of services: how one is declared, and how moto comes to keep it.
+"""Rules of services: how a rule is registered, and how moto is patched to check it.
 
-Every request to moto, in process or to its server, passes `BaseResponse.call_action`; those to S3 pass
-`S3Response._bucket_response` and `_key_response`. There the rules of the operation are asked first.
+Every request to moto, in process or to its server, passes `BaseResponse.call_action`; requests to S3 pass
+`S3Response._bucket_response` and `_key_response`. The patched functions check the operation's rules first.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Refused(Exception):  # noqa: N818 (an answer of the service, not a fault o
 
     Attributes:
         code: the service's error code, e.g. `InvalidParameterValue`.
-        message: its words.
+        message: the service's error message.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -46,8 +46,8 @@ class Refused(Exception):  # noqa: N818 (an answer of the service, not a fault o
         self.message = message
 
 
-class _Answer(ServiceException):
-    """A refusal as moto answers it; moto looks up errors of its own modules in the model of their service."""
+class _MotoError(ServiceException):
+    """A refusal in the form of moto's own errors, which moto looks up in the model of the service."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class Attempt:
     """A call that is about to be executed.
 
     Attributes:
-        service: as botocore calls it, e.g. `ec2`, `elbv2`.
+        service: botocore's name of the service, e.g. `ec2`, `elbv2`.
         operation: e.g. `AttachVolume`.
-        parameters: by the names of the API, as the service's model types them.
-        region: where.
-        backend: moto's objects of this service in this region.
+        parameters: parameters by their names in the API, with the types of the service's model.
+        region: region of the call.
+        backend: moto's backend of the service in the region.
     """
 
     service: str
@@ -79,33 +79,33 @@ class Attempt:
 
 
 def rule(service: str, *operations: str) -> Callable[[Rule], Rule]:
-    """Let a function be asked before operations of a service; it raises Refused, or lets the call pass.
+    """Register a function as a rule of operations: called before each, it may raise Refused.
 
     Args:
-        service: as botocore calls it.
-        operations: their names.
+        service: botocore's name of the service.
+        operations: names of the operations.
     """
 
-    def declare(function: Rule) -> Rule:
+    def register(function: Rule) -> Rule:
         for operation in operations:
             _RULES[service, operation].append(function)
         return function
 
-    return declare
+    return register
 
 
 def keep_time(region: str, clock: TimeIn) -> None:
-    """Let a clock be that of a region from now on, in place of an earlier one."""
+    """Set the clock of a region; replaces an earlier one."""
     _CLOCKS[region] = clock
 
 
 def time_in(region: str) -> float:
-    """Return the seconds that the clock of a region shows; 0 where none is kept."""
+    """Return the seconds of a region's clock; 0 for a region without a clock."""
     return _CLOCKS[region]() if region in _CLOCKS else 0.0
 
 
 def out_of_range(parameter: str, value: Any, allowed: range) -> str:
-    """Return what services say of a number that is too small or too large; nothing if it is neither."""
+    """Return the services' error message for a number outside of a range; empty if it is inside."""
     if int(value) in allowed:
         return ""
     bound = (
@@ -120,13 +120,13 @@ def out_of_range(parameter: str, value: Any, allowed: range) -> str:
 
 
 def times() -> dict[str, float]:
-    """Return the seconds that each clock shows, by region: the time of what belongs to no region."""
+    """Return the seconds of all clocks by region, as the time of changes to global services."""
     return {region: clock() for region, clock in _CLOCKS.items()}
 
 
 @contextlib.contextmanager
 def enforced() -> Iterator[None]:
-    """Let moto of this process refuse what the rules refuse; within another such context, nothing more."""
+    """Patch moto in this process to check the rules; does nothing if they are checked already."""
     if getattr(BaseResponse.call_action, "asks_rules", False):
         yield
         return
@@ -136,9 +136,12 @@ def enforced() -> Iterator[None]:
     def checked_action(response: BaseResponse) -> Any:
         try:
             _check(response, response._get_action(), response.normalized_request)  # noqa: SLF001
-        except (Refused, ServiceException) as refused:  # the second: what a rule looks up is not there
-            error = _Answer(refused.code, refused.message) if isinstance(refused, Refused) else refused
-            with warnings.catch_warnings():  # of codes that every service has and no model names, as AccessDenied
+        except (
+            Refused,
+            ServiceException,
+        ) as refused:  # ServiceException: moto does not find an object that a rule looks up
+            error = _MotoError(refused.code, refused.message) if isinstance(refused, Refused) else refused
+            with warnings.catch_warnings():  # moto warns about codes that are in no model, e.g. AccessDenied
                 warnings.simplefilter("ignore", UserWarning)
                 status, headers, body = response.serialized(ActionResult(error))
             return status, *response._enrich_response({**headers, "status": str(status)}, body)  # noqa: SLF001
@@ -146,8 +149,8 @@ def enforced() -> Iterator[None]:
 
     setattr(checked_action, "asks_rules", True)  # noqa: B010 - functions have no such attribute for mypy
 
-    def of_s3(original: Callable[..., Any]) -> Callable[..., Any]:
-        def checked(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
+    def check_s3(original: Callable[..., Any]) -> Callable[..., Any]:
+        def checked_response(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
             try:
                 operation, named = get_service_router("s3").match(response.normalized_request)
                 _check(response, str(operation.name), response.normalized_request, named)
@@ -157,12 +160,12 @@ def enforced() -> Iterator[None]:
                 raise S3ClientError(refused.code, refused.message) from refused
             return original(response, request, *arguments, **options)
 
-        return checked
+        return checked_response
 
     with (
         mock.patch.object(BaseResponse, "call_action", checked_action),
-        mock.patch.object(S3Response, "_bucket_response", of_s3(bucket_response)),
-        mock.patch.object(S3Response, "_key_response", of_s3(key_response)),
+        mock.patch.object(S3Response, "_bucket_response", check_s3(bucket_response)),
+        mock.patch.object(S3Response, "_key_response", check_s3(key_response)),
     ):
         yield
 

@@ -1,15 +1,16 @@
-"""How the instances of an Auto Scaling group come and go over time; moto 5.2 launches and terminates them at once.
+"""Launches and terminations of an Auto Scaling group over time; moto 5.2 makes both at once.
 
-- A lifecycle hook holds an instance that is launched (`Pending:Wait`) or terminated (`Terminating:Wait`) until somebody
-  completes the action or its heartbeat times out, which has the hook's default result; heartbeats prolong it to 48
-  hours or 100 times the timeout at most (Auto Scaling user guide, "How lifecycle hooks work"). A hook that is deleted
-  lets go of what it holds (API, DeleteLifecycleHook).
-- An instance that is terminated and not to be replaced lowers the desired capacity; any other is replaced while it is
-  still going: launched 14 s after, terminated three to five minutes after the call (awslabs/amazon-eks-ami#66).
-- Whatever lets a group launch (its creation, a batch of a rolling update, a change of its size, an instance that is
-  gone), a launch that EC2 refuses is a failed activity, "Interface: [eni-…] in use. Launching EC2 instance failed."
-  (terraform-aws-modules/terraform-aws-autoscaling#226), and the group tries again: it maintains its desired capacity
-  (Auto Scaling user guide, "Auto Scaling groups"). An instance keeps its network interfaces until it is terminated.
+- A lifecycle hook holds an instance during its launch (`Pending:Wait`) or termination (`Terminating:Wait`) until the
+  lifecycle action is completed, or until the heartbeat times out, which counts as the hook's default result. Heartbeats
+  extend it to 48 hours or 100 times the timeout at most (Auto Scaling user guide, "How lifecycle hooks work"). Deleting
+  a hook completes the actions that it holds (API, DeleteLifecycleHook).
+- A terminated instance is replaced unless the desired capacity is decremented. The replacement is launched while the
+  old instance still shuts down: launched 14 s, terminated three to five minutes after the call
+  (awslabs/amazon-eks-ami#66).
+- A launch that EC2 refuses is a failed activity, "Interface: [eni-…] in use. Launching EC2 instance failed."
+  (terraform-aws-modules/terraform-aws-autoscaling#226), whether it is due to the group's creation, a rolling update, a
+  change of size or a replacement. The group retries, as it maintains its desired capacity (Auto Scaling user guide,
+  "Auto Scaling groups"). An instance keeps its network interfaces until it is terminated.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from cfngen.sandbox.services.schedule import after, lasting
 
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
-LONGEST_HOLD = 48 * 3600  # seconds
-MOST_HEARTBEATS = 100
+MAX_HOLD_SECONDS = 48 * 3600  # seconds
+MAX_HEARTBEATS = 100
 SHUTTING_DOWN = "instance shutting down"
 REPLACEMENT = "launch in place of a terminated instance"
 RETRY = "launch after a failed one"
@@ -39,12 +40,12 @@ RETRY = "launch after a failed one"
 
 @dataclass(frozen=True)
 class Observer:
-    """Who is told what happens by itself in a region.
+    """Callbacks for the activities of a region's groups.
 
     Attributes:
-        launched: a group has launched instances by itself; its name and their ids.
-        leaving: a hook holds an instance that is to be terminated; its id.
-        time: what the region's clock shows.
+        launched: called with a group's name and the ids of instances that it has launched by itself.
+        leaving: called with the id of an instance that a hook holds in `Terminating:Wait`.
+        time: returns the time of the region's clock.
     """
 
     launched: Callable[[str, list[str]], None]
@@ -57,12 +58,12 @@ _OBSERVERS: dict[str, Observer] = {}
 
 @dataclass
 class Hold:
-    """A lifecycle action that is under way.
+    """A lifecycle action in progress.
 
     Attributes:
         hook: moto's lifecycle hook.
-        deadline: simulated second at which its heartbeat times out.
-        last: after which no heartbeat prolongs it.
+        deadline: simulated second at which the heartbeat times out.
+        last: the latest deadline, which no heartbeat can extend.
     """
 
     hook: Any
@@ -71,12 +72,12 @@ class Hold:
 
 
 def observe(region: str, observer: Observer) -> None:
-    """Let somebody be told what happens by itself in a region, in place of an earlier one."""
+    """Set the observer of a region; replaces an earlier one."""
     _OBSERVERS[region] = observer
 
 
 def activities(backend: Any, group_name: str) -> list[dict[str, Any]]:
-    """Return what a group has tried to launch, the newest first; it may be deleted.
+    """Return the scaling activities of a group, newest first; the group may be deleted already.
 
     Args:
         backend: moto's Auto Scaling in a region.
@@ -85,7 +86,7 @@ def activities(backend: Any, group_name: str) -> list[dict[str, Any]]:
     made: dict[str, list[dict[str, Any]]] = backend.__dict__.setdefault("launches_tried", {})
     if group_name:
         return made.setdefault(group_name, [])
-    return [each for found in made.values() for each in found]
+    return [activity for group_activities in made.values() for activity in group_activities]
 
 
 def hold_of(state: Any) -> Hold | None:
@@ -100,11 +101,11 @@ def leaves(state: Any) -> bool:
 
 
 def terminate(group: Any, state: Any) -> None:
-    """Begin to terminate an instance of a group; a hook may hold it before."""
+    """Start to terminate an instance of a group; a lifecycle hook may hold it first."""
     if leaves(state):
         return
     if not _hold(group, state, TERMINATING, "Terminating:Wait"):
-        _shut_down(group, state)
+        _begin_termination(group, state)
     elif observer := _OBSERVERS.get(group.region):
         observer.leaving(state.instance.id)
 
@@ -113,16 +114,16 @@ def let_go(group: Any, state: Any, result: str) -> None:
     """Complete the lifecycle action of an instance.
 
     Args:
-        group: of the instance.
-        state: moto's.
-        result: CONTINUE or ABANDON; a terminating instance goes in either case, a launching one with ABANDON.
+        group: the instance's group.
+        state: moto's `InstanceState`.
+        result: CONTINUE or ABANDON; a launching instance is terminated with ABANDON, a terminating one in any case.
     """
     state.hold = None
     if state.lifecycle_state == "Terminating:Wait":
-        _shut_down(group, state)
+        _begin_termination(group, state)
     elif result == "ABANDON":
-        _shut_down(group, state)
-        _fill(group)
+        _begin_termination(group, state)
+        _fill_to_desired_capacity(group)
     else:
         state.lifecycle_state = "InService"
 
@@ -133,68 +134,68 @@ def beat(state: Any) -> None:
     if hold is not None:
         now = time_in(state.auto_scaling_group.region)
         hold.deadline = min(now + int(hold.hook.heartbeat_timeout), hold.last)
-        _watch(state.auto_scaling_group, state, hold)
+        _watch_deadline(state.auto_scaling_group, state, hold)
 
 
 def _hold(group: Any, state: Any, transition: str, waiting: str) -> bool:
-    """Let a hook hold an instance; False if the group has none for the transition."""
+    """Hold an instance by a lifecycle hook; return False if the group has none for the transition."""
     hooks = group.autoscaling_backend.lifecycle_hooks.values()
-    mine = [each for each in hooks if each.auto_scaling_group_name == group.name]
-    hook = next((each for each in mine if each.lifecycle_transition == transition), None)
+    group_hooks = [candidate for candidate in hooks if candidate.auto_scaling_group_name == group.name]
+    hook = next((candidate for candidate in group_hooks if candidate.lifecycle_transition == transition), None)
     if hook is None:
         return False
     now, timeout = time_in(group.region), int(hook.heartbeat_timeout)
     state.lifecycle_state = waiting
-    state.hold = Hold(hook, now + timeout, now + min(LONGEST_HOLD, MOST_HEARTBEATS * timeout))
-    _watch(group, state, state.hold)
+    state.hold = Hold(hook, now + timeout, now + min(MAX_HOLD_SECONDS, MAX_HEARTBEATS * timeout))
+    _watch_deadline(group, state, state.hold)
     return True
 
 
-def _watch(group: Any, state: Any, hold: Hold) -> None:
-    def look() -> None:
+def _watch_deadline(group: Any, state: Any, hold: Hold) -> None:
+    def check_deadline() -> None:
         if hold_of(state) is hold and time_in(group.region) >= hold.deadline:
             let_go(group, state, hold.hook.default_result)
 
-    after(group.region, hold.deadline - time_in(group.region), look)
+    after(group.region, hold.deadline - time_in(group.region), check_deadline)
 
 
-def _shut_down(group: Any, state: Any) -> None:
+def _begin_termination(group: Any, state: Any) -> None:
     from moto.ec2.models.instances import InstanceState
 
     state.lifecycle_state = "Terminating"
     seconds = lasting(group.region, SHUTTING_DOWN)
     if seconds:
         state.instance._state = InstanceState("shutting-down", 32)  # noqa: SLF001 - moto has no other way
-    after(group.region, seconds, functools.partial(_terminated, group, state))
+    after(group.region, seconds, functools.partial(_finish_termination, group, state))
 
 
-def _terminated(group: Any, state: Any) -> None:
+def _finish_termination(group: Any, state: Any) -> None:
     group.instance_states = [instance_state for instance_state in group.instance_states if instance_state is not state]
     group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
 
 
-def _fill(group: Any) -> None:
-    """Let a group have as many instances as it is to have, if it is still there."""
+def _fill_to_desired_capacity(group: Any) -> None:
+    """Launch instances up to the desired capacity, if the group still exists."""
     if group.autoscaling_backend.autoscaling_groups.get(group.name) is not group:
         return
-    before = {instance_state.instance.id for instance_state in group.instance_states}
+    previous_ids = {instance_state.instance.id for instance_state in group.instance_states}
     group.set_desired_capacity(group.desired_capacity)
-    new = [
+    new_ids = [
         instance_state.instance.id
         for instance_state in group.instance_states
-        if instance_state.instance.id not in before
+        if instance_state.instance.id not in previous_ids
     ]
-    if new and group.region in _OBSERVERS:
-        _OBSERVERS[group.region].launched(group.name, new)
+    if new_ids and group.region in _OBSERVERS:
+        _OBSERVERS[group.region].launched(group.name, new_ids)
 
 
-def _launchable(group: Any, count: int) -> tuple[int, str]:
-    """Return how many instances EC2 launches for a group, so many at most, and why no more."""
+def _count_launchable(group: Any, count: int) -> tuple[int, str]:
+    """Return how many of `count` instances EC2 would launch for a group, and the error for the next one."""
     template = group.ec2_launch_template
     if template is None or group.mixed_instances_policy:
         return count, ""
     data = template.get_version(group.launch_template_version).data
-    subnets = [each for each in (group.vpc_zone_identifier or "").split(",") if each]
+    subnets = [subnet_id for subnet_id in (group.vpc_zone_identifier or "").split(",") if subnet_id]
     for number in range(1, count + 1):
         launch = Launch(group.ec2_backend, data, subnets, group.availability_zones, number)
         try:
@@ -206,22 +207,22 @@ def _launchable(group: Any, count: int) -> tuple[int, str]:
     return count, ""
 
 
-def _try_again(group: Any) -> None:
-    """Let a group launch again some time after a launch has failed; once, however many have."""
+def _schedule_retry(group: Any) -> None:
+    """Schedule one retry after failed launches of a group."""
     seconds = lasting(group.region, RETRY)
     if not seconds or getattr(group, "tries_again", False):
         return
 
-    def again() -> None:
+    def retry() -> None:
         group.tries_again = False
-        _fill(group)
+        _fill_to_desired_capacity(group)
 
     group.tries_again = True
-    after(group.region, seconds, again)
+    after(group.region, seconds, retry)
 
 
-def _note(group: Any, launched: str, refused: str) -> None:
-    """Remember an activity: a launch that has succeeded, or one that has not."""
+def _record_activity(group: Any, launched: str, refused: str) -> None:
+    """Record a scaling activity: a successful or a failed launch."""
     observer = _OBSERVERS.get(group.region)
     made = activities(group.autoscaling_backend, group.name)
     now = observer.time() if observer else datetime.datetime.now(datetime.timezone.utc)
@@ -248,19 +249,19 @@ def _note(group: Any, launched: str, refused: str) -> None:
 
 @functools.cache
 def model() -> None:
-    """Let moto's groups behave so, for as long as the process lasts."""
+    """Patch moto's Auto Scaling groups, for the rest of the process."""
     from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
 
-    _launches(FakeAutoScalingGroup)
-    _terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
-    _actions(AutoScalingBackend)
+    _patch_launches(FakeAutoScalingGroup)
+    _patch_terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
+    _patch_lifecycle_actions(AutoScalingBackend)
 
 
-def _launches(model_of_groups: Any) -> None:
+def _patch_launches(model_of_groups: Any) -> None:
     launch = model_of_groups.replace_autoscaling_group_instances
 
     def active_instances(self: Any) -> list[Any]:
-        """Those that count towards the capacity."""
+        """Return the instances that count towards the capacity."""
         return [
             instance_state
             for instance_state in self.instance_states
@@ -268,32 +269,32 @@ def _launches(model_of_groups: Any) -> None:
         ]
 
     def replace_autoscaling_group_instances(self: Any, count_needed: int, propagated_tags: Any) -> None:
-        count, reason = _launchable(self, count_needed)
-        known = {id(instance_state) for instance_state in self.instance_states}
+        count, reason = _count_launchable(self, count_needed)
+        previous_states = {id(instance_state) for instance_state in self.instance_states}
         if count:
             launch(self, count, propagated_tags)
         for state in self.instance_states:
-            if id(state) not in known:
-                _note(self, state.instance.id, "")
+            if id(state) not in previous_states:
+                _record_activity(self, state.instance.id, "")
                 _hold(self, state, LAUNCHING, "Pending:Wait")
         if reason:
-            _note(self, "", reason)
-            _try_again(self)
+            _record_activity(self, "", reason)
+            _schedule_retry(self)
 
-    setattr(model_of_groups, "active_instances", active_instances)  # noqa: B010 - as in moto_faults
+    setattr(model_of_groups, "active_instances", active_instances)  # noqa: B010 - mypy rejects a plain assignment to a method
     setattr(model_of_groups, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
 
 
-def _terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
+def _patch_terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
     resize = model_of_groups.set_desired_capacity
 
     def set_desired_capacity(self: Any, new_capacity: int | None) -> None:
-        wanted = self.min_size if new_capacity is None else new_capacity
-        surplus = len(self.active_instances()) - int(wanted or 0)
+        desired = self.min_size if new_capacity is None else new_capacity
+        surplus = len(self.active_instances()) - int(desired or 0)
         if self.mixed_instances_policy or surplus <= 0:
             resize(self, new_capacity)
             return
-        self.desired_capacity = wanted
+        self.desired_capacity = desired
         unprotected = [
             active_instance
             for active_instance in self.active_instances()
@@ -317,13 +318,13 @@ def _terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
         if should_decrement and not leaves(state):
             group.desired_capacity = original - 1
         terminate(group, state)
-        after(group.region, lasting(group.region, REPLACEMENT), functools.partial(_fill, group))
+        after(group.region, lasting(group.region, REPLACEMENT), functools.partial(_fill_to_desired_capacity, group))
         return activity(state.instance, original)
 
     def delete_auto_scaling_group(self: Any, group_name: str) -> None:
-        """Forced: what a hook holds goes as well (API, DeleteAutoScalingGroup)."""
+        """Delete a group by force, including instances that a hook holds (API, DeleteAutoScalingGroup)."""
         group = self.autoscaling_groups.get(group_name)
-        hooks = [key for key, each in self.lifecycle_hooks.items() if each.auto_scaling_group_name == group_name]
+        hooks = [key for key, hook in self.lifecycle_hooks.items() if hook.auto_scaling_group_name == group_name]
         for key in hooks:
             del self.lifecycle_hooks[key]
         for state in list(group.instance_states) if group else ():
@@ -338,15 +339,15 @@ def _terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
     setattr(backend, "delete_auto_scaling_group", delete_auto_scaling_group)  # noqa: B010
 
 
-def _actions(backend: Any) -> None:
-    """CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks, and the end of a hook."""
+def _patch_lifecycle_actions(backend: Any) -> None:
+    """Add CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks; patch creation and deletion."""
     from moto.autoscaling.responses import AutoScalingResponse
     from moto.core.responses import EmptyResult
 
     forget, create = backend.delete_lifecycle_hook, AutoScalingResponse.create_auto_scaling_group
 
     def delete_lifecycle_hook(self: Any, as_name: str, name: str) -> None:
-        """Outstanding actions are completed first: CONTINUE for terminating instances, ABANDON for launching ones."""
+        """Complete the hook's actions: CONTINUE for terminating instances, ABANDON for launching ones."""
         forget(self, as_name, name)
         group = self.autoscaling_groups.get(as_name)
         for state in list(group.instance_states) if group else ():
@@ -355,27 +356,27 @@ def _actions(backend: Any) -> None:
                 let_go(group, state, "CONTINUE" if leaves(state) else "ABANDON")
 
     def create_auto_scaling_group(self: Any) -> Any:
-        """With its hooks, before instances are launched (API, CreateAutoScalingGroup)."""
-        asked = self._get_params()
-        for each in asked.get("LifecycleHookSpecificationList", []):
+        """Create a group's hooks before its instances are launched (API, CreateAutoScalingGroup)."""
+        params = self._get_params()
+        for specification in params.get("LifecycleHookSpecificationList", []):
             self.autoscaling_backend.create_lifecycle_hook(
-                each["LifecycleHookName"],
-                asked["AutoScalingGroupName"],
-                each["LifecycleTransition"],
-                int(each.get("HeartbeatTimeout", 3600)),
-                each.get("DefaultResult", "ABANDON"),
+                specification["LifecycleHookName"],
+                params["AutoScalingGroupName"],
+                specification["LifecycleTransition"],
+                int(specification.get("HeartbeatTimeout", 3600)),
+                specification.get("DefaultResult", "ABANDON"),
             )
         return create(self)
 
     def complete_lifecycle_action(self: Any) -> Any:
-        asked = self._get_params()
-        state = held(self.autoscaling_backend, asked["AutoScalingGroupName"], asked["InstanceId"])
-        let_go(state.auto_scaling_group, state, asked["LifecycleActionResult"])
+        params = self._get_params()
+        state = held(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
+        let_go(state.auto_scaling_group, state, params["LifecycleActionResult"])
         return EmptyResult()
 
     def record_lifecycle_action_heartbeat(self: Any) -> Any:
-        asked = self._get_params()
-        beat(held(self.autoscaling_backend, asked["AutoScalingGroupName"], asked["InstanceId"]))
+        params = self._get_params()
+        beat(held(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"]))
         return EmptyResult()
 
     setattr(backend, "delete_lifecycle_hook", delete_lifecycle_hook)  # noqa: B010

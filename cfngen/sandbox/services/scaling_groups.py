@@ -1,4 +1,4 @@
-"""Auto Scaling groups: their sizes, places, launch templates, tags, and what cannot be done to them.
+"""Auto Scaling groups: sizes, zones and subnets, launch templates, tags, and operations that they refuse.
 
 Ranges and values: Amazon EC2 Auto Scaling API reference, CreateAutoScalingGroup and the types it names.
 """
@@ -35,7 +35,7 @@ TERMINATION_POLICIES = {
     "OldestLaunchConfiguration",
     "OldestLaunchTemplate",
 }
-ALLOCATION = {
+ALLOCATION_STRATEGIES = {
     "OnDemandAllocationStrategy": {"lowest-price", "prioritized"},
     "SpotAllocationStrategy": {
         "capacity-optimized",
@@ -44,18 +44,18 @@ ALLOCATION = {
         "price-capacity-optimized",
     },
 }
-SHORTEST_LIFETIME = 86_400  # seconds
-MOST_TAGS = 50
-MOST_OVERRIDES = 40
-LONGEST_KEY, LONGEST_VALUE = 128, 256
-RESERVED = "aws:"
-INVALID = "ValidationError"
-WHAT_LAUNCHES = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "MixedInstancesPolicy")
+MIN_INSTANCE_LIFETIME = 86_400  # seconds
+MAX_TAGS = 50
+MAX_OVERRIDES = 40
+MAX_KEY_LENGTH, MAX_VALUE_LENGTH = 128, 256
+RESERVED_PREFIX = "aws:"
+VALIDATION_ERROR = "ValidationError"
+LAUNCH_SOURCES = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "MixedInstancesPolicy")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
 def name_in_use(attempt: Attempt) -> None:
-    """Refuse a name that another group has, or that no group can have."""
+    """Refuse a name that is in use or invalid."""
     name = attempt.get("AutoScalingGroupName", "")
     if name in attempt.backend.autoscaling_groups:
         raise Refused(
@@ -63,88 +63,94 @@ def name_in_use(attempt: Attempt) -> None:
             f"AutoScalingGroup by this name already exists - A group with the name {name} already exists",
         )
     if ":" in name:
-        raise Refused(INVALID, f"The name of an Auto Scaling group cannot have a colon: {name}")
+        raise Refused(VALIDATION_ERROR, f"The name of an Auto Scaling group cannot have a colon: {name}")
 
 
 @rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
       "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook")  # fmt: skip
 def unknown_group(attempt: Attempt) -> None:
-    """Refuse what is asked of a group that is not there."""
+    """Refuse operations on a group that does not exist."""
     name = attempt.get("AutoScalingGroupName", "")
     if name not in attempt.backend.autoscaling_groups:
-        raise Refused(INVALID, f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
+        raise Refused(VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def sizes(attempt: Attempt) -> None:
     """Refuse a minimum above the maximum, and a desired capacity outside of both."""
-    group = _group(attempt)
-    least = attempt.get("MinSize", getattr(group, "min_size", 0))
-    most = attempt.get("MaxSize", getattr(group, "max_size", 0))
-    for name, value in (("minSize", least), ("maxSize", most), ("desiredCapacity", attempt.get("DesiredCapacity", 0))):
+    group = _get_group(attempt)
+    min_size = attempt.get("MinSize", getattr(group, "min_size", 0))
+    max_size = attempt.get("MaxSize", getattr(group, "max_size", 0))
+    for name, value in (
+        ("minSize", min_size),
+        ("maxSize", max_size),
+        ("desiredCapacity", attempt.get("DesiredCapacity", 0)),
+    ):
         if value < 0:
-            raise Refused(INVALID, _at_least(name, value, 0))
-    if least > most:
-        raise Refused(INVALID, f"Max bound, {most}, must be greater than or equal to min bound, {least}")
-    desired = attempt.get("DesiredCapacity")
-    if desired is not None and not least <= desired <= most:
+            raise Refused(VALIDATION_ERROR, _at_least(name, value, 0))
+    if min_size > max_size:
         raise Refused(
-            INVALID,
-            f"Desired capacity:{desired} must be between the specified min size:{least} and max size:{most}",
+            VALIDATION_ERROR, f"Max bound, {max_size}, must be greater than or equal to min bound, {min_size}"
+        )
+    desired = attempt.get("DesiredCapacity")
+    if desired is not None and not min_size <= desired <= max_size:
+        raise Refused(
+            VALIDATION_ERROR,
+            f"Desired capacity:{desired} must be between the specified min size:{min_size} and max size:{max_size}",
         )
 
 
 @rule("autoscaling", "SetDesiredCapacity")
 def capacity(attempt: Attempt) -> None:
     """Refuse a desired capacity outside of the group's sizes."""
-    group, wanted = _group(attempt), attempt.get("DesiredCapacity")
-    if wanted > group.max_size:
+    group, desired = _get_group(attempt), attempt.get("DesiredCapacity")
+    if desired > group.max_size:
         raise Refused(
-            INVALID,
-            f"New SetDesiredCapacity value {wanted} is above max value {group.max_size} for the AutoScalingGroup.",
+            VALIDATION_ERROR,
+            f"New SetDesiredCapacity value {desired} is above max value {group.max_size} for the AutoScalingGroup.",
         )
-    if wanted < group.min_size:
+    if desired < group.min_size:
         raise Refused(
-            INVALID,
-            f"New SetDesiredCapacity value {wanted} is below min value {group.min_size} for the AutoScalingGroup.",
+            VALIDATION_ERROR,
+            f"New SetDesiredCapacity value {desired} is below min value {group.min_size} for the AutoScalingGroup.",
         )
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def place(attempt: Attempt) -> None:
-    """Refuse zones and subnets that are not there, are of several VPCs, or do not match each other."""
+def zones_and_subnets(attempt: Attempt) -> None:
+    """Refuse unknown zones and subnets, subnets of several VPCs, and zones that do not match the subnets."""
     ec2 = attempt.backend.ec2_backend
-    known = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
+    region_zones = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
     zones = attempt.get("AvailabilityZones", [])
-    if unknown := sorted(set(zones) - known):
-        raise Refused(INVALID, f"Invalid availability zones: [{', '.join(unknown)}]")
-    identifiers = [each for each in (attempt.get("VPCZoneIdentifier") or "").split(",") if each]
+    if unknown := sorted(set(zones) - region_zones):
+        raise Refused(VALIDATION_ERROR, f"Invalid availability zones: [{', '.join(unknown)}]")
+    subnet_ids = [subnet_id for subnet_id in (attempt.get("VPCZoneIdentifier") or "").split(",") if subnet_id]
     subnets = []
-    for identifier in identifiers:
-        found = [zone[identifier] for zone in ec2.subnets.values() if identifier in zone]
-        if not found:
-            raise Refused(INVALID, f"The subnet ID '{identifier}' does not exist")
-        subnets.append(found[0])
+    for identifier in subnet_ids:
+        matches = [zone[identifier] for zone in ec2.subnets.values() if identifier in zone]
+        if not matches:
+            raise Refused(VALIDATION_ERROR, f"The subnet ID '{identifier}' does not exist")
+        subnets.append(matches[0])
     if len({subnet.vpc_id for subnet in subnets}) > 1:
-        raise Refused(INVALID, f"The subnets [{', '.join(identifiers)}] are of several VPCs")
+        raise Refused(VALIDATION_ERROR, f"The subnets [{', '.join(subnet_ids)}] are of several VPCs")
     if zones and subnets and {subnet.availability_zone for subnet in subnets} != set(zones):
         raise Refused(
-            INVALID, "The availability zones of the specified subnets and the Auto Scaling group do not match"
+            VALIDATION_ERROR, "The availability zones of the specified subnets and the Auto Scaling group do not match"
         )
     if attempt.operation == "CreateAutoScalingGroup" and not zones and not subnets:
-        raise Refused(INVALID, "At least one Availability Zone or VPC Subnet is required.")
+        raise Refused(VALIDATION_ERROR, "At least one Availability Zone or VPC Subnet is required.")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def what_launches(attempt: Attempt) -> None:
-    """Refuse a group without exactly one source of instances, or with a launch template or version that is not there.
+def launch_source(attempt: Attempt) -> None:
+    """Refuse a group without exactly one launch source, or with an unknown launch template or version.
 
-    What EC2 says of the template's data is the business of launches.
+    The checks of the template's data are in `launches`.
     """
-    sources = [name for name in WHAT_LAUNCHES if attempt.get(name)]
+    sources = [name for name in LAUNCH_SOURCES if attempt.get(name)]
     if len(sources) > 1 or (attempt.operation == "CreateAutoScalingGroup" and not sources):
         raise Refused(
-            INVALID,
+            VALIDATION_ERROR,
             "Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or "
             "MixedInstancesPolicy parameter.",
         )
@@ -153,137 +159,150 @@ def what_launches(attempt: Attempt) -> None:
     if specification:
         _check_template(attempt.backend.ec2_backend, specification)
     elif policy:
-        raise Refused(INVALID, "A mixed instances policy must have a launch template")
-    _check_mixture(policy)
+        raise Refused(VALIDATION_ERROR, "A mixed instances policy must have a launch template")
+    _check_mixed_instances(policy)
 
 
 def _check_template(ec2: Any, specification: Mapping[str, Any]) -> None:
     identifier, name = (specification.get(key) for key in ("LaunchTemplateId", "LaunchTemplateName"))
     if bool(identifier) == bool(name):
         raise Refused(
-            INVALID,
+            VALIDATION_ERROR,
             "Valid requests must contain either launchTemplateId or LaunchTemplateName",
         )
     try:
         template = ec2.get_launch_template(identifier) if identifier else ec2.get_launch_template_by_name(name)
     except EC2ClientError:
         raise Refused(
-            INVALID,
+            VALIDATION_ERROR,
             "You must use a valid fully-formed launch template. The specified launch template, with template "
             f"{'ID' if identifier else 'name'} {identifier or name}, does not exist.",
         ) from None
     version = str(specification.get("Version") or "$Default")
-    if version not in ("$Default", "$Latest") and version not in {str(each.number) for each in template.versions}:
+    if version not in ("$Default", "$Latest") and version not in {
+        str(template_version.number) for template_version in template.versions
+    }:
         raise Refused(
-            INVALID,
+            VALIDATION_ERROR,
             "You must use a valid fully-formed launch template. Could not find launch template version "
             f"{version} for launch template {template.id}.",
         )
 
 
-def _check_mixture(policy: Mapping[str, Any]) -> None:
+def _check_mixed_instances(policy: Mapping[str, Any]) -> None:
     distribution = policy.get("InstancesDistribution", {})
-    for key, allowed in ALLOCATION.items():
+    for key, allowed in ALLOCATION_STRATEGIES.items():
         if distribution.get(key, min(allowed)) not in allowed:
-            raise Refused(INVALID, f"{key} {distribution[key]} is none of {', '.join(sorted(allowed))}")
+            raise Refused(VALIDATION_ERROR, f"{key} {distribution[key]} is none of {', '.join(sorted(allowed))}")
     percent = int(distribution.get("OnDemandPercentageAboveBaseCapacity", 100))
     if not 0 <= percent <= 100:
-        raise Refused(INVALID, f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percent}")
+        raise Refused(
+            VALIDATION_ERROR, f"OnDemandPercentageAboveBaseCapacity must be between 0 and 100, and is {percent}"
+        )
     pools = distribution.get("SpotInstancePools")
     if pools is not None and (
         distribution.get("SpotAllocationStrategy", "lowest-price") != "lowest-price" or not 1 <= int(pools) <= 20
     ):
-        raise Refused(INVALID, "SpotInstancePools must be between 1 and 20, with the strategy lowest-price only")
+        raise Refused(
+            VALIDATION_ERROR, "SpotInstancePools must be between 1 and 20, with the strategy lowest-price only"
+        )
     price = distribution.get("SpotMaxPrice", "")
     if price and (not price.replace(".", "", 1).isdigit() or float(price) <= 0):
-        raise Refused(INVALID, f"SpotMaxPrice {price} is no price")
+        raise Refused(VALIDATION_ERROR, f"SpotMaxPrice {price} is no price")
     overrides = policy.get("LaunchTemplate", {}).get("Overrides", [])
-    if len(overrides) > MOST_OVERRIDES:
-        raise Refused(INVALID, f"A group has {MOST_OVERRIDES} instance types at most, and not {len(overrides)}")
+    if len(overrides) > MAX_OVERRIDES:
+        raise Refused(VALIDATION_ERROR, f"A group has {MAX_OVERRIDES} instance types at most, and not {len(overrides)}")
     types = [override["InstanceType"] for override in overrides if override.get("InstanceType")]
     if len(set(types)) < len(types):
-        raise Refused(INVALID, f"Each instance type stands once in the overrides: {', '.join(types)}")
+        raise Refused(VALIDATION_ERROR, f"Each instance type stands once in the overrides: {', '.join(types)}")
     weights = [override.get("WeightedCapacity") for override in overrides]
     if any(weights) and not all(weights):
-        raise Refused(INVALID, "Either every override has a WeightedCapacity or none")
+        raise Refused(VALIDATION_ERROR, "Either every override has a WeightedCapacity or none")
     for weight in filter(None, weights):
         if not str(weight).isdigit() or not 1 <= int(weight) <= 999:
-            raise Refused(INVALID, f"WeightedCapacity must be between 1 and 999, and is {weight}")
+            raise Refused(VALIDATION_ERROR, f"WeightedCapacity must be between 1 and 999, and is {weight}")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 def settings(attempt: Attempt) -> None:
-    """Refuse health checks, termination policies and times that there are not."""
-    checks = {each.strip() for each in (attempt.get("HealthCheckType") or "EC2").split(",")}
+    """Refuse unknown health check types and termination policies, and invalid times."""
+    checks = {health_check.strip() for health_check in (attempt.get("HealthCheckType") or "EC2").split(",")}
     if checks - HEALTH_CHECKS:
-        raise Refused(INVALID, f"HealthCheckType must be of {', '.join(sorted(HEALTH_CHECKS))}")
+        raise Refused(VALIDATION_ERROR, f"HealthCheckType must be of {', '.join(sorted(HEALTH_CHECKS))}")
     for key in ("HealthCheckGracePeriod", "DefaultCooldown"):
         if (attempt.get(key) or 0) < 0:
-            raise Refused(INVALID, _at_least(key[0].lower() + key[1:], attempt.get(key), 0))
+            raise Refused(VALIDATION_ERROR, _at_least(key[0].lower() + key[1:], attempt.get(key), 0))
     for termination_policy in attempt.get("TerminationPolicies", []):
         if termination_policy not in TERMINATION_POLICIES and not termination_policy.startswith("arn:"):
-            raise Refused(INVALID, f"Termination policies contain an unsupported policy: {termination_policy}")
+            raise Refused(VALIDATION_ERROR, f"Termination policies contain an unsupported policy: {termination_policy}")
     lifetime = attempt.get("MaxInstanceLifetime")
-    if lifetime and lifetime < SHORTEST_LIFETIME:
-        raise Refused(INVALID, f"MaxInstanceLifetime must be 0 or at least {SHORTEST_LIFETIME} seconds")
+    if lifetime and lifetime < MIN_INSTANCE_LIFETIME:
+        raise Refused(VALIDATION_ERROR, f"MaxInstanceLifetime must be 0 or at least {MIN_INSTANCE_LIFETIME} seconds")
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
 def balancers(attempt: Attempt) -> None:
-    """Refuse load balancers and target groups that are not there, and target groups of addresses."""
+    """Refuse unknown load balancers and target groups, and target groups whose targets are not instances."""
     if arns := attempt.get("TargetGroupARNs", []):
-        known = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
+        target_groups = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
         for arn in arns:
-            if arn not in known:
+            if arn not in target_groups:
                 raise Refused(
-                    INVALID,
+                    VALIDATION_ERROR,
                     "Provided Target Groups may not be valid. Please ensure they exist and try again.",
                 )
-            if known[arn].target_type not in ("", None, "instance"):
+            if target_groups[arn].target_type not in ("", None, "instance"):
                 raise Refused(
-                    INVALID,
+                    VALIDATION_ERROR,
                     f"Provided Target Group '{arn}' has invalid target type. Please ensure all provided Target "
                     "Groups have target type of instance.",
                 )
     for balancer_name in attempt.get("LoadBalancerNames", []):
         if balancer_name not in attempt.backend.elb_backend.load_balancers:
-            raise Refused(INVALID, "Provided Load Balancers may not be valid. Please ensure they exist and try again.")
+            raise Refused(
+                VALIDATION_ERROR, "Provided Load Balancers may not be valid. Please ensure they exist and try again."
+            )
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
 def tags(attempt: Attempt) -> None:
-    """Refuse tags that a group cannot have; the words for keys and values are assumed."""
-    found = attempt.get("Tags", [])
-    keys = [each["Key"] for each in found]
+    """Refuse invalid tags; the error messages for keys and values are assumptions."""
+    new_tags = attempt.get("Tags", [])
+    keys = [tag["Key"] for tag in new_tags]
     if len(set(keys)) < len(keys) and attempt.operation == "CreateAutoScalingGroup":
-        twice = sorted({each for each in keys if keys.count(each) > 1})
-        raise Refused(INVALID, f"Duplicate Keys Specified: {', '.join(twice)}")
-    if len(keys) > MOST_TAGS:
-        raise Refused(INVALID, f"The number of tags must not exceed {MOST_TAGS}, and is {len(keys)}")
-    for each in found:
-        if each["Key"].lower().startswith(RESERVED):
-            raise Refused(INVALID, f"Only the AWS services can use the tag prefix {RESERVED}: {each['Key']}")
-        if not 1 <= len(each["Key"]) <= LONGEST_KEY or len(each.get("Value") or "") > LONGEST_VALUE:
+        duplicates = sorted({tag for tag in keys if keys.count(tag) > 1})
+        raise Refused(VALIDATION_ERROR, f"Duplicate Keys Specified: {', '.join(duplicates)}")
+    if len(keys) > MAX_TAGS:
+        raise Refused(VALIDATION_ERROR, f"The number of tags must not exceed {MAX_TAGS}, and is {len(keys)}")
+    for tag in new_tags:
+        if tag["Key"].lower().startswith(RESERVED_PREFIX):
             raise Refused(
-                INVALID, f"Tag {each['Key']}: keys have 1 to {LONGEST_KEY} characters, values {LONGEST_VALUE} at most"
+                VALIDATION_ERROR, f"Only the AWS services can use the tag prefix {RESERVED_PREFIX}: {tag['Key']}"
             )
-        if attempt.operation == "CreateOrUpdateTags" and each.get("ResourceId") not in (
+        if not 1 <= len(tag["Key"]) <= MAX_KEY_LENGTH or len(tag.get("Value") or "") > MAX_VALUE_LENGTH:
+            raise Refused(
+                VALIDATION_ERROR,
+                f"Tag {tag['Key']}: keys have 1 to {MAX_KEY_LENGTH} characters, values {MAX_VALUE_LENGTH} at most",
+            )
+        if attempt.operation == "CreateOrUpdateTags" and tag.get("ResourceId") not in (
             attempt.backend.autoscaling_groups
         ):
-            raise Refused(INVALID, f"AutoScalingGroup name not found - AutoScalingGroup '{each.get('ResourceId')}'")
+            raise Refused(
+                VALIDATION_ERROR, f"AutoScalingGroup name not found - AutoScalingGroup '{tag.get('ResourceId')}'"
+            )
 
 
 @rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
 def processes(attempt: Attempt) -> None:
-    """Refuse processes that no group has."""
+    """Refuse unknown scaling processes."""
     if unknown := sorted(set(attempt.get("ScalingProcesses", [])) - PROCESSES):
-        raise Refused(INVALID, f"Unknown process type: {', '.join(unknown)}")
+        raise Refused(VALIDATION_ERROR, f"Unknown process type: {', '.join(unknown)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
-def emptied(attempt: Attempt) -> None:
-    """Refuse to delete a group that has instances, unless by force."""
-    group = _group(attempt)
+def empty_group(attempt: Attempt) -> None:
+    """Refuse to delete a group that has instances, unless with ForceDelete."""
+    group = _get_group(attempt)
     if attempt.get("ForceDelete"):
         return
     if any(leaves(instance_state) for instance_state in group.instance_states):
@@ -301,33 +320,35 @@ def emptied(attempt: Attempt) -> None:
 
 @rule("autoscaling", "TerminateInstanceInAutoScalingGroup", "SetInstanceProtection")
 def members(attempt: Attempt) -> None:
-    """Refuse instances that no group has, and a termination that would leave fewer than the minimum."""
-    identifiers = attempt.get("InstanceIds") or [attempt.get("InstanceId")]
+    """Refuse instances that are in no group, and a decrement of the desired capacity below the minimum."""
+    instance_ids = attempt.get("InstanceIds") or [attempt.get("InstanceId")]
     groups = {
         state.instance.id: group
         for group in attempt.backend.autoscaling_groups.values()
         for state in group.instance_states
     }
-    for identifier in identifiers:
-        if identifier not in groups:
-            raise Refused(INVALID, f"Instance Id not found - No managed instance found for instance ID {identifier}")
+    for instance_id in instance_ids:
+        if instance_id not in groups:
+            raise Refused(
+                VALIDATION_ERROR, f"Instance Id not found - No managed instance found for instance ID {instance_id}"
+            )
     if attempt.operation == "TerminateInstanceInAutoScalingGroup" and attempt.get("ShouldDecrementDesiredCapacity"):
-        group = groups[identifiers[0]]
+        group = groups[instance_ids[0]]
         if group.desired_capacity <= (group.min_size or 0):
             raise Refused(
-                INVALID,
+                VALIDATION_ERROR,
                 f"Currently, desiredSize equals minSize ({group.min_size}). Terminating instance without replacement "
                 "will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or "
                 "lower group's min size.",
             )
 
 
-def _group(attempt: Attempt) -> Any:
+def _get_group(attempt: Attempt) -> Any:
     return attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
 
 
-def _at_least(name: str, value: int, least: int) -> str:
+def _at_least(name: str, value: int, minimum: int) -> str:
     return (
         f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must have "
-        f"value greater than or equal to {least}"
+        f"value greater than or equal to {minimum}"
     )

@@ -1,4 +1,4 @@
-"""What services put off until later, on the simulated clock of a region."""
+"""Delayed actions of services, on the simulated clock of a region."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ Later = Callable[[float, Callable[[], None]], None]
 
 
 @dataclass(frozen=True)
-class _Timetable:
+class _Schedule:
     later: Later
     durations: Mapping[str, float]
 
 
-_TIMETABLES: dict[str, _Timetable] = {}
+_SCHEDULES: dict[str, _Schedule] = {}
 
 
 def keep_schedule(region: str, later: Later, durations: Mapping[str, float]) -> None:
-    """Let a clock do what services put off in a region, in place of an earlier clock.
+    """Set the scheduler of a region's services; replaces an earlier one.
 
     Args:
-        region: whose services.
-        later: does something after so many seconds.
-        durations: seconds that things take, by the names of `cfngen.sandbox.durations`; what is missing takes none.
+        region: the region.
+        later: calls a function after so many seconds.
+        durations: seconds that operations take, by the names of `cfngen.sandbox.durations`; others take none.
     """
-    _TIMETABLES[region] = _Timetable(later, durations)
+    _SCHEDULES[region] = _Schedule(later, durations)
 
 
 def lasting(region: str, name: str) -> float:
-    """Return how many seconds something takes; none where nobody has said so."""
-    return _TIMETABLES[region].durations.get(name, 0.0) if region in _TIMETABLES else 0.0
+    """Return how many seconds an operation takes; 0 if that is not set."""
+    return _SCHEDULES[region].durations.get(name, 0.0) if region in _SCHEDULES else 0.0
 
 
 def after(region: str, seconds: float, action: Callable[[], None]) -> None:
-    """Do something after so many seconds; at once if that is now, and never in a region without a clock."""
+    """Run an action after so many seconds: at once if that is 0, never in a region without a scheduler."""
     if not seconds:
         action()
-    elif region in _TIMETABLES:
-        _TIMETABLES[region].later(seconds, action)
+    elif region in _SCHEDULES:
+        _SCHEDULES[region].later(seconds, action)

@@ -10,20 +10,20 @@ import re
 from cfngen.sandbox.services import keys
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-VALUE = 65_536  # bytes
-TAGS = 50
+MAX_VALUE_BYTES = 65_536  # bytes
+MAX_TAGS = 50
 
 
 @rule("secretsmanager", "CreateSecret")
 def name(attempt: Attempt) -> None:
-    """Refuse a name with other characters, and one that a deleted secret has until its window is over."""
-    wanted = attempt.get("Name", "")
-    if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", wanted):
+    """Refuse an invalid name, and the name of a deleted secret within its recovery window."""
+    secret_name = attempt.get("Name", "")
+    if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", secret_name):
         raise Refused(
             "ValidationException",
             "Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!",
         )
-    existing = attempt.backend.secrets.get(wanted)
+    existing = attempt.backend.secrets.get(secret_name)
     if existing is not None and existing.is_deleted():
         raise Refused(
             "InvalidRequestException",
@@ -33,7 +33,7 @@ def name(attempt: Attempt) -> None:
 
 @rule("secretsmanager", "CreateSecret", "PutSecretValue", "UpdateSecret")
 def value(attempt: Attempt) -> None:
-    """Refuse a value that is too long, of two kinds, or that its key cannot encrypt."""
+    """Refuse a value that is too long, both string and binary, or that its KMS key cannot encrypt."""
     text, binary = attempt.get("SecretString"), attempt.get("SecretBinary")
     if text is None and binary is None:
         return
@@ -42,15 +42,15 @@ def value(attempt: Attempt) -> None:
         raise Refused("InvalidParameterException", message)
     parameter = "secretBinary" if text is None else "secretString"
     size = len(binary) if text is None else len(text.encode())
-    if size > VALUE:
+    if size > MAX_VALUE_BYTES:
         raise Refused(
             "ValidationException",
             f"1 validation error detected: Value at '{parameter}' failed to satisfy constraint: Member must have "
-            f"length less than or equal to {VALUE}",
+            f"length less than or equal to {MAX_VALUE_BYTES}",
         )
     key = attempt.get("KmsKeyId")
     if not key and attempt.operation != "CreateSecret":
-        key = _key(attempt)
+        key = _key_of_secret(attempt)
     if key and keys.find(attempt.region, key) is None and not keys.usable(attempt.region, key):
         raise Refused("AccessDeniedException", "Access to KMS is not allowed")
     if key and not keys.usable(attempt.region, key):
@@ -63,8 +63,8 @@ def value(attempt: Attempt) -> None:
 
 @rule("secretsmanager", "GetSecretValue")
 def decryption(attempt: Attempt) -> None:
-    """Refuse to tell a value whose key cannot decrypt."""
-    key = _key(attempt)
+    """Refuse to return a value that its KMS key cannot decrypt."""
+    key = _key_of_secret(attempt)
     if key and not keys.usable(attempt.region, key):
         message = "Secrets Manager can't decrypt the protected secret text using the provided KMS key."
         raise Refused("DecryptionFailure", message)
@@ -72,7 +72,7 @@ def decryption(attempt: Attempt) -> None:
 
 @rule("secretsmanager", "PutSecretValue", "UpdateSecret", "TagResource", "UntagResource")
 def marked_for_deletion(attempt: Attempt) -> None:
-    """Refuse to change a secret that waits for its deletion."""
+    """Refuse to change a secret that is scheduled for deletion."""
     existing = attempt.backend.secrets.get(attempt.get("SecretId", ""))
     if existing is not None and existing.is_deleted():
         raise Refused(
@@ -84,13 +84,13 @@ def marked_for_deletion(attempt: Attempt) -> None:
 @rule("secretsmanager", "CreateSecret", "TagResource")
 def tags(attempt: Attempt) -> None:
     """Refuse more tags than a secret can have."""
-    if len(attempt.get("Tags") or []) > TAGS:
-        raise Refused("InvalidParameterException", f"You can't have more than {TAGS} tags on a secret.")
+    if len(attempt.get("Tags") or []) > MAX_TAGS:
+        raise Refused("InvalidParameterException", f"You can't have more than {MAX_TAGS} tags on a secret.")
 
 
 @rule("secretsmanager", "DeleteSecret")
 def recovery_window(attempt: Attempt) -> None:
-    """Refuse a window together with a deletion at once, and one of less than a week or more than thirty days."""
+    """Refuse a recovery window together with a forced deletion, or outside of seven to thirty days."""
     days = attempt.get("RecoveryWindowInDays")
     if days is not None and attempt.get("ForceDeleteWithoutRecovery"):
         message = "You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays."
@@ -100,7 +100,7 @@ def recovery_window(attempt: Attempt) -> None:
         raise Refused("InvalidParameterException", message)
 
 
-def _key(attempt: Attempt) -> str:
+def _key_of_secret(attempt: Attempt) -> str:
     identifier = attempt.get("SecretId", "")
     if identifier not in attempt.backend.secrets:
         return ""

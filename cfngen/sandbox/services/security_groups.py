@@ -9,21 +9,21 @@ from typing import Any
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-PORTS = range(65536)
+VALID_PORTS = range(65536)
 PROTOCOLS = {"tcp": "6", "udp": "17", "icmp": "1", "icmpv6": "58", "all": "-1"}
-WITH_PORTS = frozenset({"6", "17"})
-SOURCES = {
+PROTOCOLS_WITH_PORTS = frozenset({"6", "17"})
+SOURCE_PARAMETERS = {
     "IpRanges": "CidrIp",
     "Ipv6Ranges": "CidrIpv6",
     "UserIdGroupPairs": "GroupId",
     "PrefixListIds": "PrefixListId",
 }
-SUPPORT = frozenset({"active"})  # statuses of a peering whose VPCs may name each other's groups
+ACTIVE_PEERING = frozenset({"active"})  # statuses of a peering whose VPCs may name each other's groups
 
 
 @rule("ec2", "CreateSecurityGroup")
 def name_of_a_group(attempt: Attempt) -> None:
-    """Refuse names that are AWS's, a VPC that is not there, and a group beyond the quota."""
+    """Refuse reserved and duplicate names, an unknown VPC, and a group beyond the quota."""
     name, vpc = str(attempt.get("GroupName", "")), attempt.get("VpcId")
     if name.lower().startswith("sg-"):
         raise Refused("InvalidParameterValue", f"Invalid value '{name}' for groupName. It must not begin with sg-")
@@ -31,7 +31,7 @@ def name_of_a_group(attempt: Attempt) -> None:
         raise Refused("InvalidVpcID.NotFound", f"The vpc ID '{vpc}' does not exist")
     if name == "default":
         raise Refused("InvalidGroup.Reserved", "Cannot use reserved security group name: default")
-    if any(each.name == name for each in attempt.backend.groups[vpc or attempt.backend.default_vpc.id].values()):
+    if any(group.name == name for group in attempt.backend.groups[vpc or attempt.backend.default_vpc.id].values()):
         raise Refused("InvalidGroup.Duplicate", f"The security group '{name}' already exists for VPC '{vpc}'")
     if sum(len(group) for group in attempt.backend.groups.values()) >= quotas.applied(quotas.SECURITY_GROUPS):
         raise Refused("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
@@ -39,27 +39,31 @@ def name_of_a_group(attempt: Attempt) -> None:
 
 @rule("ec2", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress")
 def rules_of_a_group(attempt: Attempt) -> None:
-    """Refuse rules that make no sense, that the group has, or that are too many."""
+    """Refuse invalid rules, rules that the group has already, and rules beyond the quota."""
     backend = attempt.backend
     group = backend.get_security_group_from_id(attempt.get("GroupId")) if attempt.get("GroupId") else None
     if group is None:
         return  # moto finds it by name, or refuses
-    wanted = [
-        flat for permission in attempt.get("IpPermissions", []) for flat in _flat(permission)
-    ] or _flat(_old_form(attempt.parameters))  # fmt: skip
-    if not wanted:
+    requested = [
+        rule_key for permission in attempt.get("IpPermissions", []) for rule_key in _rule_keys(permission)
+    ] or _rule_keys(_legacy_permission(attempt.parameters))  # fmt: skip
+    if not requested:
         raise Refused("MissingParameter", "The request must contain a source or a destination of the rule")
-    for protocol, first, last, kind, source in wanted:
+    for protocol, first, last, kind, source in requested:
         _check_ports(protocol, first, last)
         _check_source(backend, group, kind, source)
-    if len(set(wanted)) < len(wanted):
+    if len(set(requested)) < len(requested):
         raise Refused("InvalidParameterValue", "The same permission must not appear multiple times")
     egress = attempt.operation.endswith("Egress")
-    present = {_of_moto(egress_rule) for egress_rule in (group.egress_rules if egress else group.ingress_rules)}
-    for flat in wanted:
-        if flat in present:
-            raise Refused("InvalidPermission.Duplicate", f'the specified rule "{_told(flat)}" already exists')
-    weight = sum(_weight(backend, kind, source) for _, _, _, kind, source in {*present, *wanted})
+    present = {
+        _key_of_moto_rule(egress_rule) for egress_rule in (group.egress_rules if egress else group.ingress_rules)
+    }
+    for rule_key in requested:
+        if rule_key in present:
+            raise Refused(
+                "InvalidPermission.Duplicate", f'the specified rule "{_describe_rule(rule_key)}" already exists'
+            )
+    weight = sum(_rule_weight(backend, kind, source) for _, _, _, kind, source in {*present, *requested})
     if weight > quotas.applied(quotas.RULES):
         raise Refused(
             "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached."
@@ -69,35 +73,35 @@ def rules_of_a_group(attempt: Attempt) -> None:
 @rule("ec2", "DeleteSecurityGroup")
 def default_group_stays(attempt: Attempt) -> None:
     """Refuse to delete a VPC's default security group."""
-    group = backend_group(attempt)
+    group = group_of_call(attempt)
     if group is not None and group.name == "default":
         raise Refused(
             "CannotDelete", f'the specified group: "{group.id}" name: "default" cannot be deleted by a user'
         )  # fmt: skip
 
 
-def backend_group(attempt: Attempt) -> Any:
+def group_of_call(attempt: Attempt) -> Any:
     """Return the security group that a call names by its id; None if there is none."""
     identifier = attempt.get("GroupId")
     return attempt.backend.get_security_group_from_id(identifier) if identifier else None
 
 
-_Flat = tuple[str, int | None, int | None, str, str]  # protocol, ports, kind of source, source
+_RuleKey = tuple[str, int | None, int | None, str, str]  # protocol, ports, kind of source, source
 
 
-def _flat(permission: Mapping[str, Any]) -> list[_Flat]:
-    protocol = _protocol(permission.get("IpProtocol"))
+def _rule_keys(permission: Mapping[str, Any]) -> list[_RuleKey]:
+    protocol = _protocol_number(permission.get("IpProtocol"))
     first, last = permission.get("FromPort"), permission.get("ToPort")
-    if protocol not in (*WITH_PORTS, "1", "58"):
+    if protocol not in (*PROTOCOLS_WITH_PORTS, "1", "58"):
         first = last = None  # EC2 allows all ports of such a protocol, whatever the call says
     return [
-        (protocol, first, last, key, _canonical(source.get(key, "")))
-        for sources, key in SOURCES.items()
+        (protocol, first, last, key, _canonical_source(source.get(key, "")))
+        for sources, key in SOURCE_PARAMETERS.items()
         for source in permission.get(sources) or []
     ]
 
 
-def _of_moto(item: Any) -> _Flat:
+def _key_of_moto_rule(item: Any) -> _RuleKey:
     key, source = next(
         (
             (key, value)
@@ -111,28 +115,28 @@ def _of_moto(item: Any) -> _Flat:
         ),
         ("", ""),
     )
-    return _protocol(item.ip_protocol), item.from_port, item.to_port, key, _canonical(source)
+    return _protocol_number(item.ip_protocol), item.from_port, item.to_port, key, _canonical_source(source)
 
 
-def _old_form(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _legacy_permission(parameters: Mapping[str, Any]) -> dict[str, Any]:
     ranges = [{"CidrIp": parameters["CidrIp"]}] if parameters.get("CidrIp") else []
     return {**{key: parameters.get(key) for key in ("IpProtocol", "FromPort", "ToPort")}, "IpRanges": ranges}
 
 
-def _protocol(value: Any) -> str:
+def _protocol_number(value: Any) -> str:
     return PROTOCOLS.get(str(value).lower(), str(value).lower())
 
 
 def _check_ports(protocol: str, first: int | None, last: int | None) -> None:
     if not protocol.lstrip("-").isdigit() or not -1 <= int(protocol) <= 255:
         raise Refused("InvalidParameterValue", f"Invalid value '{protocol}' for IP protocol. Unknown protocol.")
-    if protocol in WITH_PORTS:
+    if protocol in PROTOCOLS_WITH_PORTS:
         if first is None or last is None:
             raise Refused(
                 "InvalidParameterValue",
                 "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.",
             )
-        if first not in PORTS or last not in PORTS or first > last:
+        if first not in VALID_PORTS or last not in VALID_PORTS or first > last:
             raise Refused("InvalidParameterValue", f"Invalid TCP/UDP port range ({first}:{last})")
     elif protocol == "1":
         if first is None or last is None or not (-1 <= first <= 255 and -1 <= last <= 255):
@@ -152,7 +156,7 @@ def _check_source(backend: Any, group: Any, kind: str, source: str) -> None:
         other = backend.get_security_group_from_id(source)
         if other is None:
             raise Refused("InvalidGroup.NotFound", f"The security group '{source}' does not exist")
-        if other.vpc_id != group.vpc_id and not _peers(backend, group.vpc_id, other.vpc_id):
+        if other.vpc_id != group.vpc_id and not _are_peered(backend, group.vpc_id, other.vpc_id):
             raise Refused(
                 "InvalidGroup.NotFound", "You have specified two resources that belong to different networks."
             )
@@ -160,30 +164,30 @@ def _check_source(backend: Any, group: Any, kind: str, source: str) -> None:
         raise Refused("InvalidPrefixListID.NotFound", f"The prefix list ID '{source}' does not exist")
 
 
-def _peers(backend: Any, one: str, other: str) -> bool:
+def _are_peered(backend: Any, one: str, other: str) -> bool:
     return any(
-        {vpc_pcx.vpc.id, vpc_pcx.peer_vpc.id} == {one, other} and vpc_pcx.status["Code"] in SUPPORT
+        {vpc_pcx.vpc.id, vpc_pcx.peer_vpc.id} == {one, other} and vpc_pcx.status["Code"] in ACTIVE_PEERING
         for vpc_pcx in backend.vpc_pcxs.values()
     )
 
 
-def _weight(backend: Any, kind: str, source: str) -> int:
-    """How many rules one counts for: a prefix list for as many as it may have entries (VPC user guide)."""
+def _rule_weight(backend: Any, kind: str, source: str) -> int:
+    """Return how many rules a source counts as: a prefix list as its maximum number of entries (VPC user guide)."""
     if kind != "PrefixListId" or source not in backend.managed_prefix_lists:
         return 1
     return int(backend.managed_prefix_lists[source].max_entries or 1)
 
 
-def _canonical(source: str) -> str:
-    """A range as EC2 keeps it (API: AuthorizeSecurityGroupIngress)."""
+def _canonical_source(source: str) -> str:
+    """Return a CIDR range in the form that EC2 stores (API: AuthorizeSecurityGroupIngress)."""
     try:
         return str(ipaddress.ip_network(source, strict=False)) if "/" in source else source
     except ValueError:
         return source
 
 
-def _told(flat: Sequence[Any]) -> str:
-    protocol, first, last, _, source = flat
+def _describe_rule(rule_key: Sequence[Any]) -> str:
+    protocol, first, last, _, source = rule_key
     name = {number: name.upper() for name, number in PROTOCOLS.items()}.get(protocol, protocol)
     ports = f", from port: {first}, to port: {last}" if first is not None else ""
     return f"peer: {source}, {name}{ports}, ALLOW"

@@ -1,4 +1,4 @@
-"""Volumes of EBS: their sizes and speeds, where they can be attached, and when they can be modified."""
+"""EBS volumes: size, IOPS and throughput, attachment, and modification."""
 
 from __future__ import annotations
 
@@ -9,102 +9,112 @@ from typing import Any
 from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
-DAY = 24 * 3600.0
-MOST_MODIFICATIONS = 4  # in a day (API: ModifyVolume)
+DAY_SECONDS = 24 * 3600.0
+MAX_MODIFICATIONS_PER_DAY = 4  # API reference: ModifyVolume
 # Seconds for each GiB: "a fully used 1-TiB volume can take about 6 hours" (EBS user guide, "Monitor the progress of EBS
 # volume modifications"); a minute at least.
-OPTIMIZING = 6 * 3600.0 / 1024
-LEAST_OPTIMIZING = 60.0
-ATTACHABLE = ("pending", "running", "stopping", "stopped")
-NAME = "/dev/"
+OPTIMIZING_SECONDS_PER_GIB = 6 * 3600.0 / 1024
+MIN_OPTIMIZING_SECONDS = 60.0
+ATTACHABLE_STATES = ("pending", "running", "stopping", "stopped")
+DEVICE_PREFIX = "/dev/"
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What a type of volume can be (EBS user guide, "Amazon EBS volume types", as of September 2025).
+class VolumeType:
+    """The limits of a volume type (EBS user guide, "Amazon EBS volume types", as of September 2025).
 
     Attributes:
-        size: least and greatest, in GiB.
-        iops: least and greatest that can be provisioned; None if none can.
-        iops_per_gib: greatest ratio of IOPS to GiB.
-        throughput: least and greatest that can be provisioned, in MiB/s; None if none can.
+        size_gib: minimum and maximum size.
+        iops: minimum and maximum provisioned IOPS; None if IOPS cannot be provisioned.
+        iops_per_gib: maximum ratio of IOPS to size.
+        throughput_mib: minimum and maximum provisioned throughput in MiB/s; None if it cannot be provisioned.
     """
 
-    size: tuple[int, int]
+    size_gib: tuple[int, int]
     iops: tuple[int, int] | None = None
     iops_per_gib: int = 0
-    throughput: tuple[int, int] | None = None
+    throughput_mib: tuple[int, int] | None = None
 
 
-KINDS: Mapping[str, Kind] = {
-    "gp2": Kind((1, 16384)),
-    "gp3": Kind((1, 65536), (3000, 80000), 500, (125, 2000)),
-    "io1": Kind((4, 16384), (100, 64000), 50),
-    "io2": Kind((4, 65536), (100, 256000), 1000),
-    "st1": Kind((125, 16384)),
-    "sc1": Kind((125, 16384)),
-    "standard": Kind((1, 1024)),
+VOLUME_TYPES: Mapping[str, VolumeType] = {
+    "gp2": VolumeType(size_gib=(1, 16384)),
+    "gp3": VolumeType(size_gib=(1, 65536), iops=(3000, 80000), iops_per_gib=500, throughput_mib=(125, 2000)),
+    "io1": VolumeType(size_gib=(4, 16384), iops=(100, 64000), iops_per_gib=50),
+    "io2": VolumeType(size_gib=(4, 65536), iops=(100, 256000), iops_per_gib=1000),
+    "st1": VolumeType(size_gib=(125, 16384)),
+    "sc1": VolumeType(size_gib=(125, 16384)),
+    "standard": VolumeType(size_gib=(1, 1024)),
 }
-BASE_IOPS = 3000  # of gp3, at any size
-MIB_FOR_AN_IOPS = 0.25
+GP3_BASE_IOPS = 3000  # of gp3, at any size
+MAX_MIB_PER_IOPS = 0.25
 
 
 def check_settings(kind: str, size: int | None, iops: int | None, throughput: int | None) -> None:
-    """Refuse sizes and speeds that a type of volume does not have, or not together.
+    """Refuse size, IOPS and throughput outside of a volume type's limits, or in an invalid ratio.
 
     Args:
-        kind: e.g. `gp3`.
-        size: in GiB; None if a snapshot's.
-        iops: that are provisioned; None if not said.
-        throughput: in MiB/s; None if not said.
+        kind: name of the volume type, e.g. `gp3`.
+        size: size in GiB; None for the snapshot's size.
+        iops: provisioned IOPS; None if not specified.
+        throughput: provisioned throughput in MiB/s; None if not specified.
 
     Raises:
         Refused: as EC2 does
     """
-    if kind not in KINDS:
+    if kind not in VOLUME_TYPES:
         raise Refused("InvalidParameterValue", f"Unknown volume type: {kind}")
-    limits = KINDS[kind]
+    volume_type = VOLUME_TYPES[kind]
     if size is not None:
-        if size < limits.size[0]:
-            raise _refused(f"Volume of {size}GiB is too small for volume type {kind}; minimum is {limits.size[0]}GiB.")
-        if size > limits.size[1]:
-            raise _refused(f"Volume of {size}GiB is too large for volume type {kind}; maximum is {limits.size[1]}GiB.")
+        if size < volume_type.size_gib[0]:
+            raise _invalid_parameter(
+                f"Volume of {size}GiB is too small for volume type {kind}; minimum is {volume_type.size_gib[0]}GiB."
+            )
+        if size > volume_type.size_gib[1]:
+            raise _invalid_parameter(
+                f"Volume of {size}GiB is too large for volume type {kind}; maximum is {volume_type.size_gib[1]}GiB."
+            )
     if iops is not None:
-        if limits.iops is None:
+        if volume_type.iops is None:
             raise Refused("InvalidParameterCombination", f"The parameter iops is not supported for {kind} volumes.")
-        if iops < limits.iops[0]:
-            raise _refused(f"Volume iops of {iops} is too low; minimum is {limits.iops[0]}.")
-        if iops > limits.iops[1]:
-            raise _refused(f"Volume iops of {iops} is too high; maximum is {limits.iops[1]}.")
-        if size and iops > max(limits.iops_per_gib * size, BASE_IOPS if kind == "gp3" else 0):
+        if iops < volume_type.iops[0]:
+            raise _invalid_parameter(f"Volume iops of {iops} is too low; minimum is {volume_type.iops[0]}.")
+        if iops > volume_type.iops[1]:
+            raise _invalid_parameter(f"Volume iops of {iops} is too high; maximum is {volume_type.iops[1]}.")
+        if size and iops > max(volume_type.iops_per_gib * size, GP3_BASE_IOPS if kind == "gp3" else 0):
             ratio = iops / size
-            raise _refused(f"Iops to volume size ratio of {ratio:f} is too high; maximum is {limits.iops_per_gib}")
-    elif limits.iops and kind != "gp3":
+            raise _invalid_parameter(
+                f"Iops to volume size ratio of {ratio:f} is too high; maximum is {volume_type.iops_per_gib}"
+            )
+    elif volume_type.iops and kind != "gp3":
         raise Refused("MissingParameter", f"The request must contain the parameter iops for {kind} volumes")
     if throughput is not None:
-        if limits.throughput is None:
+        if volume_type.throughput_mib is None:
             raise Refused(
                 "InvalidParameterCombination", f"The parameter throughput is not supported for {kind} volumes."
             )
-        if throughput < limits.throughput[0]:
-            raise _refused(f"Volume throughput of {throughput} is too low; minimum is {limits.throughput[0]}.")
-        if throughput > limits.throughput[1]:
-            raise _refused(f"Volume throughput of {throughput} is too high; maximum is {limits.throughput[1]}.")
-        ratio = throughput / (iops or BASE_IOPS)
-        if ratio > MIB_FOR_AN_IOPS:
-            raise _refused(
-                f"Throughput (MiBps) to iops ratio of {ratio:f} is too high; maximum is {MIB_FOR_AN_IOPS:f} MiBps per "
+        if throughput < volume_type.throughput_mib[0]:
+            raise _invalid_parameter(
+                f"Volume throughput of {throughput} is too low; minimum is {volume_type.throughput_mib[0]}."
+            )
+        if throughput > volume_type.throughput_mib[1]:
+            raise _invalid_parameter(
+                f"Volume throughput of {throughput} is too high; maximum is {volume_type.throughput_mib[1]}."
+            )
+        ratio = throughput / (iops or GP3_BASE_IOPS)
+        if ratio > MAX_MIB_PER_IOPS:
+            raise _invalid_parameter(
+                f"Throughput (MiBps) to iops ratio of {ratio:f} is too high; maximum is {MAX_MIB_PER_IOPS:f} MiBps per "
                 "iops"
             )
 
 
-def _refused(message: str) -> Refused:
+def _invalid_parameter(message: str) -> Refused:
     return Refused("InvalidParameterValue", message)
 
 
 @rule("ec2", "CreateVolume")
-def volume_that_can_be(attempt: Attempt) -> None:
-    """Refuse a volume in an unknown zone, below its snapshot, or of settings that do not go together."""
+def valid_volume(attempt: Attempt) -> None:
+    """Refuse a volume in an unknown zone, smaller than its snapshot, or with invalid settings."""
     zone = attempt.get("AvailabilityZone")
     if zone and zone not in zones(attempt.region):
         raise Refused("InvalidZone.NotFound", f"The zone '{zone}' does not exist.")
@@ -119,20 +129,20 @@ def volume_that_can_be(attempt: Attempt) -> None:
 
 
 def check_snapshot(backend: Any, snapshot: str, size: int | None) -> None:
-    """Refuse a snapshot that there is not, or one larger than the volume."""
+    """Refuse an unknown snapshot, or one larger than the volume."""
     if snapshot not in backend.snapshots:
         raise Refused("InvalidSnapshot.NotFound", f"The snapshot '{snapshot}' does not exist.")
-    least = backend.snapshots[snapshot].volume.size
-    if size is not None and size < least:
+    minimum = backend.snapshots[snapshot].volume.size
+    if size is not None and size < minimum:
         raise Refused(
             "InvalidBlockDeviceMapping",
-            f"Volume of size {size}GB is smaller than snapshot '{snapshot}', expect size >= {least}GB",
+            f"Volume of size {size}GB is smaller than snapshot '{snapshot}', expect size >= {minimum}GB",
         )
 
 
 @rule("ec2", "AttachVolume")
-def attachment_that_can_be(attempt: Attempt) -> None:
-    """Refuse a volume of another zone or that an instance has, a device in use, and an instance that is gone."""
+def valid_attachment(attempt: Attempt) -> None:
+    """Refuse a volume in another zone or in use, a device name in use, and a terminated instance."""
     volume = attempt.backend.get_volume(attempt.get("VolumeId"))
     instance = attempt.backend.get_instance(attempt.get("InstanceId"))
     if volume.zone.name != instance.placement.zone:
@@ -141,43 +151,49 @@ def attachment_that_can_be(attempt: Attempt) -> None:
             f"The volume '{volume.id}' is not in the same availability zone as instance '{instance.id}'",
         )
     device = str(attempt.get("Device", ""))
-    if instance.state not in ATTACHABLE:
+    if instance.state not in ATTACHABLE_STATES:
         raise Refused("IncorrectState", f"Instance '{instance.id}' is not 'running'.")
     if volume.attachment:
         raise Refused("VolumeInUse", f"{volume.id} is already attached to an instance")
-    if not device.startswith(NAME) and not device.startswith("xvd"):
-        raise _refused(f"Value ({device}) for parameter device is invalid. {device} is not a valid EBS device name.")
+    if not device.startswith(DEVICE_PREFIX) and not device.startswith("xvd"):
+        raise _invalid_parameter(
+            f"Value ({device}) for parameter device is invalid. {device} is not a valid EBS device name."
+        )
     if device in instance.block_device_mapping:
-        raise _refused(f"Invalid value '{device}' for unixDevice. Attachment point {device} is already in use")
+        raise _invalid_parameter(
+            f"Invalid value '{device}' for unixDevice. Attachment point {device} is already in use"
+        )
 
 
 @rule("ec2", "DetachVolume")
-def attached_at_all(attempt: Attempt) -> None:
-    """Refuse to detach what is not attached; moto says so of another device only."""
+def attached_volume(attempt: Attempt) -> None:
+    """Refuse to detach a volume that is not attached; moto refuses a wrong device only."""
     volume = attempt.backend.volumes.get(attempt.get("VolumeId"))
     if volume and not volume.attachment:
         raise Refused("IncorrectState", f"Volume '{volume.id}' is in the 'available' state.")
 
 
 @rule("ec2", "ModifyVolume")
-def modification_that_can_be(attempt: Attempt) -> None:
-    """Refuse a smaller volume, settings that do not go together, and a modification too soon after another."""
+def valid_modification(attempt: Attempt) -> None:
+    """Refuse a smaller size, invalid settings, and a modification too soon after the last one."""
     volume = attempt.backend.get_volume(attempt.get("VolumeId"))
     size, kind = attempt.get("Size", volume.size), attempt.get("VolumeType", volume.volume_type)
     if size < volume.size:
-        raise _refused("New size cannot be smaller than existing size")
+        raise _invalid_parameter("New size cannot be smaller than existing size")
     iops, throughput = attempt.get("Iops"), attempt.get("Throughput")
     if kind == volume.volume_type:
         iops, throughput = iops or volume.iops, throughput or volume.throughput
     check_settings(kind, size, iops, throughput)
-    earlier: list[float] = getattr(volume, "modified", [])
-    if earlier and attempt.time < earlier[-1] + max(LEAST_OPTIMIZING, OPTIMIZING * volume.size):
+    modified_at: list[float] = getattr(volume, "modified", [])
+    if modified_at and attempt.time < modified_at[-1] + max(
+        MIN_OPTIMIZING_SECONDS, OPTIMIZING_SECONDS_PER_GIB * volume.size
+    ):
         raise Refused(
             "IncorrectModificationState", f"Volume {volume.id} cannot be modified in modification state OPTIMIZING"
         )
-    if sum(attempt.time < time + DAY for time in earlier) >= MOST_MODIFICATIONS:
+    if sum(attempt.time < time + DAY_SECONDS for time in modified_at) >= MAX_MODIFICATIONS_PER_DAY:
         raise Refused(
             "VolumeModificationRateExceeded",
             "You've reached the maximum modification rate per volume limit. Wait before you modify this volume again.",
         )
-    volume.modified = [*earlier, attempt.time]
+    volume.modified = [*modified_at, attempt.time]

@@ -1,4 +1,4 @@
-"""The actions of CloudFormation's API that the double knows, by name."""
+"""The actions of CloudFormation's API that the emulator has, by name."""
 
 from __future__ import annotations
 

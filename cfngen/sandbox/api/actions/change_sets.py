@@ -5,54 +5,59 @@ from __future__ import annotations
 from typing import Any
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
-from cfngen.sandbox.api.actions.views import found, parameters, tags
+from cfngen.sandbox.api.actions.views import find_stack, parameters, tags
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail
 from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
 
 
-def create_change_set(asked: ActionRequest) -> Result:
-    """Begin to work out changes."""
-    asked.check_template()
-    values, kept = asked.parameters()
-    kind = asked.text("ChangeSetType") or "UPDATE"
-    if kind == "IMPORT" or asked.text("DeploymentMode"):
-        raise ValidationError(f"Change sets of type {kind} {asked.text('DeploymentMode')} are not part of this double")
-    deployment = asked.given.get("DeploymentConfig") or {}
-    express = deployment.get("Mode") == "EXPRESS"
-    # API reference, DeploymentConfig: in this mode rollback is off unless it is asked for.
-    keep = express and str(deployment.get("DisableRollback", True)).lower() == "true"
-    change_set = asked.cloud.create_change_set(
-        asked.text("StackName"),
-        asked.text("ChangeSetName"),
-        body=asked.text("TemplateBody"),
-        url=asked.text("TemplateURL"),
-        previous_template=asked.flag("UsePreviousTemplate"),
+def create_change_set(request: ActionRequest) -> Result:
+    """CreateChangeSet: start to compute the changes."""
+    request.check_template()
+    values, reused = request.parameters()
+    change_set_type = request.text("ChangeSetType") or "UPDATE"
+    if change_set_type == "IMPORT" or request.text("DeploymentMode"):
+        raise ValidationError(
+            f"Change sets of type {change_set_type} {request.text('DeploymentMode')} are not part of this emulator"
+        )
+    deployment_config = request.params.get("DeploymentConfig") or {}
+    is_express = deployment_config.get("Mode") == "EXPRESS"
+    # API reference, DeploymentConfig: in this mode rollback is disabled by default.
+    rollback_disabled = is_express and str(deployment_config.get("DisableRollback", True)).lower() == "true"
+    change_set = request.cloud.create_change_set(
+        request.text("StackName"),
+        request.text("ChangeSetName"),
+        body=request.text("TemplateBody"),
+        url=request.text("TemplateURL"),
+        previous_template=request.flag("UsePreviousTemplate"),
         parameters=values,
-        previous_parameters=kept,
-        tags=asked.tags(),
-        capabilities=asked.values("Capabilities"),
-        kind=kind,
-        on_failure="DO_NOTHING" if keep else asked.text("OnStackFailure"),
-        nested=asked.flag("IncludeNestedStacks"),
-        role_arn=asked.text("RoleARN"),
-        notification_arns=asked.topics(),
-        description=asked.text("Description"),
-        express=express,
-        token=asked.token(),
+        previous_parameters=reused,
+        tags=request.tags(),
+        capabilities=request.values("Capabilities"),
+        kind=change_set_type,
+        on_failure="DO_NOTHING" if rollback_disabled else request.text("OnStackFailure"),
+        nested=request.flag("IncludeNestedStacks"),
+        role_arn=request.text("RoleARN"),
+        notification_arns=request.topics(),
+        description=request.text("Description"),
+        express=is_express,
+        token=request.token(),
     )
     return {"Id": change_set.id, "StackId": change_set.stack.id}
 
 
-def describe_change_set(asked: ActionRequest) -> Result:
-    """Show changes."""
-    change_set = _found(asked)
-    values = asked.flag("IncludePropertyValues")
-    page = asked.page(
-        "Changes", list(change_set.changes), lambda each: each.logical_id, lambda each: _change(each, values=values)
+def describe_change_set(request: ActionRequest) -> Result:
+    """DescribeChangeSet: return the change set and a page of its changes."""
+    change_set = _find_change_set(request)
+    values = request.flag("IncludePropertyValues")
+    page = request.page(
+        "Changes",
+        list(change_set.changes),
+        lambda change: change.logical_id,
+        lambda each: _describe_change(each, values=values),
     )
     return {
-        **_summary(change_set),
+        **_summarize(change_set),
         **page,
         "Parameters": parameters(change_set.parameters) or None,
         "NotificationARNs": list(change_set.notification_arns),
@@ -63,51 +68,53 @@ def describe_change_set(asked: ActionRequest) -> Result:
     }
 
 
-def list_change_sets(asked: ActionRequest) -> Result:
-    """Show the change sets of a stack that can still become of use: an executed one is described, but not listed.
+def list_change_sets(request: ActionRequest) -> Result:
+    """ListChangeSets: return a stack's change sets except executed ones, which can only be described.
 
-    So LocalStack's tests have recorded it of AWS (test_create_change_set_update_without_parameters).
+    Recorded from AWS by LocalStack's tests (test_create_change_set_update_without_parameters).
     """
-    stack = found(asked, "Stack [{}] does not exist")
+    stack = find_stack(request, "Stack [{}] does not exist")
     active = [
         change_set
-        for change_set in asked.cloud.change_sets(stack.id)
+        for change_set in request.cloud.change_sets(stack.id)
         if change_set.execution_status != "EXECUTE_COMPLETE"
     ]
-    return asked.page("Summaries", active, lambda each: each.id, _summary)
+    return request.page("Summaries", active, lambda change_set: change_set.id, _summarize)
 
 
-def delete_change_set(asked: ActionRequest) -> Result:
-    """Forget a change set; one that its stack does not have is forgotten with success.
+def delete_change_set(request: ActionRequest) -> Result:
+    """DeleteChangeSet: delete a change set; also succeeds if the stack has no such change set.
 
-    Seen on AWS by the authors of ministack (ministackorg/ministack#1625).
+    Observed on AWS by the authors of ministack (ministackorg/ministack#1625).
     """
     try:
-        change_set = _found(asked)
+        change_set = _find_change_set(request)
     except ChangeSetNotFoundError:
         return {}
-    asked.cloud.delete_change_set(change_set.id)
+    request.cloud.delete_change_set(change_set.id)
     return {}
 
 
-def execute_change_set(asked: ActionRequest) -> Result:
-    """Begin to make the changes."""
-    change_set = _found(asked)
-    if change_set.on_failure and "DisableRollback" in asked.given:
+def execute_change_set(request: ActionRequest) -> Result:
+    """ExecuteChangeSet: start to apply the changes."""
+    change_set = _find_change_set(request)
+    if change_set.on_failure and "DisableRollback" in request.params:
         raise ValidationError("You cannot specify DisableRollback for a change set that has OnStackFailure")
-    asked.cloud.execute_change_set(change_set.id, disable_rollback=asked.flag("DisableRollback"), token=asked.token())
+    request.cloud.execute_change_set(
+        change_set.id, disable_rollback=request.flag("DisableRollback"), token=request.token()
+    )
     return {}
 
 
-def _found(asked: ActionRequest) -> ChangeSet:
-    if not asked.text("ChangeSetName").startswith("arn:"):
-        if not asked.text("StackName"):
+def _find_change_set(request: ActionRequest) -> ChangeSet:
+    if not request.text("ChangeSetName").startswith("arn:"):
+        if not request.text("StackName"):
             raise ValidationError("StackName must be specified if ChangeSetName is not specified as an ARN.")
-        found(asked, "Stack [{}] does not exist")
-    return asked.cloud.change_set(asked.text("ChangeSetName"), asked.text("StackName"))
+        find_stack(request, "Stack [{}] does not exist")
+    return request.cloud.change_set(request.text("ChangeSetName"), request.text("StackName"))
 
 
-def _summary(change_set: ChangeSet) -> dict[str, Any]:
+def _summarize(change_set: ChangeSet) -> dict[str, Any]:
     root = change_set.root
     return {
         "StackId": change_set.stack.id,
@@ -125,7 +132,7 @@ def _summary(change_set: ChangeSet) -> dict[str, Any]:
     }
 
 
-def _change(change: Change, *, values: bool) -> Result:
+def _describe_change(change: Change, *, values: bool) -> Result:
     contexts = {"BeforeContext": change.before_context or None, "AfterContext": change.after_context or None}
     return {
         "Type": "Resource",
@@ -137,15 +144,15 @@ def _change(change: Change, *, values: bool) -> Result:
             "ResourceType": change.type,
             "Replacement": change.replacement or None,
             "Scope": list(change.scope),
-            "Details": [_detail(detail, values=values) for detail in change.details],
+            "Details": [_describe_detail(detail, values=values) for detail in change.details],
             "ChangeSetId": change.child.id if change.child else None,
             **(contexts if values else {}),
         },
     }
 
 
-def _detail(detail: Detail, *, values: bool) -> Result:
-    """Show one reason for a change; the fields of `IncludePropertyValues` only where they are asked for."""
+def _describe_detail(detail: Detail, *, values: bool) -> Result:
+    """Return one detail of a change; with the values before and after only for `IncludePropertyValues`."""
     target = {
         "Attribute": detail.attribute,
         "Name": detail.name or None,

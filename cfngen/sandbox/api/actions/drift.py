@@ -6,32 +6,32 @@ from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.cloudformation.drift import ResourceDrift
 
 
-def detect_stack_drift(asked: ActionRequest) -> Result:
-    """Compare a stack with what is there."""
-    return {"StackDriftDetectionId": asked.cloud.detect_drift(asked.text("StackName"))}
+def detect_stack_drift(request: ActionRequest) -> Result:
+    """DetectStackDrift: start to compare a stack's template with its actual resources."""
+    return {"StackDriftDetectionId": request.cloud.detect_drift(request.text("StackName"))}
 
 
-def describe_stack_drift_detection_status(asked: ActionRequest) -> Result:
-    """Show how far a comparison is."""
-    found = asked.cloud.drift(asked.text("StackDriftDetectionId"))
+def describe_stack_drift_detection_status(request: ActionRequest) -> Result:
+    """DescribeStackDriftDetectionStatus: return the progress and the outcome of a drift detection."""
+    detection = request.cloud.drift(request.text("StackDriftDetectionId"))
     return {
-        "StackId": found.stack_id,
-        "StackDriftDetectionId": asked.text("StackDriftDetectionId"),
-        "StackDriftStatus": found.drift,
-        "DetectionStatus": found.status,
-        "DriftedStackResourceCount": found.drifted,
-        "Timestamp": found.time,
+        "StackId": detection.stack_id,
+        "StackDriftDetectionId": request.text("StackDriftDetectionId"),
+        "StackDriftStatus": detection.drift,
+        "DetectionStatus": detection.status,
+        "DriftedStackResourceCount": detection.drifted,
+        "Timestamp": detection.time,
     }
 
 
-def describe_stack_resource_drifts(asked: ActionRequest) -> Result:
-    """Show what a comparison found."""
-    wanted = asked.values("StackResourceDriftStatusFilters")
-    stack = asked.cloud.stack(asked.text("StackName"))
-    found = [
+def describe_stack_resource_drifts(request: ActionRequest) -> Result:
+    """DescribeStackResourceDrifts: return the drift of a stack's resources."""
+    statuses = request.values("StackResourceDriftStatusFilters")
+    stack = request.cloud.stack(request.text("StackName"))
+    drifts = [
         resource_drift
-        for resource_drift in asked.cloud.resource_drifts(stack.id)
-        if not wanted or resource_drift.status in wanted
+        for resource_drift in request.cloud.resource_drifts(stack.id)
+        if not statuses or resource_drift.status in statuses
     ]
 
     def show(drift: ResourceDrift) -> Result:
@@ -55,4 +55,4 @@ def describe_stack_resource_drifts(asked: ActionRequest) -> Result:
             "Timestamp": drift.time,
         }
 
-    return asked.page("StackResourceDrifts", found, lambda each: each.logical_id, show)
+    return request.page("StackResourceDrifts", drifts, lambda drift: drift.logical_id, show)

@@ -1,52 +1,56 @@
-"""Actions on what has happened to a stack."""
+"""Actions on the events of stacks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
-from cfngen.sandbox.api.actions.views import found
+from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import Event, Stack, ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 
 FAILED = "_FAILED"
 
 
-def describe_stack_events(asked: ActionRequest) -> Result:
-    """Show what happened to one stack, the newest first."""
-    stack = found(asked, "Stack [{}] does not exist")
-    events = [event for event in reversed(stack.events) if asked.now(event.time)]
-    return asked.page("StackEvents", events, lambda each: each.id, lambda each: _stack_event(stack, each))
+def describe_stack_events(request: ActionRequest) -> Result:
+    """DescribeStackEvents: return the events of one stack, newest first."""
+    stack = find_stack(request, "Stack [{}] does not exist")
+    events = [event for event in reversed(stack.events) if request.has_happened(event.time)]
+    return request.page("StackEvents", events, lambda event: event.id, lambda each: _stack_event(stack, each))
 
 
-def describe_events(asked: ActionRequest) -> Result:
-    """Newest first, like DescribeStackEvents; the API's reference says nothing of the order."""
-    wanted = [each for each in _wanted(asked) if asked.now(each["Timestamp"])]
-    if str((asked.given.get("Filters") or {}).get("FailedEvents", "")).lower() == "true":
-        wanted = [each for each in wanted if _failed(each)]
-    wanted.sort(key=lambda each: each["Timestamp"])
-    return asked.page("OperationEvents", wanted[::-1], lambda each: str(each["EventId"]), dict)
+def describe_events(request: ActionRequest) -> Result:
+    """DescribeEvents: return events, newest first as in DescribeStackEvents; the API reference names no order."""
+    events = [event for event in _select_events(request) if request.has_happened(event["Timestamp"])]
+    if str((request.params.get("Filters") or {}).get("FailedEvents", "")).lower() == "true":
+        events = [event for event in events if _has_failed(event)]
+    events.sort(key=lambda event: event["Timestamp"])
+    return request.page("OperationEvents", events[::-1], lambda event: str(event["EventId"]), dict)
 
 
-def _wanted(asked: ActionRequest) -> list[Result]:
-    name, stack_name, operation = (asked.text(each) for each in ("ChangeSetName", "StackName", "OperationId"))
-    # A change set's bare name is not understood (aws-cloudformation/cloudformation-cli#1116).
-    if name.startswith("arn:") or (name and stack_name):
-        return _findings(asked.cloud.change_set(name, stack_name))
+def _select_events(request: ActionRequest) -> list[Result]:
+    change_set_name, stack_name, operation = (
+        request.text(parameter) for parameter in ("ChangeSetName", "StackName", "OperationId")
+    )
+    # A change set's name without a stack is not accepted (aws-cloudformation/cloudformation-cli#1116).
+    if change_set_name.startswith("arn:") or (change_set_name and stack_name):
+        return _validation_events(request.cloud.change_set(change_set_name, stack_name))
     if stack_name:
-        return [each for each in _all(asked) if each["StackId"] == found(asked).id]
+        return [event for event in _all_events(request) if event["StackId"] == find_stack(request).id]
     if operation:
-        return [each for each in _all(asked) if each["OperationId"] == operation]
+        return [event for event in _all_events(request) if event["OperationId"] == operation]
     raise ValidationError("One of ChangeSetName, OperationId or StackName must be specified")
 
 
-def _all(asked: ActionRequest) -> list[Result]:
-    events = [_operation_event(stack, event) for stack in asked.cloud.stacks() for event in stack.events]
-    return events + [finding for change_set in asked.cloud.all_change_sets() for finding in _findings(change_set)]
+def _all_events(request: ActionRequest) -> list[Result]:
+    events = [_operation_event(stack, event) for stack in request.cloud.stacks() for event in stack.events]
+    return events + [
+        finding for change_set in request.cloud.all_change_sets() for finding in _validation_events(change_set)
+    ]
 
 
-def _findings(change_set: ChangeSet) -> list[Result]:
-    """Return what early validation has against a change set."""
+def _validation_events(change_set: ChangeSet) -> list[Result]:
+    """Return the findings of early validation for a change set, as events."""
     return [
         {
             "EventId": f"{change_set.operation_id}-{number}",
@@ -55,21 +59,21 @@ def _findings(change_set: ChangeSet) -> list[Result]:
             "OperationType": "CREATE_CHANGESET",
             "OperationStatus": "FAILED" if change_set.status == "FAILED" else "SUCCEEDED",
             "EventType": "VALIDATION_ERROR",
-            "LogicalResourceId": each.logical_id,
-            "ResourceType": each.type,
+            "LogicalResourceId": finding.logical_id,
+            "ResourceType": finding.type,
             "Timestamp": change_set.created,
             "ClientRequestToken": change_set.token or None,
-            "ValidationFailureMode": each.failure_mode,
-            "ValidationName": each.validation_name,
-            "ValidationStatus": each.status,
-            "ValidationStatusReason": each.reason,
-            "ValidationPath": each.path,
+            "ValidationFailureMode": finding.failure_mode,
+            "ValidationName": finding.validation_name,
+            "ValidationStatus": finding.status,
+            "ValidationStatusReason": finding.reason,
+            "ValidationPath": finding.path,
         }
-        for number, each in enumerate(change_set.findings)
+        for number, finding in enumerate(change_set.findings)
     ]
 
 
-def _failed(event: Result) -> bool:
+def _has_failed(event: Result) -> bool:
     return event.get("ValidationStatus") == "FAILED" or str(event.get("ResourceStatus", "")).endswith(FAILED)
 
 
@@ -79,25 +83,25 @@ def _stack_event(stack: Stack, event: Event) -> Result:
         "EventId": event.id,
         "StackName": stack.name,
         "OperationId": event.operation_id or None,
-        **_what(event),
+        **_resource_fields(event),
     }
 
 
 def _operation_event(stack: Stack, event: Event) -> Result:
-    kinds = dict(stack.operations)
-    own = event.physical_id == stack.id
+    operation_types = dict(stack.operations)
+    is_stack_event = event.physical_id == stack.id
     return {
         "EventId": event.id,
         "StackId": stack.id,
         "OperationId": event.operation_id or None,
-        "OperationType": kinds.get(event.operation_id),
-        "OperationStatus": _outcome(event.status) if own else None,
+        "OperationType": operation_types.get(event.operation_id),
+        "OperationStatus": _operation_status(event.status) if is_stack_event else None,
         "EventType": "STACK_EVENT",
-        **_what(event),
+        **_resource_fields(event),
     }
 
 
-def _what(event: Event) -> dict[str, Any]:
+def _resource_fields(event: Event) -> dict[str, Any]:
     return {
         "LogicalResourceId": event.logical_id,
         "PhysicalResourceId": event.physical_id,
@@ -110,7 +114,7 @@ def _what(event: Event) -> dict[str, Any]:
     }
 
 
-def _outcome(status: str) -> str:
+def _operation_status(status: str) -> str:
     if status.endswith("_IN_PROGRESS"):
         return "IN_PROGRESS"
     return "FAILED" if status.endswith(FAILED) or "ROLLBACK" in status else "SUCCEEDED"

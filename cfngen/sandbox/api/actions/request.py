@@ -1,4 +1,4 @@
-"""What an action is asked, and how it answers a part of a long list."""
+"""The request of an action: its parameters, and the pagination of its answer."""
 
 from __future__ import annotations
 
@@ -20,89 +20,95 @@ class ActionRequest:
     """A call of CloudFormation's API.
 
     Attributes:
-        cloud: the engine.
-        given: parameters by the names of the API.
+        cloud: the emulator of the region.
+        params: parameters by their names in the API.
         page_size: items on a page.
-        as_of: a read answers as of then; None for now.
+        as_of: the past time whose state a stale read shows; None for the current state.
     """
 
     cloud: CloudFormation
-    given: Mapping[str, Any]
+    params: Mapping[str, Any]
     page_size: int = 100
     as_of: datetime.datetime | None = None
 
     def text(self, name: str) -> str:
-        """Return a parameter that is a text; empty if it is not given."""
-        return str(self.given.get(name) or "")
+        """Return a string parameter; empty if it is missing."""
+        return str(self.params.get(name) or "")
 
     def flag(self, name: str) -> bool:
-        """Return a parameter that is true or false; false if it is not given."""
-        return str(self.given.get(name, "")).lower() == "true"
+        """Return a boolean parameter; false if it is missing."""
+        return str(self.params.get(name, "")).lower() == "true"
 
     def values(self, name: str) -> tuple[str, ...]:
-        """Return a parameter that is a list of texts."""
-        return tuple(self.given.get(name) or ())
+        """Return a list parameter; empty if it is missing."""
+        return tuple(self.params.get(name) or ())
 
     def token(self) -> str:
         """Return the client request token."""
         return self.text("ClientRequestToken") or self.text("ClientToken")
 
     def topics(self) -> tuple[str, ...] | None:
-        """Return the topics given; None if none are, as an update then keeps those there are."""
-        return self.values("NotificationARNs") if "NotificationARNs" in self.given else None
+        """Return the notification ARNs; None if the parameter is missing: an update then keeps the current ones."""
+        return self.values("NotificationARNs") if "NotificationARNs" in self.params else None
 
     def tags(self) -> dict[str, str] | None:
-        """Return the tags given; None if none are, as an update then keeps those there are."""
-        if "Tags" not in self.given:
+        """Return the tags; None if the parameter is missing: an update then keeps the current ones."""
+        if "Tags" not in self.params:
             return None
-        return {tag["Key"]: tag["Value"] for tag in self.given["Tags"]}
+        return {tag["Key"]: tag["Value"] for tag in self.params["Tags"]}
 
     def parameters(self) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Return the values given, and the names of parameters that keep their value."""
-        given = self.given.get("Parameters") or ()
-        kept = tuple(each["ParameterKey"] for each in given if str(each.get("UsePreviousValue", "")).lower() == "true")
+        """Return the template parameters' values, and the names of those with `UsePreviousValue`."""
+        params = self.params.get("Parameters") or ()
+        reused = tuple(
+            parameter["ParameterKey"]
+            for parameter in params
+            if str(parameter.get("UsePreviousValue", "")).lower() == "true"
+        )
         return {
-            each["ParameterKey"]: each.get("ParameterValue", "") for each in given if each["ParameterKey"] not in kept
-        }, kept
+            parameter["ParameterKey"]: parameter.get("ParameterValue", "")
+            for parameter in params
+            if parameter["ParameterKey"] not in reused
+        }, reused
 
     def check_template(self) -> None:
-        """See that the call says where its template is.
+        """Check that the call names exactly one source of its template.
 
         Raises:
-            ValidationError: it does not, or twice
+            ValidationError: it names none, or several
         """
-        given = [self.text("TemplateBody"), self.text("TemplateURL"), self.flag("UsePreviousTemplate")]
-        if not any(given):
+        sources = [self.text("TemplateBody"), self.text("TemplateURL"), self.flag("UsePreviousTemplate")]
+        if not any(sources):
             raise ValidationError("Either Template URL or Template Body must be specified.")
-        if sum(map(bool, given)) > 1:
+        if sum(map(bool, sources)) > 1:
             raise ValidationError("Exactly one of Template URL, Template Body and Use Previous Template is allowed.")
 
-    def now(self, time: datetime.datetime) -> bool:
-        """Return whether what happened then is known to this read."""
+    def has_happened(self, time: datetime.datetime) -> bool:
+        """Return whether a time is not later than the state that this read shows."""
         return self.as_of is None or time <= self.as_of
 
     def page(
         self, name: str, items: Sequence[Item], key: Callable[[Item], str], show: Callable[[Item], Any]
     ) -> dict[str, Any]:
-        """Return one page and where the next begins.
+        """Return one page of a list, and the `NextToken` if there are more.
 
-        A token names the first item of the next page, so that events which arrive meanwhile shift nothing.
+        A token names the first item of the next page, so events that are added meanwhile do not shift the pages.
 
         Args:
-            name: of the list in the answer.
-            items: all of them.
-            key: what tells one from the others.
-            show: an item as the API shows it.
+            name: name of the list in the answer.
+            items: all items.
+            key: returns the unique key of an item.
+            show: returns an item in the form of the API.
         """
         start = 0
         if token := self.text("NextToken"):
             try:
-                wanted = base64.urlsafe_b64decode(token).decode()
-                start = [key(each) for each in items].index(wanted)
+                first_key = base64.urlsafe_b64decode(token).decode()
+                start = [key(item) for item in items].index(first_key)
             except (ValueError, binascii.Error):
                 raise ValidationError("Invalid NextToken") from None
         end = start + self.page_size
-        answer: dict[str, Any] = {name: [show(each) for each in items[start:end]]}
+        answer: dict[str, Any] = {name: [show(item) for item in items[start:end]]}
         if end < len(items):
             answer["NextToken"] = base64.urlsafe_b64encode(key(items[end]).encode()).decode()
         return answer

@@ -6,62 +6,68 @@ import json
 from typing import Any
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
-from cfngen.sandbox.api.actions.views import found, resource_status
+from cfngen.sandbox.api.actions.views import find_stack, resource_status
 from cfngen.sandbox.cloudformation import Resource, Stack, ValidationError
 
-AT_ONCE = 100  # API: DescribeStackResources returns at most so many, and has no pages
+MAX_RESOURCES = 100  # API reference: the limit of DescribeStackResources, which has no pages
 
 
-def describe_stack_resources(asked: ActionRequest) -> Result:
-    """Show resources of a stack, or of the stack that has a physical id."""
-    if physical := asked.text("PhysicalResourceId"):
-        owners = [
-            each
-            for each in asked.cloud.stacks()
-            if any(resource.physical_id == physical for resource in each.resources.values())
+def describe_stack_resources(request: ActionRequest) -> Result:
+    """DescribeStackResources: return the resources of a stack, named directly or by a resource's physical id."""
+    if physical_id := request.text("PhysicalResourceId"):
+        owning_stacks = [
+            candidate
+            for candidate in request.cloud.stacks()
+            if any(resource.physical_id == physical_id for resource in candidate.resources.values())
         ]
-        if not owners:
-            raise ValidationError(f"Stack for {physical} does not exist")
-        stack = owners[-1]
+        if not owning_stacks:
+            raise ValidationError(f"Stack for {physical_id} does not exist")
+        stack = owning_stacks[-1]
     else:
-        stack = found(asked)
-    seen = _seen(asked, stack)
-    if logical := asked.text("LogicalResourceId"):
-        seen = [each for each in seen if each.logical_id == logical]
-    return {"StackResources": [_resource(asked, stack, each) for each in seen[:AT_ONCE]]}
+        stack = find_stack(request)
+    resources = _visible_resources(request, stack)
+    if logical_id := request.text("LogicalResourceId"):
+        resources = [resource for resource in resources if resource.logical_id == logical_id]
+    return {"StackResources": [_describe_resource(request, stack, resource) for resource in resources[:MAX_RESOURCES]]}
 
 
-def describe_stack_resource(asked: ActionRequest) -> Result:
-    """Show one resource."""
-    stack, logical = found(asked, "Stack '{}' does not exist"), asked.text("LogicalResourceId")
-    for each in _seen(asked, stack):
-        if each.logical_id == logical:
-            metadata = json.dumps(each.definition.body.get("Metadata", {}))
-            return {"StackResourceDetail": {**_named(stack), **_summary(asked, stack, each), "Metadata": metadata}}
-    raise ValidationError(f"Resource {logical} does not exist for stack {asked.text('StackName')}")
+def describe_stack_resource(request: ActionRequest) -> Result:
+    """DescribeStackResource: return one resource."""
+    stack, logical_id = find_stack(request, "Stack '{}' does not exist"), request.text("LogicalResourceId")
+    for resource in _visible_resources(request, stack):
+        if resource.logical_id == logical_id:
+            metadata = json.dumps(resource.definition.body.get("Metadata", {}))
+            return {
+                "StackResourceDetail": {
+                    **_stack_fields(stack),
+                    **_summarize(request, stack, resource),
+                    "Metadata": metadata,
+                }
+            }
+    raise ValidationError(f"Resource {logical_id} does not exist for stack {request.text('StackName')}")
 
 
-def list_stack_resources(asked: ActionRequest) -> Result:
-    """Show every resource of a stack."""
-    stack = found(asked)
-    return asked.page(
+def list_stack_resources(request: ActionRequest) -> Result:
+    """ListStackResources: return all resources of a stack."""
+    stack = find_stack(request)
+    return request.page(
         "StackResourceSummaries",
-        _seen(asked, stack),
-        lambda each: each.logical_id,
-        lambda each: _summary(asked, stack, each),
+        _visible_resources(request, stack),
+        lambda resource: resource.logical_id,
+        lambda resource: _summarize(request, stack, resource),
     )
 
 
-def _seen(asked: ActionRequest, stack: Stack) -> list[Resource]:
-    return [resource for resource in stack.resources.values() if resource_status(asked, stack, resource)[0]]
+def _visible_resources(request: ActionRequest, stack: Stack) -> list[Resource]:
+    return [resource for resource in stack.resources.values() if resource_status(request, stack, resource)[0]]
 
 
-def _named(stack: Stack) -> dict[str, Any]:
+def _stack_fields(stack: Stack) -> dict[str, Any]:
     return {"StackName": stack.name, "StackId": stack.id}
 
 
-def _summary(asked: ActionRequest, stack: Stack, resource: Resource) -> dict[str, Any]:
-    status, reason, since = resource_status(asked, stack, resource)
+def _summarize(request: ActionRequest, stack: Stack, resource: Resource) -> dict[str, Any]:
+    status, reason, since = resource_status(request, stack, resource)
     return {
         "LogicalResourceId": resource.logical_id,
         "PhysicalResourceId": resource.physical_id or None,
@@ -73,6 +79,6 @@ def _summary(asked: ActionRequest, stack: Stack, resource: Resource) -> dict[str
     }
 
 
-def _resource(asked: ActionRequest, stack: Stack, resource: Resource) -> Result:
-    summary = _summary(asked, stack, resource)
-    return {**_named(stack), "Timestamp": summary.pop("LastUpdatedTimestamp"), **summary}
+def _describe_resource(request: ActionRequest, stack: Stack, resource: Resource) -> Result:
+    summary = _summarize(request, stack, resource)
+    return {**_stack_fields(stack), "Timestamp": summary.pop("LastUpdatedTimestamp"), **summary}

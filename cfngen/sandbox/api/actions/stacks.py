@@ -3,156 +3,165 @@
 from __future__ import annotations
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
-from cfngen.sandbox.api.actions.views import found, identified, known, shown, status, summary
+from cfngen.sandbox.api.actions.views import (
+    describe_stack,
+    find_stack,
+    is_visible,
+    stack_identifiers,
+    status,
+    summarize_stack,
+)
 from cfngen.sandbox.cloudformation import ValidationError
 
 
-def create_stack(asked: ActionRequest) -> Result:
-    """Begin to create a stack."""
-    asked.check_template()
-    values, _ = asked.parameters()
-    on_failure = asked.text("OnFailure") or ("DO_NOTHING" if asked.flag("DisableRollback") else "ROLLBACK")
-    if asked.text("OnFailure") and "DisableRollback" in asked.given:
+def create_stack(request: ActionRequest) -> Result:
+    """CreateStack: start to create a stack."""
+    request.check_template()
+    values, _ = request.parameters()
+    on_failure = request.text("OnFailure") or ("DO_NOTHING" if request.flag("DisableRollback") else "ROLLBACK")
+    if request.text("OnFailure") and "DisableRollback" in request.params:
         raise ValidationError("You can specify either DisableRollback or OnFailure, but not both.")
-    stack = asked.cloud.create_stack(
-        asked.text("StackName"),
-        body=asked.text("TemplateBody"),
-        url=asked.text("TemplateURL"),
+    stack = request.cloud.create_stack(
+        request.text("StackName"),
+        body=request.text("TemplateBody"),
+        url=request.text("TemplateURL"),
         parameters=values,
-        tags=asked.tags(),
-        capabilities=asked.values("Capabilities"),
+        tags=request.tags(),
+        capabilities=request.values("Capabilities"),
         on_failure=on_failure,
-        protected=asked.flag("EnableTerminationProtection"),
-        policy=_policy(asked, "StackPolicy"),
-        notification_arns=asked.topics() or (),
-        role_arn=asked.text("RoleARN"),
-        token=asked.token(),
+        protected=request.flag("EnableTerminationProtection"),
+        policy=_policy(request, "StackPolicy"),
+        notification_arns=request.topics() or (),
+        role_arn=request.text("RoleARN"),
+        token=request.token(),
     )
-    return identified(stack)
+    return stack_identifiers(stack)
 
 
-def update_stack(asked: ActionRequest) -> Result:
-    """Begin to update a stack."""
-    asked.check_template()
-    values, kept = asked.parameters()
-    stack = asked.cloud.update_stack(
-        asked.text("StackName"),
-        body=asked.text("TemplateBody"),
-        url=asked.text("TemplateURL"),
-        previous_template=asked.flag("UsePreviousTemplate"),
+def update_stack(request: ActionRequest) -> Result:
+    """UpdateStack: start to update a stack."""
+    request.check_template()
+    values, reused = request.parameters()
+    stack = request.cloud.update_stack(
+        request.text("StackName"),
+        body=request.text("TemplateBody"),
+        url=request.text("TemplateURL"),
+        previous_template=request.flag("UsePreviousTemplate"),
         parameters=values,
-        previous_parameters=kept,
-        tags=asked.tags(),
-        capabilities=asked.values("Capabilities"),
-        disable_rollback=asked.flag("DisableRollback"),
-        policy_during_update=_policy(asked, "StackPolicyDuringUpdate"),
-        policy=_policy(asked, "StackPolicy"),
-        notification_arns=asked.topics(),
-        role_arn=asked.text("RoleARN"),
-        token=asked.token(),
+        previous_parameters=reused,
+        tags=request.tags(),
+        capabilities=request.values("Capabilities"),
+        disable_rollback=request.flag("DisableRollback"),
+        policy_during_update=_policy(request, "StackPolicyDuringUpdate"),
+        policy=_policy(request, "StackPolicy"),
+        notification_arns=request.topics(),
+        role_arn=request.text("RoleARN"),
+        token=request.token(),
     )
-    return identified(stack)
+    return stack_identifiers(stack)
 
 
-def delete_stack(asked: ActionRequest) -> Result:
-    """Begin to delete a stack; one that is not there is deleted with success, as the API says."""
-    name = asked.text("StackName")
+def delete_stack(request: ActionRequest) -> Result:
+    """DeleteStack: start to delete a stack; also succeeds if there is no such stack, as the API reference says."""
+    name = request.text("StackName")
     try:
-        stack = asked.cloud.stack(name)
+        stack = request.cloud.stack(name)
     except ValidationError:
         return {}
     if stack.status == "DELETE_COMPLETE":
         return {}
-    force = asked.text("DeletionMode") == "FORCE_DELETE_STACK"
-    asked.cloud.delete_stack(name, retain=asked.values("RetainResources"), force=force, token=asked.token())
+    force = request.text("DeletionMode") == "FORCE_DELETE_STACK"
+    request.cloud.delete_stack(name, retain=request.values("RetainResources"), force=force, token=request.token())
     return {}
 
 
-def describe_stacks(asked: ActionRequest) -> Result:
-    """Show one stack, or all that are not deleted; the newest first."""
-    if asked.text("StackName"):
-        return {"Stacks": [shown(asked, found(asked))]}
-    alive = [stack for stack in asked.cloud.stacks() if status(asked, stack)[0] not in ("", "DELETE_COMPLETE")]
-    return asked.page("Stacks", alive[::-1], lambda each: each.id, lambda each: shown(asked, each))
+def describe_stacks(request: ActionRequest) -> Result:
+    """DescribeStacks: return one stack, or all that are not deleted, newest first."""
+    if request.text("StackName"):
+        return {"Stacks": [describe_stack(request, find_stack(request))]}
+    existing = [stack for stack in request.cloud.stacks() if status(request, stack)[0] not in ("", "DELETE_COMPLETE")]
+    return request.page("Stacks", existing[::-1], lambda stack: stack.id, lambda each: describe_stack(request, each))
 
 
-def list_stacks(asked: ActionRequest) -> Result:
-    """Show stacks of some statuses, deleted ones too."""
-    wanted = asked.values("StackStatusFilter")
+def list_stacks(request: ActionRequest) -> Result:
+    """ListStacks: return the stacks with the requested statuses, including deleted ones."""
+    statuses = request.values("StackStatusFilter")
     stacks = [
         stack
-        for stack in asked.cloud.stacks()
-        if known(asked, stack) and (not wanted or status(asked, stack)[0] in wanted)
+        for stack in request.cloud.stacks()
+        if is_visible(request, stack) and (not statuses or status(request, stack)[0] in statuses)
     ]
-    return asked.page("StackSummaries", stacks[::-1], lambda each: each.id, lambda each: summary(asked, each))
+    return request.page(
+        "StackSummaries", stacks[::-1], lambda stack: stack.id, lambda each: summarize_stack(request, each)
+    )
 
 
-def cancel_update_stack(asked: ActionRequest) -> Result:
-    """Undo an update under way."""
-    asked.cloud.cancel_update(asked.text("StackName"), token=asked.token())
+def cancel_update_stack(request: ActionRequest) -> Result:
+    """CancelUpdateStack: roll back an update that is in progress."""
+    request.cloud.cancel_update(request.text("StackName"), token=request.token())
     return {}
 
 
-def rollback_stack(asked: ActionRequest) -> Result:
-    """Return what failed with rollback off to its last stable state."""
-    return identified(asked.cloud.rollback_stack(asked.text("StackName"), token=asked.token()))
+def rollback_stack(request: ActionRequest) -> Result:
+    """RollbackStack: roll back a stack that failed with rollback disabled to its last stable state."""
+    return stack_identifiers(request.cloud.rollback_stack(request.text("StackName"), token=request.token()))
 
 
-def continue_update_rollback(asked: ActionRequest) -> Result:
-    """Try once more to undo an update."""
-    skip, force = asked.values("ResourcesToSkip"), asked.flag("ForceRollback")
+def continue_update_rollback(request: ActionRequest) -> Result:
+    """ContinueUpdateRollback: continue a rollback that has failed."""
+    skip, force = request.values("ResourcesToSkip"), request.flag("ForceRollback")
     if skip and force:
         raise ValidationError("You cannot specify both ResourcesToSkip and ForceRollback.")
-    asked.cloud.continue_rollback(asked.text("StackName"), skip, force, token=asked.token())
+    request.cloud.continue_rollback(request.text("StackName"), skip, force, token=request.token())
     return {}
 
 
-def signal_resource(asked: ActionRequest) -> Result:
-    """Count a signal of an instance."""
-    asked.cloud.signal_resource(
-        asked.text("StackName"), asked.text("LogicalResourceId"), asked.text("UniqueId"), asked.text("Status")
+def signal_resource(request: ActionRequest) -> Result:
+    """SignalResource: record an instance's signal."""
+    request.cloud.signal_resource(
+        request.text("StackName"), request.text("LogicalResourceId"), request.text("UniqueId"), request.text("Status")
     )
     return {}
 
 
-def set_stack_policy(asked: ActionRequest) -> Result:
-    """Set what updates may touch."""
-    asked.cloud.set_stack_policy(asked.text("StackName"), _policy(asked, "StackPolicy"))
+def set_stack_policy(request: ActionRequest) -> Result:
+    """SetStackPolicy: set the stack policy."""
+    request.cloud.set_stack_policy(request.text("StackName"), _policy(request, "StackPolicy"))
     return {}
 
 
-def get_stack_policy(asked: ActionRequest) -> Result:
-    """Show what updates may touch."""
-    return {"StackPolicyBody": asked.cloud.stack_policy(asked.text("StackName")) or None}
+def get_stack_policy(request: ActionRequest) -> Result:
+    """GetStackPolicy: return the stack policy."""
+    return {"StackPolicyBody": request.cloud.stack_policy(request.text("StackName")) or None}
 
 
-def update_termination_protection(asked: ActionRequest) -> Result:
-    """Say whether a stack may be deleted."""
-    enabled = asked.flag("EnableTerminationProtection")
-    return {"StackId": asked.cloud.set_termination_protection(asked.text("StackName"), enabled).id}
+def update_termination_protection(request: ActionRequest) -> Result:
+    """UpdateTerminationProtection: enable or disable termination protection."""
+    enabled = request.flag("EnableTerminationProtection")
+    return {"StackId": request.cloud.set_termination_protection(request.text("StackName"), enabled).id}
 
 
-def list_exports(asked: ActionRequest) -> Result:
-    """Show what stacks export."""
+def list_exports(request: ActionRequest) -> Result:
+    """ListExports: return the exported outputs of all stacks."""
 
     def show(export: tuple[str, str, str]) -> Result:
         stack_id, name, value = export
         return {"ExportingStackId": stack_id, "Name": name, "Value": value}
 
-    return asked.page("Exports", asked.cloud.exports(), lambda each: each[1], show)
+    return request.page("Exports", request.cloud.exports(), lambda export: export[1], show)
 
 
-def list_imports(asked: ActionRequest) -> Result:
-    """Show who imports an export."""
-    name = asked.text("ExportName")
-    importers = asked.cloud.imports(name)
+def list_imports(request: ActionRequest) -> Result:
+    """ListImports: return the stacks that import an export."""
+    name = request.text("ExportName")
+    importers = request.cloud.imports(name)
     if not importers:
         raise ValidationError(f"Export '{name}' is not imported by any stack.")
-    return asked.page("Imports", importers, str, str)
+    return request.page("Imports", importers, str, str)
 
 
-def _policy(asked: ActionRequest, name: str) -> str:
-    url, body = asked.text(f"{name}URL"), asked.text(f"{name}Body")
+def _policy(request: ActionRequest, name: str) -> str:
+    url, body = request.text(f"{name}URL"), request.text(f"{name}Body")
     if url and body:
         raise ValidationError(f"You cannot specify both {name}URL and {name}Body")
-    return asked.cloud.fetch(url) if url else body
+    return request.cloud.fetch(url) if url else body

@@ -1,7 +1,7 @@
-"""Stacks as the API's answers show them.
+"""Stacks in the form of the API's answers.
 
-What a stack shows in which status, and how each action words that there is no such stack, is as LocalStack's tests have
-recorded it of AWS (localstack/localstack, tests/aws/services/cloudformation/api, *.snapshot.json).
+The fields in each status, and each action's error for a missing stack, were recorded from AWS by LocalStack's tests
+(localstack/localstack, tests/aws/services/cloudformation/api, *.snapshot.json).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.cloudformation import Event, Resource, Stack, ValidationError
 
 
-def identified(stack: Stack) -> Result:
-    """Return what creation, update and rollback answer."""
+def stack_identifiers(stack: Stack) -> Result:
+    """Return the answer to a creation, an update or a rollback: the ids of stack and operation."""
     operations = stack.operations
     return {"StackId": stack.id, **({"OperationId": operations[-1][0]} if operations else {})}
 
@@ -25,132 +25,142 @@ def own_events(stack: Stack) -> list[Event]:
     return [event for event in stack.events if event.physical_id == stack.id]
 
 
-def found(asked: ActionRequest, wording: str = "Stack with id {} does not exist") -> Stack:
-    """Return the stack that a read names; a stale read may find one that is gone, and miss one that is new.
+def find_stack(request: ActionRequest, wording: str = "Stack with id {} does not exist") -> Stack:
+    """Return the stack that a read names. A stale read may still find a deleted stack, or not yet find a new one.
 
     Args:
-        asked: the call.
-        wording: of the error; actions differ in it.
+        request: the call.
+        wording: text of the error, which differs from action to action; `{}` stands for the stack's name.
 
     Raises:
-        ValidationError: there is none
+        ValidationError: there is no such stack
     """
-    name = asked.text("StackName")
-    for stack in reversed(asked.cloud.stacks()):
-        then, _ = status(asked, stack)
-        if then and (name == stack.id or (name == stack.name and then != "DELETE_COMPLETE")):
+    name = request.text("StackName")
+    for stack in reversed(request.cloud.stacks()):
+        stack_status, _ = status(request, stack)
+        if stack_status and (name == stack.id or (name == stack.name and stack_status != "DELETE_COMPLETE")):
             return stack
     raise ValidationError(wording.format(name))
 
 
-def known(asked: ActionRequest, stack: Stack) -> bool:
-    """Return whether a read sees the stack at all; it may be too new for a stale one."""
-    return any(asked.now(own_event.time) for own_event in own_events(stack))
+def is_visible(request: ActionRequest, stack: Stack) -> bool:
+    """Return whether a read shows the stack: a stale read does not show a stack that was created later."""
+    return any(request.has_happened(own_event.time) for own_event in own_events(stack))
 
 
-def status(asked: ActionRequest, stack: Stack) -> tuple[str, str]:
-    """Return a stack's status and the reason of it, as of the time that a read answers."""
-    if asked.as_of is None:
+def status(request: ActionRequest, stack: Stack) -> tuple[str, str]:
+    """Return a stack's status and status reason at the time that a read shows."""
+    if request.as_of is None:
         return stack.status, stack.reason
-    seen = [own_event for own_event in own_events(stack) if asked.now(own_event.time)]
-    return (seen[-1].status, seen[-1].reason) if seen else ("", "")
+    events = [own_event for own_event in own_events(stack) if request.has_happened(own_event.time)]
+    return (events[-1].status, events[-1].reason) if events else ("", "")
 
 
 def resource_status(
-    asked: ActionRequest, stack: Stack, resource: Resource
+    request: ActionRequest, stack: Stack, resource: Resource
 ) -> tuple[str, str, datetime.datetime | None]:
-    """Return a resource's status, the reason of it, and since when."""
-    if asked.as_of is None:
+    """Return a resource's status, its status reason, and its time, at the time that a read shows."""
+    if request.as_of is None:
         return resource.status, resource.reason, resource.time
-    mine = [
+    resource_events = [
         event for event in stack.events if event.logical_id == resource.logical_id and event.physical_id != stack.id
     ]
-    seen = [each for each in mine if asked.now(each.time)]
-    return (seen[-1].status, seen[-1].reason, seen[-1].time) if seen else ("", "", None)
+    visible_events = [event for event in resource_events if request.has_happened(event.time)]
+    return (
+        (visible_events[-1].status, visible_events[-1].reason, visible_events[-1].time)
+        if visible_events
+        else ("", "", None)
+    )
 
 
-def shown(asked: ActionRequest, stack: Stack) -> Result:
-    """Return a stack as DescribeStacks shows it.
+def describe_stack(request: ActionRequest, stack: Stack) -> Result:
+    """Return a stack in the form of DescribeStacks.
 
-    While it is under review it shows nothing of what its change set will make of it: neither tags, parameters nor
-    description.
+    In REVIEW_IN_PROGRESS it has no tags, parameters or description yet: those belong to its change set.
     """
-    current, _ = status(asked, stack)
-    reviewed = current == "REVIEW_IN_PROGRESS"
-    deleted = current == "DELETE_COMPLETE"
-    outputs = {} if current in ("REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS") else stack.outputs
-    declared: Mapping[str, Any] = stack.template.body.get("Outputs", {})
+    stack_status, _ = status(request, stack)
+    is_in_review = stack_status == "REVIEW_IN_PROGRESS"
+    is_deleted = stack_status == "DELETE_COMPLETE"
+    outputs = {} if stack_status in ("REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS") else stack.outputs
+    output_definitions: Mapping[str, Any] = stack.template.body.get("Outputs", {})
     return {
-        **_common(asked, stack),
-        "ChangeSetId": None if reviewed or deleted else stack.change_set_id or None,
-        "Description": None if reviewed else stack.description or None,
-        "Parameters": None if reviewed else _parameters(stack) or None,
+        **_common_fields(request, stack),
+        "ChangeSetId": None if is_in_review or is_deleted else stack.change_set_id or None,
+        "Description": None if is_in_review else stack.description or None,
+        "Parameters": None if is_in_review else _describe_parameters(stack) or None,
         "RollbackConfiguration": {},
         "DisableRollback": stack.disable_rollback,
         "NotificationARNs": list(stack.notification_arns),
-        "Capabilities": None if reviewed else list(stack.capabilities) or None,
-        "Outputs": [_output(key, value, declared.get(key, {}), asked, stack) for key, value in outputs.items()] or None,
+        "Capabilities": None if is_in_review else list(stack.capabilities) or None,
+        "Outputs": [
+            _describe_output(key, value, output_definitions.get(key, {}), request, stack)
+            for key, value in outputs.items()
+        ]
+        or None,
         "RoleARN": stack.role_arn or None,
-        "Tags": [] if reviewed else tags(stack.tags),
-        "EnableTerminationProtection": None if deleted else stack.protected,
+        "Tags": [] if is_in_review else tags(stack.tags),
+        "EnableTerminationProtection": None if is_deleted else stack.protected,
     }
 
 
 def parameters(values: Mapping[str, str]) -> list[Result]:
-    """Return parameters as the API shows them."""
+    """Return parameters in the form of the API."""
     return [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]
 
 
 def tags(values: Mapping[str, str]) -> list[Result]:
-    """Return tags as the API shows them."""
+    """Return tags in the form of the API."""
     return [{"Key": key, "Value": value} for key, value in values.items()]
 
 
-def _common(asked: ActionRequest, stack: Stack) -> dict[str, Any]:
-    current, reason = status(asked, stack)
-    updated = _updated(stack)
+def _common_fields(request: ActionRequest, stack: Stack) -> dict[str, Any]:
+    stack_status, reason = status(request, stack)
+    updated = _last_update_time(stack)
     return {
         "StackId": stack.id,
         "StackName": stack.name,
-        "StackStatus": current,
+        "StackStatus": stack_status,
         "StackStatusReason": reason or None,
         "CreationTime": stack.created,
-        "LastUpdatedTime": updated if updated and asked.now(updated) else None,
-        "DeletionTime": stack.deleted if stack.deleted and asked.now(stack.deleted) else None,
+        "LastUpdatedTime": updated if updated and request.has_happened(updated) else None,
+        "DeletionTime": stack.deleted if stack.deleted and request.has_happened(stack.deleted) else None,
         "ParentId": stack.parent.id if stack.parent else None,
         "RootId": stack.root.id if stack.parent else None,
         "DriftInformation": {"StackDriftStatus": stack.drift, "LastCheckTimestamp": stack.drift_checked},
         "LastOperations": [
-            {"OperationId": number, "OperationType": kind} for number, kind in reversed(stack.operations[-2:])
+            {"OperationId": operation_id, "OperationType": operation_type}
+            for operation_id, operation_type in reversed(stack.operations[-2:])
         ],
     }
 
 
-def _updated(stack: Stack) -> datetime.datetime | None:
-    """Return the time of the last update; a stack that a change set made has one from its creation on."""
+def _last_update_time(stack: Stack) -> datetime.datetime | None:
+    """Return the time of the last update; a stack created by a change set has one from its creation on."""
     events = own_events(stack)
     if stack.updated or not events or events[0].status != "REVIEW_IN_PROGRESS":
         return stack.updated
     return next((event.time for event in events if event.status == "CREATE_IN_PROGRESS"), None)
 
 
-def _parameters(stack: Stack) -> list[Result]:
-    """Parameters of Parameter Store are shown with the value found there."""
+def _describe_parameters(stack: Stack) -> list[Result]:
+    """Return the parameters of a stack; those of an `AWS::SSM::` type with the value from Parameter Store."""
     texts = []
     for parameter in parameters(stack.shown_parameters()):
         key = parameter["ParameterKey"]
-        stored = str(stack.template.parameters[key]["Type"]).startswith("AWS::SSM::")
+        is_stored = str(stack.template.parameters[key]["Type"]).startswith("AWS::SSM::")
         value = stack.parameters.get(key, "")
         resolved = ",".join(value) if isinstance(value, list) else str(value)
-        texts.append({**parameter, "ResolvedValue": resolved} if stored else parameter)
+        texts.append({**parameter, "ResolvedValue": resolved} if is_stored else parameter)
     return texts
 
 
-def summary(asked: ActionRequest, stack: Stack) -> Result:
-    """Return a stack as ListStacks shows it."""
-    return {**_common(asked, stack), "TemplateDescription": stack.description or None}
+def summarize_stack(request: ActionRequest, stack: Stack) -> Result:
+    """Return a stack in the form of ListStacks."""
+    return {**_common_fields(request, stack), "TemplateDescription": stack.description or None}
 
 
-def _output(key: str, value: str, declared: Mapping[str, Any], asked: ActionRequest, stack: Stack) -> Result:
-    export = asked.cloud.scope(stack).resolve(declared["Export"]["Name"]) if "Export" in declared else None
-    return {"OutputKey": key, "OutputValue": value, "Description": declared.get("Description"), "ExportName": export}
+def _describe_output(
+    key: str, value: str, definition: Mapping[str, Any], request: ActionRequest, stack: Stack
+) -> Result:
+    export = request.cloud.scope(stack).resolve(definition["Export"]["Name"]) if "Export" in definition else None
+    return {"OutputKey": key, "OutputValue": value, "Description": definition.get("Description"), "ExportName": export}

@@ -91,7 +91,9 @@ def test_the_next_command_of_a_status_does(run: Command) -> None:
 def test_what_follows_a_deployment_stays_in_the_sandbox() -> None:
     target = Target(Source(None, {}, (), is_explicit=False), sandbox=True)
     ended = Finished("create", "k8s", "arn", "CREATE_COMPLETE", True, 60, {"ApiEndpoint": "https://192.0.2.1"})
-    assert "Next: cfngen kubeconfig --sandbox && kubectl get nodes" in [target.complete_commands(each) for each in _summary(ended)]
+    assert "Next: cfngen kubeconfig --sandbox && kubectl get nodes" in [
+        target.complete_commands(each) for each in _summary(ended)
+    ]
 
 
 def test_a_cluster_file_on_standard_input_is_read_once(

@@ -108,7 +108,7 @@ def _apply_releases(machine: Machine, config: dict[str, Any], releases: list[dic
         plan = _Plan(machine, config, releases)
         return "" if plan.stale else plan.carry_out(fetch_errors)
     finally:
-        lease.give_back(machine, NAME, holder)
+        lease.release(machine, NAME, holder)
 
 
 def _fetch_chart(machine: Machine, release: dict[str, Any]) -> str:

@@ -23,8 +23,8 @@ FILES = (
 # Keys of the bundle: when the cluster was initialised, and the id of the last restore request it has completed.
 INITIALISED = "initialised"
 RESTORED = "restored"
-RESTORE = "put the secret's previous value (AWSPREVIOUS) as a new version"
-KUBEADM = HOME + "/kubeadm.yaml"
+RESTORE_HINT = "put the secret's previous value (AWSPREVIOUS) as a new version"
+KUBEADM_CONFIG = HOME + "/kubeadm.yaml"
 
 
 def load(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
@@ -41,7 +41,7 @@ def load(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
     bundle: dict[str, str] = json.loads(response.get("SecretString") or "{}")
     missing = [name for name in FILES if name not in bundle]
     if bundle and missing:
-        raise BootError(f"secret {secret} lacks {', '.join(missing)}", RESTORE)
+        raise BootError(f"secret {secret} lacks {', '.join(missing)}", RESTORE_HINT)
     return bundle
 
 
@@ -86,7 +86,7 @@ def make(machine: Machine, config: dict[str, Any]) -> tuple[dict[str, str], str]
     """
     is_custom = custom_ca.fetch(machine, config, PKI)
     # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
-    machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM)
+    machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM_CONFIG)
     files = {name: machine.read(PKI + name) for name in FILES}
     bundle = store(machine, config, {**files, encryption.KEY: encryption.new_key()})
     if not installed(machine, bundle):
@@ -96,7 +96,7 @@ def make(machine: Machine, config: dict[str, Any]) -> tuple[dict[str, str], str]
     return bundle, "made certificate authorities"
 
 
-def complete(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> dict[str, str]:
+def add_encryption_key(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> dict[str, str]:
     """Return the bundle with a key for encryption at rest, added if an older program or an operator made it without."""
     for _ in range(3):
         if not bundle.get(encryption.KEY):
@@ -106,7 +106,7 @@ def complete(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -
     raise _contended()
 
 
-def mark(machine: Machine, config: dict[str, Any], restored: str) -> None:
+def mark_initialised(machine: Machine, config: dict[str, Any], restored: str) -> None:
     """Record in the secret that the cluster is initialised: a blank volume then never leads to a second cluster.
 
     Args:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from .certificate_authorities import KUBEADM
+from .certificate_authorities import KUBEADM_CONFIG
 from .machine import HOME, Machine
 
 # Validity of a certificate unless the cluster file sets kubeadm's certificateValidityPeriod.
@@ -14,16 +14,16 @@ DEFAULT_VALIDITY_HOURS = 365 * 24
 RENEWAL_SHARE = 0.3
 SHARE_BETWEEN_SLOTS = 0.02
 # File with the expiry of the certificates that the running control plane has loaded.
-READ = HOME + "/certificates"
+LOADED_EXPIRY_FILE = HOME + "/certificates"
 
 
-def first(machine: Machine) -> str:
+def first_expiry(machine: Machine) -> str:
     """Return when the first certificate expires (RFC 3339, UTC; the texts sort chronologically).
 
     Raises:
         BootError: kubeadm cannot read them.
     """
-    _, text = machine.run("kubeadm", "certs", "check-expiration", "-o", "json", "--config", KUBEADM)
+    _, text = machine.run("kubeadm", "certs", "check-expiration", "-o", "json", "--config", KUBEADM_CONFIG)
     certificates = json.loads(text)["certificates"]
     return min(str(certificate["expirationDate"]) for certificate in certificates if not certificate.get("missing"))
 

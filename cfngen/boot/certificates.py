@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from . import certificate_expiry, control_plane, etcd_members
-from .certificate_authorities import KUBEADM
+from .certificate_authorities import KUBEADM_CONFIG
 from .kubectl import kubectl
 from .machine import HOME, BootError, Machine
 
@@ -33,10 +33,10 @@ def renew(machine: Machine, config: dict[str, Any]) -> str:
     Raises:
         BootError: kubeadm cannot renew them, or the control plane does not start with the new ones.
     """
-    expires, in_use = certificate_expiry.first(machine), machine.read(certificate_expiry.READ)
+    expires, in_use = certificate_expiry.first_expiry(machine), machine.read(certificate_expiry.LOADED_EXPIRY_FILE)
     if certificate_expiry.due(machine, config, expires):
-        machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM)
-        new_expires = certificate_expiry.first(machine)
+        machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM_CONFIG)
+        new_expires = certificate_expiry.first_expiry(machine)
         if new_expires <= expires:
             raise BootError(
                 f"certificates end at {expires} and kubeadm renewed none", "`kubeadm certs check-expiration`"
@@ -44,7 +44,7 @@ def renew(machine: Machine, config: dict[str, Any]) -> str:
         expires, in_use = new_expires, in_use or expires
     if in_use and in_use != expires:
         _restart_control_plane(machine, config, expires)
-    machine.write(certificate_expiry.READ, expires)
+    machine.write(certificate_expiry.LOADED_EXPIRY_FILE, expires)
     _publish_expiry(machine, config, expires)
     return f"good until {expires}" + (f", renewed (before: {in_use})" if in_use and in_use != expires else "")
 
@@ -59,7 +59,7 @@ def _restart_control_plane(machine: Machine, config: dict[str, Any], expires: st
     for component in COMPONENTS:
         machine.write(f"{HOME}/patches/{component}+merge.json", json.dumps(annotation))
     for phase in ("etcd local", "control-plane all"):
-        machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM)
+        machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
     control_plane.await_own(machine, config)
     etcd_members.await_own(machine, config)
 

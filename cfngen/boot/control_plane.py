@@ -16,7 +16,7 @@ from . import (
     restore,
     upgrade,
 )
-from .certificate_authorities import KUBEADM
+from .certificate_authorities import KUBEADM_CONFIG
 from .decision import INIT, JOIN, RESTORE, RESUME, STEADY
 from .kubectl import documents, kubectl, own_server
 from .machine import BootError, Machine, Pending
@@ -57,15 +57,15 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
         "kind": "KubeletConfiguration",
         **config["kubelet"],
     }
-    machine.write(KUBEADM, documents(*config["kubeadm"], kubelet_configuration), 0o600)
+    machine.write(KUBEADM_CONFIG, documents(*config["kubeadm"], kubelet_configuration), 0o600)
     kubelet.patch(machine, config)
     outcome = ""
     if bundle:
         if not certificate_authorities.installed(machine, bundle):
             # The authorities in the secret have changed, so every certificate is made anew.
-            machine.remove(kubelet.ESTABLISHED)
+            machine.remove(kubelet.SET_UP_FILE)
         outcome = certificate_authorities.place(machine, bundle)
-        if not kubelet.established(machine, config):
+        if not kubelet.is_set_up(machine, config):
             upgrade.check(machine, config)
     boot_mode = decision.decide(machine, config, bundle)
     if boot_mode == STEADY and _remove_expiring_certificates(machine, config, bundle):
@@ -73,15 +73,15 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
     config["bootMode"] = boot_mode
     if boot_mode != STEADY:
         # If this boot is interrupted, the next one must not take this instance for one that is set up.
-        machine.remove(kubelet.ESTABLISHED, certificate_expiry.READ)
+        machine.remove(kubelet.SET_UP_FILE, certificate_expiry.LOADED_EXPIRY_FILE)
         kubelet.clear(machine)
     if boot_mode in (INIT, JOIN):
-        etcd_data.make_room(machine)
+        etcd_data.empty_folder(machine)
         # This volume's data will be newer than any restore request so far.
-        restore.note(machine, config)
+        restore.mark_done(machine, config)
     if not bundle:
         bundle, outcome = certificate_authorities.make(machine, config)
-    encryption.configure(machine, certificate_authorities.complete(machine, config, bundle))
+    encryption.configure(machine, certificate_authorities.add_encryption_key(machine, config, bundle))
     return f"{boot_mode}: {outcome}"
 
 
@@ -93,10 +93,10 @@ def _remove_expiring_certificates(machine: Machine, config: dict[str, Any], bund
     Returns:
         Whether they were removed.
     """
-    if not certificate_expiry.due(machine, config, certificate_expiry.first(machine)):
+    if not certificate_expiry.due(machine, config, certificate_expiry.first_expiry(machine)):
         return False
     # First, so that after an interruption this master does not count as set up.
-    machine.remove(kubelet.ESTABLISHED)
+    machine.remove(kubelet.SET_UP_FILE)
     etcd_data.stop(machine)
     machine.remove(certificate_authorities.PKI)
     certificate_authorities.place(machine, bundle)
@@ -126,7 +126,7 @@ def start(machine: Machine, config: dict[str, Any]) -> str:
     if boot_mode == JOIN:
         details = ": " + etcd_members.join(machine, config)
         _run_phase(machine, "control-plane all")
-    elif machine.exists(etcd_data.JOINING):
+    elif machine.exists(etcd_data.JOINING_FILE):
         # An earlier boot was interrupted after it started this etcd member, before the member was promoted.
         details = ": " + etcd_members.promote(machine, config)
     await_own(machine, config)
@@ -138,7 +138,7 @@ def start(machine: Machine, config: dict[str, Any]) -> str:
 def _run_remaining_phases(machine: Machine, config: dict[str, Any]) -> None:
     """Run the phases that need the API server, and mark this instance and the cluster as set up."""
     instance = config["facts"]["instanceId"]
-    is_current = config["bootMode"] == INIT or not _retry(machine, config, "kubeadm's ConfigMap", upgrade.behind)
+    is_current = config["bootMode"] == INIT or not _retry(machine, config, "kubeadm's ConfigMap", upgrade.is_behind)
     if is_current:
         # admin.conf has no permissions until the first phase that talks to the API server binds its group to a role
         # (kubernetes/kubernetes#121305). This phase does that and needs no Node object.
@@ -147,18 +147,18 @@ def _run_remaining_phases(machine: Machine, config: dict[str, Any]) -> None:
     for phase in ("upload-config all", *PHASES_AFTER_API) if is_current else PHASES_AFTER_API:
         _run_phase(machine, phase)
     _delete_former_nodes(machine, config)
-    if is_current and _retry(machine, config, "the masters' versions", upgrade.last):
+    if is_current and _retry(machine, config, "the masters' versions", upgrade.is_last):
         _run_phase(machine, "addon all")
-    _retry(machine, config, "etcd's list of members", etcd_members.record)
+    _retry(machine, config, "etcd's list of members", etcd_members.record_member_id)
     upgrade.record(machine, config)
-    certificate_authorities.mark(machine, config, machine.read(restore.RECORD))
-    kubelet.establish(machine, config)
+    certificate_authorities.mark_initialised(machine, config, machine.read(restore.DONE_FILE))
+    kubelet.mark_set_up(machine, config)
 
 
 def _delete_former_nodes(machine: Machine, config: dict[str, Any]) -> None:
     """Delete the Node objects of this slot's former instances; a failure is only logged."""
     try:
-        deleted = peers.forget(machine, config)
+        deleted = peers.delete_former_nodes(machine, config)
     except BootError as error:
         machine.say(f"Nodes of this slot's former instances stay for now: {error}")
         return
@@ -189,7 +189,7 @@ def _run_preflight(machine: Machine) -> None:
 
 
 def _run_phase(machine: Machine, phase: str) -> None:
-    machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM)
+    machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
 
 
 def _retry(machine: Machine, config: dict[str, Any], description: str, query: Callable[..., Result]) -> Result:

@@ -106,7 +106,7 @@ def doubt(spec: dict[str, Any], instances: dict[str, dict[str, Any]]) -> str:
     if instance is None:
         return "EC2 knows no running instance of this cluster by that name"
     try:
-        subject, names, addresses = parsed(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
+        subject, names, addresses = parse_csr(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
     except (ValueError, IndexError) as error:
         return f"it cannot be understood: {error}"
     if subject != sorted([(ORGANIZATION, "system:nodes"), (COMMON_NAME, user)]):
@@ -133,7 +133,7 @@ def confirmed(instance: dict[str, Any]) -> tuple[set[str], set[str]]:
     return {name.lower() for name in names if name}, {address for address in addresses if address}
 
 
-def parsed(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
+def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
     """Return the subject, DNS names and IP addresses of a PKCS #10 request (RFC 2986).
 
     Raises:

@@ -41,7 +41,7 @@ def await_cluster(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
             raise Pending(f"slot {FIRST_SLOT} has not initialised the cluster yet")
         return bundle
 
-    has_data = etcd_data.whole(machine)
+    has_data = etcd_data.has_data(machine)
     hint = f"did the boot of master {FIRST_SLOT} fail? Its console says why"
     return machine.wait("the first master", probe, hint, remaining(machine, config))
 
@@ -58,9 +58,9 @@ def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> 
         BootError: volume and secret contradict each other; to go on would lose or fork the cluster.
     """
     volume, secret = config["facts"]["volumeId"], config["facts"]["caSecretArn"]
-    has_peers, has_data = len(config["masters"]) > 1, etcd_data.whole(machine)
+    has_peers, has_data = len(config["masters"]) > 1, etcd_data.has_data(machine)
     if has_data and not bundle:
-        raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", certificate_authorities.RESTORE)
+        raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", certificate_authorities.RESTORE_HINT)
     restore_state = restore.state(machine, config, bundle)
     if restore_state == restore.PENDING:
         return RESTORE
@@ -69,12 +69,12 @@ def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> 
             machine, f"before-{config['restore']['id']}", "the cluster was restored from a snapshot without it"
         )
         has_data = False
-    reason = etcd_members.disowned(machine, config) if has_data and has_peers else ""
+    reason = etcd_members.removal_reason(machine, config) if has_data and has_peers else ""
     if reason:
         _move_data_aside(machine, f"removed-{machine.time().replace(':', '')}", reason)
         has_data = False
     if has_data:
-        return STEADY if kubelet.established(machine, config) else RESUME
+        return STEADY if kubelet.is_set_up(machine, config) else RESUME
     since = bundle.get(certificate_authorities.INITIALISED)
     if not since:
         return INIT
@@ -89,5 +89,5 @@ def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> 
 
 
 def _move_data_aside(machine: Machine, name: str, reason: str) -> None:
-    folder = etcd_data.aside(machine, name)
+    folder = etcd_data.move_aside(machine, name)
     machine.say(f"etcd's data of this volume is of no use any more ({reason}); it is kept in {folder}")

@@ -44,7 +44,7 @@ def disks(machine: Machine, config: dict[str, Any]) -> str:
             # Not on Xen, where EC2 itself formats the first disk with ext3.
             _check_blank(machine, nvme)
             # The kubelet's certificate was lost with the disks' content: this instance has to join again.
-            machine.remove(kubelet.ESTABLISHED)
+            machine.remove(kubelet.SET_UP_FILE)
             _format(machine, devices)
         else:
             filesystem.check(

@@ -12,15 +12,15 @@ FOLDER = VOLUME + "/etcd"
 DATA = FOLDER + "/member/snap/db"
 # Marker file that exists while this member joins. ADDING: FOLDER holds an incomplete copy of the other members' data.
 # PROMOTING: the learner has started and is waiting for its promotion.
-JOINING = VOLUME + "/joining"
+JOINING_FILE = VOLUME + "/joining"
 ADDING, PROMOTING = "adding", "promoting"
 # Id (hexadecimal) of this member in the cluster, once it has a vote.
 MEMBER = VOLUME + "/etcd-member"
 
 
-def whole(machine: Machine) -> bool:
+def has_data(machine: Machine) -> bool:
     """Return whether the volume holds a member's complete data, not an incomplete copy."""
-    return machine.exists(DATA) and machine.read(JOINING) != ADDING
+    return machine.exists(DATA) and machine.read(JOINING_FILE) != ADDING
 
 
 def stop(machine: Machine) -> None:
@@ -34,16 +34,16 @@ def stop(machine: Machine) -> None:
     machine.run("systemctl", "stop", "kubepods.slice", expect=(0, 5))
 
 
-def make_room(machine: Machine) -> None:
+def empty_folder(machine: Machine) -> None:
     """Empty etcd's data folder for a new member: kubeadm requires that."""
     stop(machine)
-    if machine.read(JOINING) != ADDING and machine.glob(FOLDER + "/**/*"):
+    if machine.read(JOINING_FILE) != ADDING and machine.glob(FOLDER + "/**/*"):
         # Incomplete data of an earlier attempt, kept for a person to look at.
-        aside(machine, "unfinished")
+        move_aside(machine, "unfinished")
     machine.remove(FOLDER)
 
 
-def aside(machine: Machine, name: str) -> str:
+def move_aside(machine: Machine, name: str) -> str:
     """Move etcd's data to `etcd.<name>` on the same volume, or to a free name like it; return the new path."""
     place = f"{FOLDER}.{name}"
     while machine.glob(place + "/**/*"):

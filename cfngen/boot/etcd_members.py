@@ -14,7 +14,7 @@ import json
 from typing import Any
 
 from . import etcd_data
-from .certificate_authorities import KUBEADM, PKI
+from .certificate_authorities import KUBEADM_CONFIG, PKI
 from .kubectl import documents
 from .machine import HOME, BootError, Machine, Pending
 from .runner import remaining
@@ -64,7 +64,7 @@ def healthy(machine: Machine, endpoints: list[str]) -> list[str]:
     Creates the client certificate if there is none; the certificate authorities must be in place.
     """
     if not machine.exists(f"{PKI}{CERTIFICATE}.crt"):
-        machine.run("kubeadm", "init", "phase", "certs", "etcd-healthcheck-client", "--config", KUBEADM)
+        machine.run("kubeadm", "init", "phase", "certs", "etcd-healthcheck-client", "--config", KUBEADM_CONFIG)
     # A member that is down uses up the whole time-out; etcdctl asks all endpoints in parallel.
     command = ("endpoint", "health", "--command-timeout=5s", "--write-out=json")
     _, text = etcdctl(machine, endpoints, *command, expect=(0, 1))
@@ -84,7 +84,7 @@ def own_member(config: dict[str, Any], listed: list[Member]) -> Member | None:
     return next((member for member in listed if url in member["peerURLs"]), None)
 
 
-def disowned(machine: Machine, config: dict[str, Any]) -> str:
+def removal_reason(machine: Machine, config: dict[str, Any]) -> str:
     """Return why this volume's data can no longer be used; an empty text if it can, or if no other member answers.
 
     The cluster never accepts a member again that was removed, or replaced by another one with the same peer URL.
@@ -116,7 +116,7 @@ def join(machine: Machine, config: dict[str, Any]) -> str:
         remaining(machine, config),
         (BootError, Pending),
     )
-    machine.write(etcd_data.JOINING, etcd_data.PROMOTING)
+    machine.write(etcd_data.JOINING_FILE, etcd_data.PROMOTING)
     return promote(machine, config)
 
 
@@ -137,7 +137,7 @@ def _add_learner(machine: Machine, config: dict[str, Any]) -> None:
     endpoints = healthy(machine, others(config))
     if not endpoints:
         raise Pending(f"of {', '.join(others(config))} none has a quorum of members")
-    machine.write(etcd_data.JOINING, etcd_data.ADDING)
+    machine.write(etcd_data.JOINING_FILE, etcd_data.ADDING)
     # Clean up after an interrupted attempt: etcd must not run, nor have data, when it is added again.
     machine.remove("/etc/kubernetes/manifests/etcd.yaml")
     _await_etcd_stopped(machine)
@@ -179,7 +179,7 @@ def promote(machine: Machine, config: dict[str, Any]) -> str:
     seconds = remaining(machine, config)
     member_id = machine.wait("etcd's vote for this member", probe, hint(config), seconds, (BootError, Pending))
     machine.write(etcd_data.MEMBER, member_id)
-    machine.remove(etcd_data.JOINING)
+    machine.remove(etcd_data.JOINING_FILE)
     return f"etcd has taken this member as {member_id}"
 
 
@@ -211,7 +211,7 @@ def _write_manifest(machine: Machine, config: dict[str, Any], listed: list[Membe
     machine.run("kubeadm", "init", "phase", "etcd", "local", "--config", KUBEADM_JOIN)
 
 
-def record(machine: Machine, config: dict[str, Any]) -> None:
+def record_member_id(machine: Machine, config: dict[str, Any]) -> None:
     """Record this member's id on the volume.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .machine import Machine
 
-GONE = ("terminated", "")
+TERMINATED_STATES = ("terminated", "")
 
 
 def state(machine: Machine, instance: str) -> str:

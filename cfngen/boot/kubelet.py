@@ -8,21 +8,21 @@ from typing import Any
 
 from .machine import HOME, Machine
 
-ESTABLISHED = HOME + "/established"
+SET_UP_FILE = HOME + "/established"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
 # The folder of static pods in kubeadm's configuration of the kubelet.
 MANIFESTS = "/etc/kubernetes/manifests"
 RESOLVED = "/run/systemd/resolve/resolv.conf"
 
 
-def established(machine: Machine, config: dict[str, Any]) -> bool:
+def is_set_up(machine: Machine, config: dict[str, Any]) -> bool:
     """Return whether the boot of this instance, not of one that its AMI was made from, was completed before."""
-    return machine.read(ESTABLISHED) == config["facts"]["instanceId"] and machine.exists(KUBELET_CONF)
+    return machine.read(SET_UP_FILE) == config["facts"]["instanceId"] and machine.exists(KUBELET_CONF)
 
 
-def establish(machine: Machine, config: dict[str, Any]) -> None:
+def mark_set_up(machine: Machine, config: dict[str, Any]) -> None:
     """Record that this instance is set up: later boots only start its services."""
-    machine.write(ESTABLISHED, config["facts"]["instanceId"])
+    machine.write(SET_UP_FILE, config["facts"]["instanceId"])
 
 
 def clear(machine: Machine) -> None:

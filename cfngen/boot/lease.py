@@ -39,7 +39,7 @@ def take(machine: Machine, name: str, holder: str) -> None:
         raise Pending("the lock was not to be had; another master may have been faster")
 
 
-def give_back(machine: Machine, name: str, holder: str) -> None:
+def release(machine: Machine, name: str, holder: str) -> None:
     """Release a lease if `holder` still holds it."""
     current = _read_lease(machine, name)
     if current.get("spec", {}).get("holderIdentity") == holder:

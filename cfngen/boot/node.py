@@ -18,7 +18,7 @@ NO_NETWORK_PLUGIN = "NetworkPluginNotReady"
 
 def join(machine: Machine, config: dict[str, Any]) -> str:
     """Join the cluster, unless this instance did before; try again with new join information while there is time."""
-    if kubelet.established(machine, config):
+    if kubelet.is_set_up(machine, config):
         # Debian's cloud-init writes /etc/hosts anew at each boot (`manage_etc_hosts`).
         if hosts.BEGIN not in machine.read(hosts.HOSTS):
             addresses(machine, config)
@@ -82,7 +82,7 @@ def _join_once(machine: Machine, config: dict[str, Any]) -> str:
         machine.run("kubeadm", "join", "--config", JOIN)
     finally:
         machine.remove(JOIN)
-    kubelet.establish(machine, config)
+    kubelet.mark_set_up(machine, config)
     return f"joined {information['endpoint']}"
 
 

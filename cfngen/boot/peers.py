@@ -33,13 +33,13 @@ def masters(machine: Machine, config: dict[str, Any], kubeconfig: str = ADMIN) -
     }
 
 
-def forget(machine: Machine, config: dict[str, Any]) -> list[str]:
+def delete_former_nodes(machine: Machine, config: dict[str, Any]) -> list[str]:
     """Delete the Node objects of this slot's former instances that are terminated; return their names.
 
     They have this slot's address and would look like another master that is down for ever.
     """
     names = [node["metadata"]["name"] for node in _master_nodes(machine, ADMIN) if _is_former_instance(config, node)]
-    terminated = [name for name in names if instances.state(machine, name) in instances.GONE]
+    terminated = [name for name in names if instances.state(machine, name) in instances.TERMINATED_STATES]
     for name in terminated:
         kubectl(machine, "delete", "node", name, "--ignore-not-found", "--wait=false")
     return terminated

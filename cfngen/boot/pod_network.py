@@ -36,7 +36,7 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
             machine.remove("/run/systemd/network/*/ec2net_alias.conf")
         done.append(f"and all interfaces but {name}")
         done.append(f"room for {_set_max_pods(machine, config)} pods")
-    if not kubelet.established(machine, config):
+    if not kubelet.is_set_up(machine, config):
         machine.run("systemctl", "try-restart", "systemd-networkd")
     return ", ".join(done)
 

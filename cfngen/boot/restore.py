@@ -17,7 +17,7 @@ from .machine import BootError, Machine
 
 REQUEST = "restore.json"
 # Id of the last request that was applied to this volume's data, or that its data is newer than.
-RECORD = VOLUME + "/restored"
+DONE_FILE = VOLUME + "/restored"
 PENDING, MISSED = "pending", "missed"
 # Clients that watch remember revisions from after the snapshot. With revisions raised further than any cluster gets in
 # that time, and older ones marked as compacted, they list everything again and miss no change (etcd-io/etcd#16028).
@@ -35,7 +35,7 @@ def state(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> s
     try:
         request = bucket.document(machine, config, REQUEST)
     except BootError as error:
-        if not etcd_data.whole(machine):
+        if not etcd_data.has_data(machine):
             raise
         # A master that has its data boots even if S3 cannot be reached.
         machine.say(f"nobody knows whether a restore was asked for, and the volume's data is taken: {error}")
@@ -47,19 +47,19 @@ def state(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> s
     if not all(re.fullmatch(pattern, str(request.get(name, ""))) for name, pattern in patterns.items()):
         raise BootError(f"{REQUEST} in {config['facts']['bucket']} names no id or no snapshot", hint(config))
     config["restore"] = request
-    if machine.read(RECORD) == request["id"]:
+    if machine.read(DONE_FILE) == request["id"]:
         return ""
     if not bundle.get(certificate_authorities.INITIALISED):
         # The request was for an earlier cluster of this name, whose bucket was kept.
-        note(machine, config)
+        mark_done(machine, config)
         return ""
     return MISSED if bundle.get(certificate_authorities.RESTORED) == request["id"] else PENDING
 
 
-def note(machine: Machine, config: dict[str, Any]) -> None:
+def mark_done(machine: Machine, config: dict[str, Any]) -> None:
     """Record on the volume that the request needs no further action here."""
     if config.get("restore"):
-        machine.write(RECORD, config["restore"]["id"])
+        machine.write(DONE_FILE, config["restore"]["id"])
 
 
 def perform(machine: Machine, config: dict[str, Any]) -> str:
@@ -104,8 +104,8 @@ def perform(machine: Machine, config: dict[str, Any]) -> str:
     else:
         machine.remove(FOLDER)
     machine.run("mv", "-T", new_folder, FOLDER)
-    machine.remove(etcd_data.MEMBER, etcd_data.JOINING)
-    note(machine, config)
+    machine.remove(etcd_data.MEMBER, etcd_data.JOINING_FILE)
+    mark_done(machine, config)
     machine.remove(file)
     return f"restored {snapshot} as request {request_id} says; what was there is in {old_folder}"
 

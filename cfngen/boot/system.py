@@ -101,7 +101,7 @@ def services(machine: Machine, config: dict[str, Any]) -> str:
     """Start containerd and the masquerading of pods' traffic; enable the kubelet for later boots."""
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "enable", "--now", *config["services"])
-    if not kubelet.established(machine, config):
+    if not kubelet.is_set_up(machine, config):
         # An AMI may have started them already, with its own configuration. Containers survive the restart.
         machine.run("systemctl", "restart", *config["services"])
     hint = "`systemctl status containerd`; `journalctl -u containerd`"

@@ -18,14 +18,14 @@ import re
 from typing import Any
 
 from . import peers
-from .certificate_authorities import KUBEADM
+from .certificate_authorities import KUBEADM_CONFIG
 from .etcd_data import VOLUME
 from .kubectl import ADMIN, kubectl
 from .machine import BootError, Machine
 from .versions import minor, numbers
 
 # The Kubernetes version that last ran with this volume's data.
-RECORD = VOLUME + "/kubernetes-version"
+VERSION_FILE = VOLUME + "/kubernetes-version"
 SKEW_POLICY_URL = "https://kubernetes.io/releases/version-skew-policy/"
 # Written by kubeadm beside admin.conf; its certificate is in the group system:masters, so it needs no role binding.
 SUPER_ADMIN = "/etc/kubernetes/super-admin.conf"
@@ -38,7 +38,7 @@ def check(machine: Machine, config: dict[str, Any]) -> None:
         BootError: the version skew is not supported, so this version must not start here; nothing was changed.
     """
     own_version = config["kubernetesVersion"]
-    versions = {"this volume": machine.read(RECORD)}
+    versions = {"this volume": machine.read(VERSION_FILE)}
     if len(config["masters"]) > 1:
         versions.update(_other_masters(machine, config))
     for place, version in versions.items():
@@ -65,7 +65,7 @@ def _next_minor(own_version: str, version: str) -> str:
 def _other_masters(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
     """Return the other masters' versions; none if no API server answers, which is no error."""
     if not machine.exists(ADMIN):
-        machine.run("kubeadm", "init", "phase", "kubeconfig", "admin", "--config", KUBEADM)
+        machine.run("kubeadm", "init", "phase", "kubeconfig", "admin", "--config", KUBEADM_CONFIG)
     try:
         versions = peers.masters(machine, config)
     except BootError:
@@ -73,7 +73,7 @@ def _other_masters(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
     return {f"master {name}": version for name, version in versions.items() if name != config["facts"]["instanceId"]}
 
 
-def behind(machine: Machine, config: dict[str, Any]) -> bool:
+def is_behind(machine: Machine, config: dict[str, Any]) -> bool:
     """Return whether a newer minor version wrote the cluster's ConfigMaps; then this master must not overwrite them.
 
     Raises:
@@ -86,7 +86,7 @@ def behind(machine: Machine, config: dict[str, Any]) -> bool:
     return bool(match and minor(match[1]) > minor(config["kubernetesVersion"]))
 
 
-def last(machine: Machine, config: dict[str, Any]) -> bool:
+def is_last(machine: Machine, config: dict[str, Any]) -> bool:
     """Return whether no master is older than this one: only then may kube-proxy have this version."""
     own = minor(config["kubernetesVersion"])
     return all(minor(version) >= own for version in peers.masters(machine, config).values())
@@ -100,4 +100,4 @@ def oldest(machine: Machine, config: dict[str, Any]) -> str:
 
 def record(machine: Machine, config: dict[str, Any]) -> None:
     """Record on the volume that this version has run with its data."""
-    machine.write(RECORD, config["kubernetesVersion"])
+    machine.write(VERSION_FILE, config["kubernetesVersion"])

@@ -82,7 +82,7 @@ def _detach_from_ended(machine: Machine, config: dict[str, Any], holder: str) ->
     An instance that is running, or still shutting down, keeps the volume: two writers would destroy etcd's data.
     """
     state = instances.state(machine, holder)
-    if state not in ("stopped", *instances.GONE):
+    if state not in ("stopped", *instances.TERMINATED_STATES):
         config.pop("endedAt", None)
         return
     since = config.setdefault("endedAt", machine.clock())

@@ -13,7 +13,7 @@ import click
 
 from cfngen import __version__
 from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODES, USAGE, Settings, exit_code
-from cfngen.cli.signs import suited
+from cfngen.cli.signs import ascii_fallback
 from cfngen.cli.usage import Commands
 
 COMMANDS = (
@@ -88,7 +88,7 @@ class Application(Commands):
         no_color = environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
         settings = Settings(color=False if no_color else None)
         options.update(standalone_mode=False, obj=settings)
-        with suited(environ):
+        with ascii_fallback(environ):
             code = exit_code(lambda: super(Application, self).main(*arguments, **options), settings)
         sys.exit(code)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cfngen.cli.paths import PathArgument
-from cfngen.cli.pipeline import generate, judge
+from cfngen.cli.pipeline import generate, lint_or_fail
 from cfngen.cli.target import Target, key_values, target_options
 from cfngen.errors import CfngenError
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
@@ -80,7 +80,7 @@ class Deployment:
         generated = generate(target.source)
         for earlier, key in same_but_for_case([*generated.cluster.tags, *self.tags]):
             raise TagError(earlier, key)
-        judge(generated.documents, region=generated.cluster.region, cache=self.cache)
+        lint_or_fail(generated.documents, region=generated.cluster.region, cache=self.cache)
         from cfngen.deploy.operation import DeploymentRequest
         from cfngen.deploy.parameters.parameter_file import read_file
         from cfngen.userdata.user_data_diff import difference

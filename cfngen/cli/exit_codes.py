@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 import click
 
 from cfngen.cli.json_output import emit
-from cfngen.cli.usage import described
+from cfngen.cli.usage import message_and_hint
 from cfngen.errors import CfngenError
 
 SUCCESS = 0
@@ -102,7 +102,7 @@ class Ended(Protocol):
         """Whether it ended as it was meant to."""
 
 
-def ending(result: Ended) -> int:
+def operation_exit_code(result: Ended) -> int:
     """Return the exit code of a command that started or watched an operation."""
     if result.goes_on:
         return IN_PROGRESS
@@ -165,7 +165,7 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
         if isinstance(failure, click.UsageError) and failure.ctx:
             click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
         code = USAGE if isinstance(failure, click.UsageError) else failure.exit_code
-        message, hint = described(failure)
+        message, hint = message_and_hint(failure)
         return _show_failure([message], settings.complete_commands(hint), code, settings)
     except CfngenError as failure:
         # Some errors, such as that of a cluster file, list several problems.

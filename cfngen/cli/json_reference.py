@@ -58,7 +58,7 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
         "deletion.stack_removal.DeletionFailed",
         "watching.diagnosis.Diagnosis",
         "deletion.execution.Deleted",
-        "deletion.remains.Remains",
+        "deletion.leftovers.Remains",
     ),
     "cfngen rehearse": (
         *_WORK_CLASSES,
@@ -97,7 +97,7 @@ with an unknown option, is told on standard error alone.
 def classes() -> Iterator[type]:
     """Yield each dataclass that is printed as a line of its own, once."""
     for name in dict.fromkeys((*(name for names in PRINTED.values() for name in names), FAILURE)):
-        yield of(name)
+        yield class_named(name)
 
 
 def schema() -> dict[str, Any]:
@@ -116,7 +116,7 @@ def page() -> str:
     """Return docs/json.md."""
     definitions: Mapping[str, Any] = schema()["$defs"]
     rows = [
-        f"| `{command}` | {', '.join(f'[{_title(class_)}](#{_anchor(class_)})' for class_ in map(of, names))} |"
+        f"| `{command}` | {', '.join(_link(class_named(name)) for name in names)} |"
         for command, names in PRINTED.items()
     ]
     return (
@@ -127,6 +127,10 @@ def page() -> str:
     )
 
 
+def _link(class_: type) -> str:
+    return f"[{_title(class_)}](#{_anchor(class_)})"
+
+
 def main(arguments: Sequence[str]) -> None:
     """Write the schema and the page into the given directory."""
     directory = Path(arguments[0])
@@ -134,7 +138,7 @@ def main(arguments: Sequence[str]) -> None:
     (directory / "json.md").write_text(page())
 
 
-def of(name: str) -> type:
+def class_named(name: str) -> type:
     """Return a class by its name in `PRINTED` or `FAILURE`."""
     module, _, attribute = name.rpartition(".")
     package = "cfngen" if name.startswith(("cli.", "rehearse.", "sandbox.")) else "cfngen.deploy"

@@ -60,7 +60,7 @@ def generate(source: Source) -> Generated:
     )
 
 
-def judge(documents: Sequence[Document], *, region: str, cache: bool) -> None:
+def lint_or_fail(documents: Sequence[Document], *, region: str, cache: bool) -> None:
     """Lint the templates and raise an error if there are findings; shows progress on a terminal.
 
     Raises:
@@ -69,12 +69,12 @@ def judge(documents: Sequence[Document], *, region: str, cache: bool) -> None:
     """
     from cfngen.lint import LintError
 
-    lint_findings = found(documents, region=region, cache=cache)
+    lint_findings = lint_documents(documents, region=region, cache=cache)
     if lint_findings:
         raise LintError(lint_findings)
 
 
-def found(
+def lint_documents(
     documents: Sequence[Document], *, region: str, cache: bool, texts: Mapping[str, str] | None = None
 ) -> tuple[Finding, ...]:
     """Return the findings of lint in the templates; shows progress on a terminal.

@@ -82,9 +82,9 @@ class Screen:
     def _show(self, message: Message) -> None:
         from cfngen.cli.render import deletion, diagnosis, etcd, plan, validation
         from cfngen.deploy.deletion.execution import Deleted
+        from cfngen.deploy.deletion.leftovers import Remains
         from cfngen.deploy.deletion.orphaned_resource import Removed
         from cfngen.deploy.deletion.plan import DeletionPlan
-        from cfngen.deploy.deletion.remains import Remains
         from cfngen.deploy.deletion.stack_removal import DeletionFailed
         from cfngen.deploy.etcd.backup import BackupTaken
         from cfngen.deploy.etcd.restore import Restored, RestorePlan
@@ -106,7 +106,7 @@ class Screen:
         elif isinstance(message, ValidationChange):
             lines = validation.change(message)
         elif isinstance(message, DeletionPlan):
-            lines = deletion.survey(message)
+            lines = deletion.plan_lines(message)
         elif isinstance(message, Deleted):
             lines = ["", *deletion.result(message)]
         elif isinstance(message, Remains):

@@ -52,7 +52,7 @@ def knows_signs(environ: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def suited(environ: Mapping[str, str]) -> Iterator[None]:
+def ascii_fallback(environ: Mapping[str, str]) -> Iterator[None]:
     """Make standard output and standard error replace what the locale cannot show, while the body runs."""
     with ExitStack() as restore_streams:
         for stream in (sys.stdout, sys.stderr):

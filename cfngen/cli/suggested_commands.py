@@ -29,7 +29,7 @@ _OPTION = re.compile(r" (--?[a-z][a-z-]*)")
 _Thing = TypeVar("_Thing")
 
 
-def again(thing: _Thing, options: Options) -> _Thing:
+def complete_commands(thing: _Thing, options: Options) -> _Thing:
     """Return a text or message in which each suggested command has the options.
 
     Options that a command has already are kept.

@@ -18,7 +18,7 @@ from cfngen.cli.exit_codes import Settings
 from cfngen.cli.json_output import emit
 from cfngen.cli.render.wrapping import columns, wrapped
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.suggested_commands import again
+from cfngen.cli.suggested_commands import complete_commands
 from cfngen.cli.terminal import warning
 from cfngen.errors import CfngenError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.account import Account
     from cfngen.deploy.clock import Clock
     from cfngen.deploy.messages import Consent, Message, Question
-    from cfngen.sandbox.process import Running
+    from cfngen.sandbox.process import RunningSandbox
 
 _Thing = TypeVar("_Thing")
 STACK_NAME_LIMIT = 90
@@ -108,7 +108,7 @@ class Target:
 
     def complete_commands(self, thing: _Thing) -> _Thing:
         """Return a text or message with the options for this target added to the commands in it."""
-        return again(thing, self.options)
+        return complete_commands(thing, self.options)
 
     @property
     def json(self) -> bool:
@@ -183,10 +183,10 @@ class Target:
                 click.echo(click.style("hint: ", bold=True) + message.hint, err=True)
 
     @cached_property
-    def _running(self) -> Running:
+    def _running(self) -> RunningSandbox:
         from cfngen.sandbox import process
 
-        lost = process.lost(os.environ)
+        lost = process.lost_sandbox(os.environ)
         running = process.start(os.environ)
         if lost:
             warning(f"{lost.story}, and what was in it is gone: {', '.join(lost.stacks)}. This is a new, empty one.")

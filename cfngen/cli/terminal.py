@@ -75,7 +75,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     """
     if not rows:
         return []
-    width = room() if width is None else width
+    width = screen_width() if width is None else width
     visible = len(header)
     while visible > 1 and max(map(len, columns([row[:visible] for row in (header, *rows)]))) > width:
         visible -= 1
@@ -98,7 +98,7 @@ def _cells_below(names: Sequence[str], cells: Sequence[str], width: int) -> list
     return lines
 
 
-def room() -> int:
+def screen_width() -> int:
     """Return the width of standard output in columns; unlimited if it is a file or pipe."""
     has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
     return shutil.get_terminal_size().columns if has_width else sys.maxsize

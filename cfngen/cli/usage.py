@@ -41,7 +41,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def described(failure: click.ClickException) -> tuple[str, str]:
+def message_and_hint(failure: click.ClickException) -> tuple[str, str]:
     """Return the message and the hint for a usage error; the hint may be empty."""
     context = failure.ctx if isinstance(failure, click.UsageError) else None
     if isinstance(failure, click.NoSuchOption) and context is not None:

@@ -32,7 +32,7 @@ def architecture(instance_type: str) -> Literal["amd64", "arm64"]:
     return "arm64" if _ARM_FAMILY.fullmatch(instance_type.partition(".")[0]) else "amd64"
 
 
-def unfit(instance_type: str, role: str) -> str | None:
+def why_unsuitable(instance_type: str, role: str) -> str | None:
     """Return why an instance type cannot run today's Kubernetes, or None if it can.
 
     kubeadm requires two vCPU on a master and about 2 GiB of memory on every machine. A node with one vCPU has little
@@ -62,7 +62,7 @@ def regions() -> Collection[str]:
     return _regions()
 
 
-def known(region: str) -> Collection[str] | None:
+def types_in_region(region: str) -> Collection[str] | None:
     """Return the instance types of a region, or None if there is no list for it."""
     return _types_by_region().get(region)
 
@@ -74,7 +74,7 @@ def regions_of(instance_type: str) -> list[str]:
 
 def similar(instance_type: str, region: str) -> list[str]:
     """Return up to three suitable types of a region with a name similar to `instance_type`."""
-    candidates = [candidate for candidate in known(region) or () if not unfit(candidate, "node")]
+    candidates = [candidate for candidate in types_in_region(region) or () if not why_unsuitable(candidate, "node")]
     target = architecture(instance_type)
     candidates = [candidate for candidate in candidates if architecture(candidate) == target] or candidates
     return difflib.get_close_matches(instance_type, sorted(candidates), n=3, cutoff=0.6)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.cluster.paths import EVERY, Path, dotted, free_form, leaves, lookup, parsed, within
+from cfngen.cluster.paths import EVERY, Path, dotted, is_free_form, leaves, lookup, parse_path, within
 from cfngen.cluster.problems import Problem, Source
 from cfngen.cluster.yaml_file import YamlFile, value
 from cfngen.text import pluralize
@@ -39,7 +39,7 @@ class Assignment:
 _LISTS_WITH_ONE_DEFAULT: tuple[Path, ...] = (("nodeGroups",), ("network", "subnets"))
 
 
-class Layers:
+class MergedValues:
     """The values merged so far and their sources.
 
     Attributes:
@@ -142,7 +142,7 @@ class Layers:
         self.sources.update(dict.fromkeys([path, *(leaf for leaf, _ in leaves(new, path))], source))
 
 
-def overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:
+def parse_overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:
     """Return the assignments of `--set` arguments such as `nodeGroups[0].maxSize=6`, and the problems with them.
 
     The value is read like YAML in the file; an empty one resets the key to its default.
@@ -153,7 +153,7 @@ def overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:
         source = Source(kind="flag", name=text)
         key, equals, raw_value = _split_assignment(text)
         try:
-            path = parsed(key.strip())
+            path = parse_path(key.strip())
         except ValueError:
             equals = ""
             path = ()
@@ -185,7 +185,7 @@ def _split_assignment(text: str) -> tuple[str, str, str]:
 def without_nulls(data: Any, path: Path = ()) -> Any:
     """Return `data` without keys whose value is null, such as a section with comments only."""
     if isinstance(data, Mapping):
-        if free_form(path):
+        if is_free_form(path):
             return dict(data)
         return {key: without_nulls(value, (*path, key)) for key, value in data.items() if value is not None}
     if isinstance(data, list):

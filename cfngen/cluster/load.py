@@ -43,9 +43,9 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
         ClusterFileError: with all problems.
     """
     file = Source("file", str(path)) if path else None
-    merged = layers.Layers(yaml_file.read(path) if path else None, file.name if file else "")
+    merged = layers.MergedValues(yaml_file.read(path) if path else None, file.name if file else "")
     from_environment, environment_faults = assignments(environ)
-    from_flags, flag_faults = layers.overrides(overrides)
+    from_flags, flag_faults = layers.parse_overrides(overrides)
     problems = [*environment_faults, *merged.apply(from_environment), *flag_faults, *merged.apply(from_flags)]
 
     result = ValidationResult(merged.data, file=file, sources=merged.sources)
@@ -70,12 +70,12 @@ def parse(data: Mapping[str, Any]) -> Cluster:
     return ValidationResult(layers.without_nulls(data)).cluster()
 
 
-def _unused_assignments(merged: layers.Layers) -> list[Problem]:
+def _unused_assignments(merged: layers.MergedValues) -> list[Problem]:
     message = "has no effect, for nodeGroups is empty; add a group to it"
     return [Problem((), message, source=assignment.source) for assignment in merged.unused]
 
 
-def _replaced_values(merged: layers.Layers, file: Source | None) -> list[Problem]:
+def _replaced_values(merged: layers.MergedValues, file: Source | None) -> list[Problem]:
     """Return warnings about environment variables that change the file's values; they may be for another cluster."""
     advice = "unset the variable if it was meant for another cluster, or leave the environment out with --no-env"
     problems = [

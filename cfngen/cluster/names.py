@@ -42,14 +42,14 @@ class DerivedName:
         return self.pattern.format(cluster=cluster, group=group, id=logical_id(group))
 
 
-OF_CLUSTER = (
+CLUSTER_NAMES = (
     DerivedName("load balancer of the API that a cluster of several masters has", "{cluster}-api", LOAD_BALANCER_NAME),
     DerivedName("nested stack", "{cluster}-SecurityGroupsStack" + _GENERATED_SUFFIX, STACK_NAME),
     DerivedName("tag key of the cluster", "kubernetes.io/cluster/{cluster}", TAG_KEY),
     DerivedName("Name tag of the VPC", "{cluster}-vpc", TAG_VALUE),
     DerivedName("key pair", "{cluster}-ssh-XXXXXXXX", KEY_PAIR_NAME),
 )
-OF_GROUP = (
+GROUP_NAMES = (
     DerivedName("nested stack", "{cluster}-NodeGroup{id}Stack" + _GENERATED_SUFFIX, STACK_NAME),
     DerivedName("Name tag of nodes", "{cluster}-nodes-{group}", TAG_VALUE),
 )
@@ -96,19 +96,19 @@ def api_host(cluster: Cluster) -> str:
     return f"api.{cluster.name}.internal"
 
 
-def too_long(cluster: str) -> tuple[DerivedName, str] | None:
+def cluster_name_too_long(cluster: str) -> tuple[DerivedName, str] | None:
     """Return the first derived name that a cluster's name makes too long, and the name itself."""
     return next(
-        ((derived, derived.of(cluster)) for derived in OF_CLUSTER if len(derived.of(cluster)) > derived.limit), None
+        ((derived, derived.of(cluster)) for derived in CLUSTER_NAMES if len(derived.of(cluster)) > derived.limit), None
     )
 
 
-def group_too_long(cluster: Cluster, group: str) -> tuple[DerivedName, str] | None:
+def group_name_too_long(cluster: Cluster, group: str) -> tuple[DerivedName, str] | None:
     """Return the first derived name that a group's name makes too long, and the name itself."""
     return next(
         (
             (derived, derived.of(cluster.name, group))
-            for derived in OF_GROUP
+            for derived in GROUP_NAMES
             if len(derived.of(cluster.name, group)) > derived.limit
         ),
         None,

@@ -47,7 +47,7 @@ def dotted(path: Path) -> str:
     return text
 
 
-def parsed(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """Parse a path such as `nodeGroups[0].maxSize`; a key with a dot is written in double quotes.
 
     Raises:
@@ -72,7 +72,7 @@ def within(path: Path, ancestor: Path) -> bool:
     return path[: len(ancestor)] == ancestor
 
 
-def free_form(path: Path) -> bool:
+def is_free_form(path: Path) -> bool:
     """Return whether a path is in one of the sections of `FREE_FORM`."""
     return any(
         len(path) >= len(section)

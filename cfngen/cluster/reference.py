@@ -97,7 +97,7 @@ def configuration() -> str:
         text += f"## {title}\n\n{description}\n\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n"
         text += "".join(_row(name, field) for name, field in fields(section).items()) + "\n"
     text += _NAME_LENGTHS
-    for derived in (*names.OF_CLUSTER, *names.OF_GROUP):
+    for derived in (*names.CLUSTER_NAMES, *names.GROUP_NAMES):
         example = derived.pattern.replace("{cluster}", "NAME").replace("{group}", "GROUP").replace("{id}", "Group")
         example = example.replace("X" * 13, "…")
         text += f"| {derived.subject} | `{example}` | {derived.limit} | <{derived.text.source}> |\n"

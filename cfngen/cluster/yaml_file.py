@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from cfngen.cluster.paths import Path, free_form
+from cfngen.cluster.paths import Path, is_free_form
 from cfngen.cluster.problems import ClusterFileError, Problem, Source
 
 _CONSTANTS: Mapping[str, bool | None] = {
@@ -258,7 +258,7 @@ class _Builder:
             raise _BoundsError(message, node.start_mark)
         if len(path) > _MAX_DEPTH:
             raise _BoundsError(_TOO_DEEP, node.start_mark)
-        if not isinstance(node, yaml.ScalarNode) and len(node.value) > _MAX_ITEMS and not free_form(path):
+        if not isinstance(node, yaml.ScalarNode) and len(node.value) > _MAX_ITEMS and not is_free_form(path):
             noun = "keys" if isinstance(node, yaml.MappingNode) else "items"
             return self._fault(path, f"holds {len(node.value):,} {noun}; at most {_MAX_ITEMS:,} are read", node)
         if isinstance(node, yaml.ScalarNode):
@@ -279,7 +279,7 @@ class _Builder:
                 return _CONSTANTS[text]
             if _INTEGER.fullmatch(text):
                 return int(text) if len(text) < 20 else text
-            if free_form(path) and _FRACTION.fullmatch(text):
+            if is_free_form(path) and _FRACTION.fullmatch(text):
                 return float(text)
         elif node.tag not in ("text", "tag:yaml.org,2002:str"):
             self._fault(path, f"the YAML tag {_short(node.tag)} has no meaning here; remove it", node)

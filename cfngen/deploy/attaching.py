@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from cfngen.deploy import at_work, protection, public_addresses
-from cfngen.deploy.abandoning import abandoned
+from cfngen.deploy import operation_origin, protection, public_addresses
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.deletion import remains
+from cfngen.deploy.creation_cancellation import cancel_creation
+from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.messages import Finished, Notice, Report
-from cfngen.deploy.next_steps import in_words, next_steps
+from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.ownership import check
 from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import StackView, existing, reread
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
-from cfngen.deploy.watching.watch import Outcome, watch
+from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
 
 _DEPLOYMENT_ACTIONS = ("create", "update")
@@ -26,7 +26,7 @@ class NothingUnderWayError(CfngenError):
     def __init__(self, stack: StackView) -> None:
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: it is empty, and nothing is under way in it",
-            hint=in_words(next_steps(stack.status, stack.name)),
+            hint=as_hint(next_steps(stack.status, stack.name)),
         )
 
 
@@ -54,27 +54,27 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
         outcome = watch(account, stack.id, report=report, interrupted=interaction.interrupted)
         if outcome.cancelled and outcome.status.name == "CREATE_IN_PROGRESS":
             check(stack, cluster)
-            outcome = abandoned(account, interaction, outcome)
+            outcome = cancel_creation(account, interaction, outcome)
         if not outcome.succeeded and not outcome.detached:
             report(diagnose(account, stack.id))
         current = reread(account, stack)
         if not outcome.detached:
-            public_addresses.tell(account, current, report)
+            public_addresses.report_lost_addresses(account, current, report)
         if not outcome.detached and current.cluster == cluster:
             _finish_deployment(account, current, outcome, report)
             if current.status.standing is StackHealth.DEAD:
-                remains.of_creation(account, current, cluster, report)
+                leftovers.report_failed_creation(account, current, cluster, report)
     return outcome.finished(outcome.action, current)
 
 
-def _finish_deployment(account: Account, stack: StackView, outcome: Outcome, report: Report) -> None:
+def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult, report: Report) -> None:
     """Protect the stack after a creation or update, as the deployment that started it would have done."""
     if outcome.action not in _DEPLOYMENT_ACTIONS or (outcome.action == "create" and not outcome.succeeded):
-        protection.give_up(account, stack, report)
+        protection.unprotect_failed_creation(account, stack, report)
         return
     # A failed update needs its stack policies too: its deployment may have lifted them.
     try:
-        origin = at_work.begun(account, stack)
+        origin = operation_origin.read_origin(account, stack)
         # Deployments with --no-protect, and operations not started by cfngen, leave termination protection as it is.
         protection.protect(account, stack, origin is not None and origin.protect is True, report=report)
     except AwsError as error:

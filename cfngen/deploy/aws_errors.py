@@ -22,7 +22,7 @@ INVALID_CREDENTIALS_CODES = frozenset(
         "UnrecognizedClientException",
     }
 )
-DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403"})
+ACCESS_DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403"})
 REGION_DISABLED_CODES = frozenset({"OptInRequired", "RegionDisabledException"})
 THROTTLED = frozenset(
     {
@@ -158,7 +158,7 @@ def _from_client_error(error: Exception) -> AwsError:
         return RegionError(
             message, hint="enable the region in the account's settings, or choose another.", **attributes
         )
-    if code in DENIED:
+    if code in ACCESS_DENIED_CODES:
         hint = "docs/deploy.md lists what an operator must be allowed to do; ask for it, or choose another --profile."
         return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **attributes)
     if code in THROTTLED:

@@ -7,8 +7,8 @@ Two clusters of one name in a region would share both, so the second is refused.
 from __future__ import annotations
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import DENIED, error_code
-from cfngen.deploy.stacks import StackView, view
+from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.stacks import StackView, parse_stack
 from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 
@@ -46,10 +46,10 @@ def live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[s
 
     pages = account.client("cloudformation").get_paginator("describe_stacks").paginate()
     try:
-        roots = [view(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId")]
+        roots = [parse_stack(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId")]
     except ClientError as error:
         # A caller who is only allowed to use certain stacks may not describe all stacks.
-        if error_code(error) not in DENIED:
+        if error_code(error) not in ACCESS_DENIED_CODES:
             raise
         return ()
     return tuple(sorted(root.name for root in roots if root.cluster == cluster and _conflicts(root, besides)))

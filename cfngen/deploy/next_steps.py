@@ -64,7 +64,7 @@ def next_steps(status: StackStatus, stack: str = "") -> tuple[NextStep, ...]:
     return tuple(NextStep(f"cfngen {command}{option}", purpose) for command, purpose in steps)
 
 
-def in_words(steps: tuple[NextStep, ...]) -> str:
+def as_hint(steps: tuple[NextStep, ...]) -> str:
     """Return the commands as one line of text, each with its purpose."""
     text = "; ".join(f"`{step.command}` {step.purpose}" for step in steps)
     return f"{text}." if text else ""

@@ -19,34 +19,34 @@ from functools import partial
 from typing import Any, Literal
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy import at_work, ownership, protection, public_addresses
-from cfngen.deploy.abandoning import abandoned
+from cfngen.deploy import operation_origin, ownership, protection, public_addresses
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.deletion import remains
+from cfngen.deploy.creation_cancellation import cancel_creation
+from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.messages import Finished, Notice, Question, Step
 from cfngen.deploy.parameters import parameter_values
 from cfngen.deploy.parameters.parameter_file import ParameterFile
 from cfngen.deploy.phasing import update
-from cfngen.deploy.phasing.deployed import deployed as as_deployed
-from cfngen.deploy.phasing.part_planning import PartPlanning
+from cfngen.deploy.phasing.deployed import read_deployed
+from cfngen.deploy.phasing.part_planning import PartPlanner
 from cfngen.deploy.planning_account import PlanningAccount
 from cfngen.deploy.preview import change_sets, existing_objects, foundations, master_addresses, volumes
-from cfngen.deploy.preview.costs import difference
+from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.immutable_changes import setting_impacts
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
 from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
-from cfngen.deploy.publishing.carrying import carried
-from cfngen.deploy.publishing.publish import addressed, nested, publish
+from cfngen.deploy.publishing.carrying import add_old_programs
+from cfngen.deploy.publishing.publish import address_templates, nested, publish
 from cfngen.deploy.quotas import route_tables, service_quotas
-from cfngen.deploy.quotas.demand import Demand, deployed, needs
+from cfngen.deploy.quotas.demand import Demand, count_demand, deployed_demand
 from cfngen.deploy.recovery import DeclinedError, Interaction, ensure_deployable
 from cfngen.deploy.stacks import StackView, find, template
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
-from cfngen.deploy.watching.expectations import Action, Expectation, expect
-from cfngen.deploy.watching.watch import Outcome, watch
+from cfngen.deploy.watching.expectations import Action, Expectation, expect_operation
+from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
 from cfngen.templates.document import Document
 from cfngen.templates.immutable_settings import COUNT, recorded_settings
@@ -145,7 +145,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
         preparation = _prepare(account, request, interaction, cleanup)
         overall_plan, existing, phases = preparation.plan, preparation.existing, preparation.phases
         if existing is None:
-            remains.of_earlier(account, request.stack_name, request.cluster.name, interaction.report)
+            leftovers.report_earlier_stacks(account, request.stack_name, request.cluster.name, interaction.report)
         interaction.report(overall_plan)
         if overall_plan.is_empty:
             if existing is not None:
@@ -156,12 +156,12 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
         _require_consent(interaction, request, overall_plan)
         if existing is not None and (overall_plan.is_dangerous or any(map(_is_protected, overall_plan.changes))):
             # `cleanup` restores the stack policies however the operation ends.
-            cleanup.enter_context(protection.lift(account, existing, report=interaction.report))
+            cleanup.enter_context(protection.lift_policies(account, existing, report=interaction.report))
         if existing is None and request.protect and request.on_failure != "delete":
             protection.protect_new(account, overall_plan.stack_id)
         interaction.report(Step(f"{'creating' if existing is None else 'updating'} {request.stack_name}"))
 
-        def execute(plan: Plan, documents: Sequence[Document]) -> Outcome:
+        def execute(plan: Plan, documents: Sequence[Document]) -> WatchResult:
             try:
                 stack_id = change_sets.execute(account, plan)
             except KeyboardInterrupt:
@@ -181,7 +181,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
             else:
                 outcome = execute(overall_plan, request.documents)
             if outcome.cancelled and not outcome.status.rolling_back and existing is None:
-                outcome = abandoned(account, interaction, outcome)
+                outcome = cancel_creation(account, interaction, outcome)
     return _finish(account, request, interaction, outcome, "create" if existing is None else "update")
 
 
@@ -191,7 +191,7 @@ class _Preparation:
 
     plan: Plan
     existing: StackView | None
-    phases: update.Phased | None = None
+    phases: update.PhasedUpdate | None = None
 
 
 def _prepare(
@@ -203,13 +203,13 @@ def _prepare(
         existing = ensure_deployable(account, request.stack_name, name, interaction)
         previous_template = template(account, existing.id) if existing else {}
         immutable_impacts = setting_impacts(previous_template, request.cluster)
-        carry_over = carried(
+        carry_over = add_old_programs(
             account, request.documents, existing, cluster=name, bucket=request.bucket, report=interaction.report
         )
         request = replace(request, documents=carry_over.documents)
         # Errors in the parameters are reported before anything is uploaded.
-        *_, root = addressed(account, request.documents, cluster=name, bucket=request.bucket)
-        parameters = parameter_values.chosen(
+        *_, root = address_templates(account, request.documents, cluster=name, bucket=request.bucket)
+        parameters = parameter_values.choose_values(
             root.document.body,
             flags=request.flags,
             file=request.file,
@@ -226,10 +226,12 @@ def _prepare(
             publish, account, cluster=name, bucket=request.bucket, kms_key=request.kms_key, report=interaction.report
         )
         published = upload(request.documents)
-        volume_truth = volumes.truth(account, existing, parameters.values) if existing else volumes.Truth()
+        volume_truth = (
+            volumes.check_volume_sizes(account, existing, parameters.values) if existing else volumes.VolumeFindings()
+        )
         for notice in (*parameters.notices, *volume_truth.notices):
             interaction.report(notice)
-        demand_after = needs(request.documents, parameters.values)
+        demand_after = count_demand(request.documents, parameters.values)
         demand_now = _current_demand(account, existing, interaction)
         plan_request = PlanRequest(
             stack=request.stack_name,
@@ -245,10 +247,10 @@ def _prepare(
             notification_arns=request.notification_arns,
             express=request.express,
             foreseen=(*immutable_impacts, *carry_over.meanings, *volume_truth.meanings),
-            note=at_work.note(account, name, protect=request.protect),
+            note=operation_origin.change_set_description(account, name, protect=request.protect),
             quotas=() if demand_now is None else service_quotas.check(account, demand_after, demand_now),
             quotas_ignored=request.ignore_quotas,
-            costs=() if demand_now is None or existing is None else difference(demand_now, demand_after),
+            costs=() if demand_now is None or existing is None else cost_differences(demand_now, demand_after),
             masters=int(recorded_settings(previous_template).get(COUNT, 0)),
         )
         interaction.report(Step("asking CloudFormation what would change"))
@@ -264,11 +266,11 @@ def _prepare(
             or overall_plan.refusal
         ):
             return _Preparation(overall_plan, existing)
-        phases = update.phased(
+        phases = update.plan_phases(
             overall_plan,
-            as_deployed(account, existing.id, previous_template),
+            read_deployed(account, existing.id, previous_template),
             request.documents,
-            PartPlanning(account, plan_request, upload, interaction.report, request.compare_user_data, cleanup),
+            PartPlanner(account, plan_request, upload, interaction.report, request.compare_user_data, cleanup),
             lambda plan: change_sets.discard(account, plan, interaction.report),
         )
     return _Preparation(phases.plan if phases else overall_plan, existing, phases)
@@ -279,7 +281,7 @@ def _current_demand(account: Account, existing: StackView | None, interaction: I
     if existing is None:
         return Demand()
     try:
-        return deployed(account, existing)
+        return deployed_demand(account, existing)
     except AwsError as error:
         interaction.report(Notice(f"what the update adds to costs and quotas is not known: {error}", error.hint))
         return None
@@ -299,13 +301,13 @@ def _expectation(request: DeploymentRequest, documents: Sequence[Document], plan
         bodies[logical_id,] = by_name[name]
     values = {**(request.file.values if request.file else {}), **request.flags}
     if plan.operation == "create":
-        return expect(bodies, "create", values)
+        return expect_operation(bodies, "create", values)
     actions: dict[tuple[tuple[str, ...], str], Action] = {}
     for stack in plan.stacks:
         for change in stack.changes:
             is_replaced = change.replacement is not Replacement.NO
             actions[stack.path, change.logical_id] = "replace" if is_replaced else _EXPECTED_ACTIONS[change.action]
-    return expect(bodies, actions, values)
+    return expect_operation(bodies, actions, values)
 
 
 def _require_consent(interaction: Interaction, request: DeploymentRequest, plan: Plan) -> None:
@@ -327,7 +329,7 @@ def _require_consent(interaction: Interaction, request: DeploymentRequest, plan:
 
 
 def _finish(
-    account: Account, request: DeploymentRequest, interaction: Interaction, outcome: Outcome, action: str
+    account: Account, request: DeploymentRequest, interaction: Interaction, outcome: WatchResult, action: str
 ) -> Finished:
     """Protect the stack after success, report the diagnosis after a failure, and return the result."""
     with translate_aws_errors():
@@ -337,17 +339,17 @@ def _finish(
             _protect(account, stack, request, interaction)
         else:
             interaction.report(diagnose(account, stack.id))
-            protection.give_up(account, stack, interaction.report)
-            public_addresses.tell(account, stack, interaction.report)
+            protection.unprotect_failed_creation(account, stack, interaction.report)
+            public_addresses.report_lost_addresses(account, stack, interaction.report)
             if action == "create" and stack.status.standing is not StackHealth.PAUSED:
-                remains.of_creation(account, stack, request.cluster.name, interaction.report)
+                leftovers.report_failed_creation(account, stack, request.cluster.name, interaction.report)
     return outcome.finished(action, stack)
 
 
 def _is_protected(change: Change) -> bool:
     """Return whether the stack policies deny a change."""
     deletes_resource = change.action == "remove" or change.replacement is not Replacement.NO
-    return deletes_resource and change.type in protection.KEPT
+    return deletes_resource and change.type in protection.PROTECTED_TYPES
 
 
 def _protect(account: Account, stack: StackView, request: DeploymentRequest, interaction: Interaction) -> None:

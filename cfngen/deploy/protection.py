@@ -18,14 +18,14 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.stacks import NESTED, StackView, find, resources, stack_name
+from cfngen.deploy.stacks import NESTED_STACK, StackView, find, resources, stack_name
 from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 
 # Nested stacks that hold the cluster's state: etcd's volumes, the API's address, and the certificate authorities.
-HOLDERS = ("MasterStack", "SecretsStack")
+STATEFUL_STACKS = ("MasterStack", "SecretsStack")
 # Types of resources whose replacement loses data, or an address that clients use.
-KEPT = (
+PROTECTED_TYPES = (
     "AWS::EC2::EIP",
     "AWS::EC2::NetworkInterface",
     "AWS::EC2::Volume",
@@ -37,18 +37,22 @@ KEPT = (
 Policy = Mapping[str, Any]
 
 # A stack policy cannot be removed, only replaced by one that allows every update.
-EVERYTHING: Policy = {"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}
+ALLOW_ALL: Policy = {"Statement": [{"Effect": "Allow", "Action": "Update:*", "Principal": "*", "Resource": "*"}]}
 _DENY_REPLACE_AND_DELETE = {"Effect": "Deny", "Action": ["Update:Replace", "Update:Delete"], "Principal": "*"}
-OF_ROOT: Policy = {
+ROOT_POLICY: Policy = {
     "Statement": [
-        *EVERYTHING["Statement"],
-        {**_DENY_REPLACE_AND_DELETE, "Resource": [f"LogicalResourceId/{holder}" for holder in HOLDERS]},
+        *ALLOW_ALL["Statement"],
+        {**_DENY_REPLACE_AND_DELETE, "Resource": [f"LogicalResourceId/{holder}" for holder in STATEFUL_STACKS]},
     ]
 }
-OF_HOLDERS: Policy = {
+STATEFUL_STACK_POLICY: Policy = {
     "Statement": [
-        *EVERYTHING["Statement"],
-        {**_DENY_REPLACE_AND_DELETE, "Resource": "*", "Condition": {"StringEquals": {"ResourceType": list(KEPT)}}},
+        *ALLOW_ALL["Statement"],
+        {
+            **_DENY_REPLACE_AND_DELETE,
+            "Resource": "*",
+            "Condition": {"StringEquals": {"ResourceType": list(PROTECTED_TYPES)}},
+        },
     ]
 }
 
@@ -88,7 +92,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
             current_policy = _read_policy(account, stack)
             if current_policy == policy:
                 continue
-            if current_policy not in (None, EVERYTHING):
+            if current_policy not in (None, ALLOW_ALL):
                 hint = f"`aws cloudformation get-stack-policy --region {account.region} --stack-name {stack}` shows it."
                 report(Notice(f"the stack {stack_name(stack)} has a policy that is not cfngen's, and keeps it", hint))
                 continue
@@ -96,7 +100,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
 
 
 @contextmanager
-def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]:
+def lift_policies(account: Account, root: StackView, *, report: Report) -> Iterator[None]:
     """Lift the stack policies for one update, which may then replace protected resources; restore them afterwards.
 
     If the user detaches from the update, the policies stay lifted until `cfngen watch` or the next deployment:
@@ -118,9 +122,9 @@ def lift(account: Account, root: StackView, *, report: Report) -> Iterator[None]
         with translate_aws_errors():
             for stack, _ in _intended_policies(account, root):
                 current_policy = _read_policy(account, stack)
-                if current_policy not in (None, EVERYTHING):
+                if current_policy not in (None, ALLOW_ALL):
                     lifted[stack] = current_policy or {}
-                    _set_policy(account, stack, EVERYTHING)
+                    _set_policy(account, stack, ALLOW_ALL)
         yield
         failed = False
     finally:
@@ -142,7 +146,7 @@ def protect_new(account: Account, stack_id: str) -> None:
         )
 
 
-def give_up(account: Account, root: StackView, report: Report) -> None:
+def unprotect_failed_creation(account: Account, root: StackView, report: Report) -> None:
     """Disable termination protection if the creation has failed and was rolled back, so that the stack can be deleted.
 
     Args:
@@ -158,7 +162,7 @@ def give_up(account: Account, root: StackView, report: Report) -> None:
         report(Notice(f"{root.name} is still protected against deletion: {error}", error.hint))
 
 
-def missing(account: Account, root: StackView) -> tuple[str, ...]:
+def stacks_without_policy(account: Account, root: StackView) -> tuple[str, ...]:
     """Return the names of the root and the nested stacks that hold state, as far as they have no stack policy.
 
     Raises:
@@ -166,9 +170,7 @@ def missing(account: Account, root: StackView) -> tuple[str, ...]:
     """
     with translate_aws_errors():
         unprotected = [
-            stack
-            for stack, _ in _intended_policies(account, root)
-            if _read_policy(account, stack) in (None, EVERYTHING)
+            stack for stack, _ in _intended_policies(account, root) if _read_policy(account, stack) in (None, ALLOW_ALL)
         ]
     return tuple(stack_name(stack) for stack in unprotected)
 
@@ -195,12 +197,12 @@ def _intended_policies(account: Account, root: StackView) -> list[tuple[str, Pol
     stateful_stacks = [
         resource.physical_id
         for resource in resources(account, root.id)
-        if resource.type == NESTED
-        and resource.logical_id in HOLDERS
+        if resource.type == NESTED_STACK
+        and resource.logical_id in STATEFUL_STACKS
         and resource.physical_id
         and not resource.status.startswith("DELETE")
     ]
-    return [(root.id, OF_ROOT), *((stateful_stack, OF_HOLDERS) for stateful_stack in stateful_stacks)]
+    return [(root.id, ROOT_POLICY), *((stateful_stack, STATEFUL_STACK_POLICY) for stateful_stack in stateful_stacks)]
 
 
 def _read_policy(account: Account, stack: str) -> Policy | None:

@@ -89,7 +89,7 @@ def lost_addresses(
     return tuple(_find_lost(account.region, interfaces, public_ips, existing, addresses, parameters))
 
 
-def tell(account: Account, stack: StackView, report: Report) -> None:
+def report_lost_addresses(account: Account, stack: StackView, report: Report) -> None:
     """Report which masters have lost their Elastic IP after a rollback; errors of reading are ignored.
 
     A stack in CREATE_FAILED or UPDATE_FAILED is skipped: it does not tell which address an interface should have.

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.deploy import at_work, name_conflicts, public_addresses
+from cfngen.deploy import name_conflicts, operation_origin, public_addresses
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.deletion import remains
+from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
-from cfngen.deploy.next_steps import in_words, next_steps
+from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.rollback_blockers import rollback_blockers
@@ -23,10 +23,10 @@ from cfngen.deploy.stacks import StackView, existing, find, reread, resources, t
 from cfngen.deploy.stale_groups import stale_groups
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.events import last_event
-from cfngen.deploy.watching.watch import Choice, Outcome, watch
+from cfngen.deploy.watching.watch import Choice, WatchResult, watch
 from cfngen.errors import CfngenError
 
-LONGEST_ROLLBACK = 10
+MAX_ROLLBACK_ATTEMPTS = 10
 """Maximum number of times a rollback is continued; each time skips at least one more resource."""
 
 
@@ -52,13 +52,13 @@ class BusyError(CfngenError):
 def busy(account: Account, stack: StackView) -> BusyError:
     """Return the error for a stack with an operation in progress: when and by whom it was started, as far as known."""
     try:
-        origin = at_work.begun(account, stack)
+        origin = operation_origin.read_origin(account, stack)
     except AwsError:
         return BusyError(stack)
     if origin is None:
         return BusyError(stack)
     author = f"begun by {origin.caller}" if origin.caller else "and not begun by a deployment of cfngen"
-    return BusyError(stack, f"since {at_work.moment(account, origin.time)}, {author}")
+    return BusyError(stack, f"since {operation_origin.moment(account, origin.time)}, {author}")
 
 
 class BlockedError(CfngenError):
@@ -152,7 +152,7 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         # The owner is not checked: an empty stack shows no tags before its first change set is executed.
         name_conflicts.check(account, cluster, stack_name)
         if stack is not None:
-            at_work.tell_of_others(account, stack, interaction.report)
+            operation_origin.report_other_plans(account, stack, interaction.report)
         return None
     check(stack, cluster)
     if stack.status.cleaning_up:
@@ -179,7 +179,7 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
     if health is StackHealth.PAUSED:
         text = f"{stack.name} is in {stack.status}: this goes on where the last operation failed, with rollback off"
         interaction.report(Notice(text, f"`cfngen rollback --stack-name {stack.name}` would take it back instead."))
-    at_work.tell_of_others(account, stack, interaction.report)
+    operation_origin.report_other_plans(account, stack, interaction.report)
     return stack
 
 
@@ -191,7 +191,7 @@ def rollback(
     *,
     skip: tuple[str, ...] = (),
     force: bool = False,
-) -> Outcome:
+) -> WatchResult:
     """Roll a stack back to its last successful state, and report Elastic IPs that its masters have lost.
 
     Args:
@@ -211,13 +211,13 @@ def rollback(
     """
     outcome = _start_rollback(account, stack_name, cluster, interaction, skip, force=force)
     if not outcome.detached and (current := find(account, outcome.stack_id)) is not None:
-        public_addresses.tell(account, current, interaction.report)
+        public_addresses.report_lost_addresses(account, current, interaction.report)
     return outcome
 
 
 def _start_rollback(
     account: Account, stack_name: str, cluster: str, interaction: Interaction, skip: tuple[str, ...], *, force: bool
-) -> Outcome:
+) -> WatchResult:
     """Roll back a failed creation or update, or continue a failed rollback."""
     stack = existing(account, stack_name)
     if stack.status.standing is StackHealth.EMPTY:
@@ -243,7 +243,7 @@ def _start_rollback(
             account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
         )
         if deletes_stack and not outcome.detached:
-            remains.of_creation(account, reread(account, stack), cluster, interaction.report)
+            leftovers.report_failed_creation(account, reread(account, stack), cluster, interaction.report)
         return outcome
     if stack.status.standing is StackHealth.LOST:
         raise LostError(stack)
@@ -254,9 +254,9 @@ def _start_rollback(
 
 def _continue_rollback(
     account: Account, stack: StackView, interaction: Interaction, skip: tuple[str, ...], *, force: bool
-) -> Outcome:
+) -> WatchResult:
     """Continue a failed rollback; with `force`, repeat it, skipping more resources each time."""
-    for _ in range(LONGEST_ROLLBACK):
+    for _ in range(MAX_ROLLBACK_ATTEMPTS):
         skipped = skip
         if force:
             blockers = rollback_blockers(account, stack)
@@ -312,7 +312,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
         else "nothing is left in it",
     )
     # A bucket with snapshots is not in danger: it only made the rollback fail, since S3 deletes no bucket with objects.
-    is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not remains.only_buckets(account, stack)
+    is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not leftovers.only_backup_buckets_left(account, stack)
     _require_consent(
         interaction,
         Question(f"Delete the remains of {stack.name} and create it anew?", consequences, dangerous=is_dangerous),
@@ -354,7 +354,7 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
 
 
 def _next_steps_hint(stack: StackView) -> str:
-    return in_words(next_steps(stack.status, stack.name))
+    return as_hint(next_steps(stack.status, stack.name))
 
 
 def _require_consent(interaction: Interaction, question: Question) -> None:

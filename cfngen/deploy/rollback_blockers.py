@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.stacks import NESTED, ResourceView, StackView, find, resources
-from cfngen.deploy.watching.events import is_cancelled, parsed
+from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find, resources
+from cfngen.deploy.watching.events import is_cancelled, parse_event
 
 # Statuses of a nested stack in which the nested stack itself can be skipped, according to the same reference.
 DELETION_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
@@ -31,7 +31,7 @@ def _blockers(account: Account, stack: StackView, prefix: str) -> Iterator[tuple
     failed = [resource for resource in resources(account, stack.id) if resource.status == "UPDATE_FAILED"]
     rollback_failures = _failed_in_rollback(account, stack) if failed else frozenset[str]()
     for resource in failed:
-        if resource.type == NESTED and resource.physical_id:
+        if resource.type == NESTED_STACK and resource.physical_id:
             yield from _nested_blockers(account, resource, prefix)
         elif resource.logical_id in rollback_failures:
             yield f"{prefix}{resource.logical_id}", resource.reason
@@ -50,7 +50,7 @@ def _failed_in_rollback(account: Account, stack: StackView) -> frozenset[str]:
     failed_by_id: dict[str, bool] = {}
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     for entry in (entry for page in pages for entry in page["StackEvents"]):
-        event = parsed(entry, ())
+        event = parse_event(entry, ())
         if event.of_stack and event.status == "UPDATE_ROLLBACK_IN_PROGRESS":
             break
         failed_by_id.setdefault(event.logical_id, event.status == "UPDATE_FAILED" and not is_cancelled(event))

@@ -15,8 +15,8 @@ from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
 
 CLUSTER_TAG = "cfngen:cluster"
-NESTED = "AWS::CloudFormation::Stack"
-GROUP = "AWS::AutoScaling::AutoScalingGroup"
+NESTED_STACK = "AWS::CloudFormation::Stack"
+AUTO_SCALING_GROUP = "AWS::AutoScaling::AutoScalingGroup"
 _ARN = re.compile(r"arn:[^:]+:cloudformation:[^:]+:\d+:stack/([^/]+)/")
 
 
@@ -127,7 +127,7 @@ def find(account: Account, name_or_id: str) -> StackView | None:
         if error_code(error) == "ValidationError" and "does not exist" in str(error):
             return None
         raise
-    return view(response["Stacks"][0])
+    return parse_stack(response["Stacks"][0])
 
 
 def existing(account: Account, name: str) -> StackView:
@@ -147,7 +147,7 @@ def reread(account: Account, stack: StackView) -> StackView:
     return find(account, stack.id) or stack
 
 
-def view(stack: Mapping[str, Any]) -> StackView:
+def parse_stack(stack: Mapping[str, Any]) -> StackView:
     """Return a stack from an entry of the response of DescribeStacks."""
     return StackView(
         name=stack["StackName"],
@@ -210,7 +210,7 @@ def tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[St
     stack_resources: list[StackResource] = []
     for view in resources(account, root_id):
         stack_resources.append(StackResource(root_id, path, view))
-        if view.type == NESTED and view.physical_id:
+        if view.type == NESTED_STACK and view.physical_id:
             try:
                 stack_resources += tree(account, view.physical_id, (*path, view.logical_id))
             except ClientError as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
-from cfngen.deploy.stacks import GROUP, ResourceView
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 from cfngen.userdata.first_stage import unpacked
 
 _LAUNCH_TEMPLATE = "AWS::EC2::LaunchTemplate"
@@ -68,7 +68,7 @@ def stale_groups(account: Account, resources: Iterable[ResourceView]) -> tuple[S
     """
     existing = [resource for resource in resources if resource.physical_id and resource.status != "DELETE_COMPLETE"]
     logical_ids = frozenset(resource.logical_id for resource in existing)
-    groups = {resource.physical_id: resource.logical_id for resource in existing if resource.type == GROUP}
+    groups = {resource.physical_id: resource.logical_id for resource in existing if resource.type == AUTO_SCALING_GROUP}
     launch_template_ids = [resource.physical_id for resource in existing if resource.type == _LAUNCH_TEMPLATE]
     with translate_aws_errors():
         newest_versions = _newest_versions(account, launch_template_ids) if groups else {}

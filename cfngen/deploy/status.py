@@ -24,7 +24,7 @@ class StackHealth(str, Enum):
     BUSY = "busy"  # an operation is in progress
 
 
-_STANDINGS = {
+_HEALTH_BY_STATUS = {
     "REVIEW_IN_PROGRESS": StackHealth.EMPTY,
     "CREATE_COMPLETE": StackHealth.HEALTHY,
     "UPDATE_COMPLETE": StackHealth.HEALTHY,
@@ -65,7 +65,7 @@ class StackStatus:
     def standing(self) -> StackHealth:
         """Which operations the status allows."""
         # A status that is not in the table is either *_IN_PROGRESS or new in CloudFormation: nothing is done in it.
-        return _STANDINGS.get(self.name, StackHealth.BUSY)
+        return _HEALTH_BY_STATUS.get(self.name, StackHealth.BUSY)
 
     @property
     def in_progress(self) -> bool:

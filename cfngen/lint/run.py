@@ -21,7 +21,7 @@ from cfngen.lint.findings import SEVERITIES, Finding
 from cfngen.lint.views import View, views
 
 if TYPE_CHECKING:
-    from cfngen.lint.judge import Judge
+    from cfngen.lint.linter import Linter
     from cfngen.templates.document import Document
 
 
@@ -31,7 +31,7 @@ def lint(
     """Return the findings of cfn-lint and of cfngen's own rules.
 
     The verdict depends on the documents, the region, cfn-lint's version and this package's sources, and on nothing in
-    the environment (`cfngen.lint.judge` says how). Errors, warnings and informational findings all count.
+    the environment (`cfngen.lint.linter` says how). Errors, warnings and informational findings all count.
 
     Args:
         documents: the templates. A document with `children` is checked together with those of them that are among
@@ -81,12 +81,12 @@ def _rank(finding: Finding, document: int) -> tuple[int, int, str, str]:
 
 def _judge(todo: Sequence[View], region: str) -> list[verdicts.Verdict]:
     """Return the verdicts of views in the given order, using several processes on Linux."""
-    from cfngen.lint.judge import Judge
+    from cfngen.lint.linter import Linter
 
     with tempfile.TemporaryDirectory(prefix="cfngen-lint-") as directory:
         workplace = Path(directory).resolve()
         with _without_garbage_collection():
-            judge = Judge(region, workplace)
+            judge = Linter(region, workplace)
         # Linux only: on macOS a forked process must not use the system's libraries, Windows has no fork, and a newly
         # started process would take longer to import cfn-lint than it saves.
         if sys.platform == "linux":
@@ -127,10 +127,10 @@ def _cpu_count() -> int:
 
 
 # Set before forking, so that worker processes inherit cfn-lint with its rules loaded.
-_inherited_judge: Judge | None = None
+_inherited_judge: Linter | None = None
 
 
-def _in_processes(judge: Judge, todo: Sequence[View], workplace: Path) -> Iterator[verdicts.Verdict]:
+def _in_processes(judge: Linter, todo: Sequence[View], workplace: Path) -> Iterator[verdicts.Verdict]:
     global _inherited_judge
     _inherited_judge = judge
     heaviest_first = sorted(range(len(todo)), key=lambda index: todo[index].weight, reverse=True)

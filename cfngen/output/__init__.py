@@ -1,8 +1,8 @@
 """From templates to files: rendering, comparing, and writing all of them or none."""
 
-from cfngen.output.compare import Difference, stale
+from cfngen.output.compare import Difference, differences
 from cfngen.output.errors import OutputError
 from cfngen.output.render import render
 from cfngen.output.write import WriteReport, write
 
-__all__ = ["Difference", "OutputError", "WriteReport", "render", "stale", "write"]
+__all__ = ["Difference", "OutputError", "WriteReport", "render", "differences", "write"]

@@ -46,7 +46,7 @@ class Difference:
         return f"{self.path}: {'is missing' if self.kind == 'missing' else 'is of an earlier run and no longer wanted'}"
 
 
-def stale(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference, ...]:
+def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference, ...]:
     """Compare a directory with the files that should be in it; changes nothing.
 
     Files that cfngen did not write are ignored, unless one has the name of a file to generate.

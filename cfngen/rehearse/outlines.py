@@ -8,11 +8,11 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-from cfngen.deploy.preview.costs import difference
+from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.publishing.publish import nested
-from cfngen.deploy.quotas.demand import Demand, needs
+from cfngen.deploy.quotas.demand import Demand, count_demand
 from cfngen.deploy.watching.expectations import Action as ResourceAction
-from cfngen.deploy.watching.expectations import expect
+from cfngen.deploy.watching.expectations import expect_operation
 from cfngen.rehearse.expectations import Expectations, key
 from cfngen.rehearse.operations import Names
 from cfngen.rehearse.steps import DELETE, VALUES, Action, Deployable, RehearsalStep, Zones, ends_stack
@@ -80,10 +80,10 @@ def minutes(step: RehearsalStep, action: Action, zones: Zones, expectations: Exp
     make = action.make or next(earlier.make for earlier in step.actions if earlier.make)
     bodies = dict(_template_bodies(made(make, zones)))
     if action.verb == "delete":
-        return ceil(expect(bodies, "delete", VALUES).seconds / 60)
+        return ceil(expect_operation(bodies, "delete", VALUES).seconds / 60)
     expected = expectations.get(key(step.stack, action.name))
     if expected is None or expected.status == "CREATE_COMPLETE":
-        return ceil(expect(bodies, "create", VALUES).seconds / 60)
+        return ceil(expect_operation(bodies, "create", VALUES).seconds / 60)
     changes = {name: action for action, name, _ in (change.split(" ") for change in expected.changes)}
     names = Names(zones)
     actions = {
@@ -92,7 +92,7 @@ def minutes(step: RehearsalStep, action: Action, zones: Zones, expectations: Exp
         for logical_id in body["Resources"]
         if names.path((*path, logical_id)) in changes
     }
-    return ceil(expect(bodies, actions, VALUES).seconds / 60)
+    return ceil(expect_operation(bodies, actions, VALUES).seconds / 60)
 
 
 @lru_cache(maxsize=16)
@@ -124,7 +124,7 @@ def _billed_units(step: RehearsalStep, zones: Zones) -> tuple[str, ...]:
     documents = made(make, zones).documents
     parameters = next(document for document in documents if document.children).body.get("Parameters", {})
     defaults = {name: str(parameter["Default"]) for name, parameter in parameters.items() if "Default" in parameter}
-    costs = difference(Demand(), needs(documents, {**defaults, **VALUES}))
+    costs = cost_differences(Demand(), count_demand(documents, {**defaults, **VALUES}))
     return tuple(f"{cost.quantity} {_unit_name(cost.unit, cost.quantity)} ({cost.what})" for cost in costs)
 
 

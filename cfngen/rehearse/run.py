@@ -17,11 +17,11 @@ from cfngen.deploy.messages import Notice, Question, Step
 from cfngen.deploy.recovery import DeclinedError, Interaction
 from cfngen.deploy.watching.watch import Choice
 from cfngen.errors import CfngenError
-from cfngen.rehearse import cleaning, observing
-from cfngen.rehearse.cleaning import Leftover
+from cfngen.rehearse import cleanup, observations
+from cfngen.rehearse.cleanup import Leftover
 from cfngen.rehearse.clusters import NAME
 from cfngen.rehearse.expectations import Expectations
-from cfngen.rehearse.performance import Performance, StoppedError, only_shown
+from cfngen.rehearse.operation_runner import OperationRunner, StoppedError, only_shown
 from cfngen.rehearse.report import Rehearsal, RehearsedStep, Result
 from cfngen.rehearse.request import RehearsalRequest
 from cfngen.rehearse.steps import DELETE, ends_stack
@@ -29,7 +29,7 @@ from cfngen.text import pluralize
 
 
 @dataclass(frozen=True)
-class Ended:
+class RehearsalResult:
     """The result of a rehearsal.
 
     Attributes:
@@ -52,7 +52,7 @@ def clean_up(account: Account, waiting: Interaction, request: RehearsalRequest) 
         DeclinedError: the user declined.
         AwsError: a call failed.
     """
-    stack, retained = cleaning.find_rehearsal_stack(account), cleaning.deleted_stacks_with_leftovers(account)
+    stack, retained = cleanup.find_rehearsal_stack(account), cleanup.deleted_stacks_with_leftovers(account)
     if stack or retained:
         if not waiting.consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?")):
             raise DeclinedError
@@ -61,10 +61,12 @@ def clean_up(account: Account, waiting: Interaction, request: RehearsalRequest) 
         quiet = Interaction(only_shown(waiting.report), lambda question: True, waiting.interrupted)
         return _remove_everything(account, quiet, bucket=request.bucket)
     waiting.report(Step("no rehearsal has left a stack, a snapshot or a bucket"))
-    return cleaning.remove_templates(account, waiting, bucket=request.bucket, made=False)
+    return cleanup.remove_templates(account, waiting, bucket=request.bucket, made=False)
 
 
-def rehearse(account: Account, request: RehearsalRequest, expected: Expectations | None, waiting: Interaction) -> Ended:
+def rehearse(
+    account: Account, request: RehearsalRequest, expected: Expectations | None, waiting: Interaction
+) -> RehearsalResult:
     """Run a rehearsal, and remove everything that it created.
 
     Args:
@@ -88,23 +90,23 @@ class _Run:
         self.account = account
         self.request = request
         self.interaction = waiting
-        self.performance = Performance(account, request, expected, waiting.report, self._interrupted)
+        self.performance = OperationRunner(account, request, expected, waiting.report, self._interrupted)
         self.masks = self.performance.masks
         self.steps: list[RehearsedStep] = []
         self.interruptions = 0
         self.cleaning = False
 
-    def run(self) -> Ended:
+    def run(self) -> RehearsalResult:
         """Rehearse."""
         stack, retained = (
-            cleaning.find_rehearsal_stack(self.account),
-            cleaning.deleted_stacks_with_leftovers(self.account),
+            cleanup.find_rehearsal_stack(self.account),
+            cleanup.deleted_stacks_with_leftovers(self.account),
         )
         self._ask_for_consent(has_leftovers=bool(stack or retained))
         began = self.account.clock.now()
         with translate_aws_errors():
-            default_vpc = observing.has_default_vpc(self.account)
-            bucket_exists = cleaning.bucket_exists(self.account, self.request.bucket)
+            default_vpc = observations.has_default_vpc(self.account)
+            bucket_exists = cleanup.bucket_exists(self.account, self.request.bucket)
         stop: BaseException | None = None
         try:
             if stack or retained:
@@ -121,7 +123,7 @@ class _Run:
         while len(self.steps) < len(self.request.outlines):
             self.performance.operations = []
             self._end_step("not reached")
-        return Ended(self._report(began, leftovers, default_vpc=default_vpc), leftovers, stop)
+        return RehearsalResult(self._report(began, leftovers, default_vpc=default_vpc), leftovers, stop)
 
     def _end_step(self, result: Result, error: str = "") -> None:
         """Add the current step and its operations to the report."""
@@ -226,15 +228,15 @@ def _remove_everything(
 ) -> tuple[Leftover, ...]:
     """Delete the stack, what CloudFormation retained of it and earlier ones, and the templates; return the rest."""
     leftovers: list[Leftover] = []
-    stack = cleaning.find_rehearsal_stack(account)
+    stack = cleanup.find_rehearsal_stack(account)
     if stack is not None:
-        result = cleaning.remove_stack(account, stack, waiting)
+        result = cleanup.remove_stack(account, stack, waiting)
         if result.goes_on or result.status:
             return (Leftover("stack", NAME, f"it is in {result.status or 'deletion'}"),)
-    leftovers += cleaning.remove_kept(
-        account, dict.fromkeys((*deleted, *cleaning.deleted_stacks_with_leftovers(account))), waiting.report
+    leftovers += cleanup.remove_kept(
+        account, dict.fromkeys((*deleted, *cleanup.deleted_stacks_with_leftovers(account))), waiting.report
     )
-    leftovers += cleaning.remove_templates(account, waiting, bucket=bucket, made=made)
+    leftovers += cleanup.remove_templates(account, waiting, bucket=bucket, made=made)
     return tuple(leftovers)
 
 

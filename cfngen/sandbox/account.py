@@ -11,12 +11,12 @@ from typing import Any
 import boto3
 
 from cfngen.sandbox.api import Served, serving
-from cfngen.sandbox.emulated_account import EmulatedAccount, opened
+from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 
 OPERATOR = ("operator", "operator")  # any key but the emulator's own, to which no fault applies
 
 
-class WorldClock:
+class SimulatedClock:
     """The clock of an emulated account, for code that waits: `sleep` advances simulated time at once.
 
     Args:
@@ -47,7 +47,7 @@ class SandboxAccount:
 
     world: EmulatedAccount
     served: Served
-    clock: WorldClock
+    clock: SimulatedClock
 
     def session(self, *keys: str) -> Any:
         """Return a boto3 session with these keys (access key, secret key); by default those of an operator."""
@@ -55,8 +55,8 @@ class SandboxAccount:
 
 
 @contextlib.contextmanager
-def account(region: str, **arguments: Any) -> Iterator[SandboxAccount]:
+def open_account(region: str, **arguments: Any) -> Iterator[SandboxAccount]:
     """Open a new account, or use moto's if one is open already; see `EmulatedAccount` for the arguments."""
-    with opened(region, **arguments) as world, serving(world.cloud) as served:
+    with open_emulated_account(region, **arguments) as world, serving(world.cloud) as served:
         world.machines.console = served.gaps.console
-        yield SandboxAccount(world, served, WorldClock(world))
+        yield SandboxAccount(world, served, SimulatedClock(world))

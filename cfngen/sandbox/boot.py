@@ -20,7 +20,13 @@ from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation, client
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.instance import BootFault, Instance, kernel
-from cfngen.sandbox.kubernetes_objects import NodeFacts, register, schedule, start_addons, start_control_plane
+from cfngen.sandbox.kubernetes_objects import (
+    NodeFacts,
+    register_node,
+    schedule_pending_pods,
+    start_addons,
+    start_control_plane,
+)
 from cfngen.sandbox.kubernetes_state import uid
 from cfngen.sandbox.routine_steps import DRAINING, ROUTINE, certificates_end, disks
 from cfngen.sandbox.user_data import ProgramError, substitute, with_second_stage
@@ -427,7 +433,7 @@ class Program:
         yield 13.5 + self._jitter
         cluster = self.environment.clusters[self.references["joinSecretArn"]]
         cluster.state.set_ready(self.instance.id, True)
-        schedule(cluster.state)
+        schedule_pending_pods(cluster.state)
         return f"node {self.instance.id} is Ready"
 
     def _signal_success(self) -> Generator[float, None, str]:
@@ -454,7 +460,7 @@ class Program:
                 "kubelet": boot_data.version("kubelet", cluster.state.version),
             },
         )
-        register(cluster.state, node)
+        register_node(cluster.state, node)
         cluster.controllers.route(node.name, node.pod_cidr)
 
     def _read_secret(self, arn: str) -> dict[str, str]:

@@ -34,7 +34,7 @@ KEY_EXPONENT = 65537
 
 
 @dataclass(frozen=True)
-class Issued:
+class Certificate:
     """A certificate and its private key, both PEM."""
 
     certificate: str
@@ -54,14 +54,14 @@ def authorities(now: datetime.datetime) -> dict[str, str]:
     return {**bundle, "sa.key": _private_pem(account), "sa.pub": public.decode()}
 
 
-def server(bundle: dict[str, str], names: Collection[str], now: datetime.datetime) -> Issued:
+def server(bundle: dict[str, str], names: Collection[str], now: datetime.datetime) -> Certificate:
     """Return a serving certificate for host names and IP addresses, issued by the cluster's authority."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
     return _issue(bundle, subject, ExtendedKeyUsageOID.SERVER_AUTH, now, (alternatives,))
 
 
-def client(bundle: dict[str, str], name: str, group: str, now: datetime.datetime) -> Issued:
+def client(bundle: dict[str, str], name: str, group: str, now: datetime.datetime) -> Certificate:
     """Return a client certificate issued by the cluster's authority, as an administrator issues one from the secret."""
     attributes = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, group),
@@ -77,7 +77,7 @@ def public_key_hash(pem: str) -> str:
     return "sha256:" + hashlib.sha256(der).hexdigest()
 
 
-def _issue_authority(name: str, now: datetime.datetime, key: rsa.RSAPrivateKey) -> Issued:
+def _issue_authority(name: str, now: datetime.datetime, key: rsa.RSAPrivateKey) -> Certificate:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     usage = x509.KeyUsage(
         digital_signature=True, key_encipherment=True, key_cert_sign=True, content_commitment=False,
@@ -91,7 +91,7 @@ def _issue_authority(name: str, now: datetime.datetime, key: rsa.RSAPrivateKey) 
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    return Issued(_pem(certificate), _private_pem(key))
+    return Certificate(_pem(certificate), _private_pem(key))
 
 
 def _issue(
@@ -100,7 +100,7 @@ def _issue(
     purpose: x509.ObjectIdentifier,
     now: datetime.datetime,
     extensions: tuple[x509.ExtensionType, ...],
-) -> Issued:
+) -> Certificate:
     authority = x509.load_pem_x509_certificate(bundle["ca.crt"].encode())
     # Validating a key takes as long as generating one, and this key is our own.
     signer: Any = serialization.load_pem_private_key(
@@ -125,7 +125,7 @@ def _issue(
     )
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)
-    return Issued(_pem(builder.sign(signer, hashes.SHA256())), _private_pem(key))
+    return Certificate(_pem(builder.sign(signer, hashes.SHA256())), _private_pem(key))
 
 
 def _builder(

@@ -16,7 +16,7 @@ from cfngen.sandbox.backups import Backups
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.controllers import Controllers
 from cfngen.sandbox.kubernetes_api import Hooks, KubernetesApi
-from cfngen.sandbox.kubernetes_objects import found_cluster
+from cfngen.sandbox.kubernetes_objects import create_cluster_objects
 from cfngen.sandbox.kubernetes_state import KubernetesState
 
 TOKEN_LIFETIME = 24 * 3600  # seconds, as in the boot program
@@ -65,7 +65,7 @@ class KubernetesCluster:
         self.controllers = Controllers(self.region, self.name, table, self.state, later)
         self.backups = Backups(self.region, self.name, self.state)
         self._backup_interval = 0
-        found_cluster(self.state, str(self._services[1]), str(self._services[10]))
+        create_cluster_objects(self.state, str(self._services[1]), str(self._services[10]))
 
     @property
     def api_endpoint(self) -> str:

@@ -64,7 +64,9 @@ def write(path: Path, state: State) -> None:
     partial.replace(path)
 
 
-def ask(state: State, *, timeout: float = ANSWER_TIMEOUT, path: str = PATH, **command: Any) -> dict[str, Any]:
+def request_report(
+    state: State, *, timeout: float = ANSWER_TIMEOUT, path: str = PATH, **command: Any
+) -> dict[str, Any]:
     """Return a sandbox's report on itself: token, time, speed, clusters, fault; with a command, send that first.
 
     Args:
@@ -125,7 +127,7 @@ class SandboxClock:
         now = self._monotonic()
         if self._last_time is None or now - self._last_asked >= CLOCK_REFRESH_SECONDS:
             previous = self._extrapolate(now)
-            self._last_time = datetime.datetime.fromisoformat(ask(self._state)["time"])
+            self._last_time = datetime.datetime.fromisoformat(request_report(self._state)["time"])
             if previous and self._last_time < previous:
                 # The sandbox was too busy to keep its speed: let time stand still, never go back.
                 self._last_time = previous

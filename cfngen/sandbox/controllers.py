@@ -15,7 +15,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.kubernetes_objects import forget
+from cfngen.sandbox.kubernetes_objects import delete_node
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object, uid
 
 BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer-type"
@@ -151,7 +151,7 @@ class Controllers:
     def forget(self, node: str) -> None:
         """Delete a node whose instance is gone, its pods, and the route to them."""
         node_object = self.state.get("nodes", node)
-        forget(self.state, node)
+        delete_node(self.state, node)
         # The table goes with its stack, and the route with the table.
         with contextlib.suppress(ClientError):
             if node_object and self.route_table:

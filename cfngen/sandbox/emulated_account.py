@@ -26,7 +26,7 @@ PUBLISHED_IMAGES = {
 }
 
 
-class Published(dict[str, str]):
+class PublicParameters(dict[str, str]):
     """Parameter Store with the public AMI parameters: each AMI is registered in moto when its parameter is first read.
 
     Args:
@@ -106,7 +106,7 @@ class EmulatedAccount:
         self.lock = lock or threading.RLock()
         self.machines = Machines(region, console)
         self.cloud = CloudFormation(region, instances=self.machines, durations=durations)
-        self.cloud.stored = Published(region, parameters)
+        self.cloud.stored = PublicParameters(region, parameters)
         self.machines.cloud = self.cloud
         self.cloud.leaving = self.machines.on_terminating
 
@@ -164,7 +164,7 @@ class EmulatedAccount:
 
 
 @contextlib.contextmanager
-def opened(region: str, **arguments: Any) -> Iterator[EmulatedAccount]:
+def open_emulated_account(region: str, **arguments: Any) -> Iterator[EmulatedAccount]:
     """Open a moto account, or use the one that is open already; see `EmulatedAccount` for the arguments."""
     with mock_aws():
         account = EmulatedAccount(region, **arguments)

@@ -29,20 +29,20 @@ class Group:
 def groups(cloud: CloudFormation) -> list[Group]:
     """Return every Auto Scaling group of a region's stacks."""
     return [
-        Group(stack.root.name, named(_tags(resource.properties)), resource.logical_id)
+        Group(stack.root.name, group_name(_tags(resource.properties)), resource.logical_id)
         for stack in cloud.stacks()
         for resource in stack.resources.values()
         if resource.exists and resource.type == TYPE
     ]
 
 
-def named(tags: Mapping[str, str]) -> str:
+def group_name(tags: Mapping[str, str]) -> str:
     """Return the name of a node group or a master, from the tags of its Auto Scaling group or of an instance."""
     own = tags.get("Name", "").removeprefix(tags.get("KubernetesCluster", "") + "-")
     return own.removeprefix("nodes-")
 
 
-def meant(text: str, name: str, logical_id: str) -> bool:
+def matches_group(text: str, name: str, logical_id: str) -> bool:
     """Return whether a text names a group: its name, its logical id, or `master` for every master's group."""
     return text in (name, logical_id) or (text == MASTER and logical_id.startswith("Master"))
 

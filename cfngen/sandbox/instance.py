@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cfngen.sandbox.user_data import Told
+from cfngen.sandbox.user_data import BootData
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Instance:
     address: str
     public_address: str
     image: str
-    boot_data: Told
+    boot_data: BootData
     group: str
     number: int
     launched: float

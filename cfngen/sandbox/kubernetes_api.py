@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, cast
 
-from cfngen.sandbox.certificates import Issued
+from cfngen.sandbox.certificates import Certificate
 from cfngen.sandbox.kubernetes_discovery import discovery, version
 from cfngen.sandbox.kubernetes_requests import ApiRequest, RefusedError, answer, parse_path, status
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
@@ -66,7 +66,7 @@ class KubernetesApi:
         serving: the serving certificate.
     """
 
-    def __init__(self, hooks: Hooks, authority: str, serving: Issued) -> None:
+    def __init__(self, hooks: Hooks, authority: str, serving: Certificate) -> None:
         connection = type("_Connection", (Connection,), {"hooks": hooks})
         self._server = http.server.ThreadingHTTPServer((HOST, 0), connection)
         self._server.daemon_threads = True

@@ -32,7 +32,7 @@ class NodeFacts:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
-def register(state: KubernetesState, node: NodeFacts) -> None:
+def register_node(state: KubernetesState, node: NodeFacts) -> None:
     """Add a node, not Ready yet, as its kubelet and the cloud controller manager create it."""
     region = node.zone.rstrip("abcdefgh")
     labels = {
@@ -96,7 +96,7 @@ def register(state: KubernetesState, node: NodeFacts) -> None:
     state.add_pod(f"kube-proxy-{suffix(node.name)}", node.name, labels={"k8s-app": "kube-proxy"})
 
 
-def found_cluster(state: KubernetesState, service_address: str, dns_address: str) -> None:
+def create_cluster_objects(state: KubernetesState, service_address: str, dns_address: str) -> None:
     """Add the namespaces, services and CoreDNS pods of a new cluster, as `kubeadm init` creates them."""
     for name in ("default", "kube-node-lease", "kube-public", SYSTEM):
         state.put("namespaces", {"metadata": {"name": name}, "status": {"phase": "Active"}})
@@ -123,7 +123,7 @@ def start_addons(state: KubernetesState, node: str, manifests: list[Object]) -> 
             state.add_pod(f"{name}-{suffix(node + name)}", node, labels=manifest["spec"]["selector"]["matchLabels"])
 
 
-def schedule(state: KubernetesState) -> None:
+def schedule_pending_pods(state: KubernetesState) -> None:
     """Run Pending pods on the nodes without taints."""
     nodes = [node["metadata"]["name"] for node in state.list("nodes") if not node["spec"].get("taints")]
     for number, pod in enumerate(pod for pod in state.list("pods") if pod["status"]["phase"] == "Pending"):
@@ -132,7 +132,7 @@ def schedule(state: KubernetesState) -> None:
             state.add_pod(metadata["name"], nodes[number % len(nodes)], labels=metadata.get("labels"))
 
 
-def forget(state: KubernetesState, node: str) -> None:
+def delete_node(state: KubernetesState, node: str) -> None:
     """Delete a node and its pods; pods of CoreDNS's Deployment are Pending until another node can run them."""
     state.remove("nodes", node)
     for pod in state.list("pods"):
@@ -141,4 +141,4 @@ def forget(state: KubernetesState, node: str) -> None:
             state.remove("pods", metadata["name"], metadata["namespace"])
             if metadata["name"].startswith("coredns-"):
                 state.add_pod(metadata["name"], labels=metadata["labels"])
-    schedule(state)
+    schedule_pending_pods(state)

@@ -15,7 +15,7 @@ IDLE, STOPPED = "idle", "stopped"
 
 
 @dataclass(frozen=True)
-class Last:
+class LastSandbox:
     """The last sandbox.
 
     Attributes:
@@ -41,16 +41,16 @@ class Last:
         return f"the sandbox was ended from outside{moment}"
 
 
-def recall(state_file: Path) -> Last | None:
+def read_last_sandbox(state_file: Path) -> LastSandbox | None:
     """Return the record of the last sandbox that used a state file; None if there was none."""
     try:
         content = json.loads(_path(state_file).read_text("utf-8"))
-        return Last(**{**content, "stacks": tuple(content["stacks"])})
+        return LastSandbox(**{**content, "stacks": tuple(content["stacks"])})
     except (OSError, KeyError, TypeError, ValueError):
         return None
 
 
-def remember(state_file: Path, last: Last) -> None:
+def write_last_sandbox(state_file: Path, last: LastSandbox) -> None:
     """Write the record atomically, readable for this user only."""
     path = _path(state_file)
     partial = path.with_name(f"{path.name}.{os.getpid()}")

@@ -14,10 +14,10 @@ from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox import interfaces, user_data
 from cfngen.sandbox.boot import Boot, Program
-from cfngen.sandbox.cloudformation import CloudFormation, Launched, client
+from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, client
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cluster import KubernetesCluster
-from cfngen.sandbox.groups import meant, named
+from cfngen.sandbox.groups import group_name, matches_group
 from cfngen.sandbox.instance import BootFault, Instance
 
 DRAIN_HOOK = "cfngen-drain"  # the lifecycle hook that the boot program completes
@@ -76,7 +76,7 @@ class Machines:
         self._stopped_at: dict[str, float] = {}
         self._unmanaged: set[str] = set()
 
-    def __call__(self, launched: Launched) -> None:
+    def __call__(self, launched: LaunchedInstance) -> None:
         """Boot a new instance; ignore known instances, and those whose user data is not cfngen's."""
         if launched.instance_id in self.instances or launched.instance_id in self._unmanaged:
             return
@@ -100,7 +100,7 @@ class Machines:
             group=launched.group,
             number=len(self.instances),
             launched=self.cloud.clock.now,
-            name=named({tag["Key"]: tag["Value"] for tag in description.get("Tags", [])}),
+            name=group_name({tag["Key"]: tag["Value"] for tag in description.get("Tags", [])}),
         )
         self.instances[instance.id] = instance
         self._run_next_step(instance, Program(self, instance).boot())
@@ -179,7 +179,7 @@ class Machines:
     def take_fault(self, instance: Instance) -> BootFault | None:
         """Return the fault of an instance's boot, and count it; None if it boots normally."""
         for fault_rule in self._fault_rules:
-            if fault_rule.times > 0 and meant(
+            if fault_rule.times > 0 and matches_group(
                 fault_rule.resource, instance.name, instance.boot_data.references["resource"]
             ):
                 fault_rule.times -= 1
@@ -206,7 +206,7 @@ class Machines:
                 instance for reservation in response["Reservations"] for instance in reservation["Instances"]
             ):
                 tags = {tag["Key"]: tag["Value"] for tag in description.get("Tags", [])}
-                self(Launched(description["InstanceId"], tags.get(GROUP_TAG, "")))
+                self(LaunchedInstance(description["InstanceId"], tags.get(GROUP_TAG, "")))
 
     def _note_stopped(self, running_ids: Set[str]) -> None:
         for instance_id in self.instances.keys() - running_ids - self._stopped_at.keys():

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from cfngen.errors import CfngenError
-from cfngen.sandbox.control_api import SPEED, STATUS, SandboxClock, SandboxGoneError, State, ask, clusters
-from cfngen.sandbox.last_sandbox import STOPPED, Last, recall, remember
-from cfngen.sandbox.status import SandboxStatus, of_none, of_running
+from cfngen.sandbox.control_api import SPEED, STATUS, SandboxClock, SandboxGoneError, State, clusters, request_report
+from cfngen.sandbox.last_sandbox import STOPPED, LastSandbox, read_last_sandbox, write_last_sandbox
+from cfngen.sandbox.status import SandboxStatus, status_of_running, status_without_sandbox
 
 REQUIRED_PACKAGES = ("moto", "flask", "flask_cors", "werkzeug")
 POLL_SECONDS = 0.05  # seconds
@@ -52,7 +52,7 @@ class SandboxMissingError(CfngenError):
 class SandboxEndedError(CfngenError):
     """The last sandbox has ended, and the stacks in it are lost."""
 
-    def __init__(self, last: Last) -> None:
+    def __init__(self, last: LastSandbox) -> None:
         super().__init__(
             f"{last.story}; what was in it is gone: {', '.join(last.stacks)}",
             hint="`cfngen sandbox start` begins anew, with an empty account.",
@@ -64,7 +64,7 @@ class SandboxStartError(CfngenError):
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningSandbox:
     """A running sandbox.
 
     Attributes:
@@ -93,16 +93,16 @@ class Running:
     @property
     def kubernetes(self) -> Mapping[str, str]:
         """The current URL of each cluster's API, by the URL in its stack's outputs."""
-        return clusters(ask(self.state))
+        return clusters(request_report(self.state))
 
     def status(self) -> Mapping[str, Any]:
         """Return its detailed status; this request does not reset its idle time."""
-        return ask(self.state, path=STATUS)
+        return request_report(self.state, path=STATUS)
 
     @property
     def fault(self) -> str:
         """An internal error of the sandbox, e.g. about a template feature that it does not emulate; empty if none."""
-        return str(ask(self.state)["fault"])
+        return str(request_report(self.state)["fault"])
 
     def clock(self) -> SandboxClock:
         """Return a clock that shows its time."""
@@ -129,16 +129,16 @@ class Running:
             Whether a stack of the region has such a group now; if not, it may be created later, or be misspelt.
         """
         order: dict[str, Any] = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
-        return bool(ask(self.state, **order, times=times).get("known", True))
+        return bool(request_report(self.state, **order, times=times).get("known", True))
 
     def heal(self, region: str) -> None:
         """Remove all faults: instances that are launched from now on boot normally."""
-        ask(self.state, region=region, step="")
+        request_report(self.state, region=region, step="")
 
 
 def start(
     environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE_SECONDS, *, anew: bool = False
-) -> Running:
+) -> RunningSandbox:
     """Return the running sandbox, or start one.
 
     Args:
@@ -157,7 +157,7 @@ def start(
     with _start_lock(file.with_suffix(".lock")):
         if sandbox := running(environ):
             return sandbox
-        last = recall(file)
+        last = read_last_sandbox(file)
         if last and last.stacks and last.end != STOPPED and not anew:
             raise SandboxEndedError(last)
         _check_packages()
@@ -166,29 +166,29 @@ def start(
         return _await_answer(pid, file)
 
 
-def running(environ: Mapping[str, str]) -> Running | None:
+def running(environ: Mapping[str, str]) -> RunningSandbox | None:
     """Return the running sandbox; None if the state file is missing or its process has ended."""
     file = state_file(environ)
     state = State.read(file)
     if state is None or not _is_alive(state.pid):
         return None
     try:
-        ask(state, timeout=ANSWER_TIMEOUT)
+        request_report(state, timeout=ANSWER_TIMEOUT)
     except SandboxGoneError:
         return None
-    return Running(state, file)
+    return RunningSandbox(state, file)
 
 
 def stop(environ: Mapping[str, str]) -> bool:
     """Stop the sandbox, which deletes everything in it; return whether one was running."""
     sandbox, file = running(environ), state_file(environ)
-    last = recall(file)
+    last = read_last_sandbox(file)
     file.unlink(missing_ok=True)
     if sandbox is not None:
         _terminate(sandbox.pid)
     if last is not None and last.end != STOPPED:
         ended = last.ended or datetime.datetime.now(datetime.timezone.utc).isoformat()
-        remember(file, dataclasses.replace(last, end=STOPPED, ended=ended))
+        write_last_sandbox(file, dataclasses.replace(last, end=STOPPED, ended=ended))
     return sandbox is not None
 
 
@@ -196,13 +196,13 @@ def status(environ: Mapping[str, str]) -> SandboxStatus:
     """Return the status of the running sandbox, or of the last one."""
     sandbox = running(environ)
     if sandbox is None:
-        return of_none(lost(environ))
-    return of_running(sandbox.endpoint, sandbox.pid, sandbox.state.speed, sandbox.status())
+        return status_without_sandbox(lost_sandbox(environ))
+    return status_of_running(sandbox.endpoint, sandbox.pid, sandbox.state.speed, sandbox.status())
 
 
-def lost(environ: Mapping[str, str]) -> Last | None:
+def lost_sandbox(environ: Mapping[str, str]) -> LastSandbox | None:
     """Return the record of the last sandbox if stacks were lost with it and none runs now."""
-    last = recall(state_file(environ))
+    last = read_last_sandbox(state_file(environ))
     return last if last and last.stacks and running(environ) is None else None
 
 
@@ -253,15 +253,15 @@ def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
         os.close(log)
 
 
-def _await_answer(pid: int, file: Path) -> Running:
+def _await_answer(pid: int, file: Path) -> RunningSandbox:
     """Return the sandbox once it answers."""
     deadline = time.monotonic() + START_TIMEOUT
     while _is_alive(pid) and time.monotonic() < deadline:
         state = State.read(file)
         if state and state.pid == pid:
             with contextlib.suppress(SandboxGoneError):
-                ask(state)
-                return Running(state, file)
+                request_report(state)
+                return RunningSandbox(state, file)
         time.sleep(POLL_SECONDS)
     has_ended = not _is_alive(pid)
     _terminate(pid)

@@ -33,12 +33,12 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoReque
 from werkzeug.serving import make_server
 
 from cfngen.sandbox.api import serving
-from cfngen.sandbox.cloudformation.clock import START
+from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 from cfngen.sandbox.control_api import HOST, PATH, SPEED, STATUS, State, write
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
-from cfngen.sandbox.groups import groups, meant
-from cfngen.sandbox.last_sandbox import Last, remember
+from cfngen.sandbox.groups import groups, matches_group
+from cfngen.sandbox.last_sandbox import LastSandbox, write_last_sandbox
 
 TICK_SECONDS = 0.05  # real time between two steps of simulated time
 MAX_TICK_SECONDS = 1.0  # the most real time that one step counts: after a suspend, simulated time must not skip hours
@@ -162,7 +162,7 @@ class Sandbox:
         return {
             "token": self.token,
             "started": self.started.isoformat(),
-            "begin": START.isoformat(),
+            "begin": SIMULATION_START.isoformat(),
             "time": clock.time.isoformat(),
             "stacks": stacks,
             "groups": scaling_groups,
@@ -194,7 +194,7 @@ class Sandbox:
 
     def _has_group(self, region: str, text: str) -> bool:
         """Return whether a stack of a region has such an Auto Scaling group now."""
-        return any(meant(text, group.name, group.logical_id) for group in groups(self.accounts[region].cloud))
+        return any(matches_group(text, group.name, group.logical_id) for group in groups(self.accounts[region].cloud))
 
     def _run_clock(self) -> None:
         previous = time.monotonic()
@@ -251,8 +251,8 @@ def main(arguments: list[str]) -> int:
             signal.signal(signal_number, lambda *_: served.stopped.set())
         own_state = State(served.endpoint, os.getpid(), served.token, served.speed)
         write(options.state, own_state)
-        last = Last(served.token)
-        remember(options.state, last)
+        last = LastSandbox(served.token)
+        write_last_sandbox(options.state, last)
         while not served.stopped.wait(STATE_FILE_POLL_SECONDS):
             last = _remember_stacks(options.state, last, served)
             if State.read(options.state) != own_state:
@@ -261,20 +261,20 @@ def main(arguments: list[str]) -> int:
                 last = dataclasses.replace(last, end="idle")
                 break
         if State.read(options.state) == own_state:
-            remember(
+            write_last_sandbox(
                 options.state, dataclasses.replace(last, ended=datetime.datetime.now(datetime.timezone.utc).isoformat())
             )
             options.state.unlink(missing_ok=True)
     return 0
 
 
-def _remember_stacks(state: Path, last: Last, served: Sandbox) -> Last:
+def _remember_stacks(state: Path, last: LastSandbox, served: Sandbox) -> LastSandbox:
     """Record the current stacks in the file of the last sandbox, in case this process is killed."""
     with served.lock:
         stacks = tuple(f"{stack['name']} in {stack['region']}" for stack in served.stacks())
     if stacks != last.stacks:
         last = dataclasses.replace(last, stacks=stacks)
-        remember(state, last)
+        write_last_sandbox(state, last)
     return last
 
 

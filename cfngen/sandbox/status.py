@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from cfngen.sandbox.last_sandbox import Last
+from cfngen.sandbox.last_sandbox import LastSandbox
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class SandboxStatus:
     lost: tuple[str, ...] = ()
 
 
-def of_running(endpoint: str, process: int, speed: float, report: Mapping[str, Any]) -> SandboxStatus:
+def status_of_running(endpoint: str, process: int, speed: float, report: Mapping[str, Any]) -> SandboxStatus:
     """Return the status of a running sandbox.
 
     Args:
@@ -116,7 +116,7 @@ def of_running(endpoint: str, process: int, speed: float, report: Mapping[str, A
     )
 
 
-def of_none(last: Last | None) -> SandboxStatus:
+def status_without_sandbox(last: LastSandbox | None) -> SandboxStatus:
     """Return the status if no sandbox runs.
 
     Args:

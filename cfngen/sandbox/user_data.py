@@ -23,7 +23,7 @@ class ProgramError(Exception):
 
 
 @dataclass(frozen=True)
-class Told:
+class BootData:
     """The references and the configuration of the boot program on an instance.
 
     Attributes:
@@ -61,7 +61,7 @@ class Told:
         return default
 
 
-def read(encoded: str) -> Told | None:
+def read(encoded: str) -> BootData | None:
     """Return the first stage's boot data in user data; None if the user data is not cfngen's.
 
     Args:
@@ -74,10 +74,10 @@ def read(encoded: str) -> Told | None:
     references, program = REFERENCES_LINE.search(text), PROGRAM_LINE.search(text)
     if not references or not program:
         return None
-    return Told(json.loads(references[1]), json.loads(_unpack(program[1])["config.json"]))
+    return BootData(json.loads(references[1]), json.loads(_unpack(program[1])["config.json"]))
 
 
-def with_second_stage(first_stage: Told, metadata: Metadata) -> Told:
+def with_second_stage(first_stage: BootData, metadata: Metadata) -> BootData:
     """Return the boot data of an instance after it has fetched the second stage.
 
     Args:
@@ -96,7 +96,7 @@ def with_second_stage(first_stage: Told, metadata: Metadata) -> Told:
         raise ProgramError(f"{resource} of stack {stack} has SHA-256 {digest}, not {sha256}")
     second_stage = _unpack(packed_program)
     file_count = sum(name.startswith("files/") for name in second_stage)
-    return Told(
+    return BootData(
         first_stage.references, {**first_stage.configuration, **json.loads(second_stage["role.json"])}, file_count
     )
 

@@ -14,7 +14,7 @@ from awacs.aws import Condition, Null, Statement, StringEquals
 from troposphere import Sub
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates.statements import allow, ec2_arn, tagged, tagging, volume_key
+from cfngen.templates.statements import allow, ec2_arn, if_request_tagged, if_resource_tagged, volume_key
 
 # What the EBS CSI driver puts on every volume it makes.
 CSI_TAG = {"ebs.csi.aws.com/cluster": "true"}
@@ -46,7 +46,7 @@ def _ebs_csi_driver(cluster: Cluster) -> list[Statement]:
             """ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTypes ec2:DescribeSnapshots
             ec2:DescribeTags ec2:DescribeVolumes ec2:DescribeVolumesModifications ec2:DescribeVolumeStatus""",
         ),
-        allow("EbsNewVolumes", "ec2:CreateVolume", [ec2_arn("volume/*")], tagging(cluster)),
+        allow("EbsNewVolumes", "ec2:CreateVolume", [ec2_arn("volume/*")], if_request_tagged(cluster)),
         allow(
             "EbsTagNewVolumes",
             "ec2:CreateTags",
@@ -59,10 +59,12 @@ def _ebs_csi_driver(cluster: Cluster) -> list[Statement]:
             "EbsOwnVolumes",
             "ec2:AttachVolume ec2:DeleteVolume ec2:DetachVolume ec2:ModifyVolume",
             [ec2_arn("volume/*")],
-            tagged(cluster, **CSI_TAG),
+            if_resource_tagged(cluster, **CSI_TAG),
         ),
         # EC2 checks the instance as well as the volume.
-        allow("EbsOwnInstances", "ec2:AttachVolume ec2:DetachVolume", [ec2_arn("instance/*")], tagged(cluster)),
+        allow(
+            "EbsOwnInstances", "ec2:AttachVolume ec2:DetachVolume", [ec2_arn("instance/*")], if_resource_tagged(cluster)
+        ),
     ]
 
 
@@ -78,7 +80,7 @@ def _cluster_autoscaler(cluster: Cluster) -> list[Statement]:
         allow(
             "AutoscalerOwnGroups",
             "autoscaling:SetDesiredCapacity autoscaling:TerminateInstanceInAutoScalingGroup",
-            condition=tagged(cluster, **SCALED_TAG),
+            condition=if_resource_tagged(cluster, **SCALED_TAG),
         ),
     ]
 
@@ -110,7 +112,7 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
                 Sub("arn:${AWS::Partition}:iam::${AWS::AccountId}:server-certificate/*"),
             ],
         ),
-        allow("LoadBalancersNewRules", "elasticloadbalancing:CreateRule", condition=tagging(cluster)),
+        allow("LoadBalancersNewRules", "elasticloadbalancing:CreateRule", condition=if_request_tagged(cluster)),
         allow(
             "LoadBalancersTagNewRules",
             "elasticloadbalancing:AddTags",
@@ -131,7 +133,7 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
             elasticloadbalancing:RemoveListenerCertificates elasticloadbalancing:RemoveTags
             elasticloadbalancing:SetIpAddressType
             elasticloadbalancing:SetSecurityGroups elasticloadbalancing:SetSubnets""",
-            condition=tagged(cluster),
+            condition=if_resource_tagged(cluster),
         ),
         # The one action on rules whose requests carry no tags ("Actions, resources, and condition keys for AWS Elastic
         # Load Balancing V2", Service Authorization Reference).

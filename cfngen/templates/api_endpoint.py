@@ -21,7 +21,7 @@ from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags
 
 # Logical ids of what a resource with a public address depends on, where the VPC is created.
-ATTACHED = ("InternetGatewayAttachment",)
+GATEWAY_ATTACHMENT = ("InternetGatewayAttachment",)
 
 # Two missed checks, twenty seconds, take a master out; the API server answers 200 on /readyz to anybody, as the
 # built-in role system:public-info-viewer lets it, and not before its etcd member answers and its informers have synced.
@@ -57,7 +57,7 @@ class PublicAddress(NamedTuple):
     association: ec2.EIPAssociation
 
 
-def elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.NetworkInterface) -> PublicAddress:
+def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.NetworkInterface) -> PublicAddress:
     """Associate an Elastic IP with a slot's interface: a new one, or the one that the cluster file names.
 
     With a single master it is the API's public address. Of several masters each needs one to reach the internet: a
@@ -86,17 +86,17 @@ def elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Networ
     else:
         allocated = ec2.EIP(name, Domain="vpc", Tags=tags(cluster, f"{cluster.name}-master-{slot.letter}"))
         # CloudFormation's reference of AWS::EC2::EIP requires this dependency; the association inherits it.
-        stack.add(allocated, standalone_depends_on=ATTACHED)
+        stack.add(allocated, standalone_depends_on=GATEWAY_ATTACHMENT)
         allocation, address = GetAtt(allocated, "AllocationId"), GetAtt(allocated, "PublicIp")
     association = stack.add(
         ec2.EIPAssociation(f"{name}Association", AllocationId=allocation, NetworkInterfaceId=Ref(interface)),
         # EC2 associates an address only once the VPC has its internet gateway.
-        standalone_depends_on=ATTACHED if cluster.api.elastic_ip else (),
+        standalone_depends_on=GATEWAY_ATTACHMENT if cluster.api.elastic_ip else (),
     )
     return PublicAddress(address, association)
 
 
-def balanced(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> Any:
+def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> Any:
     """Add the load balancer of a cluster with several masters; return its DNS name.
 
     It is a network load balancer, which passes TLS through, so client certificates reach the API server. The targets
@@ -126,7 +126,7 @@ def balanced(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInt
             LoadBalancerAttributes=[elb.LoadBalancerAttributes(Key="load_balancing.cross_zone.enabled", Value="true")],
             Tags=tags(cluster, name),
         ),
-        standalone_depends_on=ATTACHED if public else (),
+        standalone_depends_on=GATEWAY_ATTACHMENT if public else (),
     )
     targets = stack.add(
         elb.TargetGroup(

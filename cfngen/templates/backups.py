@@ -21,8 +21,8 @@ from cfngen.templates.tagging import tags
 
 BUCKET_NAME = "BackupBucketName"
 DESCRIPTION = "S3 bucket of etcd's snapshots, which lie under <cluster>/etcd/"
-KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-KEPT_ONCE_USED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
+RETAINED = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+RETAINED_ONCE_CREATED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
 UNFINISHED_UPLOADS = 7  # days
 
 
@@ -52,10 +52,10 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
                 BlockPublicAcls=True, BlockPublicPolicy=True, IgnorePublicAcls=True, RestrictPublicBuckets=True
             ),
             Tags=tags(cluster, f"{cluster.name}-etcd-backups"),
-            **KEPT_ONCE_USED,
+            **RETAINED_ONCE_CREATED,
         )
     )
-    stack.add(s3.BucketPolicy("BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_policy(bucket), **KEPT))
+    stack.add(s3.BucketPolicy("BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_policy(bucket), **RETAINED))
     stack.output(BUCKET_NAME, Ref(bucket), DESCRIPTION, in_root=True)
 
 

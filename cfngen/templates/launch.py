@@ -9,7 +9,7 @@ from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
-from cfngen.cluster.upgrade_timeouts import LONGEST, SPARE
+from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE
 from cfngen.templates.images import root_device
 from cfngen.templates.secrets import key_name
 from cfngen.templates.stack import Stack
@@ -182,7 +182,7 @@ def roll_one_at_a_time(instances: Instances, drain_timeout: int = 0, master_wait
             MaxBatchSize=1,
             MinInstancesInService=0,
             # Covers the termination of the old instance too; CloudFormation allows an hour at most.
-            PauseTime=f"PT{min(instances.creation_timeout + drain_timeout + master_wait + SPARE, LONGEST)}M",
+            PauseTime=f"PT{min(instances.creation_timeout + drain_timeout + master_wait + SPARE, MAX_PAUSE_MINUTES)}M",
             SuspendProcesses=SUSPENDED,
             WaitOnResourceSignals=True,
         ),

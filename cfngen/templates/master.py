@@ -33,7 +33,7 @@ from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import auto_scaling_group, slot_id, wait_condition
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.templates import access
-from cfngen.templates.api_endpoint import PublicAddress, balanced, elastic_ip
+from cfngen.templates.api_endpoint import PublicAddress, add_elastic_ip, add_load_balancer
 from cfngen.templates.backups import bucket_name
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
@@ -73,13 +73,13 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
     )
     interfaces = [_add_interface(stack, cluster, slot) for slot in cluster.slots]
     addresses: list[PublicAddress | None] = [
-        elastic_ip(stack, cluster, slot, interface) if cluster.api.public else None
+        add_elastic_ip(stack, cluster, slot, interface) if cluster.api.public else None
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
     ]
     private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
     shell_host = addresses[0].address if addresses[0] else private_address
     has_load_balancer = len(interfaces) > 1
-    host = balanced(stack, cluster, interfaces) if has_load_balancer else shell_host
+    host = add_load_balancer(stack, cluster, interfaces) if has_load_balancer else shell_host
     endpoint = host if has_load_balancer or cluster.api.public else None
     groups: list[autoscaling.AutoScalingGroup] = []
     # Each master gets all addresses: for the API's name in /etc/hosts, and for the members of etcd.

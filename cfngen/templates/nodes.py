@@ -32,7 +32,7 @@ HEARTBEAT = 120
 # A template has 200 parameters at most, and a group adds up to six; with more groups, sizes and types come from the
 # cluster file alone.
 ASKED_GROUPS = 20
-MOST_NODES = 5000
+MAX_NODES = 5000
 
 
 def build(cluster: Cluster, group: NodeGroup) -> Stack:
@@ -112,7 +112,7 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
     note = f"the template keeps the least number at or below {boundary} and the greatest at or above it"
     bounds = (
         ("Min", "Least number of nodes", group.min_size, 0, boundary),
-        ("Max", "Greatest number of nodes", group.max_size, max(boundary, 1), MOST_NODES),
+        ("Max", "Greatest number of nodes", group.max_size, max(boundary, 1), MAX_NODES),
     )
     least, greatest = (
         stack.parameter(

@@ -13,12 +13,12 @@ from typing import Any
 from troposphere import GetAtt, ec2
 
 from cfngen.cluster import addon_ports
+from cfngen.cluster.allowed_sources import Holder, sources_by_group
 from cfngen.cluster.logical_ids import source_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
-from cfngen.cluster.sources import Holder, spread
 from cfngen.templates.network import vpc_id
 from cfngen.templates.patterns import CIDR
 from cfngen.templates.stack import ACCESS, Stack
@@ -151,7 +151,7 @@ def access_groups(stack: Stack, cluster: Cluster, holder: Holder) -> list[Any]:
             f"{_access_group(holder, position)}Id",
             description=f"Security group {position + 1} of the {_HOLDER_NAMES[holder]}",
         )
-        for position in range(1, len(spread(cluster, holder)))
+        for position in range(1, len(sources_by_group(cluster, holder)))
     ]
 
 
@@ -164,7 +164,7 @@ def _allow_sources(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, fir
 
     The additional groups do not have the cluster's tag, which exactly one group of each instance must have.
     """
-    for position, sources in enumerate(spread(cluster, holder)):
+    for position, sources in enumerate(sources_by_group(cluster, holder)):
         group = first
         if position:
             name = _access_group(holder, position)

@@ -45,13 +45,13 @@ def allow(sid: str, actions: str, resources: list[Any] | None = None, condition:
     return Statement(Sid=sid, Effect=Allow, Action=named, Resource=resources or ["*"], **extra)
 
 
-def tagged(cluster: Cluster, **more: str) -> Condition:
+def if_resource_tagged(cluster: Cluster, **more: str) -> Condition:
     """Return the condition that the resource has the cluster's tag, and further tags."""
     keys = {"aws:ResourceTag/KubernetesCluster": cluster.name}
     return Condition(StringEquals({**keys, **{f"aws:ResourceTag/{key}": value for key, value in more.items()}}))
 
 
-def tagging(cluster: Cluster) -> Condition:
+def if_request_tagged(cluster: Cluster) -> Condition:
     """Return the condition that the request creates a resource with the cluster's tag."""
     return Condition(StringEquals({"aws:RequestTag/KubernetesCluster": cluster.name}))
 
@@ -91,7 +91,7 @@ def cloud_controller(cluster: Cluster) -> list[Statement]:
         allow(
             "CloudControllerOwnGroups",
             "ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
-            condition=tagged(cluster),
+            condition=if_resource_tagged(cluster),
         ),
         allow(
             "CloudControllerOwnLoadBalancers",
@@ -106,7 +106,7 @@ def cloud_controller(cluster: Cluster) -> list[Statement]:
             elasticloadbalancing:ModifyTargetGroupAttributes elasticloadbalancing:RegisterInstancesWithLoadBalancer
             elasticloadbalancing:RegisterTargets elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer
             elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
-            condition=tagged(cluster),
+            condition=if_resource_tagged(cluster),
         ),
         # Creating with tags needs the permission to add tags, to a resource that has none yet ("Grant permission to tag
         # resources during creation", Elastic Load Balancing User Guide).
@@ -130,13 +130,13 @@ def cloud_controller(cluster: Cluster) -> list[Statement]:
             "CloudControllerNewLoadBalancers",
             """elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
             elasticloadbalancing:CreateTargetGroup""",
-            condition=tagging(cluster),
+            condition=if_request_tagged(cluster),
         ),
         allow(
             "CloudControllerNewSecurityGroups",
             "ec2:CreateSecurityGroup",
             [ec2_arn("security-group/*")],
-            tagging(cluster),
+            if_request_tagged(cluster),
         ),
         # EC2 checks the VPC too, for which the request has no tags.
         allow("CloudControllerNewSecurityGroupsInVpc", "ec2:CreateSecurityGroup", [ec2_arn("vpc/*")]),
@@ -179,7 +179,9 @@ def pod_routes(cluster: Cluster, route_table: Any) -> list[Statement]:
     table = "arn:${AWS::Partition}:ec2:${AWS::Region}:${AWS::AccountId}:route-table/${RouteTable}"
     return [
         allow("PodRoutes", "ec2:CreateRoute ec2:DeleteRoute", [Sub(table, RouteTable=route_table)]),
-        allow("PodRoutesOwnInstances", "ec2:ModifyInstanceAttribute", [ec2_arn("instance/*")], tagged(cluster)),
+        allow(
+            "PodRoutesOwnInstances", "ec2:ModifyInstanceAttribute", [ec2_arn("instance/*")], if_resource_tagged(cluster)
+        ),
     ]
 
 
@@ -219,7 +221,7 @@ def pod_addresses(cluster: Cluster, vpc: Any, *, master: bool) -> list[Statement
             [interfaces, instances],
             own,
         ),
-        allow("PodAddressesNewInterfaces", "ec2:CreateNetworkInterface", [interfaces], tagging(cluster)),
+        allow("PodAddressesNewInterfaces", "ec2:CreateNetworkInterface", [interfaces], if_request_tagged(cluster)),
         # EC2 checks the subnet and the security groups too, which are not being created.
         allow("PodAddressesNewInterfacesInVpc", "ec2:CreateNetworkInterface", [ec2_arn("subnet/*"), groups], in_vpc),
         allow("PodAddressesGroupsInVpc", "ec2:ModifyNetworkInterfaceAttribute", [groups], in_vpc),
@@ -253,7 +255,7 @@ def data_volume(cluster: Cluster) -> list[Statement]:
             "DataVolumeAttach",
             "ec2:AttachVolume ec2:DetachVolume",
             [ec2_arn("volume/*"), ec2_arn("instance/*")],
-            tagged(cluster, **MASTER_ROLE_TAG),
+            if_resource_tagged(cluster, **MASTER_ROLE_TAG),
         ),
     ]
 

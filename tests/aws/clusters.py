@@ -57,7 +57,7 @@ IMAGES = (
 @contextlib.contextmanager
 def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
     """An AWS account of moto, empty unless one is open already; no call leaves the process."""
-    moto_patches.repair()  # as the engine does, which an account may be prepared before
+    moto_patches.apply()  # as the engine does, which an account may be prepared before
     moto_speedups.apply()
     with mock_aws(config=config), refused(), enforced():
         yield

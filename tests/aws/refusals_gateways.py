@@ -117,7 +117,7 @@ def _routed(*targets: str, destination: str = EVERYWHERE, most: int = 500) -> Se
         table_id = ec2().create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
         ids = {"GatewayId": gateway, "NetworkInterfaceId": "eni-0123456789abcdef0"}
         where = {"DestinationCidrBlock": destination} if destination else {}
-        with quotas.kept({quotas.ROUTES: quotas.Quota(*quotas.ROUTES, "Routes per route table", most)}):
+        with quotas.override_quotas({quotas.ROUTES: quotas.Quota(*quotas.ROUTES, "Routes per route table", most)}):
             ec2().create_route(RouteTableId=table_id, **where, **{each: ids[each] for each in targets})
 
     return ServiceCall(run)

@@ -136,7 +136,9 @@ TAGS = "EC2 user guide: [Tag your resources](https://docs.aws.amazon.com/AWSEC2/
 def _group_by_hand(name: str = "one", most: int = 2500) -> ServiceCall:
     def run(_: CloudFormation) -> None:
         vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-        with quotas.kept({quotas.SECURITY_GROUPS: quotas.Quota(*quotas.SECURITY_GROUPS, "Security groups", most)}):
+        with quotas.override_quotas(
+            {quotas.SECURITY_GROUPS: quotas.Quota(*quotas.SECURITY_GROUPS, "Security groups", most)}
+        ):
             ec2().create_security_group(GroupName=name, Description="group", VpcId=vpc)
 
     return ServiceCall(run)

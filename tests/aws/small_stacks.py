@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from cfngen.sandbox.cloudformation import CloudFormation, Launched, Stack, client
+from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, Stack, client
 
 REGION = "us-west-2"
 GATEWAY = {"Type": "AWS::EC2::InternetGateway"}
@@ -122,7 +122,7 @@ def signalling(*outcomes: tuple[float, str]) -> CloudFormation:
         if instance in running():
             cloud.signal_resource("s", "Group", instance, status)
 
-    def boot(launched: Launched) -> None:
+    def boot(launched: LaunchedInstance) -> None:
         if remaining:
             seconds, status = remaining.pop(0)
             cloud.clock.later(seconds, lambda: signal(launched.instance_id, status))

@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConn
 
 from cfngen.sandbox.api import Faults, Served, serving
 from cfngen.sandbox.cloudformation import CloudFormation
-from cfngen.sandbox.cloudformation.clock import START
+from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 
 BODY = json.dumps({"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}})
 ONCE = Config(retries={"total_max_attempts": 1})
@@ -130,7 +130,7 @@ def test_credentials_end_after_some_calls_or_at_a_time(faults: Faults, cloud: Cl
     assert error(cfn.describe_stacks)[0] == "ExpiredToken"
     assert error(client("ec2").describe_vpcs)[0] == "RequestExpired"
     faults.renew_credentials()
-    faults.expire_credentials(at=START + datetime.timedelta(seconds=60))
+    faults.expire_credentials(at=SIMULATION_START + datetime.timedelta(seconds=60))
     cfn.describe_stacks()
     cloud.advance(60)
     assert error(cfn.describe_stacks)[0] == "ExpiredToken"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from small_stacks import GATEWAY, REGION, created, group, reasons, statuses, tagged, text, types, updated
 
-from cfngen.sandbox.cloudformation import CloudFormation, Launched, NotModelledError, Stack, ValidationError
+from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, NotModelledError, Stack, ValidationError
 
 CONDITION = "AWS::CloudFormation::WaitCondition"
 
@@ -119,7 +119,7 @@ def slots(size: str) -> dict[str, Any]:
 def test_a_chain_of_groups_starts_at_once_and_rolls_one_by_one() -> None:
     launched: list[str] = []
 
-    def boot(each: Launched) -> None:
+    def boot(each: LaunchedInstance) -> None:
         launched.append(each.group)
         if len(launched) > 3:
             letter = each.group.split("-")[1]
@@ -139,7 +139,7 @@ def test_a_chain_of_groups_starts_at_once_and_rolls_one_by_one() -> None:
 def test_the_first_of_a_chain_that_fails_spares_the_rest() -> None:
     launched: list[str] = []
 
-    def boot(each: Launched) -> None:
+    def boot(each: LaunchedInstance) -> None:
         launched.append(each.instance_id)
         letter = each.group.split("-")[1]
         if len(launched) > 3:

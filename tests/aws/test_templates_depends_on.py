@@ -31,7 +31,7 @@ from moto.ec2.models import ec2_backends
 
 from cfngen.cluster.load import load
 from cfngen.sandbox import user_data
-from cfngen.sandbox.cloudformation import ApiError, Launched, Stack, client
+from cfngen.sandbox.cloudformation import ApiError, LaunchedInstance, Stack, client
 from cfngen.sandbox.durations import DURATIONS
 
 pytestmark = pytest.mark.drill
@@ -64,7 +64,7 @@ class Watched(Machines):
         self.updating = False
         self.booting: set[str] = set()
 
-    def __call__(self, launched: Launched) -> None:
+    def __call__(self, launched: LaunchedInstance) -> None:
         attribute = client("ec2", self.region).describe_instance_attribute(
             InstanceId=launched.instance_id, Attribute="userData"
         )
@@ -84,7 +84,7 @@ class Watched(Machines):
         seconds = SLOW if master and not self.updating else 90
         self.cloud.clock.later(seconds, lambda: self._done(launched, dict(told.references)))
 
-    def _done(self, launched: Launched, told: dict[str, str]) -> None:
+    def _done(self, launched: LaunchedInstance, told: dict[str, str]) -> None:
         self.booting.discard(told["resource"])
         self._booted(launched.instance_id, told)
 
@@ -93,13 +93,13 @@ class Watched(Machines):
         instance = running_instances(self.region, instance_id)[instance_id]
         tags = {tag["Key"]: tag["Value"] for tag in instance["Tags"]}
         group = tags["aws:autoscaling:groupName"]
-        self.cloud.clock.later(20, lambda: self._look(Launched(instance_id, group), group, "moves its pods"))
+        self.cloud.clock.later(20, lambda: self._look(LaunchedInstance(instance_id, group), group, "moves its pods"))
 
-    def _look(self, launched: Launched, resource: str, when: str) -> None:
+    def _look(self, launched: LaunchedInstance, resource: str, when: str) -> None:
         if reason := self._cut_off(launched):
             self.faults.append(f"{resource} {when}: {reason}")
 
-    def _cut_off(self, launched: Launched) -> str:
+    def _cut_off(self, launched: LaunchedInstance) -> str:
         """Return why an instance does not reach the internet; nothing if it does."""
         backend = ec2_backends[DEFAULT_ACCOUNT_ID][self.region]
         found = client("autoscaling", self.region).describe_auto_scaling_groups(AutoScalingGroupNames=[launched.group])

@@ -11,7 +11,7 @@ from typing import Any
 from etcd_cluster import Etcd, RefusedError
 from scripted_machine import IDENTITY, ScriptedMachine, SecretsManager
 
-from cfngen.boot.certificate_authorities import FILES, KUBEADM, PKI
+from cfngen.boot.certificate_authorities import FILES, KUBEADM_CONFIG, PKI
 from cfngen.boot.etcd_data import DATA, FOLDER
 from cfngen.boot.etcd_members import KUBEADM_JOIN
 from cfngen.boot.kubelet import KUBELET_CONF
@@ -113,7 +113,7 @@ class Master(ScriptedMachine):
         self.on("kubeadm init phase kubelet-start", self._kubelet_start)
         self.on("kubeadm init phase upload-config", self._upload)
         for phase in ("mark-control-plane", "bootstrap-token --skip-token-print", "kubelet-finalize all"):
-            self.on(f"kubeadm init phase {phase} --config {KUBEADM}$", self._configure)
+            self.on(f"kubeadm init phase {phase} --config {KUBEADM_CONFIG}$", self._configure)
         self.on("kubeadm init phase addon all", self._addons)
         self.on("kubeadm certs check-expiration", lambda _: (0, self._expiration()))
         self.on("kubeadm certs renew all", self._renew)
@@ -219,7 +219,7 @@ class Master(ScriptedMachine):
 
     def _etcd(self, command: str) -> tuple[int, str]:
         file = command.rpartition(" ")[2]
-        assert file in (KUBEADM, KUBEADM_JOIN)
+        assert file in (KUBEADM_CONFIG, KUBEADM_JOIN)
         cluster = json.loads(self.files[file].split("\n---\n")[1])
         arguments = cluster["etcd"]["local"].get("extraArgs", [])
         self.files[MANIFESTS + "etcd.yaml"] = json.dumps({each["name"]: each["value"] for each in arguments})
@@ -262,7 +262,7 @@ class Master(ScriptedMachine):
         return 0, ""
 
     def _configure(self, command: str) -> tuple[int, str]:
-        assert KUBEADM in self.files
+        assert KUBEADM_CONFIG in self.files
         assert self._serves()
         return 0, ""
 

@@ -12,7 +12,7 @@ from typing import Any
 from masters import ADDRESSES, CONFIG, Master, World, configuration
 
 from cfngen.boot import bucket, control_plane
-from cfngen.boot.etcd_data import JOINING, MEMBER
+from cfngen.boot.etcd_data import JOINING_FILE, MEMBER
 
 
 def master_of(world: World, slot: str = "a", instance: str = "", several: bool = True, **more: Any) -> Master:
@@ -128,7 +128,7 @@ def assert_whole(world: World, *masters: Master) -> None:
     assert len(world.etcd.begun) == 1, "a second, empty cluster was begun"
     for each in masters:
         assert world.etcd.healthy(each.address)
-        assert JOINING not in each.files
+        assert JOINING_FILE not in each.files
         member = world.etcd.member(*world.etcd.running[each.address])
         assert member
         assert each.files[MEMBER] == f"{member['ID']:x}"

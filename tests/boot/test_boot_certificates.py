@@ -89,18 +89,18 @@ def test_control_plane_that_does_not_come_back_is_not_taken_for_renewed(master: 
 
 def test_renewal_without_the_note_of_what_was_last_read_is_read_all_the_same(master: Master) -> None:
     """The first renewal by a program of this version on an instance that an older one has set up."""
-    master.remove(certificate_expiry.READ)
+    master.remove(certificate_expiry.LOADED_EXPIRY_FILE)
     master.passed = 260 * DAY
     assert certificates.renew(master, master.config) == f"good until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
     assert restarted(master)
-    assert master.files[certificate_expiry.READ] == "2028-05-18T12:00:00Z"
+    assert master.files[certificate_expiry.LOADED_EXPIRY_FILE] == "2028-05-18T12:00:00Z"
 
 
 def test_instance_without_the_note_whose_certificates_are_good_restarts_nothing(master: Master) -> None:
-    master.remove(certificate_expiry.READ)
+    master.remove(certificate_expiry.LOADED_EXPIRY_FILE)
     assert certificates.renew(master, master.config) == f"good until {EXPIRES}"
     assert not restarted(master)
-    assert master.files[certificate_expiry.READ] == EXPIRES
+    assert master.files[certificate_expiry.LOADED_EXPIRY_FILE] == EXPIRES
 
 
 def test_renewal_that_renews_nothing_fails(master: Master) -> None:

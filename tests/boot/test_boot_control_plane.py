@@ -10,7 +10,7 @@ from masters import BUNDLE, CA_SECRET, INSTANCE, Master, configuration
 from scripted_machine import FIRST_VERSION, ScriptedMachine
 
 from cfngen.boot import certificate_authorities, control_plane, encryption, kubelet
-from cfngen.boot.certificate_authorities import INITIALISED, KUBEADM, PKI, RESTORED
+from cfngen.boot.certificate_authorities import INITIALISED, KUBEADM_CONFIG, PKI, RESTORED
 from cfngen.boot.etcd_data import DATA
 from cfngen.boot.machine import HOME, BootError
 
@@ -26,21 +26,21 @@ HEALTHY = [
     ETCDCTL + "endpoint health --command-timeout=5s --write-out=json",
 ]
 START = [
-    f"kubeadm init phase certs all --config {KUBEADM}",
-    f"kubeadm init phase kubeconfig all --config {KUBEADM}",
-    f"kubeadm init phase etcd local --config {KUBEADM}",
-    f"kubeadm init phase control-plane all --config {KUBEADM}",
-    f"kubeadm init phase kubelet-start --config {KUBEADM}",
+    f"kubeadm init phase certs all --config {KUBEADM_CONFIG}",
+    f"kubeadm init phase kubeconfig all --config {KUBEADM_CONFIG}",
+    f"kubeadm init phase etcd local --config {KUBEADM_CONFIG}",
+    f"kubeadm init phase control-plane all --config {KUBEADM_CONFIG}",
+    f"kubeadm init phase kubelet-start --config {KUBEADM_CONFIG}",
     *HEALTHY,
-    f"kubeadm init phase upload-config kubeadm --config {KUBEADM}",
+    f"kubeadm init phase upload-config kubeadm --config {KUBEADM_CONFIG}",
     f"{KUBECTL}get node {INSTANCE}",
-    f"kubeadm init phase upload-config all --config {KUBEADM}",
-    f"kubeadm init phase mark-control-plane --config {KUBEADM}",
-    f"kubeadm init phase bootstrap-token --skip-token-print --config {KUBEADM}",
-    f"kubeadm init phase kubelet-finalize all --config {KUBEADM}",
+    f"kubeadm init phase upload-config all --config {KUBEADM_CONFIG}",
+    f"kubeadm init phase mark-control-plane --config {KUBEADM_CONFIG}",
+    f"kubeadm init phase bootstrap-token --skip-token-print --config {KUBEADM_CONFIG}",
+    f"kubeadm init phase kubelet-finalize all --config {KUBEADM_CONFIG}",
     f"{KUBECTL}get nodes -l node-role.kubernetes.io/control-plane -o json",
     f"{KUBECTL}get nodes -l node-role.kubernetes.io/control-plane -o json",
-    f"kubeadm init phase addon all --config {KUBEADM}",
+    f"kubeadm init phase addon all --config {KUBEADM_CONFIG}",
     ETCDCTL + "member list --write-out=json",
 ]
 # A cluster that was there before may have been upgraded by another master meanwhile.
@@ -66,7 +66,7 @@ def boot(machine: Master) -> list[str]:
 def test_new_cluster(secret: str) -> None:
     machine = Master(**({CA_SECRET: secret} if secret else {}))
     assert boot(machine) == ["init: made certificate authorities", "initialised a new cluster"]
-    preflight = machine.commands.index(f"kubeadm init phase preflight --config {KUBEADM}")
+    preflight = machine.commands.index(f"kubeadm init phase preflight --config {KUBEADM_CONFIG}")
     assert machine.commands[preflight + 1 :] == START
     bundle = json.loads(machine.secrets.text(CA_SECRET))
     assert {name: bundle[name] for name in certificate_authorities.FILES} == {
@@ -94,7 +94,7 @@ def test_reboot_of_the_same_instance_only_looks() -> None:
     machine.reboot()
     machine.commands.clear()
     assert boot(machine) == ["steady: certificate authorities in place", "the API server and etcd are healthy"]
-    look = f"kubeadm certs check-expiration -o json --config {KUBEADM}"
+    look = f"kubeadm certs check-expiration -o json --config {KUBEADM_CONFIG}"
     assert machine.commands == [look, "systemctl start kubelet", *HEALTHY]
 
 
@@ -117,7 +117,7 @@ def test_what_etcd_never_finished_is_out_of_the_way_of_the_next_attempt() -> Non
 def test_image_made_of_a_master_is_not_taken_for_the_master() -> None:
     machine = Master(**{CA_SECRET: json.dumps(MARKED)})
     machine.files.update(
-        {DATA: members(machine), kubelet.ESTABLISHED: "i-0fedcba9876543210", kubelet.KUBELET_CONF: "its"}
+        {DATA: members(machine), kubelet.SET_UP_FILE: "i-0fedcba9876543210", kubelet.KUBELET_CONF: "its"}
     )
     machine.files.update({PKI + "ca.key": "of another cluster", PKI + "apiserver.crt": "of another cluster"})
     machine.files["/var/lib/kubelet/pki/kubelet-client-current.pem"] = "its"
@@ -223,7 +223,7 @@ def meddle(machine: Master, times: int) -> list[str]:
 def test_master_that_was_overtaken_adds_to_what_the_other_one_wrote(times: int) -> None:
     machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
     written = meddle(machine, times)
-    certificate_authorities.mark(machine, config, "restored-1")
+    certificate_authorities.mark_initialised(machine, config, "restored-1")
     bundle = json.loads(machine.secrets.text(CA_SECRET))
     assert (bundle[INITIALISED], bundle[RESTORED]) == (machine.time(), "restored-1")
     assert {bundle[note] for note in written} <= {"of another master"}
@@ -235,7 +235,7 @@ def test_key_of_encryption_is_that_of_the_master_that_was_faster() -> None:
     machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
     certificate_authorities.load(machine, config)
     meddle(machine, 2)
-    bundle = certificate_authorities.complete(machine, config, dict(BUNDLE))
+    bundle = certificate_authorities.add_encryption_key(machine, config, dict(BUNDLE))
     assert bundle == json.loads(machine.secrets.text(CA_SECRET))
     assert bundle[encryption.KEY]
     assert bundle["note 1"]
@@ -245,8 +245,8 @@ def test_secret_that_keeps_changing_ends_the_boot_with_what_to_look_at() -> None
     machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
     written = meddle(machine, 10**6)
     for attempt in (
-        lambda: certificate_authorities.mark(machine, config, ""),
-        lambda: certificate_authorities.complete(machine, config, dict(BUNDLE)),
+        lambda: certificate_authorities.mark_initialised(machine, config, ""),
+        lambda: certificate_authorities.add_encryption_key(machine, config, dict(BUNDLE)),
     ):
         certificate_authorities.load(machine, config)
         with pytest.raises(BootError, match="the secret of the certificate authorities keeps changing") as caught:
@@ -294,7 +294,7 @@ def test_configuration_and_patch_are_written_for_kubeadm() -> None:
     machine = Master()
     machine.files[kubelet.RESOLVED] = "nameserver 127.0.0.1"
     control_plane.prepare(machine, configuration())
-    documents = [json.loads(text) for text in machine.files[KUBEADM].split("\n---\n")]
+    documents = [json.loads(text) for text in machine.files[KUBEADM_CONFIG].split("\n---\n")]
     assert [each["kind"] for each in documents] == [
         "InitConfiguration",
         "ClusterConfiguration",
@@ -305,7 +305,7 @@ def test_configuration_and_patch_are_written_for_kubeadm() -> None:
         "kind": "KubeletConfiguration",
         "cgroupDriver": "systemd",
     }, "what is one instance's own must not reach the cluster's ConfigMap"
-    assert machine.modes[KUBEADM] == 0o600
+    assert machine.modes[KUBEADM_CONFIG] == 0o600
     patch = json.loads(machine.files[HOME + "/patches/kubeletconfiguration+merge.json"])
     patch.pop("kubeReserved")
     assert patch == {

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from cfngen.boot.csr_approval import parsed
+from cfngen.boot.csr_approval import parse_csr
 from cfngen.boot.der import content
 
 
@@ -57,4 +57,4 @@ def pem(der: bytes) -> str:
 )
 def test_what_is_no_request_is_an_error_that_is_told(der: bytes) -> None:
     with pytest.raises((ValueError, IndexError)):
-        parsed(pem(der))
+        parse_csr(pem(der))

@@ -269,7 +269,7 @@ def test_services_wait_for_the_mounts_at_the_next_boot_and_the_boot_does_not() -
 def test_reboot_changes_nothing() -> None:
     machine = Disks("nvme1n1")
     run(machine)
-    machine.files[kubelet.ESTABLISHED] = INSTANCE
+    machine.files[kubelet.SET_UP_FILE] = INSTANCE
     machine.commands.clear()
     before = dict(machine.files)
     assert run(machine) == "/dev/nvme1n1 mounted at /mnt/instance-storage"
@@ -299,10 +299,10 @@ def test_file_system_that_is_kept_is_repaired_before_it_is_mounted() -> None:
 
 def test_instance_whose_disks_were_lost_joins_anew() -> None:
     machine = Disks("nvme1n1")
-    machine.files[kubelet.ESTABLISHED] = INSTANCE
+    machine.files[kubelet.SET_UP_FILE] = INSTANCE
     machine.files[kubelet.KUBELET_CONF] = "its certificate was on the disks"
     run(machine)
-    assert not kubelet.established(machine, {"facts": {"instanceId": INSTANCE}})
+    assert not kubelet.is_set_up(machine, {"facts": {"instanceId": INSTANCE}})
 
 
 @pytest.mark.parametrize(("content", "kind"), [("TYPE=xfs\nUUID=1\n", "xfs"), ("PTTYPE=gpt\n", "gpt")])

@@ -58,9 +58,9 @@ def test_lock_lasts_as_long_as_its_holder_says(cluster: Cluster, masters: tuple[
 
 def test_lock_is_given_back_by_its_holder_alone(cluster: Cluster, masters: tuple[Master, Master]) -> None:
     lease.take(masters[0], NAME, FIRST)
-    lease.give_back(masters[1], NAME, SECOND)
+    lease.release(masters[1], NAME, SECOND)
     assert held(cluster)["holderIdentity"] == FIRST
-    lease.give_back(masters[0], NAME, FIRST)
+    lease.release(masters[0], NAME, FIRST)
     assert held(cluster) == {}
     lease.take(masters[1], NAME, SECOND)
     assert held(cluster)["holderIdentity"] == SECOND
@@ -70,7 +70,7 @@ def test_lock_that_another_master_took_a_moment_earlier_is_not_had(
     cluster: Cluster, masters: tuple[Master, Master], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease.take(masters[0], NAME, FIRST)
-    lease.give_back(masters[0], NAME, FIRST)
+    lease.release(masters[0], NAME, FIRST)
     read = lease._read_lease
 
     def late(machine: Master, name: str) -> dict[str, Any]:

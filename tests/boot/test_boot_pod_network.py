@@ -136,7 +136,7 @@ def test_an_overlay_asks_nothing_of_ec2(machine: ScriptedMachine) -> None:
 
 
 def test_a_reboot_does_not_interrupt_the_network(machine: ScriptedMachine) -> None:
-    machine.files[kubelet.ESTABLISHED] = IDENTITY["instanceId"]
+    machine.files[kubelet.SET_UP_FILE] = IDENTITY["instanceId"]
     machine.files[kubelet.KUBELET_CONF] = "…"
     pod_network.prepare(machine, configured())
     assert not machine.ran("systemctl try-restart")

@@ -7,7 +7,7 @@ from etcd_cluster import RefusedError
 from masters import Master
 from slots import assert_whole, boot, cluster_of_three, successor
 
-from cfngen.boot.etcd_data import JOINING, MEMBER, PROMOTING
+from cfngen.boot.etcd_data import JOINING_FILE, MEMBER, PROMOTING
 from cfngen.boot.machine import BootError
 
 
@@ -35,7 +35,7 @@ def test_learner_is_not_taken_for_a_member_when_nobody_can_give_it_a_vote() -> N
         boot(blank)
     assert "`cfngen etcd restore latest`" in end.value.hint
     assert MEMBER not in blank.files
-    assert blank.files[JOINING] == PROMOTING, "the next attempt goes on with the promotion"
+    assert blank.files[JOINING_FILE] == PROMOTING, "the next attempt goes on with the promotion"
     member = world.etcd.member(*world.etcd.running[blank.address])
     assert member
     assert member["isLearner"]

@@ -14,7 +14,7 @@ from slots import assert_whole, boot, cluster_of_three, master_of, request, succ
 
 from cfngen.boot import restore
 from cfngen.boot.certificate_authorities import RESTORED
-from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING
+from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING_FILE
 from cfngen.boot.machine import BootError
 
 SHA256 = hashlib.sha256(b"a snapshot").hexdigest()
@@ -179,7 +179,7 @@ def test_damaged_snapshot_changes_nothing(command: str) -> None:
     with pytest.raises(BootError, match="integrity check failed"):
         boot(master)
     assert master.files[DATA] == old
-    assert restore.RECORD not in master.files
+    assert restore.DONE_FILE not in master.files
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_restore_takes_the_place_of_a_join_that_was_under_way() -> None:
     boot(master)
     request(world, "first")
     master.reboot()
-    master.files[JOINING] = ADDING
+    master.files[JOINING_FILE] = ADDING
     boot(master)
     master.reboot()
     assert boot(master)[0].startswith("steady: ")

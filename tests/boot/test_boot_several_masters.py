@@ -13,7 +13,7 @@ from slots import assert_whole, boot, cluster_of_three, master_of, successor, to
 
 from cfngen.boot import control_plane, etcd_members
 from cfngen.boot.certificate_authorities import INITIALISED
-from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING, MEMBER
+from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING_FILE, MEMBER
 from cfngen.boot.machine import BootError
 
 
@@ -250,7 +250,7 @@ def test_half_written_copy_is_not_taken_for_a_members_data() -> None:
     """The power went while etcd was making its files: it would begin a cluster of its own with what is there."""
     world, masters = cluster_of_three()
     masters["c"] = successor(masters["c"], volume=False)
-    masters["c"].files.update({DATA: "", JOINING: ADDING})
+    masters["c"].files.update({DATA: "", JOINING_FILE: ADDING})
     assert boot(masters["c"])[0].startswith("join: ")
     assert_whole(world, *masters.values())
     assert not masters["c"].glob(FOLDER + ".*"), "a copy of what the others have is not worth keeping"

@@ -210,7 +210,7 @@ def test_services_start_now_and_the_kubelet_only_once_kubeadm_has_configured_it(
 
 def test_services_of_an_instance_that_was_set_up_are_left_running() -> None:
     machine = ScriptedMachine()
-    machine.files.update({kubelet.ESTABLISHED: IDENTITY["instanceId"], kubelet.KUBELET_CONF: "its"})
+    machine.files.update({kubelet.SET_UP_FILE: IDENTITY["instanceId"], kubelet.KUBELET_CONF: "its"})
     system.services(machine, {**CONFIG, "services": ["containerd"]})
     assert machine.ran("systemctl restart") == []
 

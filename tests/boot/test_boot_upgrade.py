@@ -27,7 +27,7 @@ def only_master(version: str) -> Master:
 def test_next_minor_version_and_any_patch_resume(before: str, after: str) -> None:
     master = upgraded(only_master(before), after)
     assert boot(master)[1] == "resumed the cluster of the volume"
-    assert master.files[upgrade.RECORD] == after
+    assert master.files[upgrade.VERSION_FILE] == after
     assert master.world.version == master.world.proxy == after
 
 

@@ -33,7 +33,7 @@ from lab_mirror import Mirror, library
 from lab_network import METADATA, SERVICES, Network, command, network
 
 from cfngen.cluster.load import load
-from cfngen.sandbox.cloudformation import Launched, Stack
+from cfngen.sandbox.cloudformation import LaunchedInstance, Stack
 
 LOOK = 0.1  # seconds between two looks at the account
 
@@ -92,7 +92,7 @@ class Lab:
 
     # What the account does
 
-    def _launched(self, launched: Launched) -> None:
+    def _launched(self, launched: LaunchedInstance) -> None:
         """Begin to boot an instance; called with the account locked."""
         if launched.instance_id in self.instances:
             return
@@ -166,7 +166,7 @@ class Lab:
         for identifier, group in running.items():
             if group and identifier not in self.instances:
                 with self.account.lock:
-                    self._launched(Launched(identifier, group))
+                    self._launched(LaunchedInstance(identifier, group))
         self._follow_disks()
 
     def _follow_disks(self) -> None:

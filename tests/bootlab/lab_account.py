@@ -33,8 +33,8 @@ from cfngen.sandbox import interfaces
 from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.api.identity import Credentials
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, client
-from cfngen.sandbox.cloudformation.clock import START
-from cfngen.sandbox.emulated_account import Published
+from cfngen.sandbox.cloudformation.clock import SIMULATION_START
+from cfngen.sandbox.emulated_account import PublicParameters
 from cfngen.templates import generate
 
 BUCKET = "templates-of-the-operator"
@@ -69,9 +69,9 @@ class Account:
         self.lock = threading.RLock()
         self.cloud = CloudFormation(region)
         self.cloud.leaving = self._held
-        self.cloud.stored = Published(region)
+        self.cloud.stored = PublicParameters(region)
         # Instances know the real time, and the operator's programs compare it with the account's.
-        self.cloud.clock.now = (datetime.datetime.now(datetime.timezone.utc) - START).total_seconds()
+        self.cloud.clock.now = (datetime.datetime.now(datetime.timezone.utc) - SIMULATION_START).total_seconds()
         self.served: Served
         self.refusals: list[str] = []
         self._roles: dict[str, Role] = {}

@@ -25,7 +25,7 @@ from deployed_cluster import session  # noqa: E402
 
 from cfngen.cli.target import Target  # noqa: E402
 from cfngen.sandbox.api import serving  # noqa: E402
-from cfngen.sandbox.emulated_account import EmulatedAccount, opened  # noqa: E402
+from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account  # noqa: E402
 
 REGIONS = ("us-west-2", "eu-central-1")  # of the default cluster, and of the README's
 LONGER = 12  # times that a sleep takes
@@ -82,9 +82,11 @@ class PagesAccount:
         self.close()
         self._sandbox = sandbox
         [first, *others] = REGIONS
-        self.worlds[first] = self._opened.enter_context(opened(first))
+        self.worlds[first] = self._opened.enter_context(open_emulated_account(first))
         lock = self.worlds[first].lock
-        self.worlds |= {region: self._opened.enter_context(opened(region, lock=lock)) for region in others}
+        self.worlds |= {
+            region: self._opened.enter_context(open_emulated_account(region, lock=lock)) for region in others
+        }
         self.clocks = {region: WorldClock(world) for region, world in self.worlds.items()}
         served = self._opened.enter_context(serving({region: world.cloud for region, world in self.worlds.items()}))
         for world in self.worlds.values():

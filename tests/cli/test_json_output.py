@@ -63,7 +63,7 @@ def test_commands_print_what_the_schema_says(run: Command, command: tuple[str, .
 def classes_of(command: tuple[str, ...]) -> list[type]:
     line = " ".join(("cfngen", *command))
     entry = max((each for each in json_reference.PRINTED if f"{line} ".startswith(f"{each} ")), key=len)
-    return [json_reference.of(name) for name in json_reference.PRINTED[entry]]
+    return [json_reference.class_named(name) for name in json_reference.PRINTED[entry]]
 
 
 def test_two_classes_of_one_name_are_refused() -> None:

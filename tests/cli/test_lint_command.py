@@ -104,7 +104,7 @@ def test_what_cfn_lint_fails_on_is_named(cfngen, directory, monkeypatch):
         raise AttributeError("'list' object has no attribute 'get'")
 
     (directory / "good.json").write_text(json.dumps(GOOD))
-    monkeypatch.setattr("cfngen.lint.judge.Judge._judge", fail)
+    monkeypatch.setattr("cfngen.lint.linter.Linter._judge", fail)
     ran = cfngen("lint", "good.json", "--no-cache")
     assert ran.code == 1
     assert "error: good.json: cannot be judged: cfn-lint itself fails on it (AttributeError: 'list'" in ran.err

@@ -27,7 +27,7 @@ GOES = (
 
 def survey(**more: Any) -> list[str]:
     found = DeletionPlan("kubernetes", "kubernetes", "arn", "CREATE_COMPLETE", "123456789012", "us-west-2", **more)
-    return [click.unstyle(line) for line in deletion.survey(found, 81)]
+    return [click.unstyle(line) for line in deletion.plan_lines(found, 81)]
 
 
 def test_columns_line_up_beside_a_text_that_has_no_room() -> None:

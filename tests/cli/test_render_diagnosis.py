@@ -9,7 +9,7 @@ import click
 
 from cfngen.cli.render.diagnosis import lines
 from cfngen.deploy.messages import Event
-from cfngen.deploy.watching.console_output import InstanceWords
+from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis, NextStep
 
 NOON = datetime(2026, 9, 1, 12, 4, 5, tzinfo=timezone.utc)
@@ -25,7 +25,7 @@ EVENT = Event(
     "CREATE_FAILED",
     "Failed to receive 2 resource signal(s) within the specified duration",
 )
-SAID = InstanceWords(
+SAID = ConsoleExcerpt(
     "i-1",
     "terminated",
     ("[1/3] identity: i-1 (0.1 s)", "[2/3] join FAILED after 120.0 s: no secret. What to do: look at the master"),
@@ -38,8 +38,8 @@ CAUSE = Cause(
     "look at the masters first.",
     instances=(
         SAID,
-        InstanceWords("i-2", "running", note="its console is empty", fetch=FETCH),
-        InstanceWords("i-3", "running", note="its console is empty", fetch=FETCH.replace("i-2", "i-3")),
+        ConsoleExcerpt("i-2", "running", note="its console is empty", fetch=FETCH),
+        ConsoleExcerpt("i-3", "running", note="its console is empty", fetch=FETCH.replace("i-2", "i-3")),
     ),
 )
 STEPS = (

@@ -15,11 +15,11 @@ from cfngen.cli.render.sandbox import sandbox_status
 from cfngen.cli.source import Source
 from cfngen.cli.target import Target
 from cfngen.sandbox import process
-from cfngen.sandbox.last_sandbox import Last, remember
+from cfngen.sandbox.last_sandbox import LastSandbox, write_last_sandbox
 from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)
-LAST = Last("token", ("k8s in us-west-2",), "idle", "2026-11-22T11:00:00+00:00")
+LAST = LastSandbox("token", ("k8s in us-west-2",), "idle", "2026-11-22T11:00:00+00:00")
 
 
 @pytest.mark.parametrize("command", [("heal",), ("fail", "NodeGroupNodesAutoScalingGroup")], ids=" ".join)
@@ -49,11 +49,11 @@ def test_what_to_install_is_said_as_it_works_in_a_checkout(cfngen: Shell) -> Non
     assert "cfngen[sandbox]" not in said
 
 
-def left_behind(folder: Path, last: Last) -> None:
+def left_behind(folder: Path, last: LastSandbox) -> None:
     """Write down what a sandbox has left that ended."""
     file = process.state_file({"XDG_STATE_HOME": str(folder)})
     file.parent.mkdir()
-    remember(file, last)
+    write_last_sandbox(file, last)
 
 
 def test_the_status_of_none_is_an_answer_of_its_own(cfngen: Shell, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_what_was_lost_is_said_before_anything_begins_anew(
 def test_one_that_was_stopped_is_followed_by_another_with_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    left_behind(tmp_path, Last("token", LAST.stacks, "stopped", LAST.ended))
+    left_behind(tmp_path, LastSandbox("token", LAST.stacks, "stopped", LAST.ended))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(process, "start", lambda *_, **__: SimpleNamespace(kubernetes={}))
     target = Target(Source(None, {}, (), is_explicit=False), sandbox=True)

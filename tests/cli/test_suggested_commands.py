@@ -12,7 +12,7 @@ from deployed_cluster import Command, Place, Shell, place
 
 from cfngen.cli.screen import _summary
 from cfngen.cli.source import Source
-from cfngen.cli.suggested_commands import again
+from cfngen.cli.suggested_commands import complete_commands
 from cfngen.cli.target import Target
 from cfngen.deploy.inspection.cluster_status import Unknown
 from cfngen.deploy.messages import Finished, Notice, Step
@@ -46,28 +46,28 @@ SAID = "--sandbox -f 'my file.yaml' --set 'nodeGroups[0].maxSize=6' --set name=a
     ],
 )
 def test_commands_get_what_they_lack(text: str, completed: str) -> None:
-    assert again(text, ALL) == completed
-    assert again(completed, ALL) == completed
+    assert complete_commands(text, ALL) == completed
+    assert complete_commands(completed, ALL) == completed
 
 
 def test_several_commands_in_one_text() -> None:
     text = "`cfngen deploy` goes on, `cfngen rollback` returns."
-    assert again(text, SANDBOX) == "`cfngen deploy --sandbox` goes on, `cfngen rollback --sandbox` returns."
+    assert complete_commands(text, SANDBOX) == "`cfngen deploy --sandbox` goes on, `cfngen rollback --sandbox` returns."
 
 
 def test_other_names_of_an_option_count() -> None:
-    assert again("cfngen plan --cluster x.yaml", (("-f", "y.yaml"),)) == "cfngen plan --cluster x.yaml"
+    assert complete_commands("cfngen plan --cluster x.yaml", (("-f", "y.yaml"),)) == "cfngen plan --cluster x.yaml"
 
 
 def test_messages_are_completed_inside() -> None:
     found = Diagnosis("k8s", "arn", "UPDATE_FAILED", next_steps=(NextStep("cfngen rollback --stack-name k8s", "ends"),))
-    assert again(found, SANDBOX).next_steps[0].command == "cfngen rollback --stack-name k8s --sandbox"
-    assert again(Notice("`cfngen deploy` made it", "`cfngen deploy`"), SANDBOX) == Notice(
+    assert complete_commands(found, SANDBOX).next_steps[0].command == "cfngen rollback --stack-name k8s --sandbox"
+    assert complete_commands(Notice("`cfngen deploy` made it", "`cfngen deploy`"), SANDBOX) == Notice(
         "`cfngen deploy` made it", "`cfngen deploy --sandbox`"
     )
-    assert again(Unknown("nobody answers", "`cfngen status`"), SANDBOX).hint == "`cfngen status --sandbox`"
+    assert complete_commands(Unknown("nobody answers", "`cfngen status`"), SANDBOX).hint == "`cfngen status --sandbox`"
     said = Step("nothing to type")
-    assert again(said, SANDBOX) is said
+    assert complete_commands(said, SANDBOX) is said
 
 
 @pytest.fixture(scope="module")

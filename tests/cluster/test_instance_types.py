@@ -26,8 +26,8 @@ def test_others_are_amd64(name: str) -> None:
     "name", ["t3.small", "t3a.small", "t4g.small", "t2.medium", "t3.medium", "t4g.medium", "m3.large"]
 )
 def test_two_cpus_and_two_gib_are_enough(name: str) -> None:
-    assert instance_types.unfit(name, "master") is None
-    assert instance_types.unfit(name, "node") is None
+    assert instance_types.why_unsuitable(name, "master") is None
+    assert instance_types.why_unsuitable(name, "node") is None
 
 
 @pytest.mark.parametrize(
@@ -53,32 +53,32 @@ def test_two_cpus_and_two_gib_are_enough(name: str) -> None:
     ],
 )
 def test_too_small_or_too_old(name: str) -> None:
-    reason = instance_types.unfit(name, "node")
+    reason = instance_types.why_unsuitable(name, "node")
     assert reason is not None
     assert reason.startswith(name)
     assert "medium or larger" in reason
 
 
 def test_what_is_proposed_instead_has_the_same_architecture() -> None:
-    assert "t4g.medium" in str(instance_types.unfit("c7g.medium", "node"))
-    assert "t3.medium" in str(instance_types.unfit("m7a.medium", "node"))
+    assert "t4g.medium" in str(instance_types.why_unsuitable("c7g.medium", "node"))
+    assert "t3.medium" in str(instance_types.why_unsuitable("m7a.medium", "node"))
 
 
 def test_kube_ups_own_types_are_recognised() -> None:
-    assert "kube-up's type for masters" in str(instance_types.unfit("m3.medium", "master"))
-    assert "kube-up's type for nodes" in str(instance_types.unfit("t2.micro", "node"))
+    assert "kube-up's type for masters" in str(instance_types.why_unsuitable("m3.medium", "master"))
+    assert "kube-up's type for nodes" in str(instance_types.why_unsuitable("t2.micro", "node"))
 
 
 def test_regions_have_lists_of_types() -> None:
     assert {"us-west-2", "eu-central-1", "cn-north-1", "us-gov-west-1"} <= set(instance_types.regions())
-    assert "t3.medium" in (instance_types.known("us-west-2") or ())
-    assert instance_types.known("mars-north-1") is None
+    assert "t3.medium" in (instance_types.types_in_region("us-west-2") or ())
+    assert instance_types.types_in_region("mars-north-1") is None
 
 
 def test_every_type_of_cfn_lints_lists_has_an_architecture_and_a_verdict() -> None:
-    names = {name for region in instance_types.regions() for name in instance_types.known(region) or ()}
+    names = {name for region in instance_types.regions() for name in instance_types.types_in_region(region) or ()}
     assert len(names) > 1000
-    fit = {name for name in names if instance_types.unfit(name, "node") is None}
+    fit = {name for name in names if instance_types.why_unsuitable(name, "node") is None}
     assert {name.partition(".")[2] for name in names - fit} <= {"nano", "micro", "small", "medium", "metal"} | {
         size for name in names - fit if name.startswith(("m1.", "m2.", "c1.")) for size in [name.partition(".")[2]]
     }

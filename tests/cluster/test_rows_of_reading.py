@@ -243,9 +243,9 @@ def test_the_longest_name_of_a_vpc() -> None:
 # "Instance type naming conventions" and the tables of families, EC2 Instance Types: vCPU and memory of each size.
 @pytest.mark.parametrize("family", ["t2", "t3", "t3a", "t4g", "t8i"])
 def test_burstable_mediums_have_two_cpus(family: str) -> None:
-    assert instance_types.unfit(f"{family}.medium", "node") is None
-    assert "less than 2 GiB" in str(instance_types.unfit(f"{family}.micro", "node"))
-    assert "less than 2 GiB" in str(instance_types.unfit(f"{family}.nano", "node"))
+    assert instance_types.why_unsuitable(f"{family}.medium", "node") is None
+    assert "less than 2 GiB" in str(instance_types.why_unsuitable(f"{family}.micro", "node"))
+    assert "less than 2 GiB" in str(instance_types.why_unsuitable(f"{family}.nano", "node"))
 
 
 @pytest.mark.parametrize(
@@ -264,12 +264,12 @@ def test_burstable_mediums_have_two_cpus(family: str) -> None:
     ],
 )
 def test_why_a_type_is_too_small_or_too_old(name: str, reason: str) -> None:
-    assert str(instance_types.unfit(name, "node")).startswith(f"{name} {reason}")
+    assert str(instance_types.why_unsuitable(name, "node")).startswith(f"{name} {reason}")
 
 
 @pytest.mark.parametrize("name", ["c3.large", "m3.large", "t2.large", "m4.large", "m5.metal", "x1.32xlarge"])
 def test_what_is_neither(name: str) -> None:
-    assert instance_types.unfit(name, "node") is None
+    assert instance_types.why_unsuitable(name, "node") is None
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,9 @@ def test_types_that_may_have_been_meant_are_fit_and_of_the_same_processor() -> N
     assert all(
         instance_types.architecture(name) == "arm64" for name in instance_types.similar("m7g.lagre", "us-west-2")
     )
-    assert all(instance_types.unfit(name, "node") is None for name in instance_types.similar("t3.medum", "us-west-2"))
+    assert all(
+        instance_types.why_unsuitable(name, "node") is None for name in instance_types.similar("t3.medum", "us-west-2")
+    )
     assert instance_types.similar("zzzzzzzzzzzz.qqqqqqqq", "us-west-2") == []
     assert instance_types.similar("m5.large", "mars-north-1") == []
 

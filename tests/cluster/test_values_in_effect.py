@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.cluster.paths import dotted, leaves, lookup, parsed
+from cfngen.cluster.paths import dotted, leaves, lookup, parse_path
 from cfngen.cluster.schema import json_schema
 
 # Names, ranges, sizes and numbers of nodes are those of kube-up (cluster/aws/config-default.sh of Kubernetes 1.5); what
@@ -206,7 +206,7 @@ ITEMS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("data", "key", "expected"), ITEMS, ids=[key for _, key, _ in ITEMS])
 def test_what_holds_in_a_section_that_is_begun(data: dict[str, Any], key: str, expected: dict[str, Any]) -> None:
-    assert lookup(in_effect(data), parsed(key)) == expected
+    assert lookup(in_effect(data), parse_path(key)) == expected
 
 
 def test_an_editor_shows_the_defaults_that_hold() -> None:

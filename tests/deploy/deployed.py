@@ -21,7 +21,7 @@ from cfngen.deploy.account import Account, connect
 from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cluster import KubernetesCluster
-from cfngen.sandbox.emulated_account import EmulatedAccount, opened
+from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 
 LONGEST = timedelta(days=2)
 STACK = "k8s"
@@ -109,7 +109,7 @@ def place(cluster: Cluster | None = None) -> Iterator[Place]:
     """An account without a cluster."""
     cluster = cluster or golden("default")
     with ExitStack() as opening:
-        world = opening.enter_context(opened(cluster.region))
+        world = opening.enter_context(open_emulated_account(cluster.region))
         s3 = client("s3", cluster.region)
         s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": cluster.region})
         for each in templates_of(cluster):

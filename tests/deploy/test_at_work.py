@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from recorded import CHANGE_SET, NOW, STACK_ID, Recorded, RefusedError, description
 
-from cfngen.deploy import at_work
+from cfngen.deploy import operation_origin
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Message, Notice
 from cfngen.deploy.stacks import StackView
@@ -57,16 +57,20 @@ def updating(token: str, text: str | None = None) -> Recorded:
 
 @pytest.mark.parametrize("protect", [True, False])
 def test_who_began_an_operation_and_what_is_due_at_its_end_is_read_from_its_change_set(protect: bool) -> None:
-    text = at_work.note(Recorded().account, "kubernetes", protect=protect)
-    begun = at_work.begun(updating("cfngen-plan-one", text).account, STACK)
-    assert begun == at_work.Begun(NOW - timedelta(minutes=7), "arn:aws:iam::123456789012:user/operator", protect)
+    text = operation_origin.change_set_description(Recorded().account, "kubernetes", protect=protect)
+    begun = operation_origin.read_origin(updating("cfngen-plan-one", text).account, STACK)
+    assert begun == operation_origin.OperationOrigin(
+        NOW - timedelta(minutes=7), "arn:aws:iam::123456789012:user/operator", protect
+    )
 
 
 @pytest.mark.parametrize(
     ("token", "text"), [("cfngen-plan-one", None), ("cfngen-plan-one", "by hand"), ("Console-Update-1", "x"), ("", "x")]
 )
 def test_an_operation_of_which_nobody_knows_who_began_it_has_its_time_alone(token: str, text: str | None) -> None:
-    assert at_work.begun(updating(token, text).account, STACK) == at_work.Begun(NOW - timedelta(minutes=7))
+    assert operation_origin.read_origin(updating(token, text).account, STACK) == operation_origin.OperationOrigin(
+        NOW - timedelta(minutes=7)
+    )
 
 
 def planned(name: str, minutes: int, **more: Any) -> dict[str, Any]:
@@ -89,7 +93,7 @@ def told(*summaries: dict[str, Any]) -> list[str]:
         return {"Summaries": list(found), **({"NextToken": following} if following else {})}
 
     api.answers["ListChangeSets"] = listed
-    at_work.tell_of_others(api.account, STACK, said.append)
+    operation_origin.report_other_plans(api.account, STACK, said.append)
     notices = [each for each in said if isinstance(each, Notice)]
     assert len(notices) == len(said)
     assert ["ask before you go on" in each.hint for each in notices] == [True] * len(notices)
@@ -132,7 +136,7 @@ def test_who_may_not_list_change_sets_is_told_nothing() -> None:
         raise RefusedError("AccessDenied", status=403)
 
     api.answers["ListChangeSets"] = refused
-    at_work.tell_of_others(api.account, STACK, said.append)
+    operation_origin.report_other_plans(api.account, STACK, said.append)
     assert said == []
 
 
@@ -161,8 +165,8 @@ def history(*events: dict[str, Any]) -> Recorded:
     ],
 )  # fmt: skip
 def test_when_the_newest_operation_began(events: list[dict[str, Any]], minutes: int | None) -> None:
-    expected = None if minutes is None else at_work.Begun(NOW - timedelta(minutes=minutes))
-    assert at_work.begun(history(*events).account, STACK) == expected
+    expected = None if minutes is None else operation_origin.OperationOrigin(NOW - timedelta(minutes=minutes))
+    assert operation_origin.read_origin(history(*events).account, STACK) == expected
 
 
 def test_events_that_may_not_be_read_are_an_error() -> None:
@@ -173,7 +177,7 @@ def test_events_that_may_not_be_read_are_an_error() -> None:
 
     api.answers["DescribeStackEvents"] = refused
     with pytest.raises(AwsError, match="DescribeStackEvents"):
-        at_work.begun(api.account, STACK)
+        operation_origin.read_origin(api.account, STACK)
 
 
 @pytest.mark.parametrize(
@@ -187,4 +191,4 @@ def test_events_that_may_not_be_read_are_an_error() -> None:
     ],
 )
 def test_a_moment_is_told_with_how_long_ago_it_is(seconds: int, words: str) -> None:
-    assert at_work.moment(Recorded().account, NOW - timedelta(seconds=seconds)) == words
+    assert operation_origin.moment(Recorded().account, NOW - timedelta(seconds=seconds)) == words

@@ -8,8 +8,8 @@ import pytest
 from recorded import STACK_ID, RefusedError
 from recorded_stack import NAME, End, RecordedStack, Told, event
 
-from cfngen.deploy.abandoning import abandoned
 from cfngen.deploy.attaching import NothingUnderWayError, attach
+from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.messages import Event, Finished
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.stacks import NoStackError
@@ -174,5 +174,5 @@ def test_a_deletion_that_is_left_goes_on() -> None:
     assert wish.cancelled
     told.choice = Choice.DETACH
     api.interrupt_waiting()
-    outcome = abandoned(api.account, told.waiting, wish)
+    outcome = cancel_creation(api.account, told.waiting, wish)
     assert (outcome.detached, outcome.succeeded, outcome.status.name) == (True, False, "DELETE_IN_PROGRESS")

@@ -58,9 +58,9 @@ def test_a_new_stack_is_protected_before_anything_is_in_it(operator: Operator):
 def test_who_comes_back_finishes_the_deployment(operator: Operator):
     left(operator)
     assert policies(operator) == []
-    assert len(protection.missing(operator.account, find(operator.account, "one"))) >= 1
+    assert len(protection.stacks_without_policy(operator.account, find(operator.account, "one"))) >= 1
     assert came_back(operator).status == "CREATE_COMPLETE"
-    assert protection.missing(operator.account, find(operator.account, "one")) == ()
+    assert protection.stacks_without_policy(operator.account, find(operator.account, "one")) == ()
     assert len(policies(operator)) == 3
 
 
@@ -106,9 +106,9 @@ def test_policies_that_were_lifted_are_set_by_who_comes_back(operator: Operator)
     left(operator, MOVED)
     assert any("stay lifted" in each.text for each in operator.reported(Notice))
     root = operator.cloud.engine.stack("one")
-    assert json.loads(root.policy) == protection.EVERYTHING
+    assert json.loads(root.policy) == protection.ALLOW_ALL
     came_back(operator)
-    assert json.loads(root.policy) == protection.OF_ROOT
+    assert json.loads(root.policy) == protection.ROOT_POLICY
 
 
 def test_a_second_deployer_is_told_who_deploys_and_since_when(operator: Operator):

@@ -83,7 +83,7 @@ def ready(
 ) -> tuple[Answers, list[Message], str]:
     api, said = Answers({**GOOD, **answers}, region=region), list[Message]()
     with translate_aws_errors():
-        name = bucket.ready(api.account, report=said.append, **options)
+        name = bucket.ensure_bucket(api.account, report=said.append, **options)
     assert all(sent["ExpectedBucketOwner"] == "123456789012" for call, sent in api.calls if call != "s3:CreateBucket")
     assert all(sent["Bucket"] == name for _, sent in api.calls)
     return api, said, name

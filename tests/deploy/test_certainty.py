@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Detail, Entry
+from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeDetail, ChangeSet, ResourceChange
 from cfngen.deploy.preview.plan import Replacement
 from cfngen.deploy.preview.replacement import ReplacementAnalysis
 from cfngen.templates.document import Document
@@ -16,22 +16,24 @@ WILL, MIGHT, NO = Replacement.WILL, Replacement.MIGHT, Replacement.NO
 
 
 def entry(
-    name: str, *details: Detail, type_: str = "AWS::X::Y", action: str = "Modify", replacement: str = "True"
-) -> Entry:
-    return Entry(action, name, name, type_, replacement, details=details)
+    name: str, *details: ChangeDetail, type_: str = "AWS::X::Y", action: str = "Modify", replacement: str = "True"
+) -> ResourceChange:
+    return ResourceChange(action, name, name, type_, replacement, details=details)
 
 
-def described(name: str, *entries: Entry, parameters: tuple[str, ...] = (), **children: Description) -> Description:
+def described(
+    name: str, *entries: ResourceChange, parameters: tuple[str, ...] = (), **children: ChangeSet
+) -> ChangeSet:
     given = dict.fromkeys(parameters, "x")
     found = {each.logical_id: each for each in entries}
-    return Description(name, name, name, "CREATE_COMPLETE", parameters=given, entries=found, children=children)
+    return ChangeSet(name, name, name, "CREATE_COMPLETE", parameters=given, entries=found, children=children)
 
 
-def prop(name: str = "A", before: Any = None, after: Any = None, **more: Any) -> Detail:
-    return Detail("Properties", name, f"/Properties/{name}", before=before, after=after, **more)
+def prop(name: str = "A", before: Any = None, after: Any = None, **more: Any) -> ChangeDetail:
+    return ChangeDetail("Properties", name, f"/Properties/{name}", before=before, after=after, **more)
 
 
-def because(cause: str, source: str, name: str = "A", **more: Any) -> Detail:
+def because(cause: str, source: str, name: str = "A", **more: Any) -> ChangeDetail:
     return prop(name, "old", UNKNOWN, cause=cause, source=source, recreation=more.pop("recreation", "Always"), **more)
 
 
@@ -68,15 +70,19 @@ ALWAYS = {"recreation": "Always"}
         # What the template itself changes has no cause, whatever is named as one.
         (entry("T", because("Gone.Id", "DirectModification")), MIGHT, True),
         (entry("T", because("", "ResourceAttribute")), MIGHT, True),
-        (entry("S", Detail("Properties", source="Automatic", evaluation="Dynamic"), type_=NESTED), NO, False),
-        (entry("T", Detail("Properties", source="Automatic", evaluation="Dynamic", recreation="Always")), MIGHT, True),
+        (entry("S", ChangeDetail("Properties", source="Automatic", evaluation="Dynamic"), type_=NESTED), NO, False),
+        (
+            entry("T", ChangeDetail("Properties", source="Automatic", evaluation="Dynamic", recreation="Always")),
+            MIGHT,
+            True,
+        ),
         (entry("S", prop("Parameters/A", "1", "2"), type_=NESTED), NO, False),
         (entry("S", prop("TemplateURL", "1", "2"), type_=NESTED), NO, False),
         (entry("S", prop("Tags/0", "1", "2"), type_=NESTED), NO, True),
         (entry("T", prop("Parameters/A", "1", "2")), NO, True),
     ],
 )
-def test_what_comes_of_a_resource(found: Entry, replaced: Replacement, changes: bool) -> None:
+def test_what_comes_of_a_resource(found: ResourceChange, replaced: Replacement, changes: bool) -> None:
     root = described("root", found)
     certainty = ReplacementAnalysis(root, ())
     assert (certainty.replacement(root, found), certainty.changes(root, found)) == (replaced, changes)
@@ -112,13 +118,15 @@ def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a
         ([entry("Other", prop(before="1", after="2"))], "LatestVersionNumber", WILL),
         ([entry("Other", prop(before="1", after="2"))], "DefaultVersionNumber", WILL),
         ([entry("Other", prop(before="1", after=UNKNOWN))], "LatestVersionNumber", MIGHT),
-        ([entry("Other", Detail("Tags", before="1", after="2"))], "LatestVersionNumber", NO),
+        ([entry("Other", ChangeDetail("Tags", before="1", after="2"))], "LatestVersionNumber", NO),
         ([entry("Other", prop(before="1", after="2", **ALWAYS))], "LatestVersionNumber", WILL),
         ([entry("Other", replacement="True")], "LatestVersionNumber", WILL),
         ([entry("Other", prop(before="1", after=UNKNOWN, **ALWAYS), prop("B", "1", "2"))], "LatestVersionNumber", WILL),
     ],
 )
-def test_what_refers_to_another_resource_follows_it(others: list[Entry], attribute: str, expected: Replacement) -> None:
+def test_what_refers_to_another_resource_follows_it(
+    others: list[ResourceChange], attribute: str, expected: Replacement
+) -> None:
     source = "ResourceAttribute" if attribute else "ResourceReference"
     found = entry("T", because(f"Other.{attribute}" if attribute else "Other", source))
     root = described("root", found, *others)
@@ -142,7 +150,7 @@ def root_document(handed: Any) -> Document:
 
 FROM_OUTPUT = {"Fn::GetAtt": ["SupplierStack", "Outputs.Id"]}
 CHANGED = entry("Thing", prop(before="1", after="2", **ALWAYS))
-TAGGED = entry("Thing", Detail("Tags", before="1", after="2"))
+TAGGED = entry("Thing", ChangeDetail("Tags", before="1", after="2"))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +184,7 @@ TAGGED = entry("Thing", Detail("Tags", before="1", after="2"))
     ],
 )
 def test_what_a_nested_stack_is_handed(
-    handed: Any, supplier: list[Entry], details: list[Detail], expected: Replacement
+    handed: Any, supplier: list[ResourceChange], details: list[ChangeDetail], expected: Replacement
 ) -> None:
     found = entry("T", because("P", "ParameterReference"))
     user = described("user", found, parameters=("P",))
@@ -259,7 +267,7 @@ URL = "https://{}/k8s/{}/vpc.json"
     ],
 )
 def test_an_output_of_a_stack_without_a_change_set_follows_what_it_is_handed(
-    told: Detail, expected: Replacement
+    told: ChangeDetail, expected: Replacement
 ) -> None:
     found = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
     root = described("root", entry("SupplierStack", told, type_=NESTED), found)

@@ -13,7 +13,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from cfngen.deploy.access.certificates import CertificateError, Identity, KeyPair, issue, match, served, validity
+from cfngen.deploy.access.certificates import (
+    CertificateError,
+    Identity,
+    KeyPair,
+    is_matching_pair,
+    issue,
+    server_certificate_validity,
+    validity,
+)
 from cfngen.deploy.access.cluster_access import user_name
 from cfngen.sandbox import certificates
 
@@ -62,7 +70,7 @@ def test_a_certificate_says_who_and_for_how_long(authority):
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
     assert not made.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     assert isinstance(load_pem_private_key(pair.private_key.encode(), None).curve, ec.SECP256R1)
-    assert match(pair)
+    assert is_matching_pair(pair)
 
 
 @pytest.mark.parametrize("kind", ["rsa", "elliptic curve", "elliptic curve without identifier"])
@@ -105,13 +113,13 @@ def test_what_is_no_certificate_is_said_to_be_none(text, authority):
     with pytest.raises(CertificateError, match="not a certificate"):
         validity(text)
     with pytest.raises(CertificateError, match="not a private key") as refused:
-        match(KeyPair(authority.certificate, "SECRET" + text))
+        is_matching_pair(KeyPair(authority.certificate, "SECRET" + text))
     assert "SECRET" not in str(refused.value)
 
 
 def test_a_key_of_another_certificate_does_not_match(authority):
-    assert match(authority)
-    assert not match(KeyPair(authority.certificate, of_elliptic_curve(identified=True).private_key))
+    assert is_matching_pair(authority)
+    assert not is_matching_pair(KeyPair(authority.certificate, of_elliptic_curve(identified=True).private_key))
 
 
 def test_an_outdated_certificate_of_a_server_can_be_read(tmp_path):
@@ -122,14 +130,14 @@ def test_an_outdated_certificate_of_a_server_can_be_read(tmp_path):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     with ssl_server(context) as port:
-        assert served("127.0.0.1", port, timeout=10) == validity(shown.certificate)
+        assert server_certificate_validity("127.0.0.1", port, timeout=10) == validity(shown.certificate)
 
 
 def test_no_server_is_said_to_be_none():
     with ssl_server(None) as port:
         pass
     with pytest.raises(CertificateError, match=f"no TLS connection to 127.0.0.1:{port}"):
-        served("127.0.0.1", port, timeout=10)
+        server_certificate_validity("127.0.0.1", port, timeout=10)
 
 
 @pytest.mark.parametrize(

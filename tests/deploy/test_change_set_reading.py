@@ -11,13 +11,13 @@ from recorded import CHANGE_SET, NESTED, NOW, STACK_ID, Recorded, RefusedError, 
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.preview.change_set_reading import (
     UNKNOWN,
-    Description,
-    Detail,
-    Entry,
-    glance,
+    ChangeDetail,
+    ChangeSet,
+    ResourceChange,
     pauses,
-    persistently,
-    read,
+    read_change_set,
+    read_change_set_status,
+    retry_transient_errors,
 )
 from cfngen.deploy.preview.early_validation import (
     ChangeSetFailedError,
@@ -67,17 +67,17 @@ def test_everything_that_is_told_is_read() -> None:
     api.change_sets[CHANGE_SET] = description(
         CHANGE_SET, FULL, {"Type": "Hook"}, BARE, Parameters=parameters, StatusReason="why"
     )
-    told = Detail("Tags", "N", "/Tags/0", "Always", "1", "2", "Dynamic", "ParameterReference", "P")
-    untold = Detail("Properties", "", "", "Never", None, None, "Static", "DirectModification", "")
-    modified = Entry(
+    told = ChangeDetail("Tags", "N", "/Tags/0", "Always", "1", "2", "Dynamic", "ParameterReference", "P")
+    untold = ChangeDetail("Properties", "", "", "Never", None, None, "Static", "DirectModification", "")
+    modified = ResourceChange(
         "Modify", "Vpc", "vpc-1", "AWS::EC2::VPC", "Conditional", "ReplaceAndRetain", ("Properties", "Tags"),
         (told, untold), "", {"Properties": {"A": 1}}, {"Properties": {"A": 2}},
     )  # fmt: skip
-    entries = {"Vpc": modified, "X": Entry("Add", "X", "", "T")}
-    expected = Description(
+    entries = {"Vpc": modified, "X": ResourceChange("Add", "X", "", "T")}
+    expected = ChangeSet(
         CHANGE_SET, STACK_ID, "kubernetes", "CREATE_COMPLETE", "AVAILABLE", "why", NOW, {"A": "1", "B": ""}, entries, {}
     )
-    assert read(api.account, CHANGE_SET) == expected
+    assert read_change_set(api.account, CHANGE_SET) == expected
     assert api.named("DescribeChangeSet")[-1]["IncludePropertyValues"] == "true"
 
 
@@ -85,7 +85,9 @@ def test_a_glance_asks_for_no_values_and_leaves_changes_out() -> None:
     api = Recorded()
     bare = {key: description(CHANGE_SET)[key] for key in ("ChangeSetId", "StackId", "StackName", "Status")}
     api.change_sets[CHANGE_SET] = {**bare, "Changes": [BARE]}
-    assert glance(api.account, CHANGE_SET) == Description(CHANGE_SET, STACK_ID, "kubernetes", "CREATE_COMPLETE")
+    assert read_change_set_status(api.account, CHANGE_SET) == ChangeSet(
+        CHANGE_SET, STACK_ID, "kubernetes", "CREATE_COMPLETE"
+    )
     assert "IncludePropertyValues" not in api.named("DescribeChangeSet")[0]
 
 
@@ -94,23 +96,23 @@ def test_a_definition_that_was_cut_off_counts_as_not_told(context: str) -> None:
     api = Recorded()
     cut = {**BARE, "ResourceChange": {**BARE["ResourceChange"], "BeforeContext": context, "AfterContext": context}}
     api.change_sets[CHANGE_SET] = description(CHANGE_SET, cut)
-    [entry] = read(api.account, CHANGE_SET).entries.values()
+    [entry] = read_change_set(api.account, CHANGE_SET).entries.values()
     assert (entry.before, entry.after) == ({}, {})
 
 
 @pytest.mark.parametrize(
     ("detail", "place", "unknown", "told"),
     [
-        (Detail("Properties", "A", "/Properties/A/0"), "/Properties/A/0", False, False),
-        (Detail("Properties", "A"), "/Properties/A", False, False),
-        (Detail("Tags"), "/Tags", False, False),
-        (Detail("Tags", before="1"), "/Tags", False, True),
-        (Detail("Tags", after="1"), "/Tags", False, True),
-        (Detail("Tags", after=f"x{UNKNOWN}"), "/Tags", True, True),
-        (Detail("Tags", before=UNKNOWN), "/Tags", False, True),
+        (ChangeDetail("Properties", "A", "/Properties/A/0"), "/Properties/A/0", False, False),
+        (ChangeDetail("Properties", "A"), "/Properties/A", False, False),
+        (ChangeDetail("Tags"), "/Tags", False, False),
+        (ChangeDetail("Tags", before="1"), "/Tags", False, True),
+        (ChangeDetail("Tags", after="1"), "/Tags", False, True),
+        (ChangeDetail("Tags", after=f"x{UNKNOWN}"), "/Tags", True, True),
+        (ChangeDetail("Tags", before=UNKNOWN), "/Tags", False, True),
     ],
 )
-def test_what_a_detail_tells(detail: Detail, place: str, unknown: bool, told: bool) -> None:
+def test_what_a_detail_tells(detail: ChangeDetail, place: str, unknown: bool, told: bool) -> None:
     assert (detail.place, detail.unknown, detail.has_values) == (place, unknown, told)
 
 
@@ -127,7 +129,7 @@ def test_what_a_detail_tells(detail: Detail, place: str, unknown: bool, told: bo
     ],
 )
 def test_how_far_a_change_set_is(status: str, reason: str, pending: bool, failed: bool, nothing: bool) -> None:
-    made = Description("arn", "arn", "one", status, reason=reason)
+    made = ChangeSet("arn", "arn", "one", status, reason=reason)
     assert (made.pending, made.failed, made.nothing_to_do) == (pending, failed, nothing)
 
 
@@ -147,7 +149,7 @@ def test_where_values_are_incomplete_the_plain_answer_completes_them_and_gives_t
 
     api = Recorded()
     api.answers["DescribeChangeSet"] = answer
-    found = read(api.account, CHANGE_SET)
+    found = read_change_set(api.account, CHANGE_SET)
     assert (found.reason, list(found.entries), found.entries["A"].type) == ("the reason", ["A", "B"], "T")
 
 
@@ -161,13 +163,13 @@ def test_only_passing_troubles_are_waited_out_and_not_for_ever(code: str, status
     api.answers["DescribeStacks"] = refused
     client = api.account.client("cloudformation")
     with pytest.raises(AwsError):
-        persistently(api.account.clock, lambda: client.describe_stacks(StackName="kubernetes"))
+        retry_transient_errors(api.account.clock, lambda: client.describe_stacks(StackName="kubernetes"))
     assert (sum(api.clock.slept) > least) is bool(least)
     assert sum(api.clock.slept) < 190
 
 
-def failed(reason: str, arn: str = CHANGE_SET, name: str = "kubernetes", **children: Description) -> Description:
-    return Description(arn, "arn", name, "FAILED", reason=reason, children=children)
+def failed(reason: str, arn: str = CHANGE_SET, name: str = "kubernetes", **children: ChangeSet) -> ChangeSet:
+    return ChangeSet(arn, "arn", name, "FAILED", reason=reason, children=children)
 
 
 def event(**told: Any) -> dict[str, Any]:
@@ -229,7 +231,7 @@ def test_without_findings_the_reason_is_told(reason: str, told: str, hint: str) 
     assert bool(api.named("DescribeEvents")) is (reason == MARK)
 
 
-def inner(name: str, reason: str, **children: Description) -> Description:
+def inner(name: str, reason: str, **children: ChangeSet) -> ChangeSet:
     return failed(reason, nested_arn(name), name, **children)
 
 
@@ -245,7 +247,7 @@ def repeated(*names: str) -> str:
         (failed(repeated("A"), A=inner("A", repeated("B"), B=inner("B", "wrong"))), "B"),
         # One in which nothing would change has not failed for that.
         (failed("wrong", A=inner("A", "No updates are to be performed.")), "kubernetes"),
-        (failed("wrong", A=Description("a", "a", "A", "CREATE_COMPLETE")), "kubernetes"),
+        (failed("wrong", A=ChangeSet("a", "a", "A", "CREATE_COMPLETE")), "kubernetes"),
         # Of several, the one of which early validation tells more.
         (failed(repeated("A", "B"), A=inner("A", "wrong"), B=inner("B", MARK)), "B"),
         # The root itself may be refused, too.
@@ -253,7 +255,7 @@ def repeated(*names: str) -> str:
         (failed(f"{MARK} {repeated('A')}", A=inner("A", "wrong")), "A"),
     ],
 )
-def test_whose_fault_it_is(root: Description, stack: str) -> None:
+def test_whose_fault_it_is(root: ChangeSet, stack: str) -> None:
     api = Recorded()
     api.answers["DescribeEvents"] = lambda _: {"OperationEvents": []}
     assert failure(api.account, root).stack == stack
@@ -283,7 +285,7 @@ def test_nested_change_sets_are_read_through() -> None:
     api = Recorded()
     api.change_sets[CHANGE_SET] = description(CHANGE_SET, nested("VpcStack"), change("Other", NESTED))
     api.change_sets[nested_arn("VpcStack")] = description(nested_arn("VpcStack"), BARE)
-    found = read(api.account, CHANGE_SET)
+    found = read_change_set(api.account, CHANGE_SET)
     assert list(found.children) == ["VpcStack"]
     assert list(found.children["VpcStack"].entries) == ["X"]
     assert found.entries["VpcStack"].change_set_id == nested_arn("VpcStack")

@@ -35,7 +35,7 @@ from cfngen.deploy.preview.change_sets import (
 )
 from cfngen.deploy.preview.early_validation import ChangeSetFailedError, EarlyValidationError
 from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.publishing.publish import with_addresses
+from cfngen.deploy.publishing.publish import with_template_urls
 
 ENI = "AWS::EC2::NetworkInterface"
 NO_CHANGES = (
@@ -521,4 +521,4 @@ def _stack_event() -> dict[str, Any]:
 
 def _root_as_text() -> str:
     root = next(each for each in documents() if each.children)
-    return json.dumps(with_addresses(root, dict.fromkeys(root.children, "https://elsewhere")))
+    return json.dumps(with_template_urls(root, dict.fromkeys(root.children, "https://elsewhere")))

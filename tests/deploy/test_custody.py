@@ -13,7 +13,7 @@ from clusters import inventory, resources
 from deleting import REGION, Operator, created
 
 from cfngen.deploy.account import connect
-from cfngen.deploy.deletion.custody import CopyError, Custody, UnreadableAuthoritiesError
+from cfngen.deploy.deletion.authority_copies import AuthorityCopy, CopyError, UnreadableAuthoritiesError
 
 BUNDLE = json.dumps({"ca.crt": "certificate", "ca.key": "key"})
 
@@ -49,7 +49,7 @@ def test_by_default_they_can_be_brought_back(cloud: Cloud, operator: Operator) -
 def test_a_file_is_for_its_owner_alone(cloud: Cloud, operator: Operator, tmp_path: Path) -> None:
     initialised(cloud)
     path = tmp_path / "authorities.json"
-    deleted = operator.deletes(authorities=Custody("file", path))
+    deleted = operator.deletes(authorities=AuthorityCopy("file", path))
     assert deleted.succeeded
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == (BUNDLE, 0o600)
     assert str(path) in {each.id for each in deleted.retained}
@@ -63,19 +63,19 @@ def test_what_cannot_be_kept_stops_the_deletion(cloud: Cloud, operator: Operator
     other.write_text("something else")
     for path in (other, tmp_path / "missing" / "authorities.json"):
         with pytest.raises(CopyError, match="nothing was deleted"):
-            operator.deletes(authorities=Custody("file", path))
+            operator.deletes(authorities=AuthorityCopy("file", path))
     assert other.read_text() == "something else"
     cloud.faults.deny("secretsmanager:GetSecretValue")
     with pytest.raises(UnreadableAuthoritiesError) as refused:
         operator.deletes()
     assert "--authorities destroy" in refused.value.hint
     assert inventory(REGION) == before
-    assert operator.deletes(authorities=Custody("destroy")).succeeded
+    assert operator.deletes(authorities=AuthorityCopy("destroy")).succeeded
 
 
 def test_they_are_destroyed_only_if_told(cloud: Cloud, operator: Operator) -> None:
     initialised(cloud)
-    deleted = operator.deletes(authorities=Custody("destroy"))
+    deleted = operator.deletes(authorities=AuthorityCopy("destroy"))
     assert deleted.succeeded
     assert "copy of the certificate authorities" not in {each.kind for each in deleted.retained}
     assert any("no copy is kept" in text for text in operator.questions[0].consequences)
@@ -93,6 +93,6 @@ def test_nothing_is_said_of_authorities_that_no_master_has_made(cloud: Cloud, op
 
 def test_who_attaches_to_a_deletion_is_not_kept_out_for_the_authorities(cloud: Cloud, operator: Operator) -> None:
     initialised(cloud)
-    assert operator.deletes(authorities=Custody("destroy"), detach=True).goes_on
+    assert operator.deletes(authorities=AuthorityCopy("destroy"), detach=True).goes_on
     cloud.faults.deny("secretsmanager:GetSecretValue")
     assert operator.deletes().succeeded

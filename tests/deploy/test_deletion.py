@@ -17,8 +17,8 @@ from made_by_kubernetes import Place
 
 from cfngen.deploy.account import connect
 from cfngen.deploy.deletion.blockers import OccupiedError
-from cfngen.deploy.deletion.execution import rehearse, survey
-from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.execution import preview_deletion, preview_with_refusal
+from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import Removed
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
@@ -71,7 +71,7 @@ def test_nothing_stays_but_what_was_announced(cloud: Cloud, operator: Operator, 
     volume, key, bucket = (
         resources(stack)[each].physical_id for each in ("MasterAVolume", "SecretsKey", "BackupBucket")
     )
-    announced = survey(operator.account, DeletionRequest(NAME, NAME))
+    announced = preview_deletion(operator.account, DeletionRequest(NAME, NAME))
     deleted = operator.deletes()
     assert (deleted.succeeded, deleted.status, deleted.leftovers) == (True, "", ())
     rest = left(before)
@@ -105,7 +105,7 @@ def test_the_survey_changes_nothing(cloud: Cloud, operator: Operator) -> None:
     made.classic(place_of(created(cloud), operator.account), NAME)
     before = inventory(REGION), made.balancer_names(operator.account)
     cloud.faults.calls.clear()
-    found = survey(operator.account, DeletionRequest(NAME, NAME))
+    found = preview_deletion(operator.account, DeletionRequest(NAME, NAME))
     reads = ("Describe", "List", "Get")
     assert [each.operation for each in cloud.faults.calls if not each.operation.startswith(reads)] == []
     assert (inventory(REGION), made.balancer_names(operator.account)) == before
@@ -292,7 +292,7 @@ def test_a_mistyped_stack_name_costs_a_living_cluster_nothing(cloud: Cloud, oper
     elif remains == "what failed to be created":
         cloud.engine.fail("Vpc", "no")
         cloud.account.create("cluster", name="kubernets").tags.update(OURS)
-    with pytest.raises(LivingNamesakeError, match="the cluster kubernetes lives in the stack kubernetes"):
+    with pytest.raises(SameNameClusterError, match="the cluster kubernetes lives in the stack kubernetes"):
         operator.deletes("kubernets")
     assert made.balancer_names(operator.account) == {balancer.name}
 
@@ -313,14 +313,16 @@ def test_no_advice_is_given_that_would_take_things_from_a_living_cluster(
         running = [each for page in ec2.describe_instances()["Reservations"] for each in page["Instances"]]
         ec2.terminate_instances(InstanceIds=[each["InstanceId"] for each in running])
     before = inventory(REGION)
-    found, refusal = rehearse(operator.account, DeletionRequest("fresh", NAME, bucket="mine", pod_cidr="10.244.0.0/16"))
-    assert isinstance(refusal, LivingNamesakeError)
+    found, refusal = preview_with_refusal(
+        operator.account, DeletionRequest("fresh", NAME, bucket="mine", pod_cidr="10.244.0.0/16")
+    )
+    assert isinstance(refusal, SameNameClusterError)
     assert (found.removed, found.volumes, found.stays) == ((), (), ())
     assert {volume, f"s3://mine/{NAME}/", logs} <= {each.id for each in found.theirs}
     assert not any(each.command for each in found.theirs)
     assert found.namesake == f"the cluster {NAME} lives in the stack {NAME}"
     for wish in ({"delete_volumes": True}, {"empty_bucket": True, "bucket": "mine"}):
-        with pytest.raises((LivingNamesakeError, TemplatesInUseError), match=f"stack {NAME}"):
+        with pytest.raises((SameNameClusterError, TemplatesInUseError), match=f"stack {NAME}"):
             operator.deletes("fresh", **wish)
     assert inventory(REGION) == before
 
@@ -345,7 +347,7 @@ def test_who_may_not_see_other_stacks_still_learns_of_running_namesakes(cloud: C
     volume = made.volume(operator.account, made.claimed(NAME))
     listing = operator.account.client("cloudformation")
     listing.meta.events.register("before-call.cloudformation.DescribeStacks", _only_by_name)
-    found, _ = rehearse(operator.account, DeletionRequest("fresh", NAME))
+    found, _ = preview_with_refusal(operator.account, DeletionRequest("fresh", NAME))
     assert "instances of a cluster named kubernetes run outside of this stack" in found.namesake
     assert ([each.id for each in found.theirs], found.stays) == ([volume], ())
 
@@ -366,7 +368,9 @@ def test_a_rehearsal_refuses_what_the_deletion_would(cloud: Cloud, operator: Ope
     else:
         stack.status = "UPDATE_IN_PROGRESS"
     wishes = {wish: True} if wish else {}
-    _, refusal = rehearse(operator.account, DeletionRequest(NAME, NAME, bucket="mine" if wish else "", **wishes))
+    _, refusal = preview_with_refusal(
+        operator.account, DeletionRequest(NAME, NAME, bucket="mine" if wish else "", **wishes)
+    )
     assert type(refusal) is (TemplatesInUseError if wish else BusyError)
     assert ("also those of the stack staging" if wish else "another operation is under way") in str(refusal)
 

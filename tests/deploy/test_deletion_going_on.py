@@ -13,10 +13,10 @@ from deployed import place
 
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.account import connect
-from cfngen.deploy.deletion.drain import drain
-from cfngen.deploy.deletion.execution import survey
-from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.execution import preview_deletion
+from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.publishing.template_objects import TemplatesInUseError
 from cfngen.sandbox.api.dependencies import refused as dependencies
@@ -163,7 +163,7 @@ def test_a_living_cluster_of_the_same_name_keeps_its_volumes(cloud: Cloud, opera
     created(cloud)
     created(cloud, name="the-other")
     volume = made.volume(operator.account, made.claimed(NAME))
-    with pytest.raises(LivingNamesakeError):
+    with pytest.raises(SameNameClusterError):
         operator.deletes(delete_volumes=True)
     assert operator.questions == []
     assert operator.deletes().succeeded
@@ -202,7 +202,7 @@ def test_kubernetes_takes_its_load_balancers_down_itself() -> None:
             found = cluster_access.authority(account, root, values)
             endpoint = cluster_access.endpoint(root, values, where.override)
             with cluster_access.connection(endpoint, found, account.caller, account.clock.now()) as kubernetes:
-                return drain(kubernetes, account.clock, report)
+                return delete_load_balancer_services(kubernetes, account.clock, report)
 
         assert len(made.balancer_names(account)) == 2
         deleted = operator.deletes(where.name, drain=asking)
@@ -233,7 +233,7 @@ def test_nothing_of_a_clusters_own_is_taken_for_an_obstacle(case: str) -> None:
         lent, names = landlord(cloud.account), cloud.account.templates["cluster"]["Parameters"]
         given = {key: value for key, value in lent.items() if key in names}
         created(cloud, "cluster", cluster.name, {"cfngen:cluster": cluster.name}, **given)
-        before = survey(account, DeletionRequest(cluster.name, cluster.name, vpc_id=given.get("VpcId", "")))
+        before = preview_deletion(account, DeletionRequest(cluster.name, cluster.name, vpc_id=given.get("VpcId", "")))
         assert (before.obstacles, before.removed) == ((), ())
         assert Operator(account).deletes(cluster.name, cluster=cluster.name, vpc_id=given.get("VpcId", "")).succeeded
 

@@ -10,7 +10,7 @@ from deleting import NAME, OURS, REGION, Operator
 from made_by_kubernetes import pairs
 
 from cfngen.deploy.account import connect
-from cfngen.deploy.deletion.execution import survey
+from cfngen.deploy.deletion.execution import preview_deletion
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.stacks import find
@@ -38,7 +38,7 @@ def review(operator: Operator, name: str = NAME, **tags: Any) -> None:
 def test_a_stack_in_review_that_is_not_the_clusters_is_refused(operator: Operator, tags: dict[str, str]) -> None:
     review(operator, **tags)
     with pytest.raises(ForeignStackError):
-        survey(operator.account, DeletionRequest(NAME, NAME))
+        preview_deletion(operator.account, DeletionRequest(NAME, NAME))
     with pytest.raises(ForeignStackError):
         operator.deletes()
     assert operator.questions == []

@@ -13,7 +13,13 @@ from in_moto import StillClock
 
 from cfngen.boot.runner import run
 from cfngen.deploy.account import Account
-from cfngen.deploy.watching.console_output import SPOKEN_LINES, boot_words, launch_failures, of_group, of_instance
+from cfngen.deploy.watching.console_output import (
+    MAX_BOOT_MESSAGES,
+    group_consoles,
+    instance_console,
+    last_boot_messages,
+    launch_failures,
+)
 
 
 def console(*said: str, speaker: str = "python3[702]") -> str:
@@ -29,44 +35,44 @@ FAILED = "cfngen: [3/3] join FAILED after 120.0 s: no secret. What to do: look a
 def test_words_among_those_of_others():
     noise = "[    0.000000] Linux\n\x1b[0;32m  OK  \x1b[0m] Started cfngen-boot.service - cfngen boot program.\n"
     output = noise + console(ONE) + "[   30.1] IPv6: eth0: link becomes ready\n" + console(TWO, FAILED) + "login: "
-    assert boot_words(output) == tuple(line.removeprefix("cfngen: ") for line in (ONE, TWO, FAILED))
+    assert last_boot_messages(output) == tuple(line.removeprefix("cfngen: ") for line in (ONE, TWO, FAILED))
 
 
 def test_words_without_any_prefix():
-    assert boot_words(f"{ONE}\n{TWO}\n") == (ONE[8:], TWO[8:])
+    assert last_boot_messages(f"{ONE}\n{TWO}\n") == (ONE[8:], TWO[8:])
 
 
 def test_a_kernel_message_in_front_of_them_on_one_line():
-    assert boot_words(f"[ 33.1] audit: backlog [ 33.2] python3[7]: {TWO}\n") == (TWO[8:],)
+    assert last_boot_messages(f"[ 33.1] audit: backlog [ 33.2] python3[7]: {TWO}\n") == (TWO[8:],)
 
 
 def test_a_message_of_several_lines_stays_whole():
     output = console(ONE, "cfngen: [2/3] api FAILED after 1.0 s: first", "second line") + console(
         "else", speaker="sshd[9]"
     )
-    assert boot_words(output)[-1] == "  second line"
+    assert last_boot_messages(output)[-1] == "  second line"
 
 
 def test_of_several_attempts_the_last():
-    assert boot_words(console(ONE, FAILED, ONE, TWO, FAILED)) == (ONE[8:], TWO[8:], FAILED[8:])
+    assert last_boot_messages(console(ONE, FAILED, ONE, TWO, FAILED)) == (ONE[8:], TWO[8:], FAILED[8:])
 
 
 def test_an_attempt_that_has_just_begun_says_less_than_the_one_that_failed():
-    assert boot_words(console(ONE, TWO, FAILED, ONE)) == (ONE[8:], TWO[8:], FAILED[8:])
+    assert last_boot_messages(console(ONE, TWO, FAILED, ONE)) == (ONE[8:], TWO[8:], FAILED[8:])
 
 
 def test_an_attempt_that_succeeded_says_more():
     done = "cfngen: done in 61.2 s"
-    assert boot_words(console(ONE, FAILED, ONE, TWO, done)) == (ONE[8:], TWO[8:], done[8:])
+    assert last_boot_messages(console(ONE, FAILED, ONE, TWO, done)) == (ONE[8:], TWO[8:], done[8:])
 
 
 def test_of_many_words_the_last():
     waiting = [f"cfngen: waiting for nodes ({number} s): none" for number in range(60, 3000, 60)]
-    assert boot_words(console(ONE, *waiting)) == tuple(line[8:] for line in waiting[-SPOKEN_LINES:])
+    assert last_boot_messages(console(ONE, *waiting)) == tuple(line[8:] for line in waiting[-MAX_BOOT_MESSAGES:])
 
 
 def test_a_console_without_them():
-    assert boot_words("[ 0.0] Linux\nKernel panic\n") == ()
+    assert last_boot_messages("[ 0.0] Linux\nKernel panic\n") == ()
 
 
 def test_what_the_boot_program_really_says_is_understood():
@@ -82,7 +88,7 @@ def test_what_the_boot_program_really_says_is_understood():
 
     config = {"region": "us-west-2", "timeout": 20, "role": "node", "cluster": "k", "references": {}}
     assert run(machine, config, {"odd": broken}, final=False) == 1
-    words = boot_words(console(*said))
+    words = last_boot_messages(console(*said))
     assert any(" FAILED after " in line for line in words)
     assert "What to do:" in words[-1]
 
@@ -102,7 +108,7 @@ def test_an_instance_that_is_not_of_the_nitro_system(account: Account):
     with Stubber(account.client("ec2")) as stub:
         stub.add_client_error("get_console_output", "UnsupportedOperation", "This instance type does not support it")
         stub.add_response("get_console_output", {"InstanceId": "i-1", "Output": encoded(console(ONE, FAILED))})
-        found = of_instance(account, "i-1", "terminated")
+        found = instance_console(account, "i-1", "terminated")
     assert found.words == (ONE[8:], FAILED[8:])
     assert found.failed
     assert found.note == ""
@@ -113,7 +119,7 @@ def test_an_instance_that_ec2_has_forgotten(account: Account):
         stub.add_client_error(
             "get_console_output", "InvalidInstanceID.NotFound", "The instance ID 'i-1' does not exist"
         )
-        found = of_instance(account, "i-1")
+        found = instance_console(account, "i-1")
     assert (found.words, found.fetch) == ((), "")
     assert "does not know this instance" in found.note
 
@@ -123,7 +129,7 @@ def test_a_console_on_which_the_boot_program_is_silent(account: Account):
         stub.add_response(
             "get_console_output", {"InstanceId": "i-1", "Output": encoded("Linux\n\nKernel panic - not syncing\n")}
         )
-        found = of_instance(account, "i-1")
+        found = instance_console(account, "i-1")
     assert found.words == ("Linux", "Kernel panic - not syncing")
     assert "has not spoken" in found.note
 
@@ -138,14 +144,15 @@ def test_of_a_group_those_first_that_say_why(account: Account):
         stub.add_response("describe_instances", {"Reservations": [{"Instances": instances}]})
         for each, output in said.items():
             stub.add_response("get_console_output", {"InstanceId": each, "Output": encoded(output)})
-        found = of_group(account, "k8s-Group-1")
+        found = group_consoles(account, "k8s-Group-1")
     assert [each.id for each in found] == ["i-1", "i-2"]
 
 
 def test_a_task_that_fails_later_does_not_make_a_finished_boot_a_failed_one():
     later = "cfngen-addons: [2/2] add-ons FAILED after 3.0 s: no chart. What to do: see the log"
     assert (
-        boot_words(console(ONE, "cfngen: done in 9.1 s") + console(later, speaker="python3[9]"))[-1] == "done in 9.1 s"
+        last_boot_messages(console(ONE, "cfngen: done in 9.1 s") + console(later, speaker="python3[9]"))[-1]
+        == "done in 9.1 s"
     )
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cfngen.deploy.watching.reasons import KNOWN, explain
+from cfngen.deploy.watching.reasons import KNOWN_REASONS, explain
 
 REASONS = {
     "Failed to receive 3 resource signal(s) within the specified duration": ("3 of the group's instances", "own words"),
@@ -116,7 +116,7 @@ def test_commands_name_the_region():
     assert "--region eu-central-1" in found.hint
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.pattern.pattern[:30])
+@pytest.mark.parametrize("known", KNOWN_REASONS, ids=lambda known: known.pattern.pattern[:30])
 def test_every_row_can_be_filled_in(known):
     given = set(known.pattern.groupindex) | {"region", "id"}
     assert set(re.findall(r"\{(\w+)\}", known.meaning + known.hint)) <= given

@@ -11,7 +11,7 @@ from deleting import NAME, REGION, Operator
 
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.aws_errors import DeniedError
-from cfngen.deploy.deletion.execution import survey
+from cfngen.deploy.deletion.execution import preview_deletion
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.publishing import template_objects
 
@@ -37,14 +37,14 @@ def unreadable(cloud: Cloud) -> Account:
 def test_a_bucket_that_may_not_be_read_is_not_taken_for_an_empty_one(unreadable: Account, wish: str) -> None:
     operator = Operator(unreadable)
     with pytest.raises(DeniedError, match="not allowed to call ListObjectVersions"):
-        survey(unreadable, DeletionRequest(NAME, NAME, bucket=BUCKET, **{wish: True}))
+        preview_deletion(unreadable, DeletionRequest(NAME, NAME, bucket=BUCKET, **{wish: True}))
     with pytest.raises(DeniedError, match="not allowed to call ListObjectVersions"):
         operator.deletes(bucket=BUCKET, **{wish: True})
     assert operator.questions == [], "nothing is agreed to that cannot be done"
 
 
 def test_who_leaves_the_templates_alone_need_not_be_able_to_read_them(unreadable: Account) -> None:
-    found = survey(unreadable, DeletionRequest(NAME, NAME, bucket=BUCKET))
+    found = preview_deletion(unreadable, DeletionRequest(NAME, NAME, bucket=BUCKET))
     assert (found.objects, found.stays) == (0, ())
 
 

@@ -12,13 +12,13 @@ from deployed import STACK, Place, place
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.etcd.backup import NoAnswerError, take
+from cfngen.deploy.etcd.backup import NoAnswerError, take_snapshot
 from cfngen.deploy.etcd.restore import (
     NoMastersError,
     Restored,
-    RestoreLeftError,
+    RestoreDetachedError,
+    RestoreInProgressError,
     RestorePlan,
-    RestoreUnderWayError,
     restore,
 )
 from cfngen.deploy.etcd.snapshots import (
@@ -27,8 +27,8 @@ from cfngen.deploy.etcd.snapshots import (
     NoSnapshotError,
     Snapshot,
     Store,
-    chosen,
-    store,
+    find_snapshot,
+    find_store,
 )
 from cfngen.deploy.etcd.watch import RestoreFailedError, RestoreProgress
 from cfngen.deploy.messages import Message, Notice, Question, Step
@@ -62,7 +62,7 @@ def said() -> list[Message]:
 
 
 def backups(where: Place) -> Store:
-    return store(where.account, STACK, where.cluster)
+    return find_store(where.account, STACK, where.cluster)
 
 
 def write_later(where: Place) -> None:
@@ -116,24 +116,24 @@ def test_what_else_lies_there_is_no_snapshot(where: Place) -> None:
 def test_a_snapshot_is_chosen_by_its_key_or_the_end_of_it(where: Place, end: Callable[[Snapshot], str]) -> None:
     where.clock.sleep(16 * 60)
     newest = backups(where).snapshots()[0]
-    assert chosen(backups(where), end(newest)) == newest
+    assert find_snapshot(backups(where), end(newest)) == newest
 
 
 def test_a_name_that_a_snapshot_shares_with_its_daily_copy_means_the_snapshot(where: Place) -> None:
     daily = next(each for each in backups(where).snapshots() if each.period == "daily")
     name = daily.key.rpartition("/")[2]
-    assert chosen(backups(where), name).key == f"kubernetes/etcd/hourly/{name}"
-    assert chosen(backups(where), daily.key) == daily
+    assert find_snapshot(backups(where), name).key == f"kubernetes/etcd/hourly/{name}"
+    assert find_snapshot(backups(where), daily.key) == daily
 
 
 def test_an_unknown_name_is_refused(where: Place) -> None:
     with pytest.raises(NoSnapshotError, match="there is no snapshot yesterday"):
-        chosen(backups(where), "yesterday")
+        find_snapshot(backups(where), "yesterday")
 
 
 def test_a_snapshot_is_taken_on_request(where: Place, said: list[Message]) -> None:
     before = backups(where).snapshots()
-    taken = take(backups(where), said.append)
+    taken = take_snapshot(backups(where), said.append)
     assert taken.snapshot not in before
     assert taken.snapshot in [each for each in backups(where).snapshots() if each.key == taken.snapshot.key]
     assert taken.seconds <= 120
@@ -141,7 +141,7 @@ def test_a_snapshot_is_taken_on_request(where: Place, said: list[Message]) -> No
 
 
 def test_each_request_is_answered_by_a_snapshot_of_its_own(where: Place, said: list[Message]) -> None:
-    one, other = take(backups(where), said.append), take(backups(where), said.append)
+    one, other = take_snapshot(backups(where), said.append), take_snapshot(backups(where), said.append)
     assert one.snapshot.key != other.snapshot.key
 
 
@@ -150,14 +150,14 @@ def test_without_a_master_nobody_answers(where: Place, said: list[Message]) -> N
     client("ec2", "us-west-2").terminate_instances(InstanceIds=masters(where))
     where.world.machines.refresh()
     with pytest.raises(NoAnswerError, match="within 180 seconds") as caught:
-        take(backups(where), said.append, timedelta(minutes=3))
+        take_snapshot(backups(where), said.append, timedelta(minutes=3))
     assert "journalctl -u cfngen-backup" in caught.value.hint
 
 
 def test_no_bucket_is_told(where: Place) -> None:
     other = where.cluster.model_copy(update={"name": "other"})
     with pytest.raises(BackupsOffError, match="no stack nothing that names a bucket") as caught:
-        store(where.account, "nothing", other)
+        find_store(where.account, "nothing", other)
     assert "--set etcd.backups.bucket=NAME" in caught.value.hint
     assert "cfngen deploy" not in caught.value.hint
     with pytest.raises(NoBackupBucketError, match="there is no bucket gone"):
@@ -168,7 +168,7 @@ def test_what_a_deleted_cluster_left_is_found_by_the_cluster_file(where: Place) 
     bucket = backups(where).bucket
     given = where.cluster.etcd.backups.model_copy(update={"bucket": bucket})
     cluster = where.cluster.model_copy(update={"etcd": where.cluster.etcd.model_copy(update={"backups": given})})
-    assert store(where.account, "nothing", cluster).snapshots() == backups(where).snapshots()
+    assert find_store(where.account, "nothing", cluster).snapshots() == backups(where).snapshots()
 
 
 @pytest.mark.parametrize(("count", "letters"), [(1, "A"), (3, "ABC")])
@@ -178,7 +178,7 @@ def test_drill_every_master_is_replaced_and_begins_with_the_snapshot(
     with place(of(count)) as where:
         assert where.create().status == "CREATE_COMPLETE"
         where.clock.sleep(60)
-        snapshot = take(backups(where), said.append).snapshot
+        snapshot = take_snapshot(backups(where), said.append).snapshot
         write_later(where)
         old = masters(where, letters)
         assert marked(where)
@@ -211,14 +211,14 @@ def test_it_is_said_before_what_will_happen(where: Place, said: list[Message]) -
 def test_an_earlier_snapshot_can_be_chosen(where: Place, said: list[Message]) -> None:
     first = backups(where).snapshots()[0]
     write_later(where)
-    take(backups(where), said.append)
+    take_snapshot(backups(where), said.append)
     set_back(where, said, first.key)
     assert not marked(where)
 
 
 @pytest.mark.parametrize("sleeps", [1, 3, 8])
 def test_an_interrupted_restore_goes_on_when_asked_for_again(where: Place, said: list[Message], sleeps: int) -> None:
-    take(backups(where), said.append)
+    take_snapshot(backups(where), said.append)
     write_later(where)
     old = masters(where)
 
@@ -226,7 +226,7 @@ def test_an_interrupted_restore_goes_on_when_asked_for_again(where: Place, said:
         raise KeyboardInterrupt
 
     where.clock.meanwhile[where.clock.sleeps + sleeps] = interrupt
-    with pytest.raises(RestoreLeftError) as caught:
+    with pytest.raises(RestoreDetachedError) as caught:
         set_back(where, said)
     assert caught.value.exit_code == 130
     assert "`cfngen etcd restore` attaches again" in caught.value.hint
@@ -242,7 +242,7 @@ def test_an_interrupted_restore_goes_on_when_asked_for_again(where: Place, said:
 
 
 def test_a_restore_cut_off_before_anything_was_replaced_goes_on(where: Place, said: list[Message]) -> None:
-    snapshot = take(backups(where), said.append).snapshot
+    snapshot = take_snapshot(backups(where), said.append).snapshot
     write_later(where)
     old = masters(where)
     # What is in the bucket when the process is killed between its first two calls.
@@ -254,14 +254,14 @@ def test_a_restore_cut_off_before_anything_was_replaced_goes_on(where: Place, sa
 
 def test_another_snapshot_must_wait_for_the_restore_under_way(where: Place, said: list[Message]) -> None:
     first = backups(where).snapshots()[0]
-    second = take(backups(where), said.append).snapshot
+    second = take_snapshot(backups(where), said.append).snapshot
     backups(where).write("restore.json", {"id": "one", "snapshot": second.key, "created": "2026-01-01T00:00:00Z"})
-    with pytest.raises(RestoreUnderWayError, match=second.key):
+    with pytest.raises(RestoreInProgressError, match=second.key):
         set_back(where, said, first.key)
 
 
 def test_of_two_who_begin_at_the_same_moment_one_is_refused(where: Place, said: list[Message]) -> None:
-    snapshot = take(backups(where), said.append).snapshot
+    snapshot = take_snapshot(backups(where), said.append).snapshot
     request = {"id": "theirs", "snapshot": snapshot.key, "created": "2026-01-01T00:00:00Z"}
 
     def meanwhile(question: Question) -> bool:
@@ -269,7 +269,7 @@ def test_of_two_who_begin_at_the_same_moment_one_is_refused(where: Place, said: 
         return True
 
     old = masters(where)
-    with pytest.raises(RestoreUnderWayError, match="somebody else has begun"):
+    with pytest.raises(RestoreInProgressError, match="somebody else has begun"):
         set_back(where, said, consent=meanwhile)
     assert backups(where).read("restore.json") == request
     assert masters(where) == old
@@ -301,7 +301,7 @@ def test_a_stack_without_masters_is_refused(where: Place, said: list[Message], m
 
 
 def test_a_request_is_what_the_masters_expect(where: Place, said: list[Message]) -> None:
-    take(backups(where), said.append)
+    take_snapshot(backups(where), said.append)
     seen: list[Any] = []
     where.clock.meanwhile[where.clock.sleeps + 1] = lambda: seen.append(backups(where).read("restore.json"))
     set_back(where, said)
@@ -316,7 +316,7 @@ def test_the_operators_policies_suffice(where: Place, said: list[Message]) -> No
     given = (operator_policy(*place, stack=STACK), etcd_policy(*place, stack=STACK))
     with where.served.permissions.enforcing(*given) as credentials:
         account = where.connected(where.session_of(credentials))
-        taken = take(store(account, STACK, where.cluster), said.append)
+        taken = take_snapshot(find_store(account, STACK, where.cluster), said.append)
         done = restore(account, STACK, where.cluster, consent=agree, report=said.append, override=where.override)
     assert done.snapshot.key == taken.snapshot.key
     assert not [each for each in said if isinstance(each, Notice)]

@@ -19,9 +19,9 @@ from cfngen.deploy.etcd import restore as module
 from cfngen.deploy.etcd.restore import (
     NoMastersError,
     Restored,
-    RestoreLeftError,
+    RestoreDetachedError,
+    RestoreInProgressError,
     RestorePlan,
-    RestoreUnderWayError,
     restore,
 )
 from cfngen.deploy.inspection.machines import Group, Instance
@@ -214,7 +214,7 @@ def test_a_snapshot_without_a_digest_is_asked_for_without_one(masters: Masters) 
 def test_while_one_is_restored_another_must_wait(masters: Masters, wanted: str, refused: bool) -> None:
     masters.request = {"id": "x", "snapshot": OLDER, "created": "x", "instances": []}
     if refused:
-        with pytest.raises(RestoreUnderWayError, match=f"one is being set back to {OLDER} already"):
+        with pytest.raises(RestoreInProgressError, match=f"one is being set back to {OLDER} already"):
             masters.set_back(wanted)
         assert masters.asked == []
     else:
@@ -223,7 +223,7 @@ def test_while_one_is_restored_another_must_wait(masters: Masters, wanted: str, 
 
 def test_who_comes_second_is_refused(masters: Masters) -> None:
     masters.aws.answers["s3:PutObject"] = refusing("PreconditionFailed")
-    with pytest.raises(RestoreUnderWayError, match="somebody else has begun to restore one just now"):
+    with pytest.raises(RestoreInProgressError, match="somebody else has begun to restore one just now"):
         masters.set_back()
     assert (masters.terminated(), masters.waited) == ([], [])
 
@@ -266,7 +266,7 @@ def test_who_leaves_is_told_that_it_goes_on(masters: Masters) -> None:
         raise KeyboardInterrupt
 
     masters.meanwhile = interrupt
-    with pytest.raises(RestoreLeftError, match="goes on without cfngen") as left:
+    with pytest.raises(RestoreDetachedError, match="goes on without cfngen") as left:
         masters.set_back()
     assert left.value.exit_code == 130
     assert masters.aws.sent("s3:DeleteObject") == []

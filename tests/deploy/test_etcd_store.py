@@ -13,15 +13,15 @@ from removing import stack, stacked
 
 from cfngen.cluster.load import load
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.etcd.backup import NoAnswerError, take
+from cfngen.deploy.etcd.backup import NoAnswerError, take_snapshot
 from cfngen.deploy.etcd.snapshots import (
     BackupsOffError,
     NoBackupBucketError,
     NoSnapshotError,
     Snapshot,
     Store,
-    chosen,
-    store,
+    find_snapshot,
+    find_store,
 )
 from cfngen.deploy.messages import Message, Step
 
@@ -141,17 +141,17 @@ def test_a_request_goes_and_metadata_are_read_by_key(aws: Aws, place: Store) -> 
 def test_a_snapshot_is_named_by_its_key_or_the_end_of_it(aws: Aws, place: Store, wanted: str, key: str | None) -> None:
     listed(aws, f"daily/{NAME}", f"hourly/{NAME}", "hourly/2025-12-30T235900Z.db")
     if key:
-        assert chosen(place, wanted).key == f"one/etcd/{key}"
+        assert find_snapshot(place, wanted).key == f"one/etcd/{key}"
         return
     with pytest.raises(NoSnapshotError, match=f"there is no snapshot {wanted} under s3://mine/one/etcd/") as missing:
-        chosen(place, wanted)
+        find_snapshot(place, wanted)
     assert "cfngen etcd list" in missing.value.hint
 
 
 @pytest.mark.parametrize("wanted", ["latest", NAME])
 def test_where_there_is_none_the_command_that_takes_one_is_named(aws: Aws, place: Store, wanted: str) -> None:
     with pytest.raises(NoSnapshotError, match="there is no snapshot under s3://mine/one/etcd/") as missing:
-        chosen(place, wanted)
+        find_snapshot(place, wanted)
     assert "cfngen etcd backup" in missing.value.hint
 
 
@@ -173,7 +173,7 @@ def test_the_bucket_is_the_stacks_or_that_of_the_cluster_file(
 ) -> None:
     stacked(aws, *([described] if described else []))
     cluster = load(None, environ={}, overrides=("name=one", *overrides)).cluster
-    assert store(aws.account, "one", cluster) == Store(aws.account, bucket, "one")
+    assert find_store(aws.account, "one", cluster) == Store(aws.account, bucket, "one")
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_where_nobody_names_a_bucket_it_is_said_how_to_get_one(
     stacked(aws, *([described] if described else []))
     cluster = load(None, environ={}, overrides=("name=one", *overrides)).cluster
     with pytest.raises(BackupsOffError, match=words) as refused:
-        store(aws.account, "one", cluster)
+        find_store(aws.account, "one", cluster)
     assert refused.value.hint.startswith(hint)
     assert "--set etcd.backups.bucket=NAME" in refused.value.hint
 
@@ -237,7 +237,7 @@ class Leader:
 
 def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Aws, place: Store) -> None:
     leader, said = Leader(aws, 130, others=20), list[Message]()
-    taken = take(place, said.append)
+    taken = take_snapshot(place, said.append)
     assert (taken.cluster, taken.bucket, taken.snapshot.key) == (
         "one",
         "mine",
@@ -258,7 +258,7 @@ def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Aws, place: S
 def test_a_snapshot_from_before_the_clock_of_this_machine_is_not_older_than_now(aws: Aws, place: Store) -> None:
     """Clocks of masters and of the operator's machine need not agree: this one was named a minute ahead."""
     Leader(aws, 1)
-    assert take(place, lambda message: None).snapshot.age == 0
+    assert take_snapshot(place, lambda message: None).snapshot.age == 0
 
 
 @pytest.mark.parametrize(("after", "answered"), [(60, True), (61, False)])
@@ -266,10 +266,10 @@ def test_patience_has_an_end(aws: Aws, place: Store, after: float, answered: boo
     leader = Leader(aws, after)
     patience = timedelta(minutes=1)
     if answered:
-        assert take(place, lambda message: None, patience).seconds == 60
+        assert take_snapshot(place, lambda message: None, patience).seconds == 60
         return
     with pytest.raises(NoAnswerError, match="within 60 seconds") as missing:
-        take(place, lambda message: None, patience)
+        take_snapshot(place, lambda message: None, patience)
     assert "journalctl -u cfngen-backup" in missing.value.hint
     assert leader.passed == 60
 
@@ -277,11 +277,11 @@ def test_patience_has_an_end(aws: Aws, place: Store, after: float, answered: boo
 def test_a_daily_copy_is_not_the_answer(aws: Aws, place: Store) -> None:
     Leader(aws, 1, period="daily")
     with pytest.raises(NoAnswerError):
-        take(place, lambda message: None, timedelta(seconds=10))
+        take_snapshot(place, lambda message: None, timedelta(seconds=10))
 
 
 def test_a_leader_has_minutes_unless_told(aws: Aws, place: Store) -> None:
     leader = Leader(aws, 10_000)
     with pytest.raises(NoAnswerError):
-        take(place, lambda message: None)
+        take_snapshot(place, lambda message: None)
     assert 120 <= leader.passed <= 900

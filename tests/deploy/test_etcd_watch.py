@@ -19,7 +19,7 @@ from cfngen.deploy.inspection.machines import Group, Instance
 from cfngen.deploy.messages import Message, Notice
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching import console_output
-from cfngen.deploy.watching.console_output import InstanceWords
+from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.errors import CfngenError
 
 
@@ -69,7 +69,7 @@ class Watched:
         root = find(self.aws.account, "one")
         assert root is not None
         old = frozenset({"i-old"})
-        masters = Masters(self.aws.account, root, self.look, old, cluster_access.nowhere, self.said.append)
+        masters = Masters(self.aws.account, root, self.look, old, cluster_access.no_override, self.said.append)
         masters.wait(timedelta(minutes=minutes))
         return self.progress
 
@@ -205,12 +205,12 @@ def test_a_master_that_fails_to_boot_is_heard_each_minute_and_told_once(
     heard: list[tuple[float, str]] = []
     words = [("volume FAILED after 1 s",), ("volume FAILED after 1 s", "join FAILED after 2 s"), ("all is well",)]
 
-    def of_instance(account: Any, identity: str) -> InstanceWords:
+    def of_instance(account: Any, identity: str) -> ConsoleExcerpt:
         heard.append((watched.passed, identity))
         said = words[min(len(heard), len(words)) - 1]
-        return InstanceWords(identity, "", said, failed=len(heard) != 3)
+        return ConsoleExcerpt(identity, "", said, failed=len(heard) != 3)
 
-    monkeypatch.setattr(console_output, "of_instance", of_instance)
+    monkeypatch.setattr(console_output, "instance_console", of_instance)
     with pytest.raises(RestoreFailedError):
         watched.wait((slot("a", machine("i-a")), slot("b")), minutes=4)
     assert heard == [(60, "i-a"), (120, "i-a"), (180, "i-a"), (240, "i-a")]

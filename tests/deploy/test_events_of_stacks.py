@@ -12,9 +12,9 @@ from watched import NAME, Operator, lines, operating
 
 from cfngen.deploy.aws_errors import DeniedError
 from cfngen.deploy.messages import Event
-from cfngen.deploy.watching.event_order import in_order
+from cfngen.deploy.watching.event_order import merge_events
 from cfngen.deploy.watching.event_scope import LastOperation
-from cfngen.deploy.watching.events import history, interesting, last_event, parsed
+from cfngen.deploy.watching.events import is_worth_showing, last_event, parse_event, read_history
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/1"
@@ -71,7 +71,7 @@ def of(status: str, reason: str = "", *, name: str = "Vpc", second: int = 0) -> 
     ],
 )
 def test_what_is_interesting(event: Event):
-    assert interesting(event)
+    assert is_worth_showing(event)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_is_interesting(event: Event):
     ],
 )
 def test_what_tells_nothing_new(event: Event):
-    assert not interesting(event)
+    assert not is_worth_showing(event)
 
 
 def operation(*newest_first: Event, with_failure: bool = False) -> list[str]:
@@ -150,7 +150,7 @@ def test_where_times_are_the_same_a_nested_stack_fits_between_what_its_parent_sa
     root = [own("CREATE_IN_PROGRESS"), nested("CREATE_IN_PROGRESS"), nested("CREATE_COMPLETE"), own("CREATE_COMPLETE")]
     child = [own("CREATE_IN_PROGRESS", child=True), of("CREATE_COMPLETE"), own("CREATE_COMPLETE", child=True)]
     expected = [*root[:2], *child, *root[2:]]
-    assert in_order([*root, *child]) == expected
+    assert merge_events([*root, *child]) == expected
 
 
 def test_where_times_are_the_same_a_failure_precedes_what_follows_from_it():
@@ -165,24 +165,24 @@ def test_where_times_are_the_same_a_failure_precedes_what_follows_from_it():
     ]
     failing = [own("CREATE_IN_PROGRESS", child=True), of("CREATE_FAILED", "no"), own("CREATE_FAILED", child=True)]
     leaving = [own("DELETE_IN_PROGRESS", child=True), of("DELETE_COMPLETE"), own("DELETE_COMPLETE", child=True)]
-    assert in_order([*root, *failing, *leaving]) == [*root[:2], *failing, *root[2:5], *leaving, *root[5:]]
+    assert merge_events([*root, *failing, *leaving]) == [*root[:2], *failing, *root[2:5], *leaving, *root[5:]]
 
 
 def test_time_goes_first():
     early, late = of("CREATE_COMPLETE", second=1), own("CREATE_COMPLETE", second=2)
-    assert in_order([late, early]) == [early, late]
+    assert merge_events([late, early]) == [early, late]
 
 
 def test_a_refusal_of_a_hook_and_of_early_validation_keep_their_words():
     entry = {"EventId": "1", "Timestamp": NOON, "StackId": ROOT, "LogicalResourceId": "Vpc", "StackName": "k8s"}
     hook = {"ResourceStatus": "CREATE_FAILED", "HookType": "Acme::Tags::Hook", "HookStatusReason": "tag cost-centre"}
-    assert parsed(entry | hook, ()).reason == "Acme::Tags::Hook: tag cost-centre"
+    assert parse_event(entry | hook, ()).reason == "Acme::Tags::Hook: tag cost-centre"
     found = {
         "ValidationStatusReason": "no such property",
         "ValidationPath": "/Resources/Vpc",
         "EventType": "VALIDATION_ERROR",
     }
-    event = parsed(entry | found, ())
+    event = parse_event(entry | found, ())
     assert (event.status, event.failed) == ("VALIDATION_FAILED", True)
     assert event.reason == "no such property /Resources/Vpc"
 
@@ -193,7 +193,7 @@ def test_the_history_of_the_last_operation(operator: Operator):
     operator.update("t3.large")
     operator.engine.wait(operator.root)
     operator.faults.page_size = 3
-    told = lines(history(operator.account, NAME))
+    told = lines(read_history(operator.account, NAME))
     assert told[0] == "k8s UPDATE_IN_PROGRESS"
     assert told[-1] == "k8s UPDATE_COMPLETE"
     assert "NodesStack/Group UPDATE_COMPLETE" in told
@@ -205,10 +205,10 @@ def test_the_whole_history(operator: Operator):
     operator.update("t3.large")
     operator.engine.wait(operator.root)
     operator.faults.page_size = 3
-    told = lines(history(operator.account, NAME, operation="all"))
+    told = lines(read_history(operator.account, NAME, operation="all"))
     assert told[0] == "k8s CREATE_IN_PROGRESS"
     assert told[-1] == "k8s UPDATE_COMPLETE"
-    everything = history(operator.account, NAME, operation="all", complete=True)
+    everything = read_history(operator.account, NAME, operation="all", complete=True)
     assert {event.id for event in everything} == operator.happened()
     assert [event.time for event in everything] == sorted(event.time for event in everything)
 
@@ -222,7 +222,7 @@ def test_the_history_of_a_rollback_tells_what_had_failed(operator: Operator):
     assert operator.root.status == "UPDATE_FAILED"
     operator.cloudformation.rollback_stack(StackName=NAME)
     operator.engine.wait(operator.root)
-    told = lines(history(operator.account, NAME))
+    told = lines(read_history(operator.account, NAME))
     assert told[0] == "k8s UPDATE_IN_PROGRESS"
     assert "NodesStack/Group UPDATE_FAILED" in told
     assert told[-1] == "k8s UPDATE_ROLLBACK_COMPLETE"
@@ -232,7 +232,7 @@ def test_the_history_of_a_deleted_stack(operator: Operator):
     root_id = operator.created()
     operator.cloudformation.delete_stack(StackName=NAME)
     operator.engine.wait(operator.engine.stack(root_id))
-    told = lines(history(operator.account, root_id))
+    told = lines(read_history(operator.account, root_id))
     assert (told[0], told[-1]) == ("k8s DELETE_IN_PROGRESS", "k8s DELETE_COMPLETE")
 
 
@@ -248,4 +248,4 @@ def test_what_is_not_allowed_is_said(operator: Operator):
     root_id = operator.created()
     operator.faults.deny("cloudformation:DescribeStackEvents")
     with pytest.raises(DeniedError, match="DescribeStackEvents"):
-        history(operator.account, root_id)
+        read_history(operator.account, root_id)

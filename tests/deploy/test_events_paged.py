@@ -11,8 +11,16 @@ from recorded_stack import NAME, arn, event
 
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Event
-from cfngen.deploy.watching.event_scope import LastOperation, at_rest, since_event, since_time, unbounded
-from cfngen.deploy.watching.events import ENOUGH_LOOKS, StackEvents, TreeEvents, history, last_event, parsed, read_all
+from cfngen.deploy.watching.event_scope import LastOperation, is_at_rest, since_event, since_time, unbounded
+from cfngen.deploy.watching.events import (
+    MAX_EMPTY_READS,
+    StackEvents,
+    TreeEvents,
+    last_event,
+    parse_event,
+    read_all,
+    read_history,
+)
 
 CHILD = f"{NAME}-VpcStack-1"
 Entry = str | dict[str, Any]
@@ -168,7 +176,7 @@ def test_events_are_told_from_where_they_are_wanted(scope: Any, expected: list[i
 
 def test_events_after_an_event_are_those_after_it_be_it_forgotten() -> None:
     api = Histories(*[UPDATING] * 4, page=9)
-    before = parsed(api.stacks[NAME][1], ())
+    before = parse_event(api.stacks[NAME][1], ())
     assert numbers(api.reader(since_event(before)).read_page()) == [2, 3]
     del api.stacks[NAME][1]
     assert numbers(api.reader(since_event(before)).read_page()) == [2, 3]
@@ -196,17 +204,17 @@ def test_a_nested_stack_is_settled_once_its_parent_and_it_itself_say_so() -> Non
     reader.read_page()
     # It has ended, and the parent has yet to say so.
     assert not reader.settled
-    reader.handle_parent_event(parsed({**nested(UPDATED), "EventId": "x"}, ()))
+    reader.handle_parent_event(parse_event({**nested(UPDATED), "EventId": "x"}, ()))
     assert not reader.settled
     reader.read_page()
     assert reader.settled
     # It begins anew: what it did before is another matter.
     reader.handle_parent_event(
-        parsed({**nested(UPDATING), "EventId": "y", "Timestamp": NOW + timedelta(minutes=5)}, ())
+        parse_event({**nested(UPDATING), "EventId": "y", "Timestamp": NOW + timedelta(minutes=5)}, ())
     )
     assert not reader.settled
-    reader.handle_parent_event(parsed({**nested(UPDATED), "EventId": "z"}, ()))
-    for _ in range(ENOUGH_LOOKS - 1):
+    reader.handle_parent_event(parse_event({**nested(UPDATED), "EventId": "z"}, ()))
+    for _ in range(MAX_EMPTY_READS - 1):
         reader.read_page()
         assert not reader.settled
     reader.read_page()
@@ -217,9 +225,9 @@ def test_a_nested_stack_is_settled_once_its_parent_and_it_itself_say_so() -> Non
 def test_one_that_is_begun_at_the_same_moment_has_begun() -> None:
     reader = Histories(UPDATING, UPDATED).reader(path=("VpcStack",))
     reader.handle_parent_event(
-        parsed({**nested(UPDATING), "EventId": "a", "Timestamp": NOW + timedelta(seconds=1)}, ())
+        parse_event({**nested(UPDATING), "EventId": "a", "Timestamp": NOW + timedelta(seconds=1)}, ())
     )
-    reader.handle_parent_event(parsed({**nested(UPDATED), "EventId": "b"}, ()))
+    reader.handle_parent_event(parse_event({**nested(UPDATED), "EventId": "b"}, ()))
     reader.read_page()
     assert reader.settled
 
@@ -312,20 +320,20 @@ def test_the_history_leaves_out_what_is_tidied_up_afterwards() -> None:
         event("DELETE_COMPLETE", "Old"), event("DELETE_FAILED", "Bucket", reason="not empty"),
         event(UPDATED, "Late"), UPDATED, event("DELETE_COMPLETE", "Gone"), page=20,
     )  # fmt: skip
-    told = [(each.logical_id, each.status) for each in history(api.account, STACK_ID)]
+    told = [(each.logical_id, each.status) for each in read_history(api.account, STACK_ID)]
     assert told == [
         (NAME, UPDATING), ("Vpc", UPDATED), ("Bucket", "DELETE_FAILED"), ("Late", UPDATED), (NAME, UPDATED),
         ("Gone", "DELETE_COMPLETE"),
     ]  # fmt: skip
-    assert len(history(api.account, STACK_ID, complete=True)) == 9
+    assert len(read_history(api.account, STACK_ID, complete=True)) == 9
 
 
 def test_the_whole_history_or_the_newest_operation_is_told() -> None:
     api = Histories(
         UPDATING, UPDATED, UPDATING, "UPDATE_FAILED", "UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_COMPLETE", page=9
     )
-    assert len(history(api.account, STACK_ID)) == 4
-    assert len(history(api.account, STACK_ID, operation="all")) == 6
+    assert len(read_history(api.account, STACK_ID)) == 4
+    assert len(read_history(api.account, STACK_ID, operation="all")) == 6
 
 
 def test_the_last_event() -> None:
@@ -370,14 +378,14 @@ BARE = {"EventId": "1", "Timestamp": NOW, "StackId": STACK_ID}
     ],
 )
 def test_entries_of_both_calls_are_understood(entry: dict[str, Any], status: str, reason: str) -> None:
-    found = parsed({**BARE, **entry}, ("A",))
+    found = parse_event({**BARE, **entry}, ("A",))
     assert (found.status, found.reason, found.stack, found.path) == (status, reason, NAME, ("A",))
     assert (found.logical_id, found.physical_id, found.type, found.operation_id) == ("", "", "", "")
     assert (found.id, found.time, found.stack_id) == ("1", NOW, STACK_ID)
 
 
 def test_every_field_of_an_entry_is_kept() -> None:
-    found = parsed({**BARE, **event("CREATE_COMPLETE", "Vpc"), "StackName": "other", "OperationId": "op"}, ())
+    found = parse_event({**BARE, **event("CREATE_COMPLETE", "Vpc"), "StackName": "other", "OperationId": "op"}, ())
     assert (found.stack, found.logical_id, found.physical_id) == ("other", "Vpc", "physical-Vpc")
     assert (found.type, found.operation_id, found.of_stack) == ("AWS::EC2::VPC", "op", False)
 
@@ -387,4 +395,4 @@ def test_every_field_of_an_entry_is_kept() -> None:
     [("REVIEW_IN_PROGRESS", True), (UPDATING, False), (UPDATED, True), ("DELETE_COMPLETE", True), ("ODD", False)],
 )
 def test_when_a_stack_is_at_rest(status: str, rests: bool) -> None:
-    assert at_rest(status) is rests
+    assert is_at_rest(status) is rests

@@ -17,7 +17,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.deploy.account import Account
 from cfngen.deploy.preview import existing_objects
-from cfngen.deploy.preview.existing_objects import ElsewhereError
+from cfngen.deploy.preview.existing_objects import ForeignObjectsError
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
 
@@ -374,7 +374,7 @@ def test_what_only_the_account_shows_is_refused_before_anything_changes(
     here = Landlord(account, key)
     here.check()
     SCENARIOS[scenario](here)
-    with pytest.raises(ElsewhereError) as raised:
+    with pytest.raises(ForeignObjectsError) as raised:
         here.check()
     [problem] = raised.value.problems
     assert says in problem

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.watching.expectations import Expectation, expect, usual_seconds
+from cfngen.deploy.watching.expectations import Expectation, expect_operation, usual_seconds
 
 VPC, ADDRESS = "AWS::EC2::VPC", "AWS::EC2::EIP"
 GROUP, STACK = "AWS::AutoScaling::AutoScalingGroup", "AWS::CloudFormation::Stack"
@@ -19,7 +19,7 @@ def body(parameters: Mapping[str, Any] | None = None, **resources: Any) -> dict[
 
 
 def seconds(bodies: Mapping[tuple[str, ...], Any], actions: Any = "create") -> int:
-    return expect(bodies, actions).seconds
+    return expect_operation(bodies, actions).seconds
 
 
 ONE = usual_seconds(VPC, "create")
@@ -61,7 +61,7 @@ def test_a_nested_stack_takes_as_long_as_what_is_in_it() -> None:
         (): body(Child=STACK, After={"Type": ADDRESS, "DependsOn": "Child"}),
         ("Child",): body(A=VPC, B={"Type": VPC, "DependsOn": "A"}),
     }
-    found = expect(bodies, "create")
+    found = expect_operation(bodies, "create")
     assert found.seconds == 2 * ONE + TWO
     assert [(each.path, each.logical_id) for each in found.resources] == [
         ((), "Child"), ((), "After"), (("Child",), "A"), (("Child",), "B"),
@@ -78,10 +78,10 @@ def test_a_nested_stack_takes_as_long_as_what_is_in_it() -> None:
 
 def test_only_what_is_worked_on_takes_time() -> None:
     bodies = {(): body(A=VPC, B={"Type": ADDRESS, "DependsOn": "A"})}
-    found = expect(bodies, {((), "B"): "update"})
+    found = expect_operation(bodies, {((), "B"): "update"})
     assert [(each.logical_id, each.action) for each in found.resources] == [("B", "update")]
     assert found.seconds == usual_seconds(ADDRESS, "update")
-    assert expect(bodies, {}).seconds == 0
+    assert expect_operation(bodies, {}).seconds == 0
     assert Expectation().seconds == 0
 
 
@@ -132,7 +132,7 @@ def signalled(count: Any) -> dict[str, Any]:
 )
 def test_of_how_many_instances_signals_are_waited_for(resource: dict[str, Any], action: Any, signals: int) -> None:
     parameters = {"Known": {"Type": "Number", "Default": 7}, "Unknown": {"Type": "Number"}}
-    [found] = expect({(): body(parameters, Group=resource)}, action).resources
+    [found] = expect_operation({(): body(parameters, Group=resource)}, action).resources
     assert found.signals == signals
 
 
@@ -143,7 +143,7 @@ def test_values_of_parameters_count_where_they_are_known() -> None:
 
     def signals(passed: Mapping[str, Any], **values: str) -> int:
         root = body(size, Child={**child, "Properties": {"Parameters": passed}})
-        found = expect({(): root, ("Child",): inner}, "create", values).find(("Child",), "Group")
+        found = expect_operation({(): root, ("Child",): inner}, "create", values).find(("Child",), "Group")
         assert found is not None
         return found.signals
 
@@ -164,7 +164,8 @@ def test_draining_takes_its_time_where_instances_leave() -> None:
 
     def took(action: Any, **properties: Any) -> int:
         with_hook, without = (
-            expect({(): body(Group=group(Properties={"MinSize": "3", **more}))}, action).seconds for more in (hook, {})
+            expect_operation({(): body(Group=group(Properties={"MinSize": "3", **more}))}, action).seconds
+            for more in (hook, {})
         )
         return with_hook - without
 
@@ -172,11 +173,11 @@ def test_draining_takes_its_time_where_instances_leave() -> None:
     once = took("delete")
     assert once > 0
     assert took("update") == 3 * once
-    single = expect({(): body(Group=group(UpdatePolicy={}, Properties=hook))}, "update").seconds
+    single = expect_operation({(): body(Group=group(UpdatePolicy={}, Properties=hook))}, "update").seconds
     assert single - usual_seconds(GROUP, "update") == once
 
 
 def test_a_group_that_is_not_waited_for_is_there_soon() -> None:
-    awaited = expect({(): body(Group=group(**signalled(1)))}, "create").seconds
-    assert 0 < expect({(): body(Group=group())}, "create").seconds < awaited == usual_seconds(GROUP, "create")
-    assert expect({(): body(Group=group())}, "update").seconds == usual_seconds(GROUP, "update", 3)
+    awaited = expect_operation({(): body(Group=group(**signalled(1)))}, "create").seconds
+    assert 0 < expect_operation({(): body(Group=group())}, "create").seconds < awaited == usual_seconds(GROUP, "create")
+    assert expect_operation({(): body(Group=group())}, "update").seconds == usual_seconds(GROUP, "update", 3)

@@ -9,7 +9,7 @@ import pytest
 
 from cfngen.cli.target import STACK_NAME_LIMIT
 from cfngen.deploy.policies.policy_statements import Place
-from cfngen.sandbox.cloudformation.generated_names import generated
+from cfngen.sandbox.cloudformation.generated_names import generated_name
 
 STACKS = [("production-eu-west-1-" * 5)[:length].rstrip("-") for length in range(1, STACK_NAME_LIMIT + 1)]
 RANDOM = ("HDST4OHFVDIF", "1GRP3N0TVA1LD")  # CloudFormation's have twelve characters, and thirteen in earlier years
@@ -17,7 +17,7 @@ LOGICAL_IDS = ("MasterRole", "NodeGroupWorkersRole", "NodeGroupAVeryLongNameOfAG
 
 
 def nested(root: str, logical_id: str, random: str) -> str:
-    return generated(root, logical_id, random, 128)
+    return generated_name(root, logical_id, random, 128)
 
 
 def place(stack: str) -> Place:
@@ -28,9 +28,9 @@ def names(stack: str, random: str) -> list[tuple[str, list[str]]]:
     """The ARN of each thing whose name is generated, and the patterns that are meant to match it."""
     here = place(stack)
     iam = nested(stack, "IamStack", random)
-    bucket = generated(nested(stack, "SecretsStack", random), "BackupBucket", random, 63).lower()
+    bucket = generated_name(nested(stack, "SecretsStack", random), "BackupBucket", random, 63).lower()
     masters = nested(stack, "MasterStack", random)
-    group = generated(masters, "MasterAAutoScalingGroup", random, 255)
+    group = generated_name(masters, "MasterAAutoScalingGroup", random, 255)
     found = [
         (f"arn:aws:cloudformation:us-west-2:123456789012:stack/{iam}/0", here.nested),
         (f"arn:aws:s3:::{bucket}", [here.backups]),
@@ -41,7 +41,7 @@ def names(stack: str, random: str) -> list[tuple[str, list[str]]]:
     ]
     for logical_id in LOGICAL_IDS:
         for kind, longest in (("role", 64), ("instance-profile", 128), ("policy", 128)):
-            arn = f"arn:aws:iam::123456789012:{kind}/{generated(iam, logical_id, random, longest)}"
+            arn = f"arn:aws:iam::123456789012:{kind}/{generated_name(iam, logical_id, random, longest)}"
             found.append((arn, here.roles))
     return found
 
@@ -76,10 +76,10 @@ def test_short_names_match_no_cluster_whose_name_only_begins_alike() -> None:
 )  # fmt: skip
 def test_names_are_cut_as_cloudformation_was_seen_to(stack: str, logical_id: str, limit: int, name: str) -> None:
     random = re.split("-", name)[-1]
-    assert generated(stack, logical_id, random, limit) == name
+    assert generated_name(stack, logical_id, random, limit) == name
 
 
 def test_what_one_part_does_not_need_is_the_other_ones() -> None:
-    assert generated("s" * 60, "Id", "x" * 12, 64) == f"{'s' * 48}-Id-{'x' * 12}"
-    assert generated("s", "I" * 80, "x" * 12, 64) == f"s-{'I' * 49}-{'x' * 12}"
-    assert len(generated("s" * 60, "I" * 60, "x" * 12, 63)) == 63
+    assert generated_name("s" * 60, "Id", "x" * 12, 64) == f"{'s' * 48}-Id-{'x' * 12}"
+    assert generated_name("s", "I" * 80, "x" * 12, 64) == f"s-{'I' * 49}-{'x' * 12}"
+    assert len(generated_name("s" * 60, "I" * 60, "x" * 12, 63)) == 63

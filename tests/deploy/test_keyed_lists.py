@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.preview.change_set_reading import Entry
+from cfngen.deploy.preview.change_set_reading import ResourceChange
 from cfngen.deploy.preview.keyed_lists import keyed_list
 
 
@@ -19,8 +19,8 @@ def document(*statements: dict[str, Any]) -> dict[str, Any]:
     return {"Version": "2012-10-17", "Statement": list(statements)}
 
 
-def entry(before: dict[str, Any], after: dict[str, Any]) -> Entry:
-    return Entry("Modify", "X", "x", "T", before={"Properties": before}, after={"Properties": after})
+def entry(before: dict[str, Any], after: dict[str, Any]) -> ResourceChange:
+    return ResourceChange("Modify", "X", "x", "T", before={"Properties": before}, after={"Properties": after})
 
 
 READ, WRITE, LIST = statement("Read", "s3:GetObject"), statement("Write", "s3:PutObject"), statement("List", "s3:List*")
@@ -66,8 +66,8 @@ def test_statements_without_a_key_of_their_own_are_left_to_their_places(statemen
 
 
 def test_what_is_not_told_is_not_compared():
-    assert keyed_list(Entry("Modify", "X", "x", "T"), "/Properties/PolicyDocument/Statement/0") is None
-    assert keyed_list(Entry("Modify", "X", "x", "T"), "/Properties/Tags/0") is None
+    assert keyed_list(ResourceChange("Modify", "X", "x", "T"), "/Properties/PolicyDocument/Statement/0") is None
+    assert keyed_list(ResourceChange("Modify", "X", "x", "T"), "/Properties/Tags/0") is None
 
 
 TEAM, COST = {"Key": "team", "Value": "a"}, {"Key": "cost", "Value": "1"}
@@ -127,7 +127,7 @@ def test_what_lies_in_a_text_is_in_no_list() -> None:
 def test_where_one_definition_is_not_told_nothing_is_compared(missing: str) -> None:
     told = {"before": {"Properties": {"Tags": [TEAM]}}, "after": {"Properties": {"Tags": [COST]}}}
     del told[missing]
-    assert keyed_list(Entry("Modify", "X", "x", "T", **told), "/Properties/Tags/0") is None
+    assert keyed_list(ResourceChange("Modify", "X", "x", "T", **told), "/Properties/Tags/0") is None
 
 
 @pytest.mark.parametrize("name", ["PolicyDocument", "AssumeRolePolicyDocument", "KeyPolicy"])

@@ -19,7 +19,7 @@ from recorded_stack import NAME, arn, resource
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Message, Notice
 from cfngen.deploy.preview.plan import Danger
-from cfngen.deploy.publishing.carrying import Carried, carried
+from cfngen.deploy.publishing.carrying import TemplatesToUpload, add_old_programs
 from cfngen.deploy.stacks import ResourceView, StackView
 from cfngen.deploy.stale_groups import StaleGroup, stale_groups
 from cfngen.deploy.status import StackStatus
@@ -226,10 +226,12 @@ class Cluster(Fleet):
         }
         super().__init__(group("nodes"), **{**stack, **given})  # type: ignore[arg-type]
 
-    def carried(self, documents: tuple[Document, ...] = DOCUMENTS, **options: Any) -> tuple[Carried, list[Notice]]:
+    def carried(
+        self, documents: tuple[Document, ...] = DOCUMENTS, **options: Any
+    ) -> tuple[TemplatesToUpload, list[Notice]]:
         said: list[Message] = []
         existing = StackView(NAME, STACK_ID, StackStatus("UPDATE_COMPLETE"))
-        made = carried(self.account, documents, existing, cluster="one", report=said.append, **options)
+        made = add_old_programs(self.account, documents, existing, cluster="one", report=said.append, **options)
         return made, [message for message in said if isinstance(message, Notice)]
 
     @property
@@ -309,8 +311,10 @@ def test_a_program_that_is_generated_anyway_is_not_carried_over() -> None:
 def test_where_nothing_is_known_nothing_is_carried_over() -> None:
     api = Cluster({}, cloudformation__ListStackResources=DENIED)
     made, notices = api.carried()
-    assert made == Carried(DOCUMENTS)
+    assert made == TemplatesToUpload(DOCUMENTS)
     [notice] = notices
     assert notice.text.startswith("whether groups were left behind by an earlier operation is not known: not allowed")
     assert notice.hint
-    assert carried(api.account, DOCUMENTS, None, cluster="one", report=[].append) == Carried(DOCUMENTS)
+    assert add_old_programs(api.account, DOCUMENTS, None, cluster="one", report=[].append) == TemplatesToUpload(
+        DOCUMENTS
+    )

@@ -13,9 +13,9 @@ from made_by_kubernetes import Place
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import orphan_removal, pod_routes
-from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import Removed
-from cfngen.deploy.deletion.scope import Scope, of_stack
+from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.messages import Message, Step
 from cfngen.deploy.stacks import ResourceView, StackResource
 from cfngen.sandbox.api.dependencies import refused as dependencies
@@ -37,7 +37,7 @@ def place(where: Where) -> Place:
 def scope_of(place: Place) -> Scope:
     """The cluster `one`, whose stack has made the security group of the nodes."""
     view = ResourceView("NodeSecurityGroup", place.node_group, "AWS::EC2::SecurityGroup", "CREATE_COMPLETE")
-    scope = of_stack(place.account, None, cluster="one", vpc_id=place.vpc_id)
+    scope = find_scope(place.account, None, cluster="one", vpc_id=place.vpc_id)
     return replace(scope, security_groups=(place.node_group,), resources=(StackResource("arn", (), view),))
 
 
@@ -228,7 +228,7 @@ def test_without_a_vpc_a_living_namesake_forbids_everything(place: Place) -> Non
     balancer = made.classic(place, "one")
     instance = launch(place, "one")
     unknown = Scope("one")
-    with pytest.raises(LivingNamesakeError, match=instance):
+    with pytest.raises(SameNameClusterError, match=instance):
         orphan_removal.sweep(place.account, unknown, lambda message: None)
     assert balancer.name in made.balancer_names(place.account)
 

@@ -11,7 +11,7 @@ from deployments import Operator, groups
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account
 from cfngen.deploy.preview import master_addresses
-from cfngen.deploy.preview.master_addresses import AddressesTakenError
+from cfngen.deploy.preview.master_addresses import AddressesInUseError
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
 
@@ -53,7 +53,7 @@ def test_free_addresses_are_fine_and_so_are_those_that_masters_have(account: Acc
 def test_a_network_interface_that_has_an_address_is_named(account: Account, subnet: Any) -> None:
     taken = interface(account, subnet, "172.20.0.11", Description="a database")
     with pytest.raises(
-        AddressesTakenError, match=rf"master c is to have .*172\.20\.0\.11.*{taken} \(a database\)"
+        AddressesInUseError, match=rf"master c is to have .*172\.20\.0\.11.*{taken} \(a database\)"
     ) as raised:
         check(account, subnet)
     assert f"--subnet-id {subnet['SubnetId']} --reservation-type explicit --cidr 172.20.0.11/32" in raised.value.hint
@@ -71,7 +71,7 @@ def test_an_address_of_a_pod_counts_too(account: Account, subnet: Any) -> None:
         ],
     )
     pods = made["NetworkInterface"]["NetworkInterfaceId"]
-    with pytest.raises(AddressesTakenError) as raised:
+    with pytest.raises(AddressesInUseError) as raised:
         check(account, subnet)
     assert raised.value.holders == {"172.20.0.10": f"the network interface {pods}"}
 
@@ -94,7 +94,7 @@ def test_one_master_does_not_become_three_over_somebodys_address(cloud: Cloud) -
     [subnet] = ec2.describe_subnets(Filters=[{"Name": "cidr-block", "Values": ["172.20.0.0/24"]}])["Subnets"]
     made = ec2.create_network_interface(SubnetId=subnet["SubnetId"], PrivateIpAddress="172.20.0.10")
     taken = made["NetworkInterface"]["NetworkInterfaceId"]
-    with pytest.raises(AddressesTakenError, match=taken):
+    with pytest.raises(AddressesInUseError, match=taken):
         operator.deploy(THREE)
     ec2.delete_network_interface(NetworkInterfaceId=taken)
     assert operator.deploy(THREE).status == "UPDATE_COMPLETE"

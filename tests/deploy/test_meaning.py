@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from recorded import default_cluster
 
-from cfngen.deploy.preview.change_set_reading import Entry
+from cfngen.deploy.preview.change_set_reading import ResourceChange
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
 
@@ -36,7 +36,7 @@ def meaning(
         for path, old, new in paths
     )
     change = Change(logical_id, "id", type_, action, replacement, policy, properties)
-    entry = Entry(
+    entry = ResourceChange(
         "Modify", logical_id, "id", type_, before={"Properties": before or {}}, after={"Properties": after or {}}
     )
     return ImpactAssessment(default_cluster()).of_resource(change, entry, instances=instances)

@@ -25,7 +25,7 @@ from test_meaning_of_several_masters import THREE
 from test_meaning_worded import BALANCER, LISTENER, TARGETS
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, Entry
+from cfngen.deploy.preview.change_set_reading import UNKNOWN, ResourceChange
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.impact.subject import owner_of
 from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
@@ -61,7 +61,7 @@ def meaning(
         for path, old, new in paths
     )
     change = Change(logical_id, "id", type_, action, replacement, policy, properties)
-    entry = Entry(
+    entry = ResourceChange(
         "Modify", logical_id, "id", type_, before={"Properties": before or {}}, after={"Properties": after or {}}
     )
     return ImpactAssessment(cluster or default_cluster(), masters).of_resource(change, entry)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from recorded import default_cluster
 
-from cfngen.deploy.preview.change_set_reading import Entry
+from cfngen.deploy.preview.change_set_reading import ResourceChange
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
-from cfngen.deploy.watching.expectations import DRAIN, expect
+from cfngen.deploy.watching.expectations import DRAIN_SECONDS, expect_operation
 
 GROUP = "NodeGroupNodesAutoScalingGroup"
 ASG = "AWS::AutoScaling::AutoScalingGroup"
@@ -27,7 +27,7 @@ def meaning(
 ) -> Impact:
     properties = tuple(PropertyChange(f"/Properties/{path}", old, new) for path, old, new in paths)
     change = Change(GROUP, "id", ASG, action, Replacement.NO, "", properties)
-    entry = Entry("Modify", GROUP, "id", ASG, before={"Properties": before}, after={"Properties": after})
+    entry = ResourceChange("Modify", GROUP, "id", ASG, before={"Properties": before}, after={"Properties": after})
     found = ImpactAssessment(default_cluster()).of_resource(change, entry)
     assert found is not None
     return found
@@ -75,8 +75,8 @@ def test_stack_of_a_group_that_goes() -> None:
 def test_draining_is_part_of_how_long_groups_usually_take() -> None:
     def seconds(action: str, **properties: Any) -> int:
         group = {"Type": ASG, "Properties": {"MinSize": 3, **properties}, "UpdatePolicy": ROLLING}
-        return expect({(): {"Resources": {"Group": group}}}, {((), "Group"): action}).seconds  # type: ignore[dict-item]
+        return expect_operation({(): {"Resources": {"Group": group}}}, {((), "Group"): action}).seconds  # type: ignore[dict-item]
 
     assert seconds("create", **HOOK) == seconds("create")
-    assert seconds("update", **HOOK) == seconds("update") + 3 * DRAIN
-    assert seconds("delete", **HOOK) == seconds("delete") + DRAIN
+    assert seconds("update", **HOOK) == seconds("update") + 3 * DRAIN_SECONDS
+    assert seconds("delete", **HOOK) == seconds("delete") + DRAIN_SECONDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.change_set_reading import Entry
+from cfngen.deploy.preview.change_set_reading import ResourceChange
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
 
@@ -28,7 +28,7 @@ def meaning(
 ) -> Impact | None:
     properties = tuple(PropertyChange(path, "1", "2", known=True, certain=True) for path in paths)
     change = Change(logical_id, "id", kind, action, replacement, "", properties)
-    return ImpactAssessment(THREE, masters).of_resource(change, Entry("Modify", logical_id, "id", kind))
+    return ImpactAssessment(THREE, masters).of_resource(change, ResourceChange("Modify", logical_id, "id", kind))
 
 
 def test_a_rolling_update_leaves_the_api_up():

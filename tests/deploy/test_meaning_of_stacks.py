@@ -8,17 +8,17 @@ import pytest
 from test_meaning import ASG, DISRUPTIVE, NONE, TEMPLATE
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.change_set_reading import Description, Entry
+from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.impact import ImpactAssessment
 
 SPARE = parse({"nodeGroups": [{"name": "spare", "instanceType": "m5.large", "minSize": 2, "maxSize": 4}]})
 
 
-def described(size: dict[str, Any] | None, data: dict[str, Any] | None) -> Description:
-    group = Entry("Add", "G", "", ASG, after={} if size is None else {"Properties": size})
-    template = Entry("Add", "T", "", TEMPLATE, after={} if data is None else {"Properties": data})
-    other = Entry("Add", "R", "", "AWS::IAM::Role", after={"Properties": {"MinSize": 9, "MaxSize": 9}})
-    return Description("arn", "arn", "one", "CREATE_COMPLETE", entries={"G": group, "T": template, "R": other})
+def described(size: dict[str, Any] | None, data: dict[str, Any] | None) -> ChangeSet:
+    group = ResourceChange("Add", "G", "", ASG, after={} if size is None else {"Properties": size})
+    template = ResourceChange("Add", "T", "", TEMPLATE, after={} if data is None else {"Properties": data})
+    other = ResourceChange("Add", "R", "", "AWS::IAM::Role", after={"Properties": {"MinSize": 9, "MaxSize": 9}})
+    return ChangeSet("arn", "arn", "one", "CREATE_COMPLETE", entries={"G": group, "T": template, "R": other})
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def described(size: dict[str, Any] | None, data: dict[str, Any] | None) -> Descr
     ],
 )
 def test_a_node_group_that_comes_is_told_with_the_values_of_its_change_set(
-    description: Description | None, text: str
+    description: ChangeSet | None, text: str
 ) -> None:
     told = ImpactAssessment(SPARE).of_stack(description, ("NodeGroupSpareStack",), "create")
     assert told is not None

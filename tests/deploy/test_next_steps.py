@@ -16,7 +16,7 @@ from cfngen.deploy.attaching import NothingUnderWayError, attach
 from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.messages import Message, Question
-from cfngen.deploy.next_steps import in_words, next_steps
+from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.recovery import Interaction, NothingToRollBackError, rollback
 from cfngen.deploy.stacks import find
@@ -112,7 +112,7 @@ def operator() -> Iterator[Operator]:
 def test_the_ways_on_from_a_status(status: str, commands: list[str]):
     steps = next_steps(StackStatus(status))
     assert [step.command for step in steps] == [f"cfngen {command}" for command in commands]
-    named = in_words(next_steps(StackStatus(status), "k8s"))
+    named = as_hint(next_steps(StackStatus(status), "k8s"))
     assert [command for command in commands if f"`cfngen {command} --stack-name k8s` " not in named] == []
 
 

@@ -13,7 +13,7 @@ from made_by_kubernetes import Place
 
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.deletion.blockers import OccupiedError
-from cfngen.deploy.deletion.execution import survey
+from cfngen.deploy.deletion.execution import preview_deletion
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.stacks import find
 
@@ -99,7 +99,7 @@ def test_what_lies_in_a_clusters_subnet_of_an_existing_network_is_named() -> Non
         [subnet, *_] = _subnets(cloud)
         theirs = Place(account, vpc, subnet, "")
         guest = made.interface(theirs, "by hand", made.security_group(theirs, "elsewhere", {}))
-        found = survey(account, DeletionRequest(name, name, vpc_id=vpc))
+        found = preview_deletion(account, DeletionRequest(name, name, vpc_id=vpc))
         assert [each.id for each in found.obstacles] == [guest]
 
 

@@ -21,7 +21,7 @@ from cfngen.deploy.policies.permissions import SERVICE_ROLE, operator_policy
 from cfngen.deploy.publishing.bucket import BucketOwnerError, default_name
 from cfngen.deploy.recovery import rollback
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
-from cfngen.deploy.watching.events import history
+from cfngen.deploy.watching.events import read_history
 
 pytestmark = pytest.mark.drill
 
@@ -53,7 +53,7 @@ def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place
         assert validate(account, NAME, parse(dict(larger)), override=where.override).valid
         stack = cluster_access.root(account, NAME)
         assert cluster_access.authority(account, stack, cluster_access.outputs(account, stack)).initialised
-        assert history(account, stack.id, operation="all")
+        assert read_history(account, stack.id, operation="all")
 
         where.world.cloud.fail("NodeGroupGeneralLaunchTemplate", "no such type", during="UPDATE")
         assert operator.deploy(ONE, role_arn=ROLE, on_failure="keep").status == "UPDATE_FAILED"

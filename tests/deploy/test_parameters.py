@@ -6,7 +6,7 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.parameters.parameter_file import ParameterFile
-from cfngen.deploy.parameters.parameter_values import ANSWERED, MissingParameterError, ParameterError, chosen
+from cfngen.deploy.parameters.parameter_values import ANSWERED, MissingParameterError, ParameterError, choose_values
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.status import StackStatus
 from cfngen.templates import generate
@@ -40,31 +40,31 @@ def entries(found):
 
 def test_a_flag_is_stronger_than_the_file_and_the_file_than_the_default():
     file = ParameterFile("p.yaml", {"ApiAllowedCidr": "10.0.0.0/8", "MaxSize": "6"})
-    found = chosen(ROOT, flags={"ApiAllowedCidr": CIDR}, file=file)
+    found = choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, file=file)
     assert entries(found) == {"ApiAllowedCidr": CIDR, "MasterVolumeType": "gp3", "MaxSize": "6"}
     assert found.values == entries(found)
 
 
 def test_defaults_are_passed_on_an_update_too():
-    found = chosen(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="4", MasterVolumeType="gp2"))
+    found = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="4", MasterVolumeType="gp2"))
     assert entries(found)["MasterVolumeType"] == "gp3"
 
 
 def test_without_default_the_value_of_the_stack_stays():
-    found = chosen(ROOT, previous=stack(ApiAllowedCidr=CIDR))
+    found = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR))
     assert entries(found)["ApiAllowedCidr"] == "kept"
     assert found.values["ApiAllowedCidr"] == CIDR
 
 
 def test_the_order_is_the_templates():
-    found = chosen(ROOT, flags={"MaxSize": "1", "ApiAllowedCidr": CIDR})
+    found = choose_values(ROOT, flags={"MaxSize": "1", "ApiAllowedCidr": CIDR})
     assert [each["ParameterKey"] for each in found.entries] == list(ROOT["Parameters"])
 
 
 def test_everything_missing_is_listed_with_its_description():
     root = {"Parameters": {**ROOT["Parameters"], "RouteTableId": {"Type": "String"}}}
     with pytest.raises(MissingParameterError) as refused:
-        chosen(root)
+        choose_values(root)
     assert refused.value.names == ("ApiAllowedCidr", "RouteTableId")
     assert str(refused.value).splitlines()[0] == (
         "ApiAllowedCidr has no value: IPv4 address range that may reach the Kubernetes API server "
@@ -74,7 +74,7 @@ def test_everything_missing_is_listed_with_its_description():
 
 
 def test_a_value_of_the_stack_is_kept_if_the_user_asks():
-    found = chosen(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="9"))
+    found = choose_values(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="9"))
     assert entries(found)["MaxSize"] == "kept"
     assert found.values["MaxSize"] == "9"
     assert found.notices == ()
@@ -83,25 +83,25 @@ def test_a_value_of_the_stack_is_kept_if_the_user_asks():
 def test_a_file_can_ask_to_keep_and_a_flag_overrules_it():
     file = ParameterFile("p.yaml", keep=frozenset({"MaxSize"}))
     before = stack(ApiAllowedCidr=CIDR, MaxSize="9")
-    assert entries(chosen(ROOT, file=file, previous=before))["MaxSize"] == "kept"
-    assert entries(chosen(ROOT, file=file, flags={"MaxSize": "5"}, previous=before))["MaxSize"] == "5"
+    assert entries(choose_values(ROOT, file=file, previous=before))["MaxSize"] == "kept"
+    assert entries(choose_values(ROOT, file=file, flags={"MaxSize": "5"}, previous=before))["MaxSize"] == "5"
 
 
 def test_there_is_nothing_to_keep_in_a_stack_to_be_created():
     with pytest.raises(ParameterError, match="--keep MaxSize: the stack has no value to keep"):
-        chosen(ROOT, flags={"ApiAllowedCidr": CIDR}, keep=["MaxSize"])
+        choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, keep=["MaxSize"])
 
 
 def test_what_an_operator_changed_in_the_console_is_not_changed_back_in_silence():
     before = stack(ApiAllowedCidr=CIDR, MaxSize="9", MasterVolumeType="gp3")
-    (notice,) = chosen(ROOT, previous=before, previous_root=ROOT).notices
+    (notice,) = choose_values(ROOT, previous=before, previous_root=ROOT).notices
     assert notice.text == "MaxSize was set to 9 in the stack and becomes 4 again, as the cluster file has it"
     assert notice.hint == "--keep MaxSize leaves it at 9; to have it so for good, change the cluster file."
 
 
 def test_a_change_of_the_cluster_file_is_no_surprise():
     before = {"Parameters": {**ROOT["Parameters"], "MaxSize": {"Type": "Number", "Default": 3}}}
-    found = chosen(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="3"), previous_root=before)
+    found = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="3"), previous_root=before)
     assert entries(found)["MaxSize"] == "4"
     assert found.notices == ()
 
@@ -109,7 +109,7 @@ def test_a_change_of_the_cluster_file_is_no_surprise():
 @pytest.mark.parametrize("given", [{"flags": {"MaxSize": "5"}}, {"file": ParameterFile("p", {"MaxSize": "5"})}])
 def test_what_the_user_gives_now_is_no_surprise(given):
     before = stack(ApiAllowedCidr=CIDR, MaxSize="9")
-    assert chosen(ROOT, previous=before, previous_root=ROOT, **given).notices == ()
+    assert choose_values(ROOT, previous=before, previous_root=ROOT, **given).notices == ()
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_what_the_user_gives_now_is_no_surprise(given):
 )
 def test_values_that_the_template_does_not_allow_are_refused(name, value, problem):
     with pytest.raises(ParameterError) as refused:
-        chosen(ROOT, flags={"ApiAllowedCidr": CIDR, name: value})
+        choose_values(ROOT, flags={"ApiAllowedCidr": CIDR, name: value})
     assert refused.value.problems[0].startswith(f"--parameter {name}: {problem}")
     flags = {} if name == "ApiAllowedCidr" else {"ApiAllowedCidr": CIDR}
     with pytest.raises(ParameterError, match=rf"^p\.yaml: {name}: "):
-        chosen(ROOT, flags=flags, file=ParameterFile("p.yaml", {name: value}))
+        choose_values(ROOT, flags=flags, file=ParameterFile("p.yaml", {name: value}))
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,10 @@ def test_values_that_the_template_does_not_allow_are_refused(name, value, proble
 def test_rules_are_those_of_cloudformation(definition, value, allowed):
     root = {"Parameters": {"Key": definition}}
     if allowed:
-        assert chosen(root, flags={"Key": value}).values == {"Key": value}
+        assert choose_values(root, flags={"Key": value}).values == {"Key": value}
     else:
         with pytest.raises(ParameterError):
-            chosen(root, flags={"Key": value})
+            choose_values(root, flags={"Key": value})
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_rules_are_those_of_cloudformation(definition, value, allowed):
 )
 def test_unknown_parameters_are_refused_with_the_nearest(name, advice):
     with pytest.raises(ParameterError) as refused:
-        chosen(ROOT, flags={"ApiAllowedCidr": CIDR, name: "1"})
+        choose_values(ROOT, flags={"ApiAllowedCidr": CIDR, name: "1"})
     assert refused.value.problems == (f"--parameter {name}: there is no such parameter; {advice}",)
     with pytest.raises(ParameterError, match=rf"^p\.yaml: {name}: there is no such"):
-        chosen(ROOT, flags={"ApiAllowedCidr": CIDR}, file=ParameterFile("p.yaml", {name: "1"}))
+        choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, file=ParameterFile("p.yaml", {name: "1"}))
 
 
 @pytest.mark.parametrize("source", ["flags", "file", "keep"])
@@ -184,7 +184,7 @@ def test_a_parameter_that_the_cluster_file_answers_for_good_says_so(source):
         "keep": {"keep": ["ApiAllowedCidr"]},
     }[source]
     with pytest.raises(ParameterError) as refused:
-        chosen(answered, **how)
+        choose_values(answered, **how)
     [problem] = refused.value.problems
     assert "ApiAllowedCidr: the cluster file's `api.allowedCidrs` answers it for good" in problem
 
@@ -199,20 +199,20 @@ def test_the_parameters_that_a_cluster_file_answers_are_those_of_templates_that_
 
 def test_everything_wrong_is_said_at_once():
     with pytest.raises(ParameterError) as refused:
-        chosen(ROOT, flags={"MaxSize": "x", "Other": "1"}, keep=["Third"])
+        choose_values(ROOT, flags={"MaxSize": "x", "Other": "1"}, keep=["Third"])
     assert len(refused.value.problems) == 4
 
 
 def test_secrets_are_never_shown():
-    found = chosen(SECRET, flags={"Token": "second-secret"})
+    found = choose_values(SECRET, flags={"Token": "second-secret"})
     assert entries(found) == {"Token": "second-secret"}
     with pytest.raises(ParameterError) as refused:
-        chosen(SECRET, flags={"Token": "short"})
+        choose_values(SECRET, flags={"Token": "short"})
     assert "short" not in str(refused.value)
 
 
 def test_a_secret_of_the_stack_is_kept_rather_than_reset_to_its_default():
-    found = chosen(SECRET, previous=stack(Token="****"), previous_root=SECRET)
+    found = choose_values(SECRET, previous=stack(Token="****"), previous_root=SECRET)
     assert entries(found) == {"Token": "kept"}
     assert found.values == {}
     assert found.notices == ()
@@ -220,20 +220,20 @@ def test_a_secret_of_the_stack_is_kept_rather_than_reset_to_its_default():
 
 def test_a_pattern_that_is_described_is_not_shown():
     with pytest.raises(ParameterError) as refused:
-        chosen(ROOT, flags={"ApiAllowedCidr": "everywhere"})
+        choose_values(ROOT, flags={"ApiAllowedCidr": "everywhere"})
     assert str(refused.value).endswith("must be an IPv4 CIDR such as 203.0.113.7/32")
 
 
 @pytest.mark.parametrize(("value", "count"), [("0.0.0.0/0", 1), ("203.0.113.0/24", 0), ("203.0.113.7/24", 0)])
 def test_an_api_that_is_open_to_everybody_is_told(value, count):
     for given in ({"flags": {"ApiAllowedCidr": value}}, {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": value})}):
-        notices = chosen(ROOT, **given).notices
+        notices = choose_values(ROOT, **given).notices
         assert ["everybody may try the Kubernetes API" in each.text for each in notices] == [True] * count
-    kept = chosen(ROOT, previous=stack(ApiAllowedCidr=value)).notices
+    kept = choose_values(ROOT, previous=stack(ApiAllowedCidr=value)).notices
     assert ["everybody may try the Kubernetes API" in each.text for each in kept] == [True] * count
     # What the cluster file says, its own check has told.
     definition = {"Parameters": {"ApiAllowedCidr": {"Type": "String", "Default": value}}}
-    assert chosen(definition).notices == ()
+    assert choose_values(definition).notices == ()
 
 
 def test_of_several_values_in_the_stack_those_that_somebody_has_set_are_told():
@@ -242,22 +242,24 @@ def test_of_several_values_in_the_stack_those_that_somebody_has_set_are_told():
     definitions["Hidden"]["NoEcho"] = "true"
     before = {"Parameters": {"File": {"Default": "old"}, "Set": {"Default": "was"}, "Later": {}}}
     there = stack(Given="a", Same="new", Hidden="****", File="old", Set="byhand", Later="x")
-    found = chosen({"Parameters": definitions}, flags={"Given": "b"}, previous=there, previous_root=before)
+    found = choose_values({"Parameters": definitions}, flags={"Given": "b"}, previous=there, previous_root=before)
     assert [each.text.partition(" was ")[0] for each in found.notices] == ["Set", "Later"]
     # Without the template that the stack has now, every difference is told.
-    found = chosen({"Parameters": definitions}, flags={"Given": "b"}, previous=there)
+    found = choose_values({"Parameters": definitions}, flags={"Given": "b"}, previous=there)
     assert [each.text.partition(" was ")[0] for each in found.notices] == ["File", "Set", "Later"]
 
 
 def test_several_unknown_names_are_each_told():
     keep = ["TemplateBucket", "Odd", "MaxSizes", "maxsize"]
     with pytest.raises(ParameterError) as refused:
-        chosen(ROOT, flags={"ApiAllowedCidr": CIDR}, keep=keep)
+        choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, keep=keep)
     assert [each.partition(":")[0] for each in refused.value.problems] == [f"--keep {name}" for name in sorted(keep)]
     with pytest.raises(ParameterError, match="the template has none"):
-        chosen({}, flags={"Odd": "1"})
+        choose_values({}, flags={"Odd": "1"})
     with pytest.raises(ParameterError) as refused:
-        chosen({"Parameters": {"Max": {"Type": "String", "Default": "a"}}}, flags={"ApiAllowedCidr": "x", "Odd": "1"})
+        choose_values(
+            {"Parameters": {"Max": {"Type": "String", "Default": "a"}}}, flags={"ApiAllowedCidr": "x", "Odd": "1"}
+        )
     assert len(refused.value.problems) == 2
 
 
@@ -268,9 +270,9 @@ def test_the_least_and_the_greatest_value_and_length_are_allowed():
         for value in values:
             if value == ".9e1":
                 with pytest.raises(ParameterError, match="must be at most 5"):
-                    chosen({"Parameters": {"Key": definition}}, flags={"Key": value})
+                    choose_values({"Parameters": {"Key": definition}}, flags={"Key": value})
                 continue
-            assert chosen({"Parameters": {"Key": definition}}, flags={"Key": value}).values == {"Key": value}
+            assert choose_values({"Parameters": {"Key": definition}}, flags={"Key": value}).values == {"Key": value}
     for definition, value, words in (
         (number, "0.9", "must be at least 1"),
         (number, "5.1", "must be at most 5"),
@@ -280,7 +282,7 @@ def test_the_least_and_the_greatest_value_and_length_are_allowed():
         (text, "abcd", "must have at most 3 characters"),
     ):
         with pytest.raises(ParameterError, match=words):
-            chosen({"Parameters": {"Key": definition}}, flags={"Key": value})
+            choose_values({"Parameters": {"Key": definition}}, flags={"Key": value})
 
 
 @pytest.mark.parametrize(
@@ -301,7 +303,7 @@ def test_the_least_and_the_greatest_value_and_length_are_allowed():
 )
 def test_which_rule_is_broken(definition, value, problem):
     with pytest.raises(ParameterError) as refused:
-        chosen({"Parameters": {"Key": definition}}, flags={"Key": value})
+        choose_values({"Parameters": {"Key": definition}}, flags={"Key": value})
     assert refused.value.problems == (f"--parameter Key: {value!r} {problem}",)
 
 
@@ -316,19 +318,19 @@ def test_which_rule_is_broken(definition, value, problem):
 def test_a_range_of_addresses_must_be_one(value, problem):
     definition = {"Type": "String"}
     with pytest.raises(ParameterError) as refused:
-        chosen({"Parameters": {"VpcCidr": definition}}, flags={"VpcCidr": value})
+        choose_values({"Parameters": {"VpcCidr": definition}}, flags={"VpcCidr": value})
     assert problem in refused.value.problems[0]
-    assert chosen({"Parameters": {"Other": definition}}, flags={"Other": value}).values == {"Other": value}
+    assert choose_values({"Parameters": {"Other": definition}}, flags={"Other": value}).values == {"Other": value}
     described = {"Type": "String", "ConstraintDescription": "a range"}
     with pytest.raises(ParameterError, match=r"a range \("):
-        chosen({"Parameters": {"VpcCidr": described}}, flags={"VpcCidr": value})
+        choose_values({"Parameters": {"VpcCidr": described}}, flags={"VpcCidr": value})
 
 
 def test_what_is_kept_must_be_in_the_stack_be_it_asked_in_the_file_or_not():
     file = ParameterFile("p.yaml", keep=frozenset({"MaxSize"}))
     with pytest.raises(ParameterError, match="--keep MaxSize: the stack has no value to keep"):
-        chosen(ROOT, file=file, previous=stack(ApiAllowedCidr=CIDR))
-    both = chosen(
+        choose_values(ROOT, file=file, previous=stack(ApiAllowedCidr=CIDR))
+    both = choose_values(
         ROOT,
         file=ParameterFile("p.yaml", {"MaxSize": "7"}),
         keep=["MaxSize"],
@@ -339,18 +341,18 @@ def test_what_is_kept_must_be_in_the_stack_be_it_asked_in_the_file_or_not():
 
 def test_what_is_missing_is_told_beside_what_is_wrong():
     with pytest.raises(ParameterError) as refused:
-        chosen(ROOT, flags={"MaxSize": "x"})
+        choose_values(ROOT, flags={"MaxSize": "x"})
     assert not isinstance(refused.value, MissingParameterError)
     assert [each.partition(" ")[0] for each in refused.value.problems] == ["--parameter", "ApiAllowedCidr"]
     root = {"Parameters": {"A": {"Description": "What."}, "B": {"ConstraintDescription": "must be"}, "C": {}}}
     with pytest.raises(MissingParameterError) as missing:
-        chosen(root)
+        choose_values(root)
     assert missing.value.problems == ("A has no value: What", "B has no value: must be", "C has no value: ")
 
 
 def test_a_value_of_the_stack_that_is_kept_is_looked_at_too():
     with pytest.raises(ParameterError, match=r"^MaxSize, as it is in the stack: '5001' must be at most 5000"):
-        chosen(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="5001"))
+        choose_values(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="5001"))
     broken = {"Parameters": {"MaxSize": {"Type": "Number", "MaxValue": 3, "Default": 4}}}
     with pytest.raises(ParameterError, match=r"^MaxSize, by its default: '4' must be at most 3"):
-        chosen(broken)
+        choose_values(broken)

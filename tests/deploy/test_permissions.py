@@ -356,7 +356,7 @@ def test_an_operator_with_the_policy_can_prepare_a_deployment(cloud, said):
     from cfngen.deploy.account import connect
     from cfngen.deploy.publishing.publish import publish
     from cfngen.deploy.quotas import service_quotas
-    from cfngen.deploy.quotas.demand import needs
+    from cfngen.deploy.quotas.demand import count_demand
     from cfngen.deploy.stacks import find
 
     documents = generate(cloud.cluster)
@@ -366,4 +366,4 @@ def test_an_operator_with_the_policy_can_prepare_a_deployment(cloud, said):
         assert publish(account, documents, cluster="kubernetes", report=said.append).written == 7
         protection.protect(account, find(account, "kubernetes"), report=said.append)
         assert find(account, "kubernetes").protected
-        assert {each.enough for each in service_quotas.check(account, needs(documents, {}))} == {True}
+        assert {each.enough for each in service_quotas.check(account, count_demand(documents, {}))} == {True}

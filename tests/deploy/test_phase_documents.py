@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 from recorded import NOW, STACK_ID, Recorded
 
-from cfngen.deploy.phasing.deployed import Child, Deployed, deployed
-from cfngen.deploy.phasing.documents import of_volumes, parameters_of_volumes, separate, with_kept
+from cfngen.deploy.phasing.deployed import Deployed, DeployedStack, read_deployed
+from cfngen.deploy.phasing.documents import (
+    parameters_of_volumes,
+    separable_groups,
+    volume_phase_documents,
+    with_unchanged_groups,
+)
 from cfngen.templates.document import Document
 
 NESTED, VOLUME = "AWS::CloudFormation::Stack", "AWS::EC2::Volume"
@@ -104,12 +109,12 @@ DEPLOYED = Deployed(
         },
     },
     {
-        "VpcStack": Child("vpc", {"Resources": {}}, {}),
-        "MasterStack": Child(
+        "VpcStack": DeployedStack("vpc", {"Resources": {}}, {}),
+        "MasterStack": DeployedStack(
             "master", OLD_MASTER, {"Image": "ami-1", "Size": "20", "Port": "443", "Zone": "us-west-2a"}
         ),
-        "NodeGroupKeptStack": Child("nodes-kept", OLD_GROUP, {"Image": "ami-1", "SubnetId": "subnet-1"}),
-        "NodeGroupGoneStack": Child("nodes-gone", OLD_GROUP, {"Image": "ami-2", "SubnetId": "subnet-1"}),
+        "NodeGroupKeptStack": DeployedStack("nodes-kept", OLD_GROUP, {"Image": "ami-1", "SubnetId": "subnet-1"}),
+        "NodeGroupGoneStack": DeployedStack("nodes-gone", OLD_GROUP, {"Image": "ami-2", "SubnetId": "subnet-1"}),
     },
 )
 STAYING = {**OLD_GROUP, "Parameters": {"Image": TEXT, "SubnetId": TEXT}}
@@ -118,12 +123,12 @@ STAYING = {**OLD_GROUP, "Parameters": {"Image": TEXT, "SubnetId": TEXT}}
 def only(**handed: Any) -> Deployed:
     """One deployed node group that is handed this, of which only one value is told."""
     body = {"Resources": {"NodeGroupKeptStack": stack("nodes-kept", "old", handed)}}
-    return Deployed(body, {"NodeGroupKeptStack": Child("nodes-kept", OLD_GROUP, {"Told": "x"})})
+    return Deployed(body, {"NodeGroupKeptStack": DeployedStack("nodes-kept", OLD_GROUP, {"Told": "x"})})
 
 
 def test_node_groups_can_stay_that_are_there_or_come_later() -> None:
     expected = {"NodeGroupKeptStack", "NodeGroupGoneStack", "NodeGroupNewStack"}
-    assert separate(DEPLOYED, WANTED) == expected
+    assert separable_groups(DEPLOYED, WANTED) == expected
 
 
 @pytest.mark.parametrize(
@@ -142,15 +147,15 @@ def test_node_groups_can_stay_that_are_there_or_come_later() -> None:
     ],
 )
 def test_a_group_stays_only_where_all_that_it_is_handed_is_still_there(handed: dict[str, Any], stays: bool) -> None:
-    assert ("NodeGroupKeptStack" in separate(only(**handed), WANTED)) is stays
+    assert ("NodeGroupKeptStack" in separable_groups(only(**handed), WANTED)) is stays
 
 
 def test_a_group_whose_template_cannot_be_read_goes_with_the_rest() -> None:
-    assert "NodeGroupKeptStack" not in separate(Deployed(DEPLOYED.root), WANTED)
+    assert "NodeGroupKeptStack" not in separable_groups(Deployed(DEPLOYED.root), WANTED)
 
 
 def test_volumes_change_alone() -> None:
-    made = {each.name: each for each in of_volumes(DEPLOYED, WANTED)}
+    made = {each.name: each for each in volume_phase_documents(DEPLOYED, WANTED)}
     assert list(made) == ["vpc", "master", "nodes-kept", "nodes-gone", "cluster"]
     assert made["cluster"].children == ("vpc", "master", "nodes-kept", "nodes-gone")
     assert {each.module for each in made.values()} == {"cfngen.templates.root"}
@@ -191,8 +196,8 @@ def test_volumes_change_alone() -> None:
 def test_a_root_that_handed_its_masters_nothing_hands_them_their_volumes() -> None:
     body = {"Resources": {"MasterStack": stack("master", "old")}}
     resources = {"MasterAVolume": {"Type": VOLUME, "Properties": {"Size": 20}}}
-    bare = Deployed(body, {"MasterStack": Child("master", {"Resources": resources, "Parameters": {}}, {})})
-    root = of_volumes(bare, WANTED)[-1].body
+    bare = Deployed(body, {"MasterStack": DeployedStack("master", {"Resources": resources, "Parameters": {}}, {})})
+    root = volume_phase_documents(bare, WANTED)[-1].body
     assert root["Parameters"] == {"VolumeSize": NUMBER, "VolumeIops": NUMBER}
     handed = root["Resources"]["MasterStack"]["Properties"]["Parameters"]
     assert handed == {"Size": ref("VolumeSize"), "Iops": ref("VolumeIops")}
@@ -215,7 +220,7 @@ def test_what_ebs_modifies(name: str) -> None:
 
 def test_kept_groups_stay_as_they_are_deployed() -> None:
     kept = ["NodeGroupNewStack", "NodeGroupKeptStack", "NodeGroupGoneStack"]
-    made = {each.name: each for each in with_kept(DEPLOYED, WANTED, kept)}
+    made = {each.name: each for each in with_unchanged_groups(DEPLOYED, WANTED, kept)}
     assert list(made) == ["vpc", "iam", "master", "nodes-kept", "nodes-gone", "cluster"]
     assert made["cluster"].children == ("vpc", "iam", "master", "nodes-kept", "nodes-gone")
     assert made["cluster"].module == "cfngen.templates.root"
@@ -238,7 +243,7 @@ def test_kept_groups_stay_as_they_are_deployed() -> None:
 
 
 def test_what_is_not_kept_is_as_wanted() -> None:
-    made = {each.name: each for each in with_kept(DEPLOYED, WANTED, ["NodeGroupNewStack"])}
+    made = {each.name: each for each in with_unchanged_groups(DEPLOYED, WANTED, ["NodeGroupNewStack"])}
     assert list(made) == ["vpc", "iam", "master", "nodes-kept", "cluster"]
     assert made["nodes-kept"].body == GROUP
     assert made["cluster"].body["Resources"]["NodeGroupKeptStack"] == ROOT.body["Resources"]["NodeGroupKeptStack"]
@@ -280,7 +285,9 @@ def test_what_nested_stacks_have_now() -> None:
         ],
     }
     root = {**DEPLOYED.root, "Resources": {**DEPLOYED.root["Resources"], "Vpc": {"Type": "AWS::EC2::VPC"}}}
-    read = deployed(api.account, STACK_ID, root)
+    read = read_deployed(api.account, STACK_ID, root)
     assert read.root == root
-    assert read.children == {"MasterStack": Child("master", body, {"Image": "ami-1", "Size": "20", "Empty": ""})}
+    assert read.children == {
+        "MasterStack": DeployedStack("master", body, {"Image": "ami-1", "Size": "20", "Empty": ""})
+    }
     assert [each["StackName"] for each in api.named("DescribeStacks")] == ["arn:MasterStack"]

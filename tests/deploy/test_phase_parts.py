@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cfngen.deploy.phasing.comparison import worse
-from cfngen.deploy.phasing.parts import Part, divided, is_node_group
+from cfngen.deploy.phasing.comparison import find_worse_changes
+from cfngen.deploy.phasing.parts import Part, divide_into_parts, is_node_group
 from cfngen.deploy.preview.plan import Change, Danger, Impact, Plan, PropertyChange, Replacement, StackPlan
 
 VOLUME, GROUP = "AWS::EC2::Volume", "AWS::AutoScaling::AutoScalingGroup"
@@ -37,7 +37,7 @@ def parts(*stacks: StackPlan, separate: tuple[str, ...] = (A, B, C), order: tupl
             part.groups,
             ["/".join((*each.path, one.logical_id)) for each in part.stacks for one in each.changes],
         )
-        for part in divided(Plan("one", "arn", "update", "arn", stacks=stacks), separate, order)
+        for part in divide_into_parts(Plan("one", "arn", "update", "arn", stacks=stacks), separate, order)
     ]
 
 
@@ -143,7 +143,7 @@ def test_what_modifies_a_volume_goes_at_once_and_all_else_of_it_later(name: str)
     """EC2 takes the next modification of a volume only after a pause."""
     both = change("V", VOLUME, "Size", name, "Tags/0", danger=ROLLS, meaning=Impact("grows", ROLLS))
     plan = Plan("one", "arn", "update", "arn", stacks=(stack(MASTERS, both),))
-    volumes, rest = divided(plan, (), ())
+    volumes, rest = divide_into_parts(plan, (), ())
     [now], [later] = volumes.stacks[0].changes, rest.stacks[0].changes
     assert {each.path for each in now.properties} == {"/Properties/Size", f"/Properties/{name}"}
     assert (now.meaning, now.danger) == (both.meaning, ROLLS)
@@ -201,9 +201,9 @@ def hurting(logical_id: str, danger: Danger, text: str = "") -> Change:
 )
 def test_what_is_worse_than_agreed(agreed: list[Change], actual: list[Change], expected: dict[str, Danger]) -> None:
     plan = Plan("one", "arn", "update", "arn", stacks=(stack(VPC, *actual),))
-    assert dict(worse([stack(VPC, *agreed)], plan)) == expected
+    assert dict(find_worse_changes([stack(VPC, *agreed)], plan)) == expected
 
 
 def test_what_was_agreed_to_of_another_stack_does_not_count() -> None:
     plan = Plan("one", "arn", "update", "arn", stacks=(stack(VPC, hurting("G", ROLLS)),))
-    assert worse([stack(MASTERS, hurting("G", ROLLS))], plan) == (("VpcStack/G updates", ROLLS),)
+    assert find_worse_changes([stack(MASTERS, hurting("G", ROLLS))], plan) == (("VpcStack/G updates", ROLLS),)

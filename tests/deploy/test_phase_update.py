@@ -13,15 +13,15 @@ from test_phase_documents import DEPLOYED, WANTED
 from test_phase_parts import GROWS, MASTERS, ROLE, group, hurting, stack
 
 from cfngen.deploy.messages import Notice, Question, Step
-from cfngen.deploy.phasing.part_planning import PartPlanning
+from cfngen.deploy.phasing.part_planning import PartPlanner
 from cfngen.deploy.phasing.parts import Part
-from cfngen.deploy.phasing.update import Phased, UnfinishedError, carry_out, phased
+from cfngen.deploy.phasing.update import PhasedUpdate, UnfinishedError, carry_out, plan_phases
 from cfngen.deploy.preview.change_sets import execute
 from cfngen.deploy.preview.plan import Danger, Impact, Plan, StackPlan
 from cfngen.deploy.publishing.publish import Published
 from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.status import StackStatus
-from cfngen.deploy.watching.watch import Outcome
+from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
 from cfngen.templates.document import Document
 
@@ -44,7 +44,7 @@ class Operator:
 
     def __init__(self) -> None:
         self.plans: dict[int, Any] = {}
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[WatchResult] = []
         self.answer = True
         self.done: list[Any] = []
         self.documents: list[list[str]] = []
@@ -58,7 +58,7 @@ class Operator:
             raise planned
         return planned
 
-    def execute(self, planned: Plan, documents: Sequence[Document]) -> Outcome:
+    def execute(self, planned: Plan, documents: Sequence[Document]) -> WatchResult:
         self.done.append(planned.change_set_id)
         self.documents.append([each.name for each in documents])
         return self.outcomes.pop(0) if self.outcomes else outcome()
@@ -67,7 +67,7 @@ class Operator:
         self.done.append(question)
         return self.answer
 
-    def carry_out(self, found: Phased) -> Outcome:
+    def carry_out(self, found: PhasedUpdate) -> WatchResult:
         waiting = Interaction(self.done.append, self.consent, lambda: pytest.fail("nobody pressed Ctrl-C"))
         return carry_out(self.api.account, found, waiting, self.execute, "one")
 
@@ -75,17 +75,17 @@ class Operator:
         return [each for each in self.done if isinstance(each, kind)]
 
 
-def outcome(*, succeeded: bool = True, detached: bool = False) -> Outcome:
-    return Outcome("one", STACK_ID, StackStatus("UPDATE_COMPLETE"), "update", succeeded, detached, False, 1.0)
+def outcome(*, succeeded: bool = True, detached: bool = False) -> WatchResult:
+    return WatchResult("one", STACK_ID, StackStatus("UPDATE_COMPLETE"), "update", succeeded, detached, False, 1.0)
 
 
 CONTROL, FIRST, SECOND = stack(MASTERS, ROLE), group(KEPT), group(NEW)
 
 
-def divide(operator: Operator, *stacks: StackPlan) -> tuple[Phased | None, list[Plan]]:
+def divide(operator: Operator, *stacks: StackPlan) -> tuple[PhasedUpdate | None, list[Plan]]:
     discarded: list[Plan] = []
     whole = plan(*stacks, change_set="whole")
-    return phased(whole, DEPLOYED, WANTED, operator.plan_part, discarded.append), discarded
+    return plan_phases(whole, DEPLOYED, WANTED, operator.plan_part, discarded.append), discarded
 
 
 @pytest.mark.parametrize("stacks", [[], [CONTROL], [FIRST]])
@@ -142,7 +142,7 @@ def test_where_no_phase_has_anything_to_do_there_are_none() -> None:
     assert (found, len(discarded)) == (None, 1)
 
 
-def three(operator: Operator) -> Phased:
+def three(operator: Operator) -> PhasedUpdate:
     operator.plans = {0: plan(CONTROL), 1: plan(FIRST, change_set="second"), 2: plan(SECOND, change_set="third")}
     found, _ = divide(operator, CONTROL, FIRST, SECOND)
     assert found is not None
@@ -232,7 +232,7 @@ def test_an_interrupt_between_phases_names_what_is_left() -> None:
     assert operator.said(Notice) == []
 
 
-def turned(operator: Operator, danger: Danger, **more: Any) -> Phased:
+def turned(operator: Operator, danger: Danger, **more: Any) -> PhasedUpdate:
     """The second phase turns out to do something else than was agreed to."""
     found = three(operator)
     operator.api.change_sets[CHANGE_SET] = description(CHANGE_SET)
@@ -322,7 +322,7 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
     hurts = Impact("foreseen of the whole", Danger.DANGEROUS)
     with ExitStack() as leaving:
         asked = request(documents=WANTED, parameters=entries, foreseen=(hurts,))
-        planning = PartPlanning(api.account, asked, upload, said.append, "{} becomes {}".format, leaving)
+        planning = PartPlanner(api.account, asked, upload, said.append, "{} becomes {}".format, leaving)
         iam = Document(
             "iam", {"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}, **SECRET}, "m"
         )

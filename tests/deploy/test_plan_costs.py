@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Entry
-from cfngen.deploy.preview.costs import difference
+from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeSet, ResourceChange
+from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.creation import creation
 from cfngen.deploy.preview.plan import Cost, Item
 from cfngen.deploy.quotas.demand import Demand, Instances
@@ -58,19 +58,19 @@ SECRET, KEY, BUCKET = "AWS::SecretsManager::Secret", "AWS::KMS::Key", "AWS::S3::
     ],
 )
 def test_what_an_update_adds_to_what_costs_money(before: Demand, after: Demand, costs: list[Cost]) -> None:
-    assert list(difference(before, after)) == costs
+    assert list(cost_differences(before, after)) == costs
 
 
-def added(logical_id: str, type_: str, after: Any = None) -> Entry:
-    return Entry("Add", logical_id, "", type_, after={} if after is None else {"Properties": after})
+def added(logical_id: str, type_: str, after: Any = None) -> ResourceChange:
+    return ResourceChange("Add", logical_id, "", type_, after={} if after is None else {"Properties": after})
 
 
-def described(*entries: Entry, children: Mapping[str, Description] | None = None) -> Description:
+def described(*entries: ResourceChange, children: Mapping[str, ChangeSet] | None = None) -> ChangeSet:
     found = {each.logical_id: each for each in entries}
-    return Description("arn", "arn", "one", "CREATE_COMPLETE", entries=found, children=children or {})
+    return ChangeSet("arn", "arn", "one", "CREATE_COMPLETE", entries=found, children=children or {})
 
 
-def launched(prefix: str, data: Any, sizes: Any) -> tuple[Entry, Entry]:
+def launched(prefix: str, data: Any, sizes: Any) -> tuple[ResourceChange, ResourceChange]:
     template = added(f"{prefix}LaunchTemplate", f"{EC2}LaunchTemplate", {"LaunchTemplateData": data})
     return template, added(f"{prefix}AutoScalingGroup", ASG, sizes)
 
@@ -210,7 +210,7 @@ def test_what_else_it_consists_of_is_counted(type_: str, what: str, detail: str)
         ([added("Nat", NAT, {"Scheme": "internet-facing", "Subnets": ["a"]})], PRIVATE, None),
     ],
 )
-def test_public_addresses_cost_money(entries: list[Entry], cluster: Any, cost: Cost | None) -> None:
+def test_public_addresses_cost_money(entries: list[ResourceChange], cluster: Any, cost: Cost | None) -> None:
     costs = creation(cluster, described(*entries)).costs
     assert next((each for each in costs if each.unit == "address"), None) == cost
 

@@ -70,20 +70,20 @@ class Account:
         answer = {"Volumes": there, "ResponseMetadata": {"HTTPStatusCode": 200}}
         return AWSResponse("https://recorded", 200, {}, None), answer
 
-    def truth(self, wanted: str = "20") -> volumes.Truth:
+    def truth(self, wanted: str = "20") -> volumes.VolumeFindings:
         stack = existing(self.api.account, "kubernetes")
-        return volumes.truth(self.api.account, stack, {"MasterVolumeSize": wanted} if wanted else {})
+        return volumes.check_volume_sizes(self.api.account, stack, {"MasterVolumeSize": wanted} if wanted else {})
 
 
 def test_sizes_are_those_of_the_volumes_that_are_there() -> None:
     account = Account(a=20, b=40)
-    assert volumes.sizes(account.api.account, existing(account.api.account, "kubernetes")) == {"a": 20, "b": 40}
+    assert volumes.volume_sizes(account.api.account, existing(account.api.account, "kubernetes")) == {"a": 20, "b": 40}
     assert account.asked == ["a", "b"]
 
 
 def test_without_volumes_ec2_is_not_asked() -> None:
     account = Account()
-    assert account.truth() == volumes.Truth()
+    assert account.truth() == volumes.VolumeFindings()
     assert account.asked == []
 
 
@@ -100,7 +100,7 @@ def test_without_volumes_ec2_is_not_asked() -> None:
     ],
 )
 def test_nothing_is_said_where_the_stack_is_right_or_sizes_are_not_known(believed: str, wanted: str, size: int) -> None:
-    assert Account(believed, a=size).truth(wanted) == volumes.Truth()
+    assert Account(believed, a=size).truth(wanted) == volumes.VolumeFindings()
 
 
 LARGER = "a has 40 GiB and b has 30 GiB already, though the stack says 20: a rollback left it so"
@@ -117,7 +117,7 @@ def test_a_volume_that_is_larger_than_the_stack_says_is_told() -> None:
 def test_less_than_a_volume_has_is_refused(wanted: str) -> None:
     told = Account(b=30, a=40).truth(wanted)
     words = f"{LARGER}. EBS shrinks no volume: controlPlane.volume.size must be at least 40, not {wanted}"
-    assert told == volumes.Truth(meanings=(Impact(words, Danger.DISRUPTIVE, fails=True),))
+    assert told == volumes.VolumeFindings(meanings=(Impact(words, Danger.DISRUPTIVE, fails=True),))
 
 
 @pytest.mark.parametrize("wanted", ["40", "41"])

@@ -12,7 +12,7 @@ from deployments import Operator, groups
 
 from cfngen.deploy.planning_account import PlanChangesError, PlanningAccount
 from cfngen.deploy.recovery import BlockedError, BusyError, LostError, RemainsError
-from cfngen.deploy.status import _STANDINGS
+from cfngen.deploy.status import _HEALTH_BY_STATUS
 
 pytestmark = pytest.mark.drill
 
@@ -43,7 +43,7 @@ def test_a_plan_changes_nothing_in_any_status(operator: Operator, existing: Any)
     operator.questions.clear()
     # The emulator imports nothing, and refuses change sets of what was imported.
     statuses_of_aws = [
-        each for each in _STANDINGS if each and each not in ("IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE")
+        each for each in _HEALTH_BY_STATUS if each and each not in ("IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE")
     ]
     for status in (*statuses_of_aws, *UNKNOWN_ONES):
         existing.status = status

@@ -66,9 +66,9 @@ def policies(account):
 
 
 PROTECTED = {
-    "": protection.OF_ROOT,
-    "MasterStack": protection.OF_HOLDERS,
-    "SecretsStack": protection.OF_HOLDERS,
+    "": protection.ROOT_POLICY,
+    "MasterStack": protection.STATEFUL_STACK_POLICY,
+    "SecretsStack": protection.STATEFUL_STACK_POLICY,
     "VpcStack": None,
 }
 
@@ -108,9 +108,9 @@ def test_a_policy_of_somebody_elses_stays_and_is_reported(account, root, said):
 
 def test_it_is_lifted_for_one_operation(account, root, said):
     protection.protect(account, root, report=said.append)
-    with protection.lift(account, root, report=said.append):
+    with protection.lift_policies(account, root, report=said.append):
         found = policies(account)
-        assert [found[name] for name in PROTECTED if PROTECTED[name]] == [protection.EVERYTHING] * 3
+        assert [found[name] for name in PROTECTED if PROTECTED[name]] == [protection.ALLOW_ALL] * 3
         # An update is no deletion.
         assert find(account, "k8s").protected
     assert policies(account) == PROTECTED
@@ -119,22 +119,22 @@ def test_it_is_lifted_for_one_operation(account, root, said):
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, RuntimeError])
 def test_it_is_put_back_whatever_happens(account, root, said, interruption):
     protection.protect(account, root, report=said.append)
-    with pytest.raises(interruption), protection.lift(account, root, report=said.append):
+    with pytest.raises(interruption), protection.lift_policies(account, root, report=said.append):
         raise interruption
     assert policies(account) == PROTECTED
     assert said == []
 
 
 def test_what_is_not_protected_is_not_lifted(account, root, sent, said):
-    with protection.lift(account, root, report=said.append):
+    with protection.lift_policies(account, root, report=said.append):
         pass
     assert sent == []
 
 
 def test_somebody_elses_policy_is_put_back_as_it_was(account, root, said):
     account.client("cloudformation").set_stack_policy(StackName="k8s", StackPolicyBody=json.dumps(OTHERS))
-    with protection.lift(account, root, report=said.append):
-        assert policy(account, "k8s") == protection.EVERYTHING
+    with protection.lift_policies(account, root, report=said.append):
+        assert policy(account, "k8s") == protection.ALLOW_ALL
     assert policy(account, "k8s") == OTHERS
 
 
@@ -151,12 +151,15 @@ def refuse(account, stack):
 def test_a_policy_that_cannot_be_put_back_is_a_failure_of_its_own(account, root, said):
     protection.protect(account, root, report=said.append)
     master = nested(account, "MasterStack")
-    with pytest.raises(protection.NotRestoredError) as failed, protection.lift(account, root, report=said.append):
+    with (
+        pytest.raises(protection.NotRestoredError) as failed,
+        protection.lift_policies(account, root, report=said.append),
+    ):
         refuse(account, master)
     assert failed.value.stacks == (master,)
     assert "could not be put back on k8s-MasterStack-" in str(failed.value)
     # The others are.
-    assert policies(account) == {**PROTECTED, "MasterStack": protection.EVERYTHING}
+    assert policies(account) == {**PROTECTED, "MasterStack": protection.ALLOW_ALL}
 
 
 def test_it_does_not_hide_what_went_wrong_before(account, root, said):
@@ -166,7 +169,7 @@ def test_it_does_not_hide_what_went_wrong_before(account, root, said):
         refuse(account, root.id)
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), protection.lift(account, root, report=said.append):
+    with pytest.raises(ZeroDivisionError), protection.lift_policies(account, root, report=said.append):
         fail()
     assert ["could not be put back on k8s" in each.text for each in said] == [True]
 
@@ -185,7 +188,7 @@ def test_a_second_ctrl_c_leaves_no_other_stack_open(account, root, said):
         events.register("before-parameter-build.cloudformation.SetStackPolicy", interrupt)
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), protection.lift(account, root, report=said.append):
+    with pytest.raises(KeyboardInterrupt), protection.lift_policies(account, root, report=said.append):
         fail()
     found = policies(account)
     assert [name for name in PROTECTED if found[name] != PROTECTED[name]] == [""]
@@ -232,9 +235,9 @@ INTERFACE = {
 @pytest.mark.parametrize(
     ("policy", "parameters", "outcome"),
     [
-        (protection.OF_HOLDERS, {"Subnet": 1}, "UPDATE_ROLLBACK_COMPLETE"),
-        (protection.OF_HOLDERS, {"Subnet": 0, "Text": "changed"}, "UPDATE_COMPLETE"),
-        (protection.EVERYTHING, {"Subnet": 1}, "UPDATE_COMPLETE"),
+        (protection.STATEFUL_STACK_POLICY, {"Subnet": 1}, "UPDATE_ROLLBACK_COMPLETE"),
+        (protection.STATEFUL_STACK_POLICY, {"Subnet": 0, "Text": "changed"}, "UPDATE_COMPLETE"),
+        (protection.ALLOW_ALL, {"Subnet": 1}, "UPDATE_COMPLETE"),
     ],
 )
 def test_an_interface_may_change_and_may_not_be_replaced(cloud, policy, parameters, outcome):
@@ -294,7 +297,7 @@ def test_a_failed_creation_that_stays_protected_is_told(account, root, said):
     protection.protect_new(account, root.id)
     failed = replace(find(account, "k8s"), status=StackStatus("ROLLBACK_COMPLETE"))
     forbid(account, "UpdateTerminationProtection")
-    protection.give_up(account, failed, said.append)
+    protection.unprotect_failed_creation(account, failed, said.append)
     [notice] = said
     assert notice.text.startswith("k8s is still protected against deletion: ")
     assert "not allowed to call UpdateTerminationProtection" in notice.text
@@ -302,9 +305,11 @@ def test_a_failed_creation_that_stays_protected_is_told(account, root, said):
 
 def test_only_a_creation_that_failed_for_good_gives_up_its_protection(account, root, said):
     protection.protect_new(account, root.id)
-    protection.give_up(account, find(account, "k8s"), said.append)
+    protection.unprotect_failed_creation(account, find(account, "k8s"), said.append)
     assert find(account, "k8s").protected
-    protection.give_up(account, replace(find(account, "k8s"), status=StackStatus("ROLLBACK_COMPLETE")), said.append)
+    protection.unprotect_failed_creation(
+        account, replace(find(account, "k8s"), status=StackStatus("ROLLBACK_COMPLETE")), said.append
+    )
     assert not find(account, "k8s").protected
     assert said == []
 

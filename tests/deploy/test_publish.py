@@ -13,7 +13,7 @@ from in_moto import NUMBER
 from cfngen.cluster.load import parse
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Step
-from cfngen.deploy.publishing.publish import TemplateTooLargeError, UploadError, addressed, publish
+from cfngen.deploy.publishing.publish import TemplateTooLargeError, UploadError, address_templates, publish
 from cfngen.templates import generate
 
 OWN = f"cfngen-{NUMBER}-us-west-2"
@@ -67,7 +67,7 @@ def test_the_root_names_its_children_by_their_addresses(account, documents, said
 
 
 def test_the_root_no_longer_asks_where_its_children_are(account, documents):
-    root = addressed(account, documents, cluster="kubernetes", bucket="b")[-1].document
+    root = address_templates(account, documents, cluster="kubernetes", bucket="b")[-1].document
     assert "ApiAllowedCidr" in root.body["Parameters"]
     assert "TemplateBucket" not in json.dumps(root.body)
     assert "TemplatePrefix" not in json.dumps(root.body)
@@ -78,7 +78,7 @@ def test_the_root_no_longer_asks_where_its_children_are(account, documents):
 
 def test_the_generated_documents_are_left_alone(account, documents):
     before = json.dumps([each.body for each in documents])
-    addressed(account, documents, cluster="kubernetes", bucket="b")
+    address_templates(account, documents, cluster="kubernetes", bucket="b")
     assert json.dumps([each.body for each in documents]) == before
 
 
@@ -96,7 +96,7 @@ def test_the_generated_documents_are_left_alone(account, documents):
 )
 def test_addresses_are_right_in_every_partition(account, documents, partition, region, bucket, address):
     there = replace(account, partition=partition, region=region)
-    for each in addressed(there, documents, cluster="kubernetes", bucket=bucket):
+    for each in address_templates(there, documents, cluster="kubernetes", bucket=bucket):
         assert each.url == f"{address}{each.key}"
 
 
@@ -197,6 +197,6 @@ def test_the_operators_bucket_takes_the_templates(account, documents, said):
 
 def test_a_set_without_a_root_is_a_fault_of_the_caller(account, documents):
     with pytest.raises(ValueError, match="no root"):
-        addressed(account, [each for each in documents if not each.children], cluster="kubernetes", bucket="b")
+        address_templates(account, [each for each in documents if not each.children], cluster="kubernetes", bucket="b")
     with pytest.raises(ValueError, match="missing: iam"):
-        addressed(account, [each for each in documents if each.name != "iam"], cluster="kubernetes", bucket="b")
+        address_templates(account, [each for each in documents if each.name != "iam"], cluster="kubernetes", bucket="b")

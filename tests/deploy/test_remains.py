@@ -9,8 +9,8 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.cli.render import deletion as rendered
-from cfngen.deploy.deletion.remains import Remains, of_creation
-from cfngen.deploy.deletion.retained import Retained
+from cfngen.deploy.deletion.leftovers import Remains, report_failed_creation
+from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.recovery import rollback
 from cfngen.deploy.stacks import existing
 
@@ -55,7 +55,7 @@ def backed_up(operator: Operator) -> list[str]:
     return names
 
 
-def told(operator: Operator, *, earlier: bool = False) -> dict[str, Retained]:
+def told(operator: Operator, *, earlier: bool = False) -> dict[str, RetainedResource]:
     found = [each for each in operator.reported(Remains) if each.earlier is earlier]
     return {each.kind: each for message in found for each in message.retained}
 
@@ -106,7 +106,7 @@ def test_a_secret_in_its_recovery_window_is_named(operator: Operator) -> None:
     secrets = operator.cloud.client("secretsmanager")
     [secret] = [each["ARN"] for each in secrets.list_secrets()["SecretList"]]
     secrets.delete_secret(SecretId=secret, RecoveryWindowInDays=7)
-    of_creation(operator.account, existing(operator.account, "one"), "one", operator.messages.append)
+    report_failed_creation(operator.account, existing(operator.account, "one"), "one", operator.messages.append)
     left = told(operator)
     assert left[SECRET].id == secret
     assert "restore-secret" in left[SECRET].why

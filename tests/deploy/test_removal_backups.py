@@ -8,8 +8,8 @@ import pytest
 from in_moto import Calls, in_moto
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion.backups import snapshots
 from cfngen.deploy.deletion.scope import Scope
+from cfngen.deploy.deletion.snapshot_buckets import snapshots
 from cfngen.deploy.stacks import ResourceView, StackResource
 
 BUCKET = "made-by-the-stack"

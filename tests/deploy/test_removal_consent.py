@@ -12,10 +12,10 @@ import pytest
 from answering import Aws, pairs, refusing
 from removing import NOW, OWNED, Asked, Deletions, arn, instance, resource, running, stack
 
+from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.blockers import OccupiedError
-from cfngen.deploy.deletion.custody import Custody
-from cfngen.deploy.deletion.execution import Deleted, delete, rehearse
-from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.execution import Deleted, delete, preview_with_refusal
+from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest
 from cfngen.deploy.messages import Event, Notice, Step
 from cfngen.deploy.recovery import BusyError, DeclinedError
@@ -28,7 +28,7 @@ LIVES = "the stack one (CREATE_COMPLETE) goes, with every instance of the cluste
 
 def deleted(deletions: Deletions, asked: Asked, drain: Any = None, **wishes: Any) -> Deleted:
     request = DeletionRequest("one", "one", **wishes)
-    choose: Callable[[], Custody] = lambda: Custody("destroy")  # noqa: E731
+    choose: Callable[[], AuthorityCopy] = lambda: AuthorityCopy("destroy")  # noqa: E731
     return delete(deletions.aws.account, request, asked.waiting, drain=drain, choose=choose)
 
 
@@ -114,7 +114,7 @@ def test_all_that_is_lost_is_said(deletions: Deletions) -> None:
     assert asked.consequences == (
         LIVES,
         "its termination protection is lifted",
-        Custody("destroy").consequence,
+        AuthorityCopy("destroy").consequence,
         "the network stays for what others have in it, and may lose its way to the internet",
         "2 security groups that Kubernetes made go too",
         "2 volumes of claims and 1 snapshot of claims go too, with all data",
@@ -183,7 +183,7 @@ def test_a_deletion_under_way_is_not_asked_for_again(deletions: Deletions) -> No
 )
 def test_another_operation_is_not_disturbed(deletions: Deletions, status: str, refused: bool) -> None:
     deletions.describe(status)
-    shown, refusal = rehearse(deletions.aws.account, DeletionRequest("one", "one"))
+    shown, refusal = preview_with_refusal(deletions.aws.account, DeletionRequest("one", "one"))
     assert (shown.status, isinstance(refusal, BusyError)) == (status, refused)
 
 
@@ -191,15 +191,15 @@ def test_what_a_deletion_would_refuse_is_known_before(deletions: Deletions) -> N
     deletions.members = (VPC,)
     deletions.describe("CREATE_COMPLETE")
     aws, request = deletions.aws, DeletionRequest("one", "one")
-    assert rehearse(aws.account, request)[1] is None
+    assert preview_with_refusal(aws.account, request)[1] is None
     aws.answers["ec2:DescribeSubnets"] = {"Subnets": [{"SubnetId": "subnet-9", "VpcId": "vpc-1"}]}
-    assert isinstance(rehearse(aws.account, request)[1], OccupiedError)
-    assert rehearse(aws.account, replace(request, even_if_occupied=True))[1] is None
+    assert isinstance(preview_with_refusal(aws.account, request)[1], OccupiedError)
+    assert preview_with_refusal(aws.account, replace(request, even_if_occupied=True))[1] is None
     claims(aws)
     aws.answers["ec2:DescribeInstances"] = running(instance("i-9", vpc_id="vpc-9"))
     wish = replace(request, even_if_occupied=True, delete_volumes=True)
-    assert isinstance(rehearse(aws.account, wish)[1], LivingNamesakeError)
-    with pytest.raises(LivingNamesakeError):
+    assert isinstance(preview_with_refusal(aws.account, wish)[1], SameNameClusterError)
+    with pytest.raises(SameNameClusterError):
         deleted(deletions, Asked(), even_if_occupied=True, delete_volumes=True)
 
 
@@ -361,7 +361,7 @@ def test_authorities_are_copied_after_consent_and_before_anything_goes(
     deletions.describe("CREATE_COMPLETE")
     deletions.aws.answers["secretsmanager:GetSecretValue"] = {"SecretString": "secret"}
     path = tmp_path / "authorities.json"
-    done = deleted(deletions, asked, authorities=Custody(how, path) if how else None)
+    done = deleted(deletions, asked, authorities=AuthorityCopy(how, path) if how else None)
     assert path.exists() is (how == "file")
     assert [each.id for each in done.retained if "copy" in each.kind] == ([str(path)] if how == "file" else [])
     [consent] = asked.questions
@@ -372,7 +372,7 @@ def test_who_destroys_them_need_not_be_able_to_read_them(deletions: Deletions) -
     deletions.members = (CA,)
     deletions.describe("CREATE_COMPLETE")
     deletions.aws.answers["secretsmanager:GetSecretValue"] = refusing("AccessDeniedException")
-    assert deleted(deletions, Asked(), authorities=Custody("destroy")).succeeded
+    assert deleted(deletions, Asked(), authorities=AuthorityCopy("destroy")).succeeded
     deletions.describe("CREATE_COMPLETE")
     with pytest.raises(CfngenError, match="no copy of the certificate authorities can be kept"):
         deleted(deletions, Asked())

@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 from answering import Aws, refusing
 
-from cfngen.deploy.deletion import custody
-from cfngen.deploy.deletion.custody import CopyError, Custody, Held, UnreadableAuthoritiesError
+from cfngen.deploy.deletion import authority_copies
+from cfngen.deploy.deletion.authority_copies import (
+    AuthorityCopy,
+    AuthoritySecret,
+    CopyError,
+    UnreadableAuthoritiesError,
+)
 from cfngen.deploy.messages import Message, Step
 
-ONE = Held("arn-of-a-secret-for-one", '{"ca.crt": "certificate"}')
+ONE = AuthoritySecret("arn-of-a-secret-for-one", '{"ca.crt": "certificate"}')
 READ = "secretsmanager:GetSecretValue"
 
 
@@ -24,7 +29,9 @@ READ = "secretsmanager:GetSecretValue"
 )
 def test_what_a_master_has_written_is_kept(aws: Aws, text: str, kept: bool) -> None:
     aws.answers[READ] = {"SecretString": text} if text else {}
-    assert custody.read(aws.account, [ONE.arn], needed=True) == ((Held(ONE.arn, text),) if kept else ())
+    assert authority_copies.read_authorities(aws.account, [ONE.arn], needed=True) == (
+        (AuthoritySecret(ONE.arn, text),) if kept else ()
+    )
     assert aws.sent(READ) == [{"SecretId": ONE.arn}]
 
 
@@ -32,60 +39,60 @@ def test_what_a_master_has_written_is_kept(aws: Aws, text: str, kept: bool) -> N
 @pytest.mark.parametrize("needed", [True, False])
 def test_a_secret_without_a_value_or_on_its_way_out_holds_nothing(aws: Aws, code: str, needed: bool) -> None:
     aws.answers[READ] = refusing(code)
-    assert custody.read(aws.account, [ONE.arn], needed=needed) == ()
+    assert authority_copies.read_authorities(aws.account, [ONE.arn], needed=needed) == ()
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "DecryptionFailure"])
 def test_who_may_not_read_it_can_only_give_it_up(aws: Aws, code: str) -> None:
     aws.answers[READ] = refusing(code, "not you")
     with pytest.raises(UnreadableAuthoritiesError, match=f"user/alice may not read {ONE.arn}: not you") as refused:
-        custody.read(aws.account, [ONE.arn], needed=True)
+        authority_copies.read_authorities(aws.account, [ONE.arn], needed=True)
     assert "--authorities destroy" in refused.value.hint
-    assert custody.read(aws.account, [ONE.arn], needed=False) == ()
+    assert authority_copies.read_authorities(aws.account, [ONE.arn], needed=False) == ()
 
 
 @pytest.mark.parametrize("needed", [True, False])
 def test_any_other_refusal_is_an_error(aws: Aws, needed: bool) -> None:
     aws.answers[READ] = refusing("InternalServiceError")
     with pytest.raises(Exception, match="InternalServiceError"):
-        custody.read(aws.account, [ONE.arn], needed=needed)
+        authority_copies.read_authorities(aws.account, [ONE.arn], needed=needed)
 
 
 def test_a_secret_that_is_not_text_holds_nothing(aws: Aws) -> None:
     aws.answers[READ] = {"ARN": "arn-of-a-secret-for-one"}
-    assert custody.read(aws.account, [ONE.arn], needed=True) == ()
+    assert authority_copies.read_authorities(aws.account, [ONE.arn], needed=True) == ()
 
 
-def kept(aws: Aws, how: Custody, *held: Held) -> tuple[Any, list[Message]]:
+def kept(aws: Aws, how: AuthorityCopy, *held: AuthoritySecret) -> tuple[Any, list[Message]]:
     said: list[Message] = []
-    return custody.keep(aws.account, "one", held or [ONE], how, said.append), said
+    return authority_copies.copy_authorities(aws.account, "one", held or [ONE], how, said.append), said
 
 
 def test_a_copy_in_a_file_is_for_its_owner_and_may_be_there_already(aws: Aws, tmp_path: Path) -> None:
     path = tmp_path / "authorities.json"
     for _ in range(2):
-        [copy], said = kept(aws, Custody("file", path))
+        [copy], said = kept(aws, AuthorityCopy("file", path))
         assert (copy.kind, copy.id, copy.command) == ("copy of the certificate authorities", str(path), "")
         assert said == [Step(f"copying the certificate authorities to {path}")]
         assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == (ONE.text, 0o600)
     path.write_text("something else")
     with pytest.raises(CopyError, match="it exists, and holds something else"):
-        kept(aws, Custody("file", path))
+        kept(aws, AuthorityCopy("file", path))
     assert (path.read_text(), aws.calls) == ("something else", [])
 
 
 def test_a_file_that_cannot_be_made_is_told_with_its_reason(aws: Aws, tmp_path: Path) -> None:
     with pytest.raises(CopyError, match="No such file or directory; nothing was deleted") as refused:
-        kept(aws, Custody("file", tmp_path / "missing" / "authorities.json"))
+        kept(aws, AuthorityCopy("file", tmp_path / "missing" / "authorities.json"))
     assert "--authorities-file" in refused.value.hint
 
 
 def test_a_copy_in_a_secret_is_deleted_at_once_and_can_be_brought_back(aws: Aws) -> None:
     aws.answers["secretsmanager:CreateSecret"] = {"ARN": "arn-of-the-copied-secret"}
     aws.answers["secretsmanager:DeleteSecret"] = {"DeletionDate": datetime(2026, 1, 31, 12, tzinfo=timezone.utc)}
-    [copy], said = kept(aws, Custody())
+    [copy], said = kept(aws, AuthorityCopy())
     name = "cfngen/one/authorities-20260101T000000Z"
-    assert name.startswith(custody.name_of_copies("one"))
+    assert name.startswith(authority_copies.copy_name_prefix("one"))
     about = f"Certificate authorities of the deleted Kubernetes cluster one, copied from {ONE.arn}"
     [created] = aws.sent("secretsmanager:CreateSecret")
     created.pop("ClientRequestToken", None)
@@ -103,17 +110,17 @@ def test_a_copy_in_a_secret_is_deleted_at_once_and_can_be_brought_back(aws: Aws)
 
 
 def test_who_destroys_them_keeps_nothing(aws: Aws) -> None:
-    assert kept(aws, Custody("destroy")) == ((), [])
+    assert kept(aws, AuthorityCopy("destroy")) == ((), [])
     assert aws.calls == []
 
 
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        (Custody(), "can be brought back for 30 days"),
-        (Custody("file", Path("copy.json")), "a copy is written to copy.json, for you alone"),
-        (Custody("destroy"), "no copy is kept: no snapshot, of a volume or of etcd, will ever start"),
+        (AuthorityCopy(), "can be brought back for 30 days"),
+        (AuthorityCopy("file", Path("copy.json")), "a copy is written to copy.json, for you alone"),
+        (AuthorityCopy("destroy"), "no copy is kept: no snapshot, of a volume or of etcd, will ever start"),
     ],
 )
-def test_what_becomes_of_them_is_a_consequence(how: Custody, words: str) -> None:
+def test_what_becomes_of_them_is_a_consequence(how: AuthorityCopy, words: str) -> None:
     assert words in how.consequence

@@ -8,7 +8,7 @@ import pytest
 from in_moto import StillClock
 
 from cfngen.deploy.access.kubernetes_objects import LoadBalancer
-from cfngen.deploy.deletion.drain import drain
+from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
 from cfngen.deploy.messages import Message, Step
 
 
@@ -45,7 +45,7 @@ def clock() -> StillClock:
 
 def drained(kubernetes: Any, clock: StillClock, **more: Any) -> tuple[tuple[str, ...], list[Message]]:
     said: list[Message] = []
-    return drain(kubernetes, clock, said.append, **more), said
+    return delete_load_balancer_services(kubernetes, clock, said.append, **more), said
 
 
 def test_without_load_balancers_nothing_is_said(clock: StillClock) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from answering import Aws, RefusedError, refusing
 
-from cfngen.deploy.deletion.draining import Draining
+from cfngen.deploy.deletion.drain_hooks import DrainHooks
 from cfngen.deploy.messages import Message, Notice
 
 HOOK = {
@@ -27,15 +27,15 @@ def said() -> list[Message]:
 
 
 @pytest.fixture
-def draining(aws: Aws, said: list[Message]) -> Draining:
+def draining(aws: Aws, said: list[Message]) -> DrainHooks:
     """Two groups, of which one has a hook; masters have none."""
     aws.answers["autoscaling:DescribeLifecycleHooks"] = lambda sent: {
         "LifecycleHooks": [HOOK] if sent["AutoScalingGroupName"] == "nodes" else []
     }
-    return Draining(aws.account, ["masters", "nodes"], said.append)
+    return DrainHooks(aws.account, ["masters", "nodes"], said.append)
 
 
-def test_the_hook_goes_and_comes_back_as_it_was(aws: Aws, draining: Draining, said: list[Message]) -> None:
+def test_the_hook_goes_and_comes_back_as_it_was(aws: Aws, draining: DrainHooks, said: list[Message]) -> None:
     draining.remove()
     assert aws.sent("autoscaling:DescribeLifecycleHooks") == [
         {"AutoScalingGroupName": each, "LifecycleHookNames": ["cfngen-drain"]} for each in ("masters", "nodes")
@@ -50,26 +50,26 @@ def test_the_hook_goes_and_comes_back_as_it_was(aws: Aws, draining: Draining, sa
     assert (aws.calls, said) == ([], [])
 
 
-def test_nothing_is_put_back_that_was_not_taken(aws: Aws, draining: Draining) -> None:
+def test_nothing_is_put_back_that_was_not_taken(aws: Aws, draining: DrainHooks) -> None:
     draining.restore()
     assert aws.calls == []
 
 
 @pytest.mark.parametrize("call", ["DescribeLifecycleHooks", "DeleteLifecycleHook"])
-def test_a_group_that_has_gone_is_no_error(aws: Aws, draining: Draining, said: list[Message], call: str) -> None:
+def test_a_group_that_has_gone_is_no_error(aws: Aws, draining: DrainHooks, said: list[Message], call: str) -> None:
     aws.answers[f"autoscaling:{call}"] = refusing("ValidationError")
     draining.remove()
     assert said == []
 
 
-def test_one_that_went_meanwhile_is_not_put_back(aws: Aws, draining: Draining, said: list[Message]) -> None:
+def test_one_that_went_meanwhile_is_not_put_back(aws: Aws, draining: DrainHooks, said: list[Message]) -> None:
     draining.remove()
     aws.answers["autoscaling:PutLifecycleHook"] = refusing("ValidationError")
     draining.restore()
     assert said == []
 
 
-def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Aws, draining: Draining, said: list[Message]) -> None:
+def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Aws, draining: DrainHooks, said: list[Message]) -> None:
     aws.answers["autoscaling:DeleteLifecycleHook"] = refusing("AccessDenied", "not you")
     draining.remove()
     [notice] = said
@@ -80,7 +80,7 @@ def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Aws, draining: Draining
 
 @pytest.mark.parametrize(("code", "hint"), [("AccessDenied", "docs/deploy.md"), ("LimitExceeded", "`cfngen delete`")])
 def test_what_cannot_be_put_back_is_told_and_tried_again(
-    aws: Aws, draining: Draining, said: list[Message], code: str, hint: str
+    aws: Aws, draining: DrainHooks, said: list[Message], code: str, hint: str
 ) -> None:
     draining.remove()
     refused = [code]

@@ -9,7 +9,12 @@ import pytest
 from answering import Aws, refusing
 from removing import NOW, arn, resource, stack, stacked
 
-from cfngen.deploy.deletion.remains import Remains, of_creation, of_earlier, only_buckets
+from cfngen.deploy.deletion.leftovers import (
+    Remains,
+    only_backup_buckets_left,
+    report_earlier_stacks,
+    report_failed_creation,
+)
 from cfngen.deploy.messages import Message, Notice
 from cfngen.deploy.stacks import StackResource, StackView, find
 
@@ -47,7 +52,7 @@ def test_everything_that_stays_of_a_creation_is_told_with_its_kind(aws: Aws, sai
     aws.answers["ec2:DescribeSnapshots"] = {"Snapshots": [snapshot]}
     aws.answers["secretsmanager:DescribeSecret"] = {"DeletedDate": NOW}
     aws.answers["s3:ListObjectsV2"] = {"Contents": [{"Key": "one/etcd/hourly/2025-12-31T235900Z.db", "Size": 2**20}]}
-    of_creation(aws.account, root(aws), "one", said.append)
+    report_failed_creation(aws.account, root(aws), "one", said.append)
     [remains] = said
     assert isinstance(remains, Remains)
     assert (remains.stack, remains.earlier) == ("one", False)
@@ -64,7 +69,7 @@ def test_everything_that_stays_of_a_creation_is_told_with_its_kind(aws: Aws, sai
 
 def test_where_nothing_stays_nothing_is_said(aws: Aws, said: list[Message]) -> None:
     stacked(aws, stack(status="ROLLBACK_COMPLETE"), resources={"one": (resource("vpc-1", "DELETE_COMPLETE"),)})
-    of_creation(aws.account, root(aws), "one", said.append)
+    report_failed_creation(aws.account, root(aws), "one", said.append)
     assert said == []
 
 
@@ -72,7 +77,7 @@ def test_where_nothing_stays_nothing_is_said(aws: Aws, said: list[Message]) -> N
 def test_what_cannot_be_looked_for_is_told_and_no_failure(aws: Aws, said: list[Message], code: str, hint: bool) -> None:
     stacked(aws, stack(status="ROLLBACK_COMPLETE"), resources={"one": (resource("vol-1", "DELETE_COMPLETE"),)})
     aws.answers["ec2:DescribeSnapshots"] = refusing(code)
-    of_creation(aws.account, root(aws), "one", said.append)
+    report_failed_creation(aws.account, root(aws), "one", said.append)
     [notice] = said
     assert isinstance(notice, Notice)
     assert notice.text.startswith("what earlier attempts have left could not be looked for: ")
@@ -100,7 +105,7 @@ def earlier(aws: Aws, *names: str, **stacks: dict[str, Any]) -> None:
 
 
 def told(aws: Aws, said: list[Message]) -> list[str]:
-    of_earlier(aws.account, "one", "one", said.append)
+    report_earlier_stacks(aws.account, "one", "one", said.append)
     assert all(isinstance(each, Remains) and each.earlier and each.stack == "one" for each in said)
     return [each.id for message in said for each in message.retained]  # type: ignore[attr-defined]
 
@@ -147,4 +152,4 @@ def test_a_rollback_that_only_kept_the_snapshots_is_told_apart(
     aws: Aws, members: tuple[StackResource, ...], only: bool
 ) -> None:
     stacked(aws, stack(status="ROLLBACK_FAILED"), resources={"one": members})
-    assert only_buckets(aws.account, root(aws)) is only
+    assert only_backup_buckets_left(aws.account, root(aws)) is only

@@ -8,7 +8,7 @@ import pytest
 from answering import Aws, filtered
 from removing import OWNED, arn, instance, pairs, resource, running, stack, stacked
 
-from cfngen.deploy.deletion.scope import Scope, of_stack
+from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.stacks import find
 
 LAUNCHED = {**OWNED, "aws:autoscaling:groupName": "group-1"}
@@ -16,7 +16,7 @@ FAMILY = (resource("vpc-1"), resource("group-1"), resource("sg-1"), resource("rt
 
 
 def scope(aws: Aws, **more: Any) -> Scope:
-    return of_stack(aws.account, find(aws.account, "one"), cluster="one", **more)
+    return find_scope(aws.account, find(aws.account, "one"), cluster="one", **more)
 
 
 def grouped(**states: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def test_the_network_of_a_stack_that_is_forgotten_is_known_by_its_tag(
     aws: Aws, vpcs: list[dict[str, Any]], known: str
 ) -> None:
     aws.answers["ec2:DescribeVpcs"] = {"Vpcs": vpcs}
-    found = of_stack(aws.account, None, cluster="one")
+    found = find_scope(aws.account, None, cluster="one")
     assert (found.vpc_id, found.own_vpc, found.unmanaged_instances) == (known, bool(known), frozenset())
     assert filtered(aws.sent("ec2:DescribeVpcs")[0], "tag:kubernetes.io/cluster/one") == ["owned"]
 

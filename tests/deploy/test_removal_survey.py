@@ -10,7 +10,7 @@ import pytest
 from answering import Aws, pairs, refusing
 from removing import NOW, OWNED, arn, instance, resource, running, stack, stacked
 
-from cfngen.deploy.deletion.execution import survey
+from cfngen.deploy.deletion.execution import preview_deletion
 from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, last_deleted, plan_deletion
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.stacks import StackResource
@@ -35,7 +35,7 @@ PARTS = {
 
 def found(aws: Aws, *members: StackResource, request: DeletionRequest = REQUEST, **described: Any) -> DeletionPlan:
     stacked(aws, stack(**described), resources={"one": members})
-    return survey(aws.account, request)
+    return preview_deletion(aws.account, request)
 
 
 @pytest.mark.parametrize(("part", "kind"), PARTS.items())

@@ -9,7 +9,7 @@ from answering import Aws, RefusedError, pairs, refusing
 from removing import OWNED, instance, resource, running
 
 from cfngen.deploy.deletion import orphan_removal, pod_routes
-from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
 from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message, Step
@@ -180,7 +180,7 @@ def test_what_may_be_a_living_namesakes_is_not_touched(
     if not refused:
         orphan_removal.check_name_conflict(aws.account, scope, [found])
         return
-    with pytest.raises(LivingNamesakeError, match=r"named one run outside|lives in the stack two") as error:
+    with pytest.raises(SameNameClusterError, match=r"named one run outside|lives in the stack two") as error:
         orphan_removal.check_name_conflict(aws.account, scope, [found])
     assert "--stack-name" in error.value.hint
 

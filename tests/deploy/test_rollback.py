@@ -11,7 +11,7 @@ from recorded_stack import NAME, End, RecordedStack, Told, event, resource
 from cfngen.deploy.messages import Event, Notice
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.recovery import (
-    LONGEST_ROLLBACK,
+    MAX_ROLLBACK_ATTEMPTS,
     BusyError,
     DeclinedError,
     LostError,
@@ -20,7 +20,7 @@ from cfngen.deploy.recovery import (
 )
 from cfngen.deploy.rollback_blockers import rollback_blockers
 from cfngen.deploy.stacks import NoStackError
-from cfngen.deploy.watching.watch import Outcome
+from cfngen.deploy.watching.watch import WatchResult
 
 STUCK = "UPDATE_ROLLBACK_FAILED"
 BACK = "UPDATE_ROLLBACK_COMPLETE"
@@ -48,7 +48,7 @@ def stuck(*names: str, ends: tuple[End, ...] = ()) -> RecordedStack:
     return api
 
 
-def back(api: RecordedStack, told: Told | None = None, **options: Any) -> Outcome:
+def back(api: RecordedStack, told: Told | None = None, **options: Any) -> WatchResult:
     return rollback(api.account, NAME, NAME, (told or Told()).waiting, **options)
 
 
@@ -105,7 +105,7 @@ def test_a_forced_rollback_is_given_up_after_some_rounds() -> None:
     ends = tuple(End(STUCK, **failing(f"R{number}")) for number in range(1, 20))
     api = stuck("R0", ends=ends)
     assert back(api, force=True).status.name == STUCK
-    assert len(skipped(api)) == LONGEST_ROLLBACK
+    assert len(skipped(api)) == MAX_ROLLBACK_ATTEMPTS
 
 
 def test_a_forced_rollback_that_is_left_is_not_begun_again() -> None:

@@ -16,12 +16,12 @@ from cfngen.deploy.account import connect
 from cfngen.deploy.deletion import blockers, orphan_removal, scope
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 from cfngen.deploy.preview.plan import Danger
-from cfngen.deploy.protection import OF_HOLDERS
+from cfngen.deploy.protection import STATEFUL_STACK_POLICY
 from cfngen.deploy.quotas import service_quotas
-from cfngen.deploy.quotas.demand import needs
+from cfngen.deploy.quotas.demand import count_demand
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.diagnosis import diagnose
-from cfngen.deploy.watching.expectations import expect
+from cfngen.deploy.watching.expectations import expect_operation
 from cfngen.sandbox.api.dependencies import refused as dependencies
 from cfngen.templates import generate
 
@@ -48,10 +48,10 @@ def three() -> Iterator[Cloud]:
 
 def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
     documents = generate(parse(wanted(3)))
-    found = needs(documents, {})
+    found = count_demand(documents, {})
     assert (found.resources["AWS::EC2::EIP"], found.resources[BALANCER]) == (3, 1)
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
-    answers = {each.name: each for each in service_quotas.check(account, needs(documents, {}))}
+    answers = {each.name: each for each in service_quotas.check(account, count_demand(documents, {}))}
     addresses, balancers = answers["Elastic IPs"], answers["Network load balancers"]
     assert (addresses.needed, addresses.limit, addresses.enough) == (3, 5, True)
     assert (balancers.needed, balancers.used, balancers.enough) == (1, 0, True)
@@ -60,17 +60,19 @@ def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
 def test_five_masters_beside_another_address_are_one_too_many(cloud: Cloud):
     cloud.client("ec2").allocate_address(Domain="vpc")
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
-    answers = {each.name: each for each in service_quotas.check(account, needs(generate(parse(wanted(5))), {}))}
+    answers = {each.name: each for each in service_quotas.check(account, count_demand(generate(parse(wanted(5))), {}))}
     assert answers["Elastic IPs"].enough is False
     assert "--desired-value 6" in answers["Elastic IPs"].hint
 
 
 def test_masters_are_waited_for_together():
     bodies = {(): next(each.body for each in generate(parse(wanted(3))) if each.name == "standalone")}
-    found = expect(bodies, "create")
+    found = expect_operation(bodies, "create")
     conditions = [found.find((), f"Master{letter}WaitCondition") for letter in "ABC"]
     assert [each.signals for each in conditions if each] == [1, 1, 1]
-    alone = expect({(): next(each.body for each in generate(parse(wanted(1))) if each.name == "standalone")}, "create")
+    alone = expect_operation(
+        {(): next(each.body for each in generate(parse(wanted(1))) if each.name == "standalone")}, "create"
+    )
     # The load balancer's minutes, and the moments in which one group follows the other; not three boots.
     assert found.seconds < alone.seconds + 300
 
@@ -78,7 +80,7 @@ def test_masters_are_waited_for_together():
 def test_masters_are_updated_one_after_the_other():
     bodies = {(): next(each.body for each in generate(parse(wanted(3))) if each.name == "standalone")}
     rolled = {((), f"Master{letter}AutoScalingGroup"): "update" for letter in "ABC"}
-    found = expect(bodies, rolled)
+    found = expect_operation(bodies, rolled)
     assert found.seconds >= 3 * 300
     assert [each.signals for each in found.resources] == [1, 1, 1]
 
@@ -108,7 +110,7 @@ def test_a_master_that_fails_at_creation_is_named():
 
 
 def test_the_load_balancer_is_protected_like_the_address_it_stands_for():
-    denied = [each for each in OF_HOLDERS["Statement"] if each["Effect"] == "Deny"]
+    denied = [each for each in STATEFUL_STACK_POLICY["Statement"] if each["Effect"] == "Deny"]
     assert all(BALANCER in each["Condition"]["StringEquals"]["ResourceType"] for each in denied)
 
 
@@ -119,7 +121,7 @@ def test_the_load_balancer_goes_with_its_stack_and_is_nobodys_leftover(three: Cl
         assert stack.status == "CREATE_COMPLETE", stack.reason
         stack.tags.update({"cfngen:cluster": "prod"})
         account = connect(three.session, "us-west-2", clock=three.clock)
-        where = scope.of_stack(account, find(account, stack.name), cluster="prod")
+        where = scope.find_scope(account, find(account, stack.name), cluster="prod")
         assert orphan_removal.find(account, where) == ()
         deleted = Remover(account).deletes("prod", cluster="prod")
         assert (deleted.succeeded, deleted.leftovers) == (True, ())
@@ -138,7 +140,7 @@ def test_interfaces_of_the_load_balancer_are_in_nobodys_way(three: Cloud):
             SubnetId=found["SubnetA"].physical_id, Description=f"ELB net/{name}/0123456789abcdef"
         )
     account = connect(three.session, "us-west-2", clock=three.clock)
-    where = scope.of_stack(account, find(account, stack.name), cluster="prod")
+    where = scope.find_scope(account, find(account, stack.name), cluster="prod")
     assert [each.what for each in blockers.find(account, where, ())] == [
         "network interface, ELB net/somebody-elses/0123456789abcdef"
     ]

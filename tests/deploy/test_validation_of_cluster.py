@@ -16,7 +16,15 @@ from cfngen.deploy.access.kubernetes_objects import Node, Readiness
 from cfngen.deploy.aws_errors import ThrottledError
 from cfngen.deploy.inspection.machines import Group, Instance
 from cfngen.deploy.inspection.pod_routes import InstanceRoute
-from cfngen.deploy.inspection.validation import Kubernetes, Problem, Seen, Validation, judge, validate, wait_until_valid
+from cfngen.deploy.inspection.validation import (
+    ClusterState,
+    Kubernetes,
+    Problem,
+    Validation,
+    find_problems,
+    validate,
+    wait_until_valid,
+)
 from cfngen.deploy.inspection.versions import skew
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.status import StackStatus
@@ -126,8 +134,8 @@ def test_a_route_through_an_instance_that_is_no_clusters_is_found(where):
 def test_a_route_to_an_instance_that_is_leaving_is_no_problem(where):
     leaving = Instance("i-1", "us-west-2a", "Terminating:Wait")
     group = Group("node", "a", "asg", instances=(leaving,))
-    seen = Seen(STACK, (group,), WORKING, (InstanceRoute("rtb-1", "10.244.1.0/24", "i-1"),))
-    assert judge(seen, where.cluster, where.clock.now()).valid
+    seen = ClusterState(STACK, (group,), WORKING, (InstanceRoute("rtb-1", "10.244.1.0/24", "i-1"),))
+    assert find_problems(seen, where.cluster, where.clock.now()).valid
 
 
 def test_a_node_of_an_instance_that_is_gone_is_found(where):
@@ -296,8 +304,8 @@ WORKING = Kubernetes("1.36.3", Readiness(ready=True), (), ())
     ],
 )
 def test_a_stack_that_is_not_at_rest_is_a_problem(status, hint, where):
-    seen = Seen(replace(STACK, status=StackStatus(status)), (), WORKING)
-    [problem] = judge(seen, where.cluster, where.clock.now()).problems
+    seen = ClusterState(replace(STACK, status=StackStatus(status)), (), WORKING)
+    [problem] = find_problems(seen, where.cluster, where.clock.now()).problems
     assert (problem.area, problem.text) == ("stack", f"is {status}")
     assert hint in problem.hint
 
@@ -306,22 +314,22 @@ def test_a_stack_that_is_not_at_rest_is_a_problem(status, hint, where):
     "status", ["UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"]
 )
 def test_a_stack_whose_resources_work_is_none(status, where):
-    seen = Seen(replace(STACK, status=StackStatus(status)), (), WORKING)
-    assert judge(seen, where.cluster, where.clock.now()).valid
+    seen = ClusterState(replace(STACK, status=StackStatus(status)), (), WORKING)
+    assert find_problems(seen, where.cluster, where.clock.now()).valid
 
 
 def test_an_api_server_that_is_not_ready_says_what_fails(where):
     api = replace(WORKING, readiness=Readiness(ready=False, failing=("etcd",)))
-    [problem] = judge(Seen(STACK, (), api), where.cluster, where.clock.now()).problems
+    [problem] = find_problems(ClusterState(STACK, (), api), where.cluster, where.clock.now()).problems
     assert (problem.area, problem.text) == ("api", "is not ready: etcd")
 
 
 def test_groups_that_are_gone_or_leaving(where):
     leaving = Instance("i-1", "us-west-2a", "Terminating:Wait")
-    seen = Seen(
+    seen = ClusterState(
         STACK, (Group("node", "a", "asg-a", missing=True), Group("node", "b", "asg-b", instances=(leaving,))), WORKING
     )
-    found = judge(seen, where.cluster, where.clock.now())
+    found = find_problems(seen, where.cluster, where.clock.now())
     assert said(found) == [("group", "node group a", "has no Auto Scaling group: asg-a does not exist")]
     assert found.members == ()
 
@@ -329,8 +337,8 @@ def test_groups_that_are_gone_or_leaving(where):
 def test_a_node_is_known_by_its_name_where_it_has_no_provider_id(where):
     instance = Instance("i-1", "us-west-2a", "InService")
     api = replace(WORKING, nodes=(Node("i-1", ready=True, version="1.36.3"),))
-    seen = Seen(STACK, (Group("node", "a", "asg", desired=1, instances=(instance,)),), api)
-    assert judge(seen, where.cluster, where.clock.now()).valid
+    seen = ClusterState(STACK, (Group("node", "a", "asg", desired=1, instances=(instance,)),), api)
+    assert find_problems(seen, where.cluster, where.clock.now()).valid
 
 
 def test_waiting_ends_when_time_is_up(where):

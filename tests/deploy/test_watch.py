@@ -15,7 +15,7 @@ from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.event_scope import unbounded
 from cfngen.deploy.watching.events import TreeEvents
-from cfngen.deploy.watching.watch import LAST_LOOKS, STALE_READS, Budget, WatchEndedError
+from cfngen.deploy.watching.watch import READS_AFTER_END, STALE_READS, Budget, WatchEndedError
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_history_before_the_operation_is_not_read(operator: Operator):
     operator.faults.calls.clear()
     outcome = operator.watch(root_id)
     pages = len(operator.faults.called("DescribeStackEvents", StackName=root_id))
-    assert pages <= sum(not event.path for event in outcome.events) / 2 + 1 + LAST_LOOKS
+    assert pages <= sum(not event.path for event in outcome.events) / 2 + 1 + READS_AFTER_END
 
 
 def test_a_storm_of_throttling_slows_the_watch_down_and_does_not_end_it(operator: Operator):
@@ -294,7 +294,7 @@ def test_the_end_is_noticed_soon(operator: Operator):
     operator.watch(root_id)
     stack = operator.engine.stack(root_id)
     late = (operator.clock.now() - stack.events[-1].time).total_seconds()
-    assert late <= OFTEN.interval + 2 * LAST_LOOKS
+    assert late <= OFTEN.interval + 2 * READS_AFTER_END
     assert stack.events[-1].time > began
 
 

@@ -12,7 +12,7 @@ from recorded_stack import NAME, RecordedStack, Told, event
 from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.progress import Progress
-from cfngen.deploy.watching.watch import Budget, Choice, Outcome, WatchEndedError, watch
+from cfngen.deploy.watching.watch import Budget, Choice, WatchEndedError, WatchResult, watch
 
 QUIET = Budget(tick=60)  # no messages in which only time passes
 UPDATING = "UPDATE_IN_PROGRESS"
@@ -25,7 +25,7 @@ def recorded(status: str, *events: dict[str, Any] | str) -> RecordedStack:
     return api
 
 
-def follow(api: RecordedStack, told: Told | None = None, **options: Any) -> Outcome:
+def follow(api: RecordedStack, told: Told | None = None, **options: Any) -> WatchResult:
     told = told or Told()
     options = {"budget": QUIET, "interrupted": lambda: told.choice, **options}
     return watch(api.account, options.pop("stack", STACK_ID), report=told.messages.append, **options)

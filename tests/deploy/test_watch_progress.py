@@ -12,8 +12,15 @@ from watched import SECONDS, Operator, operating
 
 from cfngen.deploy.messages import Event
 from cfngen.deploy.publishing.publish import nested
-from cfngen.deploy.watching.expectations import BOOT, GROUP, Expectation, Expected, expect, usual_seconds
-from cfngen.deploy.watching.progress import ResourceProgress, StackProgress, Tree
+from cfngen.deploy.watching.expectations import (
+    BOOT_SECONDS,
+    GROUP,
+    Expectation,
+    Expected,
+    expect_operation,
+    usual_seconds,
+)
+from cfngen.deploy.watching.progress import ProgressTracker, ResourceProgress, StackProgress
 from cfngen.templates import generate
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
@@ -35,18 +42,18 @@ def of(name: str, status: str, second: int, reason: str = "", kind: str = GROUP,
     return Event(str(next(NUMBERS)), time, "k8s-NodesStack-ABC", NODES, name, physical_id, kind, status, reason, CHILD)
 
 
-def tree(*events: Event, expected: Expectation | None = None) -> Tree:
-    made = Tree("k8s", expected or Expectation())
+def tree(*events: Event, expected: Expectation | None = None) -> ProgressTracker:
+    made = ProgressTracker("k8s", expected or Expectation())
     for event in events:
         made.see(event)
     return made
 
 
-def nodes(made: Tree, second: int) -> StackProgress:
+def nodes(made: ProgressTracker, second: int) -> StackProgress:
     return next(stack for stack in made.stacks(NOON + timedelta(seconds=second)) if stack.path == NODES)
 
 
-def resource(made: Tree, second: int, name: str = "Group") -> ResourceProgress:
+def resource(made: ProgressTracker, second: int, name: str = "Group") -> ResourceProgress:
     return next(each for each in nodes(made, second).resources if each.logical_id == name)
 
 
@@ -119,7 +126,7 @@ def test_a_rolling_update_says_how_many_instances_it_replaces():
         of("Group", "UPDATE_IN_PROGRESS", 90, "Received SUCCESS signal with UniqueId i-1"),
     )
     found = resource(made, 100)
-    assert (found.signals, found.signals_wanted, found.expected) == (1, 4, 4 * BOOT)
+    assert (found.signals, found.signals_wanted, found.expected) == (1, 4, 4 * BOOT_SECONDS)
 
 
 def test_going_back_is_counted_anew_and_the_failure_stays():
@@ -147,11 +154,11 @@ def test_the_default_cluster_takes_about_ten_minutes():
     bodies = {(): root.body}
     for logical_id, child in nested(root.body).items():
         bodies[logical_id,] = documents[child].body
-    found = expect(bodies, "create", {"NodeGroupNodesMinSize": "7"})
+    found = expect_operation(bodies, "create", {"NodeGroupNodesMinSize": "7"})
     assert 5 * 60 < found.seconds < 15 * 60
     [group] = [each for each in found.resources if each.logical_id == "NodeGroupNodesAutoScalingGroup"]
     assert group.signals == 7
-    one = expect(bodies, {(("VpcStack",), "Vpc"): "update"})
+    one = expect_operation(bodies, {(("VpcStack",), "Vpc"): "update"})
     assert [each.logical_id for each in one.resources] == ["Vpc"]
     assert one.seconds == usual_seconds("AWS::EC2::VPC", "update")
 

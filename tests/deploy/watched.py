@@ -18,9 +18,9 @@ from cfngen.deploy.account import Account, connect
 from cfngen.deploy.messages import Event, Message, Notice
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.progress import Progress
-from cfngen.deploy.watching.watch import Budget, Choice, Outcome, watch
+from cfngen.deploy.watching.watch import Budget, Choice, WatchResult, watch
 from cfngen.sandbox.api import Served, serving
-from cfngen.sandbox.cloudformation import CloudFormation, Launched, Stack
+from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, Stack
 
 NAME = "k8s"
 BOOT = 90
@@ -96,7 +96,7 @@ class Operator:
         self.cloudformation.update_stack(StackName=NAME, UsePreviousTemplate=True, Parameters=given, **options)
         return before
 
-    def watch(self, root_id: str = NAME, **options: Any) -> Outcome:
+    def watch(self, root_id: str = NAME, **options: Any) -> WatchResult:
         options = {"budget": OFTEN, "interrupted": self.interrupted, **options}
         return watch(self.account, root_id, report=self.messages.append, **options)
 
@@ -120,7 +120,7 @@ class Operator:
         """Ids of all events of all stacks that the engine knows."""
         return {event.id for stack in self.engine.stacks() for event in stack.events}
 
-    def boots(self, launched: Launched) -> None:
+    def boots(self, launched: LaunchedInstance) -> None:
         outcome = self.signals.pop(0) if self.signals else "SUCCESS"
         stacks = (stack for stack in self.engine.stacks() if "Group" in stack.template.resources)
         [stack] = (each for each in stacks if each.status != "DELETE_COMPLETE")

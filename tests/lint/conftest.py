@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from cfngen.lint.judge import Judge
+from cfngen.lint.linter import Linter
 from cfngen.lint.views import View
 
 
 @pytest.fixture(scope="session")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
-    return Judge("us-west-2", tmp_path_factory.mktemp("workplace"))
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Linter:
+    return Linter("us-west-2", tmp_path_factory.mktemp("workplace"))
 
 
 @pytest.fixture
-def found(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> Any:
+def found(judge: Linter, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A function from a rule, a template and templates it nests to the paths at which the rule finds something."""
 
     def run(rule: str, template: dict[str, Any], **nested: dict[str, Any]) -> list[tuple[str | int, ...]]:

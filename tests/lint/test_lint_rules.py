@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.lint.judge import RULES, Judge
+from cfngen.lint.linter import RULES, Linter
 from cfngen.lint.views import View
 
 TAGS = [{"Key": "KubernetesCluster", "Value": "test"}]
@@ -71,7 +71,7 @@ def test_user_data_size(found: Any, user_data: Any, refused: bool) -> None:
 
 
 @pytest.mark.parametrize(("size", "rules"), [(50_000, []), (60_000, ["I9003"]), (1_000_001, ["E9002", "I9003"])])
-def test_template_size(judge: Judge, size: int, rules: list[str], tmp_path: Path) -> None:
+def test_template_size(judge: Linter, size: int, rules: list[str], tmp_path: Path) -> None:
     template = {"Resources": {"Wait": waiting()}, "Metadata": {"Padding": "x" * size}}
     path = tmp_path / "template.json"
     path.write_text(json.dumps(template))
@@ -265,7 +265,7 @@ def test_the_command_loads_every_rule() -> None:
     assert [rule for rule, _ in catalogue()] == sorted(rule for rule in documented if rule[1:2] == "9")
 
 
-def test_every_rule_says_what_it_is_and_why(judge: Judge) -> None:
+def test_every_rule_says_what_it_is_and_why(judge: Linter) -> None:
     for rule in [rule for name, rule in judge._runner.rules.items() if name[1] == "9"]:
         assert rule.shortdesc, rule.id
         assert rule.description, rule.id

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.output import OutputError, stale, write
+from cfngen.output import OutputError, differences, write
 from cfngen.output.readme import MARKER
 
 REPOSITORY = Path(__file__).parents[2]
@@ -351,7 +351,7 @@ def test_stale_tells_what_would_change_and_changes_nothing(tmp_path: Path) -> No
     write(tmp_path, OLD)
     (tmp_path / "notes.md").write_text("mine")
     before = state(tmp_path)
-    found = {difference.path: difference.kind for difference in stale(tmp_path, NEW)}
+    found = {difference.path: difference.kind for difference in differences(tmp_path, NEW)}
     assert found == {
         "README.md": "different",
         "nodes-new.json": "missing",
@@ -364,30 +364,30 @@ def test_stale_tells_what_would_change_and_changes_nothing(tmp_path: Path) -> No
     }
     assert state(tmp_path) == before
     write(tmp_path, NEW)
-    assert stale(tmp_path, NEW) == ()
+    assert differences(tmp_path, NEW) == ()
 
 
 def test_stale_for_a_directory_that_does_not_exist(tmp_path: Path) -> None:
-    assert {difference.kind for difference in stale(tmp_path / "out", NEW)} == {"missing"}
+    assert {difference.kind for difference in differences(tmp_path / "out", NEW)} == {"missing"}
     assert not (tmp_path / "out").exists()
 
 
 def test_stale_for_a_part_of_the_output(tmp_path: Path) -> None:
     write(tmp_path, OLD)
-    assert [difference.path for difference in stale(tmp_path, {"vpc.json": template("new")})] == ["vpc.json"]
+    assert [difference.path for difference in differences(tmp_path, {"vpc.json": template("new")})] == ["vpc.json"]
 
 
 def test_stale_for_a_file_instead_of_a_directory(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(OutputError, match="is not a directory"):
-        stale(tmp_path / "out", NEW)
+        differences(tmp_path / "out", NEW)
 
 
 def test_a_difference_shows_a_short_diff(tmp_path: Path) -> None:
     lines = [f"line {number}" for number in range(100)]
     (tmp_path / "a.txt").write_text("\n".join(lines))
     wanted = [*lines[:50], "changed " + "x" * 1000, *lines[51:]]
-    (difference,) = stale(tmp_path, {"a.txt": "\n".join(wanted).encode()})
+    (difference,) = differences(tmp_path, {"a.txt": "\n".join(wanted).encode()})
     assert str(difference).splitlines()[:6] == [
         "a.txt: differs",
         "--- a.txt (present)",
@@ -397,8 +397,8 @@ def test_a_difference_shows_a_short_diff(tmp_path: Path) -> None:
         "-line 50",
     ]
     assert max(map(len, difference.diff.splitlines())) == 160
-    (long,) = stale(tmp_path, {"a.txt": "\n".join(line.upper() for line in lines).encode()})
+    (long,) = differences(tmp_path, {"a.txt": "\n".join(line.upper() for line in lines).encode()})
     assert len(long.diff.splitlines()) == 21
     assert long.diff.endswith("\n…")
-    (missing,) = stale(tmp_path, {"b.txt": b"x"})
+    (missing,) = differences(tmp_path, {"b.txt": b"x"})
     assert str(missing) == "b.txt: is missing"

@@ -17,7 +17,7 @@ from cfngen.rehearse import clusters, expectations
 from cfngen.rehearse.expectations import Expectations
 from cfngen.rehearse.outlines import outlines
 from cfngen.rehearse.request import RehearsalRequest
-from cfngen.rehearse.run import Ended, rehearse
+from cfngen.rehearse.run import RehearsalResult, rehearse
 from cfngen.rehearse.steps import STEPS, RehearsalStep
 from cfngen.sandbox.cloudformation import client
 
@@ -56,7 +56,7 @@ class Person:
         expected: Expectations | None = None,
         recording: bool = False,
         **options: Any,
-    ) -> Ended:
+    ) -> RehearsalResult:
         known = expected or expectations.recorded()
         steps = steps_of(*names)
         request = RehearsalRequest(steps, outlines(steps, zones, known), zones, **options)

@@ -14,12 +14,12 @@ from rehearsing import Person, left, steps_of
 from cfngen.cli.json_output import plain
 from cfngen.deploy.messages import Event
 from cfngen.deploy.recovery import DeclinedError
-from cfngen.rehearse import cleaning, clusters, expectations
-from cfngen.rehearse.cleaning import NotOursError
+from cfngen.rehearse import cleanup, clusters, expectations
+from cfngen.rehearse.cleanup import NotOursError
 from cfngen.rehearse.expectations import key
 from cfngen.rehearse.report import Rehearsal, page
 from cfngen.rehearse.request import RehearsalRequest
-from cfngen.rehearse.run import Ended, clean_up
+from cfngen.rehearse.run import RehearsalResult, clean_up
 from cfngen.rehearse.steps import STEPS
 
 pytestmark = pytest.mark.drill
@@ -31,7 +31,7 @@ PUBLIC = re.compile(
 )
 
 
-def ended_by(ended: Ended) -> tuple[str, str]:
+def ended_by(ended: RehearsalResult) -> tuple[str, str]:
     """The step that ended a rehearsal, and how."""
     [last] = [step for step in ended.rehearsal.steps if step.result not in ("as expected", "not reached")]
     return last.name, last.result
@@ -192,7 +192,7 @@ def abandoned() -> Iterator[Place]:
         where.world.cloud.durations.update({"*": 20.0})
         with patch.context() as killed:
             killed.setattr("cfngen.rehearse.run._remove_everything", lambda *arguments, **options: ())
-            killed.setattr(cleaning, "remove_kept", lambda *arguments, **options: ())
+            killed.setattr(cleanup, "remove_kept", lambda *arguments, **options: ())
             Person(where.account).rehearse("secrets")
             person = Person(where.account)
             interrupted(where, person, "Vpc", "CREATE_IN_PROGRESS", by=SystemExit(143))

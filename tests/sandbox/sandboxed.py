@@ -15,7 +15,7 @@ import yaml
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.sandbox.emulated_account import EmulatedAccount, opened
+from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 from cfngen.sandbox.instance import Instance
 from cfngen.templates import generate
 
@@ -81,7 +81,7 @@ class Place:
 @contextlib.contextmanager
 def place(case: str = "default") -> Iterator[Place]:
     cluster = golden(case)
-    with opened(cluster.region) as world:
+    with open_emulated_account(cluster.region) as world:
         yield Place(world, cluster)
 
 

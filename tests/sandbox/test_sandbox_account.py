@@ -10,14 +10,14 @@ import pytest
 from botocore.exceptions import ClientError
 from sandboxed import MASTERS, golden
 
-from cfngen.sandbox.account import account
+from cfngen.sandbox.account import open_account
 from cfngen.templates import generate
 
 
 def test_a_cluster_is_created_while_its_creator_sleeps() -> None:
     cluster = golden("default")
     body = {each.name: each for each in generate(cluster)}["standalone"].body
-    with account(cluster.region) as where:
+    with open_account(cluster.region) as where:
         session, begin = where.session(), where.clock.now()
         s3 = session.client("s3")
         s3.create_bucket(Bucket="mine", CreateBucketConfiguration={"LocationConstraint": cluster.region})
@@ -55,7 +55,7 @@ def test_a_cluster_is_created_while_its_creator_sleeps() -> None:
 
 
 def test_faults_are_for_operators_and_not_for_the_world_itself() -> None:
-    with account("us-west-2") as where:
+    with open_account("us-west-2") as where:
         where.served.faults.deny("ec2:DescribeVpcs")
         with pytest.raises(ClientError, match="UnauthorizedOperation"):
             where.session().client("ec2").describe_vpcs()

@@ -13,9 +13,9 @@ from sandboxed import CASES, golden
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.sandbox import boot, machines, routine_steps
 from cfngen.sandbox.boot import Program
-from cfngen.sandbox.emulated_account import opened
+from cfngen.sandbox.emulated_account import open_emulated_account
 from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.user_data import Told
+from cfngen.sandbox.user_data import BootData
 from cfngen.userdata import roles
 
 PROGRAM = Path(boot.__file__).parents[1] / "boot"
@@ -59,10 +59,10 @@ def test_every_sentence_is_one_of_the_boot_program() -> None:
 
 def test_every_step_of_every_role_is_known() -> None:
     clusters = [golden(folder.name) for folder in CASES.iterdir()]
-    with opened("us-west-2") as world:
+    with open_emulated_account("us-west-2") as world:
         for role in (role for cluster in clusters for role in roles(cluster)):
             configuration = json.loads(role.files["config.json"])
-            told = Told({}, configuration)
+            told = BootData({}, configuration)
             instance = Instance("i-1", "us-west-2a", "t3.medium", "", "", "", told, "", 0, 0.0)
             titles = list(Program(world.machines, instance).steps)
             assert titles == ["identity", *configuration["steps"], "signal"]

@@ -19,7 +19,7 @@ import pytest
 
 from cfngen.sandbox import certificates
 from cfngen.sandbox.kubernetes_api import Hooks, KubernetesApi
-from cfngen.sandbox.kubernetes_objects import NodeFacts, found_cluster, register
+from cfngen.sandbox.kubernetes_objects import NodeFacts, create_cluster_objects, register_node
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
 from cfngen.sandbox.kubernetes_tables import duration
 
@@ -84,8 +84,8 @@ class Certificates:
     """Those of a cluster, and of an administrator for an hour."""
 
     authority: str
-    serving: certificates.Issued
-    client: certificates.Issued
+    serving: certificates.Certificate
+    client: certificates.Certificate
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +101,10 @@ def issued() -> Certificates:
 def kubectl(issued: Certificates, tmp_path: Path) -> Iterator[Kubectl]:
     clock = [START]
     state = KubernetesState(lambda: clock[0], "1.36.3")
-    found_cluster(state, "10.0.0.1", "10.0.0.10")
+    create_cluster_objects(state, "10.0.0.1", "10.0.0.10")
     for name, master in (("i-1", True), ("i-2", False)):
         where = ("us-west-2a", "t3.medium", "amd64", "172.20.0.9", "", "")
-        register(state, NodeFacts(name, *where, master, "Debian 13", {"containerd": "2.3.4"}))
+        register_node(state, NodeFacts(name, *where, master, "Debian 13", {"containerd": "2.3.4"}))
         state.set_ready(name, master)
 
     def deleted(kind: str, item: Object) -> None:

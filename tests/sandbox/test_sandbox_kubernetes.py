@@ -20,7 +20,7 @@ from sandboxed import NODES, Place, place
 
 from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import client
-from cfngen.sandbox.cloudformation.clock import START
+from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 from cfngen.sandbox.cluster import KubernetesCluster
 
 
@@ -33,7 +33,7 @@ class Reached:
     address: str
     folder: Path
 
-    def configuration(self, issued: certificates.Issued | None) -> kubernetes.client.Configuration:
+    def configuration(self, issued: certificates.Certificate | None) -> kubernetes.client.Configuration:
         """Settings of a client that shows a certificate, or none."""
         made = kubernetes.client.Configuration()
         made.host, made.proxy, made.retries = self.address, None, False
@@ -48,7 +48,9 @@ class Reached:
         return made
 
     @contextlib.contextmanager
-    def api(self, *, group: str = "system:masters", anonymous: bool = False, now: datetime = START) -> Iterator[Any]:
+    def api(
+        self, *, group: str = "system:masters", anonymous: bool = False, now: datetime = SIMULATION_START
+    ) -> Iterator[Any]:
         """The official client, with a certificate of the cluster's authority."""
         issued = None if anonymous else certificates.client(self.cluster.bundle, "operator", group, now)
         with kubernetes.client.ApiClient(self.configuration(issued)) as made:
@@ -176,7 +178,9 @@ def test_a_certificate_of_another_group_may_not(reached: Reached) -> None:
 
 
 def test_a_certificate_of_another_authority_is_refused(reached: Reached) -> None:
-    other = certificates.client(certificates.authorities(START), "operator", "system:masters", START)
+    other = certificates.client(
+        certificates.authorities(SIMULATION_START), "operator", "system:masters", SIMULATION_START
+    )
     shown = reached.configuration(other)
     context = ssl.create_default_context(cadata=reached.cluster.bundle["ca.crt"])
     context.load_cert_chain(shown.cert_file, shown.key_file)
@@ -187,7 +191,7 @@ def test_a_certificate_of_another_authority_is_refused(reached: Reached) -> None
         connection.getresponse()
 
 
-@pytest.mark.parametrize("now", [START, datetime.now(timezone.utc)])
+@pytest.mark.parametrize("now", [SIMULATION_START, datetime.now(timezone.utc)])
 def test_certificates_are_good_by_the_simulated_clock_or_the_real_one(
     reached: Reached, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,7 +202,10 @@ def test_certificates_are_good_by_the_simulated_clock_or_the_real_one(
 
 def test_an_outdated_certificate_is_refused(reached: Reached, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificates, "VALIDITY", timedelta(hours=1))
-    with reached.core(now=START - timedelta(days=2)) as core, pytest.raises(kubernetes.client.ApiException) as caught:
+    with (
+        reached.core(now=SIMULATION_START - timedelta(days=2)) as core,
+        pytest.raises(kubernetes.client.ApiException) as caught,
+    ):
         core.list_node()
     assert caught.value.status == 401
 

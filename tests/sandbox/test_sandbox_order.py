@@ -12,16 +12,16 @@ from earlier import CASES, earlier
 from sandboxed import BUCKET
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.watching.expectations import SECONDS, UNAWAITED
+from cfngen.deploy.watching.expectations import SECONDS, UNAWAITED_GROUP_SECONDS
 from cfngen.sandbox.cloudformation import Event, Stack, client
-from cfngen.sandbox.emulated_account import EmulatedAccount, opened
+from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 from cfngen.templates import generate
 
 pytestmark = pytest.mark.drill
 
 GROUP, CONDITION = "AWS::AutoScaling::AutoScalingGroup", "AWS::CloudFormation::WaitCondition"
 # What waits for instances takes as long as they do; anything else takes what it usually does.
-DURATIONS = {kind: create for kind, (create, *_) in SECONDS.items()} | {GROUP: UNAWAITED, CONDITION: 0}
+DURATIONS = {kind: create for kind, (create, *_) in SECONDS.items()} | {GROUP: UNAWAITED_GROUP_SECONDS, CONDITION: 0}
 # Instances differ by some seconds from each other, by the order of their launch.
 SPREAD = 10.0
 
@@ -54,7 +54,7 @@ class Placed(NamedTuple):
 
 @contextlib.contextmanager
 def place(form: str) -> Iterator[Placed]:
-    with opened("us-west-2", durations=DURATIONS) as world:
+    with open_emulated_account("us-west-2", durations=DURATIONS) as world:
         made = {"LocationConstraint": world.region}
         client("s3", world.region).create_bucket(Bucket=BUCKET, CreateBucketConfiguration=made)
         yield Placed(world, form)

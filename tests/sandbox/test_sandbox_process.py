@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError
 from sandboxed import NODES, golden
 
 from cfngen.sandbox import process
-from cfngen.sandbox.cloudformation.clock import START
-from cfngen.sandbox.control_api import SandboxClock, SandboxGoneError, State, ask
-from cfngen.sandbox.last_sandbox import Last, recall, remember
+from cfngen.sandbox.cloudformation.clock import SIMULATION_START
+from cfngen.sandbox.control_api import SandboxClock, SandboxGoneError, State, request_report
+from cfngen.sandbox.last_sandbox import LastSandbox, read_last_sandbox, write_last_sandbox
 from cfngen.templates import generate
 
 pytestmark = pytest.mark.drill
@@ -32,7 +32,7 @@ def environ(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[process.Running]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[process.RunningSandbox]:
     own = environ(tmp_path_factory.mktemp("state"))
     try:
         started = process.start(own, speed=FAST)
@@ -45,7 +45,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[process.Runnin
         process.stop(own)
 
 
-def finished(running: process.Running, name: str) -> str:
+def finished(running: process.RunningSandbox, name: str) -> str:
     """The status in which a stack ends."""
     clock, cloudformation = running.clock(), running.session("us-west-2").client("cloudformation")
     while True:
@@ -65,17 +65,17 @@ def create(session: boto3.Session, name: str) -> None:
     )
 
 
-def fill(running: process.Running) -> None:
+def fill(running: process.RunningSandbox) -> None:
     """Make a stack, and wait until the sandbox has written that down."""
     running.session("eu-central-1").client("cloudformation").create_stack(
         StackName="tiny", TemplateBody=json.dumps(TINY)
     )
     clock = running.clock()
-    while not (last := recall(running.file)) or not last.stacks:
+    while not (last := read_last_sandbox(running.file)) or not last.stacks:
         clock.sleep(2)
 
 
-def test_a_cluster_is_created_by_ordinary_clients(running: process.Running) -> None:
+def test_a_cluster_is_created_by_ordinary_clients(running: process.RunningSandbox) -> None:
     session, clock, begin = running.session("us-west-2"), running.clock(), running.clock().now()
     create(session, "k8s")
     assert finished(running, "k8s") == "CREATE_COMPLETE"
@@ -113,7 +113,7 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.Running) -> N
     assert all("cfngen: done in" in each for each in consoles)
 
 
-def test_instances_fail_as_they_are_told_to(running: process.Running) -> None:
+def test_instances_fail_as_they_are_told_to(running: process.RunningSandbox) -> None:
     session = running.session("us-west-2")
     assert not running.fail("us-west-2", "Nope", "downloads", "nobody hears of it")
     running.fail("us-west-2", "nodes", "downloads", "no way to the mirror", hint="look at the route table")
@@ -131,12 +131,12 @@ def test_instances_fail_as_they_are_told_to(running: process.Running) -> None:
     assert any("no way to the mirror. What to do: look at the route table" in each for each in consoles)
 
 
-def test_only_who_knows_the_token_is_believed(running: process.Running) -> None:
+def test_only_who_knows_the_token_is_believed(running: process.RunningSandbox) -> None:
     with pytest.raises(SandboxGoneError, match="is not the sandbox"):
-        ask(State(running.endpoint, running.pid, "of another", FAST))
+        request_report(State(running.endpoint, running.pid, "of another", FAST))
 
 
-def test_each_region_is_its_own(running: process.Running) -> None:
+def test_each_region_is_its_own(running: process.RunningSandbox) -> None:
     frankfurt = running.session("eu-central-1").client("cloudformation")
     frankfurt.create_stack(StackName="tiny", TemplateBody=json.dumps(TINY))
     assert [each["StackName"] for each in frankfurt.describe_stacks()["Stacks"]] == ["tiny"]
@@ -144,7 +144,7 @@ def test_each_region_is_its_own(running: process.Running) -> None:
         running.session("us-west-2").client("cloudformation").describe_stacks(StackName="tiny")
 
 
-def test_the_same_sandbox_is_found_again(running: process.Running) -> None:
+def test_the_same_sandbox_is_found_again(running: process.RunningSandbox) -> None:
     own = environ(running.file.parents[1])
     assert process.running(own) == running
     assert process.start(own) == running
@@ -153,7 +153,7 @@ def test_the_same_sandbox_is_found_again(running: process.Running) -> None:
     assert running.endpoint.startswith("http://127.0.0.1:")
 
 
-def test_clients_ignore_the_callers_settings(running: process.Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_ignore_the_callers_settings(running: process.RunningSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "missing")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
@@ -161,17 +161,17 @@ def test_clients_ignore_the_callers_settings(running: process.Running, monkeypat
     assert identity["Account"] == "123456789012"
 
 
-def test_policies_that_aws_manages_are_there(running: process.Running) -> None:
+def test_policies_that_aws_manages_are_there(running: process.RunningSandbox) -> None:
     iam = running.session("us-west-2").client("iam")
     arn = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
     assert iam.get_policy(PolicyArn=arn)["Policy"]["PolicyName"] == "AmazonSSMManagedInstanceCore"
 
 
-def test_the_clock_goes_by_the_sandbox_and_never_back(running: process.Running) -> None:
+def test_the_clock_goes_by_the_sandbox_and_never_back(running: process.RunningSandbox) -> None:
     real, waited = [100.0], []
     clock = SandboxClock(running.state, monotonic=lambda: real[0], wait=waited.append)
     first = clock.now()
-    assert first >= START
+    assert first >= SIMULATION_START
     real[0] += 0.5
     assert clock.now() - first == timedelta(seconds=0.5 * FAST)
     real[0] += 3600
@@ -188,14 +188,14 @@ def test_a_sandbox_ends_when_it_is_stopped_or_nobody_asks_it(tmp_path: Path) -> 
         assert process.stop(own)
         assert process.running(own) is None
         assert not process.stop(own)
-        last = process.lost(own)
+        last = process.lost_sandbox(own)
         assert last
         assert (last.end, last.stacks) == ("stopped", ("tiny in eu-central-1",))
         with pytest.raises(SandboxGoneError, match="does not answer"):
             first.clock().now()
         second = process.start(own, idle=2.0)
         assert second.state.token != first.state.token
-        assert process.lost(own) is None
+        assert process.lost_sandbox(own) is None
         fill(second)
         os.waitpid(second.pid, 0)
         assert process.running(own) is None
@@ -216,21 +216,21 @@ def test_only_who_begins_anew_gets_an_empty_one(tmp_path: Path, monkeypatch: pyt
     file = process.state_file(own)
     file.parent.mkdir()
     monkeypatch.setattr(process, "_spawn", lambda *_: pytest.fail("a sandbox was started"))
-    remember(file, Last("old", ("k8s in us-west-2",), end))
+    write_last_sandbox(file, LastSandbox("old", ("k8s in us-west-2",), end))
     with pytest.raises(process.SandboxEndedError, match="gone: k8s in us-west-2"):
         process.start(own)
     assert not process.stop(own)
     for spawned in (lambda: process.start(own), lambda: process.start(own, anew=True)):
         with pytest.raises(pytest.fail.Exception, match="was started"):
             spawned()
-    remember(file, Last("old", (), end))
+    write_last_sandbox(file, LastSandbox("old", (), end))
     with pytest.raises(pytest.fail.Exception, match="was started"):
         process.start(own)
 
 
 @pytest.mark.parametrize("pid", [os.getpid(), 2**22 + 1], ids=["of another program", "of nobody"])
 def test_a_state_file_that_a_dead_sandbox_left_is_recognised(
-    running: process.Running, tmp_path: Path, pid: int
+    running: process.RunningSandbox, tmp_path: Path, pid: int
 ) -> None:
     own = environ(tmp_path)
     file = process.state_file(own)
@@ -281,7 +281,7 @@ def test_where_the_state_file_is(given: dict[str, str], folder: str) -> None:
     assert process.state_file(given) == Path(folder) / "sandbox.json"
 
 
-def test_a_session_never_leaves_the_sandbox(running: process.Running) -> None:
+def test_a_session_never_leaves_the_sandbox(running: process.RunningSandbox) -> None:
     session = running.session("us-west-2")
     for service in ("cloudformation", "s3", "secretsmanager", "autoscaling", "service-quotas"):
         assert session.client(service, region_name="us-west-2").meta.endpoint_url == running.endpoint

@@ -15,7 +15,7 @@ from sandboxed import MASTERS, NODES, Place, golden
 
 from cfngen.deploy.account import connect
 from cfngen.deploy.watching.console_output import launch_failures
-from cfngen.sandbox.account import account
+from cfngen.sandbox.account import open_account
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.services.scaling_activities import SHUTTING_DOWN
 
@@ -27,7 +27,7 @@ REGION = "us-west-2"
 @contextlib.contextmanager
 def rolled(**troubles: str) -> Iterator[tuple[Place, Any, Any]]:
     """A cluster whose masters and nodes have another version since; on its new master something may go wrong."""
-    with account(REGION, durations=DURATIONS) as where:
+    with open_account(REGION, durations=DURATIONS) as where:
         place = Place(where.world, golden("default"))
         stack = place.create()
         assert stack.status == "CREATE_COMPLETE"

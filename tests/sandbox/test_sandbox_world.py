@@ -13,7 +13,7 @@ from sandboxed import MASTERS, NODES, Place, place, said
 from cfngen.boot import certificate_authorities, join_information
 from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.sandbox.cloudformation.clock import START
+from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 
 STEP = re.compile(r"\[(\d+)/(\d+)\] ([a-z -]+?): (.*) \((\d+\.\d) s\)")
 
@@ -89,12 +89,12 @@ def test_the_authorities_are_in_their_secret_as_a_real_master_leaves_them(defaul
     where, _ = default
     bundle = where.secret("caSecretArn")
     assert set(bundle) == {*certificate_authorities.FILES, certificate_authorities.INITIALISED}
-    assert START.strftime("%Y-%m-%dT") in bundle["initialised"]
+    assert SIMULATION_START.strftime("%Y-%m-%dT") in bundle["initialised"]
     for name, subject in {"ca": "kubernetes", "front-proxy-ca": "front-proxy-ca", "etcd/ca": "etcd-ca"}.items():
         certificate = x509.load_pem_x509_certificate(bundle[f"{name}.crt"].encode())
         assert certificate.subject.rfc4514_string() == f"CN={subject}"
         assert certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-        assert certificate.not_valid_before_utc <= START + timedelta(minutes=5)
+        assert certificate.not_valid_before_utc <= SIMULATION_START + timedelta(minutes=5)
     assert bundle["sa.pub"].startswith("-----BEGIN PUBLIC KEY-----")
 
 

@@ -20,7 +20,7 @@ from cfngen.cluster import instance_types
 from cfngen.cluster.checks.access import _PORTS_IN_USE
 from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import logical_id, too_long
+from cfngen.cluster.names import cluster_name_too_long, logical_id
 from cfngen.cluster.network_plugins import PLUGINS
 from cfngen.cluster.tag_keys import key_fault
 from cfngen.releases import exact_version, minors
@@ -227,7 +227,7 @@ def _frame(draw: DrawFn, design: Design) -> File:
         st.from_regex(r"[a-z]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
         if design.lived
         else st.from_regex(r"[a-z]([a-z0-9-]{0,26}[a-z0-9])?", fullmatch=True).filter(
-            lambda each: not too_long(each) and not each.startswith("internal-")
+            lambda each: not cluster_name_too_long(each) and not each.startswith("internal-")
         )
     )
     frame: File = {
@@ -278,8 +278,8 @@ def group(draw: DrawFn, design: Design, name: str) -> File:
 
 def _instance_type(design: Design) -> SearchStrategy[str]:
     """A type of the region; what is lived has small ones, for an account's quota of processors is small."""
-    known = instance_types.known(design.region) or ("t3.medium", "m5.large", "t4g.medium")
-    fit = sorted(each for each in known if not instance_types.unfit(each, "node"))
+    known = instance_types.types_in_region(design.region) or ("t3.medium", "m5.large", "t4g.medium")
+    fit = sorted(each for each in known if not instance_types.why_unsuitable(each, "node"))
     small = [each for each in fit if each.partition(".")[2] in ("medium", "large") and each[0] in "tmcr"]
     types = small if design.lived else fit
     return st.sampled_from([each for each in types if instance_types.architecture(each) in design.architectures])

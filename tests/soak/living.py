@@ -32,10 +32,10 @@ from moto.moto_api._internal import mock_random
 from cfngen import lint
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.deletion.custody import Custody
+from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.execution import Deleted, delete
+from cfngen.deploy.deletion.leftovers import Remains
 from cfngen.deploy.deletion.plan import DeletionRequest
-from cfngen.deploy.deletion.remains import Remains
 from cfngen.deploy.messages import Finished, Message, Step
 from cfngen.deploy.preview.plan import Plan, Replacement
 from cfngen.deploy.recovery import Interaction
@@ -89,7 +89,7 @@ class Account:
             self.name,
             vpc_id=str(root.parameters.get("VpcId", "")),
             pod_cidr="10.244.0.0/16",
-            authorities=Custody("destroy"),
+            authorities=AuthorityCopy("destroy"),
         )
         waiting = Interaction(
             self.operator.messages.append,

@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
+from cfngen.cluster.allowed_sources import OWN_RULES, RULES_KEPT_FREE
 from cfngen.cluster.load import parse
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.cluster.sections.base import Plugin
-from cfngen.cluster.sources import OWN_RULES, SPARE
 
 SUBNETS = [{"zone": f"us-west-2{zone}"} for zone in "abc"]
 THREE = {"network": {"subnets": SUBNETS}, "controlPlane": {"count": 3}}
@@ -59,7 +59,7 @@ def test_a_few_ranges_need_no_further_group(templates: Any) -> None:
 
 def test_many_ranges_go_into_further_groups_without_the_clusters_tag(templates: Any) -> None:
     found = templates({"api": {"allowedCidrs": ranges(120)}, "ssh": {"keyName": "k", "allowedCidrs": ranges(60, 11)}})
-    assert all(count <= 60 - SPARE for count in rules(found).values())
+    assert all(count <= 60 - RULES_KEPT_FREE for count in rules(found).values())
     opened = [
         rule["Properties"]["CidrIp"]
         for rule in found.of_type("AWS::EC2::SecurityGroupIngress").values()

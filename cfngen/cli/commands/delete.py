@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cfngen.cli.exit_codes import SUCCESS, ending
+from cfngen.cli.exit_codes import SUCCESS, operation_exit_code
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
@@ -17,9 +17,9 @@ from cfngen.cli.terminal import examples, progress
 if TYPE_CHECKING:
     from cfngen.cli.screen import Screen
     from cfngen.deploy.account import Account
-    from cfngen.deploy.deletion.custody import Custody, How
-    from cfngen.deploy.deletion.drain import Drain
+    from cfngen.deploy.deletion.authority_copies import AuthorityCopy, CopyMethod
     from cfngen.deploy.deletion.plan import DeletionRequest
+    from cfngen.deploy.deletion.service_deletion import DeleteServices
     from cfngen.deploy.messages import Consent, Question, Report
 
 
@@ -67,7 +67,7 @@ def command(
     dry_run: bool,
     yes: bool,
     no_drain: bool,
-    authorities: How | None,
+    authorities: CopyMethod | None,
     authorities_file: Path | None,
     **options: Any,
 ) -> None:
@@ -86,20 +86,20 @@ def command(
     if authorities_file and authorities not in ("file", None):
         raise click.UsageError(f"--authorities {authorities} writes no file: leave --authorities-file out.")
     from cfngen.deploy.aws_errors import translate_aws_errors
-    from cfngen.deploy.deletion.custody import Custody
-    from cfngen.deploy.deletion.execution import delete, rehearse
+    from cfngen.deploy.deletion.authority_copies import AuthorityCopy
+    from cfngen.deploy.deletion.execution import delete, preview_with_refusal
     from cfngen.deploy.publishing.bucket import default_name
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
     options["bucket"] = options["bucket"] or default_name(account)
     path = authorities_file or Path(f"{target.cluster.name}-authorities.json")
-    method: How | None = "file" if authorities_file else authorities
-    request = _request(target, authorities=Custody(method, path) if method else None, **options)
+    method: CopyMethod | None = "file" if authorities_file else authorities
+    request = _request(target, authorities=AuthorityCopy(method, path) if method else None, **options)
     with screen(target, account) as display:
         if dry_run:
             with progress("looking …"):
-                plan, refusal = rehearse(account, request)
+                plan, refusal = preview_with_refusal(account, request)
             display.report(plan)
             if refusal:
                 raise refusal
@@ -113,7 +113,7 @@ def command(
             with translate_aws_errors():
                 display.report(diagnose(account, deleted.stack_id))
         display.report(deleted)
-    context.exit(ending(deleted))
+    context.exit(operation_exit_code(deleted))
 
 
 def _request(target: Target, **options: Any) -> DeletionRequest:
@@ -142,37 +142,37 @@ def _consent(target: Target, *, yes: bool) -> Consent:
     return answer
 
 
-def _ask_custody(display: Screen, path: Path, *, yes: bool) -> Custody:
+def _ask_custody(display: Screen, path: Path, *, yes: bool) -> AuthorityCopy:
     """Ask how to keep the certificate authorities; by default in a secret with a recovery window."""
-    from cfngen.deploy.deletion.custody import WINDOW, Custody
+    from cfngen.deploy.deletion.authority_copies import RECOVERY_WINDOW_DAYS, AuthorityCopy
 
     display.close()
     if yes or not (sys.stdin and sys.stdin.isatty()):
-        return Custody("recovery-window")
+        return AuthorityCopy("recovery-window")
     click.echo(
         "The certificate authorities go with their secret. Without a copy no snapshot starts as this cluster again:\n"
         f"  f  keep a copy in {path}, which only you can read\n"
-        f"  r  keep a copy in a secret that can be brought back for {WINDOW} days\n"
+        f"  r  keep a copy in a secret that can be brought back for {RECOVERY_WINDOW_DAYS} days\n"
         "  d  destroy them",
         err=True,
     )
-    methods: dict[str, How] = {"f": "file", "r": "recovery-window", "d": "destroy"}
+    methods: dict[str, CopyMethod] = {"f": "file", "r": "recovery-window", "d": "destroy"}
     letter = click.prompt("Which", type=click.Choice(tuple(methods)), default="r", err=True)
-    return Custody(methods[letter], path)
+    return AuthorityCopy(methods[letter], path)
 
 
-def _drain_function(target: Target, account: Account) -> Drain:
+def _drain_function(target: Target, account: Account) -> DeleteServices:
     """Return a function that asks Kubernetes to delete its load balancers."""
 
     def ask_kubernetes(report: Report) -> tuple[str, ...]:
         from cfngen.deploy.access import cluster_access
-        from cfngen.deploy.deletion.drain import drain
+        from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
 
         stack = cluster_access.root(account, target.stack_name)
         outputs = cluster_access.outputs(account, stack)
         endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
         authority = cluster_access.authority(account, stack, outputs)
         with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as kubernetes:
-            return drain(kubernetes, account.clock, report)
+            return delete_load_balancer_services(kubernetes, account.clock, report)
 
     return ask_kubernetes

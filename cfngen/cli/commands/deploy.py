@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.deployment import Deployment, deployment_options
-from cfngen.cli.exit_codes import PROBLEMS, SUCCESS, ending
+from cfngen.cli.exit_codes import PROBLEMS, SUCCESS, operation_exit_code
 from cfngen.cli.screen import Screen, screen
 from cfngen.cli.target import Target
 from cfngen.cli.terminal import examples
@@ -72,7 +72,7 @@ def command(
         finished = deploy(account, request, display.interaction(target.consent(yes=yes, allow_danger=allow_danger)))
         display.report(finished)
         if not finished.succeeded:
-            context.exit(ending(finished))
+            context.exit(operation_exit_code(finished))
         works = not verify or finished.action == "none" or _cluster_works(target, account, display)
     context.exit(SUCCESS if works else PROBLEMS)
 

@@ -49,13 +49,13 @@ def listing(target: Target, everything: bool) -> None:
     To list the snapshots of a deleted cluster, name their bucket with `--set etcd.backups.bucket=NAME`.
     """
     from cfngen.cli.render import etcd as render
-    from cfngen.deploy.etcd.restore import REQUEST
-    from cfngen.deploy.etcd.snapshots import Snapshots, store
+    from cfngen.deploy.etcd.restore import REQUEST_KEY
+    from cfngen.deploy.etcd.snapshots import Snapshots, find_store
 
     account = target.connect()
     with progress("reading …"):
-        snapshot_store = store(account, target.stack_name, target.cluster)
-        restoring = str(snapshot_store.read(REQUEST).get("snapshot", ""))
+        snapshot_store = find_store(account, target.stack_name, target.cluster)
+        restoring = str(snapshot_store.read(REQUEST_KEY).get("snapshot", ""))
         snapshots = Snapshots(
             snapshot_store.cluster, snapshot_store.bucket, snapshot_store.prefix, snapshot_store.snapshots(), restoring
         )
@@ -88,12 +88,12 @@ def backup(target: Target, timeout: timedelta) -> None:
     The request is an object in the bucket, which the master with etcd's leader reads within a minute; you need no
     access to the cluster itself.
     """
-    from cfngen.deploy.etcd.backup import take
-    from cfngen.deploy.etcd.snapshots import store
+    from cfngen.deploy.etcd.backup import take_snapshot
+    from cfngen.deploy.etcd.snapshots import find_store
 
     account = target.connect()
     with screen(target, account) as display:
-        display.report(take(store(account, target.stack_name, target.cluster), display.report, timeout))
+        display.report(take_snapshot(find_store(account, target.stack_name, target.cluster), display.report, timeout))
 
 
 @command.command(

@@ -33,7 +33,7 @@ def command(target: Target, failures: bool, everything: bool, verbose: bool) -> 
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.stacks import existing
     from cfngen.deploy.watching.diagnosis import diagnose
-    from cfngen.deploy.watching.events import history
+    from cfngen.deploy.watching.events import read_history
 
     account = target.connect()
     with translate_aws_errors():
@@ -45,7 +45,7 @@ def command(target: Target, failures: bool, everything: bool, verbose: bool) -> 
             else:
                 click.echo("\n".join(diagnosis.lines(failure)))
             return
-        events = history(account, stack.id, operation="all" if everything else "latest", complete=verbose)
+        events = read_history(account, stack.id, operation="all" if everything else "latest", complete=verbose)
     if target.json:
         for event in events:
             emit(event)

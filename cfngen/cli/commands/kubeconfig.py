@@ -96,18 +96,18 @@ def command(
         return
     from cfngen.deploy.access.certificates import ADMINISTRATORS, Identity
     from cfngen.deploy.access.cluster_access import user_name
-    from cfngen.deploy.access.kubeconfig import KubeconfigDocument, document, dumped
+    from cfngen.deploy.access.kubeconfig import KubeconfigDocument, build_kubeconfig, to_yaml
 
     account = target.connect()
     identity = Identity(user or user_name(account.caller), groups or (() if user else (ADMINISTRATORS,)))
     now = account.clock.now()
     access = _access(target, account, name, identity, now, duration)
     if printed:
-        content = document(access)
+        content = build_kubeconfig(access)
         if target.json:
             emit(KubeconfigDocument(content, identity.user, identity.groups, now + duration))
         else:
-            verbatim(dumped(content).removesuffix("\n"))
+            verbatim(to_yaml(content).removesuffix("\n"))
         return
     _write(target, path, access, identity, now + duration, switch=not no_switch)
 
@@ -137,11 +137,11 @@ def _access(
 def _write(
     target: Target, path: Path | None, access: Access, identity: Identity, expires: datetime, *, switch: bool
 ) -> None:
-    from cfngen.deploy.access.kubeconfig import KubeconfigChange, merged
-    from cfngen.deploy.access.kubeconfig_file import change
+    from cfngen.deploy.access.kubeconfig import KubeconfigChange, merge_entries
+    from cfngen.deploy.access.kubeconfig_file import edit_file
 
     file = _file(path)
-    change(file, lambda text: merged(text, access, switch=switch))
+    edit_file(file, lambda text: merge_entries(text, access, switch=switch))
     if target.json:
         emit(
             KubeconfigChange(
@@ -162,8 +162,8 @@ def _write(
 
 
 def _remove(target: Target, path: Path | None, name: str) -> None:
-    from cfngen.deploy.access.kubeconfig import KubeconfigChange, Owner, without
-    from cfngen.deploy.access.kubeconfig_file import change
+    from cfngen.deploy.access.kubeconfig import KubeconfigChange, Owner, remove_entries
+    from cfngen.deploy.access.kubeconfig_file import edit_file
 
     # The sandbox has an account number of its own, which tells its entries from those of a real account.
     account_number = target.connect().id if target.sandbox else target.account_number
@@ -171,11 +171,11 @@ def _remove(target: Target, path: Path | None, name: str) -> None:
     names: list[str] = []
 
     def edit(text: str) -> str:
-        new, removed = without(text, owner, name=name)
+        new, removed = remove_entries(text, owner, name=name)
         names[:] = removed
         return new
 
-    changed = change(file, edit)
+    changed = edit_file(file, edit)
     if target.json:
         emit(KubeconfigChange(action="removed" if changed else "none", path=str(file), names=tuple(names)))
     elif changed:
@@ -185,6 +185,6 @@ def _remove(target: Target, path: Path | None, name: str) -> None:
 
 
 def _file(path: Path | None) -> Path:
-    from cfngen.deploy.access.kubeconfig_file import location
+    from cfngen.deploy.access.kubeconfig_file import find_path
 
-    return path if path is not None else location(os.environ, Path.home())
+    return path if path is not None else find_path(os.environ, Path.home())

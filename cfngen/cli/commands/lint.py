@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.paths import PathArgument
-from cfngen.cli.pipeline import found, generate, judge
+from cfngen.cli.pipeline import generate, lint_documents, lint_or_fail
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import examples, warning
 from cfngen.errors import CfngenError
@@ -54,7 +54,7 @@ def command(files: tuple[Path, ...], source: Source, region: str | None, no_cach
     stacks are checked against their templates; FILES are linted separately.
     """
     if rules_dir:
-        from cfngen.lint.judge import RULES
+        from cfngen.lint.linter import RULES
 
         click.echo(RULES)
         return
@@ -64,7 +64,7 @@ def command(files: tuple[Path, ...], source: Source, region: str | None, no_cach
         raise click.UsageError("--region is for FILES; the region of generated templates is the cluster's.")
     else:
         generated = generate(source)
-        judge(generated.documents, region=generated.cluster.region, cache=not no_cache)
+        lint_or_fail(generated.documents, region=generated.cluster.region, cache=not no_cache)
         count, regions = len(generated.documents), [generated.cluster.region]
     click.echo(f"{pluralize(count, 'template')} linted for {', '.join(regions)}: nothing found.")
 
@@ -90,7 +90,9 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, ca
     findings: list[Finding] = []
     for template_region, group in by_region.items():
         texts = {template.document.name: template.text for template in group}
-        findings += found([template.document for template in group], region=template_region, cache=cache, texts=texts)
+        findings += lint_documents(
+            [template.document for template in group], region=template_region, cache=cache, texts=texts
+        )
     if findings:
         raise LintError(findings)
     return len(templates), list(by_region)

@@ -19,7 +19,7 @@ from cfngen.cli.terminal import examples
 
 if TYPE_CHECKING:
     from cfngen.rehearse.report import Rehearsal
-    from cfngen.rehearse.run import Ended
+    from cfngen.rehearse.run import RehearsalResult
 
 _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
 
@@ -139,7 +139,7 @@ def command(
     context.exit(_exit_code(ended))
 
 
-def _exit_code(ended: Ended) -> int:
+def _exit_code(ended: RehearsalResult) -> int:
     """Return the exit code of a rehearsal, or raise the exception that ended it.
 
     Raises:

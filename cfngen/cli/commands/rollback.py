@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from cfngen.cli.exit_codes import ending
+from cfngen.cli.exit_codes import operation_exit_code
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
@@ -57,4 +57,4 @@ def command(
             display.report(diagnose(account, outcome.stack_id))
         finished = outcome.finished("rollback", stack)
         display.report(finished)
-    context.exit(ending(finished))
+    context.exit(operation_exit_code(finished))

@@ -19,7 +19,7 @@ from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
-    from cfngen.sandbox.process import Running
+    from cfngen.sandbox.process import RunningSandbox
 
 
 class UnknownGroupError(CfngenError):
@@ -182,7 +182,7 @@ def env(region: str) -> None:
         click.echo(f"export {name}={shlex.quote(value)}")
 
 
-def _require_running() -> Running:
+def _require_running() -> RunningSandbox:
     """Return the running sandbox.
 
     Raises:

@@ -11,9 +11,9 @@ from cfngen.cli import shell_completion
 from cfngen.cli.commands.userdata import sizes
 from cfngen.cli.exit_codes import STALE, SUCCESS
 from cfngen.cli.paths import PathArgument
-from cfngen.cli.pipeline import Generated, generate, judge
+from cfngen.cli.pipeline import Generated, generate, lint_or_fail
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.suggested_commands import again
+from cfngen.cli.suggested_commands import complete_commands
 from cfngen.cli.terminal import columns, examples, warning
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
@@ -121,13 +121,13 @@ def command(
     for name in names:
         if name not in generated.stacks:
             raise click.UsageError(f"no stack {name!r} in this cluster; there are {', '.join(generated.stacks)}.")
-    judge(generated.documents, region=generated.cluster.region, cache=not no_cache)
+    lint_or_fail(generated.documents, region=generated.cluster.region, cache=not no_cache)
 
     files: Mapping[str, bytes] = output.render(generated.documents, generated.userdata, style)
     if names:
         files = {path: files[path] for path in (f"{name}.{style}" for name in names)}
     if check:
-        differences = output.stale(directory, files)
+        differences = output.differences(directory, files)
         _print_check(differences, files, directory)
         context.exit(STALE if differences else SUCCESS)
     report = output.write(directory, files)
@@ -168,7 +168,7 @@ def _print_report(
     click.echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
     changes = f"{pluralize(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
     click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
-    next_step = again(
+    next_step = complete_commands(
         "Next: `cfngen plan` shows what would change in your account, `cfngen deploy` does it.", source.options
     )
     if f"{STANDALONE}.{style}" in files:

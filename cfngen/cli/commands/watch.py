@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.exit_codes import ending
+from cfngen.cli.exit_codes import operation_exit_code
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
@@ -32,4 +32,4 @@ def command(context: click.Context, target: Target) -> None:
             account, target.stack_name, target.cluster.name, display.interaction(target.consent(yes=False))
         )
         display.report(finished)
-    context.exit(ending(finished))
+    context.exit(operation_exit_code(finished))

@@ -11,10 +11,10 @@ from cfngen.cli.render.wrapping import columns as columns_of
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.deploy.deletion.deletion_report import Counted
 from cfngen.deploy.deletion.execution import Deleted
+from cfngen.deploy.deletion.leftovers import Remains
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
 from cfngen.deploy.deletion.plan import DeletionPlan, Part
-from cfngen.deploy.deletion.remains import Remains
-from cfngen.deploy.deletion.retained import Retained
+from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.text import pluralize
 
@@ -28,7 +28,7 @@ _AUTHORITIES_NOTE = (
 )
 
 
-def survey(plan: DeletionPlan, width: int | None = None) -> list[str]:
+def plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
     """Return the plan of a deletion.
 
     Args:
@@ -233,13 +233,13 @@ def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, s
         yield resource.kind, name, ", ".join(filter(None, (resource.purpose or more, size, protection)))
 
 
-def _retained_rows(resources: Iterable[Retained]) -> Iterator[tuple[str, str, str]]:
+def _retained_rows(resources: Iterable[RetainedResource]) -> Iterator[tuple[str, str, str]]:
     """Yield a row for each retained resource."""
     for resource in resources:
         yield resource.kind, resource.id, "; ".join(filter(None, (resource.why, resource.cost)))
 
 
-def _retained_lines(resources: Iterable[Retained], columns: int) -> Iterator[str]:
+def _retained_lines(resources: Iterable[RetainedResource], columns: int) -> Iterator[str]:
     """Return the retained resources, each with the reason, the cost, and the command that deletes it."""
     for resource in resources:
         yield from wrapped(f"{resource.kind} {resource.id}", columns, "    ", first="  ")

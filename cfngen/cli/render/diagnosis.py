@@ -11,7 +11,7 @@ from cfngen.cli.render.resource_names import place, resource_name
 from cfngen.cli.render.verbs import VERBS
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.deploy.next_steps import NextStep
-from cfngen.deploy.watching.console_output import InstanceWords
+from cfngen.deploy.watching.console_output import ConsoleExcerpt
 from cfngen.deploy.watching.diagnosis import Cause, Diagnosis
 
 _MIN_WIDTH = 40
@@ -123,9 +123,9 @@ def _headline(cause: Cause, columns: int) -> Iterator[str]:
     yield from more
 
 
-def _instances(instances: Sequence[InstanceWords], columns: int) -> Iterator[str]:
+def _instances(instances: Sequence[ConsoleExcerpt], columns: int) -> Iterator[str]:
     """Yield the last messages of each instance, or why there are none."""
-    without_messages: dict[tuple[str, str], list[InstanceWords]] = {}
+    without_messages: dict[tuple[str, str], list[ConsoleExcerpt]] = {}
     for instance in instances:
         if not instance.words:
             without_messages.setdefault((instance.state, instance.note), []).append(instance)

@@ -6,7 +6,7 @@ import click
 
 from cfngen.cli.render.durations import duration
 from cfngen.cli.render.wrapping import wrapped
-from cfngen.cli.terminal import room, table
+from cfngen.cli.terminal import screen_width, table
 from cfngen.deploy.etcd.backup import BackupTaken
 from cfngen.deploy.etcd.restore import Restored, RestorePlan
 from cfngen.deploy.etcd.snapshots import Snapshots
@@ -62,7 +62,7 @@ def plan(message: RestorePlan, width: int | None = None) -> list[str]:
         width: width of the terminal in columns; None means the actual one.
     """
     snapshot = message.snapshot
-    columns = room() if width is None else width
+    columns = screen_width() if width is None else width
     verb = "goes on being set back" if message.pending else "will be set back"
     return [
         click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",

@@ -20,9 +20,9 @@ from cfngen.cli.render.resource_names import resource_name, stack_title
 from cfngen.cli.render.verbs import VERBS
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.messages import Event, Message
-from cfngen.deploy.stacks import GROUP
-from cfngen.deploy.watching.event_scope import at_rest
-from cfngen.deploy.watching.events import interesting
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP
+from cfngen.deploy.watching.event_scope import is_at_rest
+from cfngen.deploy.watching.events import is_worth_showing
 from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
 
 CONDITION = "AWS::CloudFormation::WaitCondition"
@@ -118,7 +118,7 @@ class LiveScreen:
         now = self._clock.now()
         if isinstance(message, Event):
             self._note_start(message)
-            if interesting(message):
+            if is_worth_showing(message):
                 self._last_output = now
                 self._write("\n".join(event_lines(message, self._start)) + "\n")
         elif isinstance(message, Progress) and (now - self._last_output).total_seconds() >= HEARTBEAT:
@@ -128,10 +128,10 @@ class LiveScreen:
     def _note_start(self, event: Event) -> None:
         """Set the start of the operation: its first event, or the first event after the root stack was at rest."""
         of_root = event.of_stack and not event.path
-        if self._start is None or (of_root and self._was_at_rest and not at_rest(event.status)):
+        if self._start is None or (of_root and self._was_at_rest and not is_at_rest(event.status)):
             self._start = event.time
         if of_root:
-            self._was_at_rest = at_rest(event.status)
+            self._was_at_rest = is_at_rest(event.status)
 
 
 def heartbeat(progress: Progress) -> str:
@@ -240,7 +240,7 @@ def _state(resource: ResourceProgress) -> str:
     """Return what is being done to a resource, the elapsed time and the usual time."""
     elapsed = duration(resource.seconds) + (f" of about {duration(resource.expected)}" if resource.expected else "")
     activity = resource.status.partition("_")[0].lower().removesuffix("e") + "ing"
-    if resource.type == GROUP and not resource.status.startswith("DELETE"):
+    if resource.type == AUTO_SCALING_GROUP and not resource.status.startswith("DELETE"):
         if resource.signals_wanted:
             return f"{resource.signals} of {resource.signals_wanted} signals, {elapsed}"
         return f"waiting for signals, {resource.signals} so far, {elapsed}"

@@ -8,7 +8,7 @@ import click
 
 from cfngen.cli.render.durations import duration
 from cfngen.cli.render.wrapping import wrapped
-from cfngen.cli.terminal import room, table
+from cfngen.cli.terminal import screen_width, table
 from cfngen.deploy.inspection.validation import Member, Problem, Validation, ValidationChange
 from cfngen.text import pluralize
 
@@ -25,7 +25,7 @@ def result(validation: Validation) -> list[str]:
         ]
         lines += ["", *table(header, rows)]
     if validation.problems:
-        lines += ["", *(line for problem in validation.problems for line in _problem(problem, room()))]
+        lines += ["", *(line for problem in validation.problems for line in _problem(problem, screen_width()))]
     verdict = (
         click.style("The cluster is valid.", fg="green", bold=True)
         if validation.valid

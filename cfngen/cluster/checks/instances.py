@@ -15,18 +15,20 @@ _MAX_REGIONS_SHOWN = 3
 
 def _types_fit(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
-        reason = instance_types.unfit(instances.instance_type, "master" if path == ("controlPlane",) else "node")
+        reason = instance_types.why_unsuitable(
+            instances.instance_type, "master" if path == ("controlPlane",) else "node"
+        )
         if reason:
             yield Problem((*path, "instanceType"), reason)
 
 
 def _types_exist(cluster: Cluster) -> Iterator[Problem]:
-    offered_types = instance_types.known(cluster.region)
+    offered_types = instance_types.types_in_region(cluster.region)
     if offered_types is None:
         return
     for path, instances in all_instances(cluster):
         instance_type = instances.instance_type
-        if instance_type in offered_types or instance_types.unfit(instance_type, "node"):
+        if instance_type in offered_types or instance_types.why_unsuitable(instance_type, "node"):
             continue
         message = _not_offered_message(instance_type, cluster.region)
         yield Problem((*path, "instanceType"), message, (("region",),))

@@ -11,7 +11,7 @@ from cfngen.cluster.problems import Problem
 
 
 def _cluster_name(cluster: Cluster) -> Iterator[Problem]:
-    match = names.too_long(cluster.name)
+    match = names.cluster_name_too_long(cluster.name)
     if match:
         derived, name = match
         longest = len(cluster.name) - (len(name) - derived.limit)
@@ -34,7 +34,7 @@ def _balancer_name(cluster: Cluster) -> Iterator[Problem]:
 
 def _group_names(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
-        match = names.group_too_long(cluster, group.name)
+        match = names.group_name_too_long(cluster, group.name)
         if match:
             derived, name = match
             longest = len(group.name) - (len(name) - derived.limit)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cfngen.cluster.allowed_sources import (
+    HOLDERS,
+    MOST_RULES_OF_INTERFACE,
+    Holder,
+    rules_that_fit,
+    sources,
+    sources_by_group,
+)
 from cfngen.cluster.checks.access import all_instances
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
-from cfngen.cluster.sources import HOLDERS, MOST_RULES_OF_INTERFACE, Holder, room, sources, spread
 
 _QUOTAS: Path = ("network", "quotas")
 # A template has 500 resources at most ("CloudFormation quotas", November 2026); its stack has some twenty others.
@@ -32,7 +39,7 @@ def _quotas(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _prefix_lists(cluster: Cluster) -> Iterator[Problem]:
-    max_rules = room(cluster, 1)
+    max_rules = rules_that_fit(cluster, 1)
     for section, prefix_lists in (("api", cluster.api.allowed_prefix_lists), ("ssh", cluster.ssh.allowed_prefix_lists)):
         for position, prefix_list in enumerate(prefix_lists):
             if prefix_list.max_entries > max_rules:
@@ -49,7 +56,10 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
     max_groups = cluster.network.quotas.security_groups_per_interface
     for path, instances in all_instances(cluster):
         holder: Holder = "Master" if path == ("controlPlane",) else "Node"
-        own_groups, additional_groups = len(spread(cluster, holder)), len(instances.additional_security_groups)
+        own_groups, additional_groups = (
+            len(sources_by_group(cluster, holder)),
+            len(instances.additional_security_groups),
+        )
         if additional_groups and own_groups == 1 and own_groups + additional_groups > max_groups:
             message = (
                 f"{additional_groups} further security groups and the cluster's own are more than the {max_groups} of "
@@ -61,7 +71,7 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
 def _rules(cluster: Cluster) -> Iterator[Problem]:
     quotas = cluster.network.quotas
     for holder in HOLDERS:
-        needed_groups = len(spread(cluster, holder))
+        needed_groups = len(sources_by_group(cluster, holder))
         additional_groups = max(
             (
                 len(instances.additional_security_groups)
@@ -78,7 +88,7 @@ def _rules(cluster: Cluster) -> Iterator[Problem]:
         section = cluster.api if purpose == "api" else cluster.ssh
         key = "allowedCidrs" if section.allowed_cidrs else "allowedPrefixLists"
         rules = sum(source.weight for source in allowed_sources)
-        max_rules = sum(room(cluster, position) for position in range(allowed_groups))
+        max_rules = sum(rules_that_fit(cluster, position) for position in range(allowed_groups))
         message = (
             f"{len(allowed_sources)} sources count as {rules} rules of {_HOLDER_NAMES[holder]}, and the "
             f"{allowed_groups} security groups that an interface may have for them hold {max_rules} at most "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cfngen.cluster.layers import Named
-from cfngen.cluster.paths import EVERY, parsed
+from cfngen.cluster.paths import EVERY, parse_path
 
 Setting = tuple[tuple[str | int | Named, ...], Any]
 Conversion = Callable[[str], Sequence[Setting]]
@@ -56,7 +56,7 @@ def path_of(key: str) -> tuple[str | int | Named, ...]:
     """Return the path of a key; `[]` in it stands for every item of the list."""
     parts: list[str | int | Named] = []
     for part in key.split("[]"):
-        parts += [*parsed(part.removeprefix(".")), EVERY] if part else []
+        parts += [*parse_path(part.removeprefix(".")), EVERY] if part else []
     return tuple(parts[:-1])
 
 

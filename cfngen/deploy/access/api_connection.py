@@ -26,7 +26,7 @@ from cfngen.errors import CfngenError
 if TYPE_CHECKING:
     from urllib3 import PoolManager
 
-CONNECT, READ_TIMEOUT = 5.0, 15.0  # timeouts in seconds; security groups drop packets silently
+CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 15.0  # timeouts in seconds; security groups drop packets silently
 
 
 class KubernetesError(CfngenError):
@@ -157,7 +157,7 @@ class ApiConnection:
                 self.endpoint.server + path,
                 fields=dict(query or {}) or None,
                 headers={"Accept": accept, "User-Agent": f"cfngen/{__version__}"},
-                timeout=Timeout(connect=CONNECT, read=READ_TIMEOUT),
+                timeout=Timeout(connect=CONNECT_TIMEOUT, read=READ_TIMEOUT),
                 retries=False,
                 redirect=False,
             )
@@ -270,7 +270,7 @@ def _failure_reason(error: Exception) -> str:
 
     # urllib3's NewConnectionError ("connection refused") is a subclass of ConnectTimeoutError.
     if isinstance(error, exceptions.ConnectTimeoutError) and not isinstance(error, exceptions.NewConnectionError):
-        return f"no connection within {CONNECT:.0f} seconds"
+        return f"no connection within {CONNECT_TIMEOUT:.0f} seconds"
     if isinstance(error, exceptions.ReadTimeoutError):
         return f"no answer within {READ_TIMEOUT:.0f} seconds"
     inner = error.__cause__ or error.__context__

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from cfngen.deploy.access.certificates import CertificateError, KeyPair, match, validity
+from cfngen.deploy.access.certificates import CertificateError, KeyPair, is_matching_pair, validity
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import DENIED, as_aws_error, error_code
+from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, as_aws_error, error_code
 from cfngen.errors import CfngenError
 
 CERTIFICATE, KEY, INITIALISED = "ca.crt", "ca.key", "initialised"
@@ -87,7 +87,7 @@ def read_authority(account: Account, arn: str) -> Authority:
     pair = KeyPair(secret[CERTIFICATE], secret[KEY])
     try:
         ends = validity(pair.certificate).ends
-        is_matching = match(pair)
+        is_matching = is_matching_pair(pair)
     except CertificateError as error:
         raise MalformedSecretError(f"the secret {arn} holds no certificate authority: {error}", hint=hint) from error
     if not is_matching:
@@ -148,7 +148,7 @@ def _error_for(account: Account, arn: str, error: Exception) -> CfngenError:
         )
     if code == "InvalidRequestException":
         return MissingSecretError(f"the secret {arn} cannot be read: it is being deleted", hint=hint)
-    if code in DENIED or code == "DecryptionFailure":
+    if code in ACCESS_DENIED_CODES or code == "DecryptionFailure":
         return SecretDeniedError(
             f"{account.caller} may not read the secret {arn}: {_error_message(error)}",
             hint=f"you need secretsmanager:GetSecretValue on it and kms:Decrypt on {_describe_key(account, arn)}.",

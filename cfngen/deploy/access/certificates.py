@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ADMINISTRATORS = "system:masters"
 CLOCK_SKEW = timedelta(minutes=1)  # tolerated difference between the clocks of the operator and of the masters
-LONGEST_NAME = 64  # ub-common-name and ub-organization-name of RFC 5280
+MAX_NAME_LENGTH = 64  # ub-common-name and ub-organization-name of RFC 5280
 
 
 class CertificateError(CfngenError):
@@ -68,7 +68,7 @@ def validity(certificate: str) -> Validity:
     return _validity(_load_certificate(certificate))
 
 
-def match(pair: KeyPair) -> bool:
+def is_matching_pair(pair: KeyPair) -> bool:
     """Return whether a private key belongs to its certificate.
 
     Raises:
@@ -105,9 +105,9 @@ def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: ti
             hint="choose a shorter --duration." if expiry > now else "renew the certificate authority of the cluster.",
         )
     for name in (identity.user, *identity.groups):
-        if not 0 < len(name) <= LONGEST_NAME:
+        if not 0 < len(name) <= MAX_NAME_LENGTH:
             raise CertificateError(
-                f"{name!r} does not fit into a certificate: names of users and groups have 1 to {LONGEST_NAME} "
+                f"{name!r} does not fit into a certificate: names of users and groups have 1 to {MAX_NAME_LENGTH} "
                 "characters",
                 hint="choose a shorter one.",
             )
@@ -136,7 +136,7 @@ def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: ti
     return KeyPair(*_sign(builder, key, _load_private_key(authority.private_key)))
 
 
-def served(host: str, port: int, *, timeout: float) -> Validity:
+def server_certificate_validity(host: str, port: int, *, timeout: float) -> Validity:
     """Return the validity of the certificate that a server presents.
 
     The certificate is not verified, so that an expired one can be told from none; nothing is sent to the server.

@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 
 from cfngen.deploy.access.api_connection import Endpoint
 from cfngen.deploy.access.authorities import Authority, read_authority
-from cfngen.deploy.access.certificates import LONGEST_NAME, Identity, issue
+from cfngen.deploy.access.certificates import MAX_NAME_LENGTH, Identity, issue
 from cfngen.deploy.access.kubernetes import Kubernetes
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
-from cfngen.deploy.stacks import NESTED, StackView, existing, find, resources
+from cfngen.deploy.stacks import NESTED_STACK, StackView, existing, find, resources
 from cfngen.errors import CfngenError
 
 ENDPOINT, CA_SECRET, JOIN_SECRET = "ApiEndpoint", "CaSecretArn", "JoinSecretArn"
@@ -32,7 +32,7 @@ class NoEndpointError(CfngenError):
     """The stack does not have (yet) the outputs that lead to the API."""
 
 
-def nowhere(endpoint: str) -> str:
+def no_override(endpoint: str) -> str:
     """Return no override: the API listens at its own URL."""
     return ""
 
@@ -61,13 +61,13 @@ def outputs(account: Account, stack: StackView) -> Mapping[str, str]:
         return stack_outputs
     with translate_aws_errors():
         for resource in resources(account, stack.id):
-            if resource.type == NESTED and resource.physical_id:
+            if resource.type == NESTED_STACK and resource.physical_id:
                 child = find(account, resource.physical_id)
                 stack_outputs = {**(child.outputs if child else {}), **stack_outputs}
     return stack_outputs
 
 
-def endpoint(stack: StackView, stack_outputs: Mapping[str, str], override: Override = nowhere) -> Endpoint:
+def endpoint(stack: StackView, stack_outputs: Mapping[str, str], override: Override = no_override) -> Endpoint:
     """Return where the API of a cluster is.
 
     Args:
@@ -122,7 +122,7 @@ def user_name(caller: str) -> str:
     """
     match = _CALLER_ARN.fullmatch(caller)
     name, suffix = match["name"] if match else caller, "@cfngen"
-    max_length = LONGEST_NAME - len(suffix)
+    max_length = MAX_NAME_LENGTH - len(suffix)
     if len(name) > max_length:
         # The end of an ARN identifies a person: the role's session name, or the user name after its path.
         name = name.rpartition("/")[2][-max_length:]

@@ -115,14 +115,14 @@ class KubeconfigDocument(Message):
     expires: datetime
 
 
-def document(access: Access, *, switch: bool = True) -> dict[str, Any]:
+def build_kubeconfig(access: Access, *, switch: bool = True) -> dict[str, Any]:
     """Return a kubeconfig with the entries of this cluster only."""
     header = {"apiVersion": "v1", "kind": "Config", "current-context": access.name if switch else ""}
     entries = {key: [_without_none(entry)] for key, entry in _entries(access).items()}
     return {**header, **entries}
 
 
-def merged(text: str, access: Access, *, switch: bool) -> str:
+def merge_entries(text: str, access: Access, *, switch: bool) -> str:
     """Return a kubeconfig with the cluster's entries added or updated; other keys of existing entries stay.
 
     Args:
@@ -136,7 +136,7 @@ def merged(text: str, access: Access, *, switch: bool) -> str:
     """
     root = _parse(text)
     if root is None:
-        return dumped(document(access, switch=switch))
+        return to_yaml(build_kubeconfig(access, switch=switch))
     for plural, new_entry in _entries(access).items():
         entries = _get_or_add_list(root, plural)
         existing_entry = next((entry for entry in entries.value if _child_text(entry, "name") == access.name), None)
@@ -158,7 +158,7 @@ def merged(text: str, access: Access, *, switch: bool) -> str:
     return _to_yaml(root)
 
 
-def without(text: str, owner: Owner, *, name: str = "") -> tuple[str, tuple[str, ...]]:
+def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tuple[str, ...]]:
     """Return a kubeconfig without a cluster's entries, and the names of the contexts, clusters and users removed.
 
     Args:
@@ -198,7 +198,7 @@ def without(text: str, owner: Owner, *, name: str = "") -> tuple[str, tuple[str,
     return (_to_yaml(root) if own_entries else text), tuple(names)
 
 
-def dumped(content: Mapping[str, Any]) -> str:
+def to_yaml(content: Mapping[str, Any]) -> str:
     """Return a kubeconfig as YAML."""
     return _to_yaml(_to_node(content))
 

@@ -13,7 +13,7 @@ from cfngen.deploy.access.kubeconfig import KubeconfigError
 KUBECONFIG_VARIABLE = "KUBECONFIG"
 
 
-def location(environ: Mapping[str, str], home: Path) -> Path:
+def find_path(environ: Mapping[str, str], home: Path) -> Path:
     """Return the file to change: the first of KUBECONFIG, else the one in the home directory.
 
     Args:
@@ -24,7 +24,7 @@ def location(environ: Mapping[str, str], home: Path) -> Path:
     return Path(kubeconfig_path) if kubeconfig_path else home / ".kube" / "config"
 
 
-def change(path: Path, edit: Callable[[str], str]) -> bool:
+def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
     """Edit a file atomically: readers see either the old or the new text.
 
     If the path is a symbolic link, its target is replaced. Only the owner may read the new file: it contains keys.

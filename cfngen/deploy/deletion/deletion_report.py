@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import DENIED, error_code
+from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.deletion.scope import Scope
-from cfngen.deploy.stacks import GROUP
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 GROUPS_BATCH_SIZE = 50  # names in one DescribeAutoScalingGroups
@@ -55,7 +55,7 @@ def _count_kind(
         remaining = find_existing(account, ids)
     except ClientError as error:
         # A caller who deletes stacks through a service role may lack permission to describe their resources.
-        if error_code(error) not in DENIED:
+        if error_code(error) not in ACCESS_DENIED_CODES:
             raise
         return Counted(kind, 0, unknown=tuple(ids))
     return Counted(kind, len(ids) - len(remaining), tuple(sorted(remaining)))
@@ -151,7 +151,7 @@ def _exists(identity: str, describe: Callable[[str], Any], is_deleted: Callable[
 
 # (kind in the plural, type in CloudFormation, function that returns which of the ids exist)
 _KINDS: tuple[tuple[str, str, Callable[[Account, list[str]], set[str]]], ...] = (
-    ("Auto Scaling groups", GROUP, _existing_auto_scaling_groups),
+    ("Auto Scaling groups", AUTO_SCALING_GROUP, _existing_auto_scaling_groups),
     ("launch templates", "AWS::EC2::LaunchTemplate", _existing_launch_templates),
     ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _existing_load_balancers),
     ("target groups", "AWS::ElasticLoadBalancingV2::TargetGroup", _existing_target_groups),

@@ -18,29 +18,29 @@ from typing import ClassVar
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.deletion import (
-    backups,
+    authority_copies,
     blockers,
-    custody,
     deletion_report,
     orphan_removal,
-    retained,
+    retained_resources,
+    snapshot_buckets,
     stack_removal,
     volumes,
 )
+from cfngen.deploy.deletion.authority_copies import AuthorityCopy, AuthoritySecret, ChooseAuthorityCopy
 from cfngen.deploy.deletion.blockers import Blocker, OccupiedError
-from cfngen.deploy.deletion.custody import Choose, Custody, Held
 from cfngen.deploy.deletion.deletion_report import Counted
-from cfngen.deploy.deletion.drain import Drain
-from cfngen.deploy.deletion.draining import Draining
-from cfngen.deploy.deletion.orphan_removal import LivingNamesakeError
+from cfngen.deploy.deletion.drain_hooks import DrainHooks
+from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
 from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, PreparedDeletion, plan_deletion
-from cfngen.deploy.deletion.retained import Retained
-from cfngen.deploy.deletion.scope import Scope, of_stack
+from cfngen.deploy.deletion.retained_resources import RetainedResource
+from cfngen.deploy.deletion.scope import Scope, find_scope
+from cfngen.deploy.deletion.service_deletion import DeleteServices
 from cfngen.deploy.messages import Event, Message, Notice, Question, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.recovery import BusyError, DeclinedError, Interaction, busy
-from cfngen.deploy.stacks import GROUP, StackResource, StackView, find, tree
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, find, tree
 from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.text import join_and, pluralize, verb_form
@@ -82,7 +82,7 @@ class Deleted(Message):
     seconds: float
     counted: tuple[Counted, ...] = ()
     removed: tuple[OrphanedResource, ...] = ()
-    retained: tuple[Retained, ...] = ()
+    retained: tuple[RetainedResource, ...] = ()
     leftovers: tuple[OrphanedResource, ...] = ()
     obstacles: tuple[Blocker, ...] = ()
     objects: int = 0
@@ -90,7 +90,7 @@ class Deleted(Message):
     namesake: str = ""
 
 
-def survey(account: Account, request: DeletionRequest) -> DeletionPlan:
+def preview_deletion(account: Account, request: DeletionRequest) -> DeletionPlan:
     """Return what deleting a cluster would do; nothing is changed.
 
     Raises:
@@ -101,7 +101,7 @@ def survey(account: Account, request: DeletionRequest) -> DeletionPlan:
         return plan_deletion(account, request).plan
 
 
-def rehearse(account: Account, request: DeletionRequest) -> tuple[DeletionPlan, CfngenError | None]:
+def preview_with_refusal(account: Account, request: DeletionRequest) -> tuple[DeletionPlan, CfngenError | None]:
     """Return what deleting a cluster would do, and the error with which `delete` would refuse it; nothing is changed.
 
     Raises:
@@ -112,7 +112,7 @@ def rehearse(account: Account, request: DeletionRequest) -> tuple[DeletionPlan, 
         prepared = plan_deletion(account, request)
         try:
             _check_deletable(account, request, prepared)
-        except (BusyError, OccupiedError, template_objects.TemplatesInUseError, LivingNamesakeError) as refusal:
+        except (BusyError, OccupiedError, template_objects.TemplatesInUseError, SameNameClusterError) as refusal:
             return prepared.plan, refusal
     return prepared.plan, None
 
@@ -122,8 +122,8 @@ def delete(
     request: DeletionRequest,
     interaction: Interaction,
     *,
-    drain: Drain | None = None,
-    choose: Choose = Custody,
+    drain: DeleteServices | None = None,
+    choose: ChooseAuthorityCopy = AuthorityCopy,
 ) -> Deleted:
     """Delete a cluster, after confirmation.
 
@@ -151,15 +151,20 @@ def delete(
 
 class _Deletion:
     def __init__(
-        self, account: Account, request: DeletionRequest, interaction: Interaction, drain: Drain | None, choose: Choose
+        self,
+        account: Account,
+        request: DeletionRequest,
+        interaction: Interaction,
+        drain: DeleteServices | None,
+        choose: ChooseAuthorityCopy,
     ) -> None:
         self.account = account
         self.request = request
         self.interaction = interaction
         self.delete_load_balancers = drain
         self.choose = choose
-        self.custody: Custody | None = None
-        self.copies: tuple[Retained, ...] = ()
+        self.custody: AuthorityCopy | None = None
+        self.copies: tuple[RetainedResource, ...] = ()
         self.report: Report = self._report_and_record
         self.began = account.clock.now()
         self.event_times: list[datetime] = []
@@ -177,11 +182,13 @@ class _Deletion:
             raise DeclinedError
         self.began = self.account.clock.now()  # without the time the user took to answer
         if self.custody:
-            self.copies = custody.keep(self.account, self.request.cluster, secrets, self.custody, self.report)
+            self.copies = authority_copies.copy_authorities(
+                self.account, self.request.cluster, secrets, self.custody, self.report
+            )
         stack = prepared.stack
         if stack is None:
             return self._clean_up(prepared, None)
-        drain_hooks = Draining(self.account, prepared.scope.existing_ids(GROUP), self.report)
+        drain_hooks = DrainHooks(self.account, prepared.scope.existing_ids(AUTO_SCALING_GROUP), self.report)
         if stack.status.name != "DELETE_IN_PROGRESS":
             self._drain_load_balancers(prepared)
             self._sweep(prepared.scope, wait=True)
@@ -193,7 +200,7 @@ class _Deletion:
             self.account,
             stack,
             replace(self.interaction, report=self.report),
-            groups=prepared.scope.existing_ids(GROUP),
+            groups=prepared.scope.existing_ids(AUTO_SCALING_GROUP),
             sweep=lambda wait: self._try_sweep(prepared, wait=wait),
             find_blockers=lambda: self._find_blockers(prepared),
             leave_behind=self.request.leave_behind,
@@ -211,14 +218,14 @@ class _Deletion:
             return (max(self.event_times) - min(self.event_times)).total_seconds()
         return (self.account.clock.now() - self.began).total_seconds()
 
-    def _read_authorities(self, prepared: PreparedDeletion) -> tuple[Held, ...]:
+    def _read_authorities(self, prepared: PreparedDeletion) -> tuple[AuthoritySecret, ...]:
         """Return the certificate authorities to copy, and ask the user how; nothing is changed."""
         choice = self.request.authorities
         if choice is None and prepared.plan.status == "DELETE_IN_PROGRESS":
             # This was decided when the deletion was started, and CloudFormation may delete the secret at any moment.
             return ()
         is_destroyed = choice is not None and choice.how == "destroy"
-        secrets = custody.read(self.account, prepared.plan.authorities, needed=not is_destroyed)
+        secrets = authority_copies.read_authorities(self.account, prepared.plan.authorities, needed=not is_destroyed)
         if secrets:
             self.custody = choice or self.choose()
         return secrets
@@ -315,7 +322,7 @@ class _Deletion:
                     else prepared.scope
                 )
                 self._sweep(scope, wait=wait)
-        except (AwsError, LivingNamesakeError) as error:
+        except (AwsError, SameNameClusterError) as error:
             self.report(Notice(f"leftovers could not be removed: {error}", error.hint))
 
     def _find_blockers(self, prepared: PreparedDeletion) -> tuple[Blocker, ...]:
@@ -332,7 +339,7 @@ class _Deletion:
         return self.obstacles
 
     def _current_scope(self, stack: StackView) -> Scope:
-        return of_stack(
+        return find_scope(
             self.account,
             stack,
             cluster=self.request.cluster,
@@ -347,7 +354,7 @@ class _Deletion:
             try:
                 self._sweep(prepared.scope, wait=True)
                 self.remaining += volumes.remove(self.account, _requested_data(self.request, prepared), self.report)
-            except LivingNamesakeError as error:
+            except SameNameClusterError as error:
                 self.report(Notice(str(error), error.hint))
             self.remaining += orphan_removal.sweep_routes(self.account, prepared.scope, self.report).remaining
             objects, bucket_deleted = self._delete_templates()
@@ -402,7 +409,7 @@ class _Deletion:
 
     def _retained_resources(
         self, prepared: PreparedDeletion, resources: Sequence[StackResource]
-    ) -> tuple[Retained, ...]:
+    ) -> tuple[RetainedResource, ...]:
         account, request, scope = self.account, self.request, prepared.scope
         reported = self.removed_by_id.keys() | {(resource.kind, resource.id) for resource in self.remaining}
         volumes_left = [volume for volume in prepared.plan.volumes if (volume.kind, volume.id) not in reported]
@@ -417,21 +424,28 @@ class _Deletion:
             else None
         )
         return (
-            *retained.left_by_stacks(
-                account, [resource for resource in resources if resource.view.type not in backups.RETAINED_TYPES]
+            *retained_resources.left_by_stacks(
+                account,
+                [resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES],
             ),
             *self.copies,
-            *retained.snapshots(account, scope, copy=next((copy.id for copy in self.copies), "")),
-            *retained.keys(account, scope),
-            *retained.secrets(account, scope),
-            *backups.snapshots(account, scope, prepared.stack.outputs if prepared.stack else {}),
-            *retained.of_orphans(account, volumes_left, "data of a claim, kept unless --delete-volumes is given"),
-            *retained.of_orphans(
+            *retained_resources.snapshots(account, scope, copy=next((copy.id for copy in self.copies), "")),
+            *retained_resources.keys(account, scope),
+            *retained_resources.secrets(account, scope),
+            *snapshot_buckets.snapshots(account, scope, prepared.stack.outputs if prepared.stack else {}),
+            *retained_resources.of_orphans(
+                account, volumes_left, "data of a claim, kept unless --delete-volumes is given"
+            ),
+            *retained_resources.of_orphans(
                 account, snapshots_left, "snapshot of a claim, kept unless --delete-snapshots is given"
             ),
-            *(retained.templates(bucket) if bucket else ()),
-            *(retained.log_groups(account, request.cluster) if is_name_unique else ()),
-            *(retained.existing_resources(scope, tuple(prepared.stack.parameters.items())) if prepared.stack else ()),
+            *(retained_resources.templates(bucket) if bucket else ()),
+            *(retained_resources.log_groups(account, request.cluster) if is_name_unique else ()),
+            *(
+                retained_resources.existing_resources(scope, tuple(prepared.stack.parameters.items()))
+                if prepared.stack
+                else ()
+            ),
         )
 
 
@@ -443,7 +457,7 @@ def _check_deletable(account: Account, request: DeletionRequest, prepared: Prepa
     if prepared.plan.obstacles and not request.even_if_occupied:
         raise OccupiedError(request.cluster, prepared.plan.obstacles)
     if prepared.contested:
-        raise LivingNamesakeError(request.cluster, prepared.plan.namesake)
+        raise SameNameClusterError(request.cluster, prepared.plan.namesake)
     if request.empty_bucket:
         template_objects.check_unused(account, request.cluster, prepared.plan.stack_id)
     orphan_removal.check_name_conflict(

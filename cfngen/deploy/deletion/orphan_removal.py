@@ -23,7 +23,7 @@ MIN_POLL_INTERVAL_SECONDS = 3.0
 MAX_POLL_INTERVAL_SECONDS = 20.0
 
 
-class LivingNamesakeError(CfngenError):
+class SameNameClusterError(CfngenError):
     """Another cluster of the same name exists, and tags do not tell whose resource is whose."""
 
     def __init__(self, cluster: str, conflict: str) -> None:
@@ -123,7 +123,7 @@ def check_name_conflict(account: Account, scope: Scope, orphans: Sequence[Orphan
     )
     is_ambiguous = is_separate or not scope.vpc_id or any(not orphan.vpc_id for orphan in orphans)
     if is_ambiguous and (conflict := _describe_conflict(scope, other_instances)):
-        raise LivingNamesakeError(scope.cluster, conflict)
+        raise SameNameClusterError(scope.cluster, conflict)
 
 
 def describe_name_conflict(account: Account, scope: Scope) -> str:

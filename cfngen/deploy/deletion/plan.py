@@ -9,18 +9,18 @@ from typing import Any, ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
-from cfngen.deploy.deletion import backups, blockers, orphan_removal, retained, volumes
+from cfngen.deploy.deletion import blockers, orphan_removal, retained_resources, snapshot_buckets, volumes
+from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.blockers import Blocker
-from cfngen.deploy.deletion.custody import Custody
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.retained import Retained
-from cfngen.deploy.deletion.scope import Scope, of_stack
+from cfngen.deploy.deletion.retained_resources import RetainedResource
+from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.messages import Message
 from cfngen.deploy.name_conflicts import live_stacks
 from cfngen.deploy.ownership import ForeignStackError, check
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.template_objects import Objects
-from cfngen.deploy.stacks import CLUSTER_TAG, GROUP, NESTED, StackView, find, stack_name
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, CLUSTER_TAG, NESTED_STACK, StackView, find, stack_name
 from cfngen.deploy.status import StackHealth
 from cfngen.text import pluralize
 
@@ -57,7 +57,7 @@ class DeletionRequest:
     even_if_occupied: bool = False
     leave_behind: bool = False
     detach: bool = False
-    authorities: Custody | None = None
+    authorities: AuthorityCopy | None = None
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ class DeletionPlan(Message):
     snapshots: tuple[OrphanedResource, ...] = ()
     delete_volumes: bool = False
     delete_snapshots: bool = False
-    stays: tuple[Retained, ...] = ()
+    stays: tuple[RetainedResource, ...] = ()
     obstacles: tuple[Blocker, ...] = ()
     unclear: tuple[OrphanedResource, ...] = ()
     namesake: str = ""
-    theirs: tuple[Retained, ...] = ()
+    theirs: tuple[RetainedResource, ...] = ()
     authorities: tuple[str, ...] = ()
     objects: int = 0
 
@@ -152,7 +152,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     by_console = _check_ownership(account, stack, request.cluster) if stack else False
     existing = stack if stack and stack.status.exists else None
     last_stack = stack or last_deleted(account, request)
-    scope = of_stack(account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr)
+    scope = find_scope(account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr)
     other_stacks = live_stacks(account, request.cluster, besides=stack.id if stack else "")
     scope = replace(scope, same_name_stacks=other_stacks)
     name_conflict = orphan_removal.describe_name_conflict(account, scope)
@@ -162,7 +162,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     # Without such a conflict the tags suffice: everything with the cluster's name is this cluster's.
     own, foreign = _split_by_ownership(account, scope, tagged) if name_conflict else (tagged, _TaggedResources())
     orphans, claimed_volumes, claim_snapshots = own.orphans, own.volumes, own.snapshots
-    log_groups = retained.log_groups(account, request.cluster)
+    log_groups = retained_resources.log_groups(account, request.cluster)
     is_bucket_needed = request.empty_bucket or request.delete_bucket
     templates = (
         template_objects.find(account, request.bucket, request.cluster, needed=is_bucket_needed)
@@ -257,18 +257,22 @@ def _split_by_ownership(
 
 
 def _list_without_commands(
-    foreign: _TaggedResources, templates: Objects, log_groups: Sequence[Retained]
-) -> tuple[Retained, ...]:
+    foreign: _TaggedResources, templates: Objects, log_groups: Sequence[RetainedResource]
+) -> tuple[RetainedResource, ...]:
     """Return the other cluster's resources without delete commands, since those would harm a running cluster."""
     tagged = (*foreign.orphans, *foreign.volumes, *foreign.snapshots)
     uri, object_count = f"s3://{templates.bucket}/{templates.prefix}", pluralize(templates.versions, "object version")
     return (
         *(
-            Retained(resource.kind, resource.id, resource.purpose or "bears the cluster's name in its tags")
+            RetainedResource(resource.kind, resource.id, resource.purpose or "bears the cluster's name in its tags")
             for resource in tagged
         ),
-        *([Retained("templates", uri, f"{object_count} under the cluster's name")] if templates.versions else []),
-        *(Retained(log.kind, log.id, log.why) for log in log_groups),
+        *(
+            [RetainedResource("templates", uri, f"{object_count} under the cluster's name")]
+            if templates.versions
+            else []
+        ),
+        *(RetainedResource(log.kind, log.id, log.why) for log in log_groups),
     )
 
 
@@ -344,7 +348,7 @@ def _stack_parts(scope: Scope) -> Iterator[Part]:
     for kind, type_name in PART_TYPES:
         if ids := scope.existing_ids(type_name):
             yield Part(kind, ids)
-    listed_types = {*backups.RETAINED_TYPES, *(type_name for _, type_name in PART_TYPES)}
+    listed_types = {*snapshot_buckets.RETAINED_TYPES, *(type_name for _, type_name in PART_TYPES)}
     if other_resources := [
         resource.name for resource in scope.resources if resource.exists and resource.view.type not in listed_types
     ]:
@@ -359,12 +363,12 @@ def _expected_to_stay(
     claimed_volumes: tuple[OrphanedResource, ...],
     claim_snapshots: tuple[OrphanedResource, ...],
     templates: Objects,
-) -> tuple[Retained, ...]:
+) -> tuple[RetainedResource, ...]:
     """Return what will stay in the account after the deletion, and why."""
-    staying: list[Retained] = []
+    staying: list[RetainedResource] = []
     if stack:
         staying += [
-            Retained(
+            RetainedResource(
                 "snapshot",
                 f"one of {resource_id}",
                 "CloudFormation makes it before it deletes a master's volume, so that etcd's data is not lost",
@@ -373,7 +377,7 @@ def _expected_to_stay(
             for resource_id in scope.existing_ids("AWS::EC2::Volume")
         ]
         staying += [
-            Retained(
+            RetainedResource(
                 "KMS key",
                 resource_id,
                 "KMS deletes it after a waiting period, until which it can be kept",
@@ -381,23 +385,27 @@ def _expected_to_stay(
             )
             for resource_id in scope.existing_ids("AWS::KMS::Key")
         ]
-        staying += retained.existing_resources(scope, tuple(stack.parameters.items()))
-    staying += backups.snapshots(account, scope, stack.outputs if stack else {})
+        staying += retained_resources.existing_resources(scope, tuple(stack.parameters.items()))
+    staying += snapshot_buckets.snapshots(account, scope, stack.outputs if stack else {})
     if not request.delete_volumes:
-        staying += retained.of_orphans(account, claimed_volumes, "data of a claim; --delete-volumes deletes it")
+        staying += retained_resources.of_orphans(
+            account, claimed_volumes, "data of a claim; --delete-volumes deletes it"
+        )
     if not request.delete_snapshots:
-        staying += retained.of_orphans(account, claim_snapshots, "snapshot of a claim; --delete-snapshots deletes it")
+        staying += retained_resources.of_orphans(
+            account, claim_snapshots, "snapshot of a claim; --delete-snapshots deletes it"
+        )
     if not request.empty_bucket:
-        staying += retained.templates(templates)
+        staying += retained_resources.templates(templates)
     return tuple(staying)
 
 
 PART_TYPES = (
-    ("nested stacks", NESTED),
+    ("nested stacks", NESTED_STACK),
     ("master volumes", "AWS::EC2::Volume"),
     ("Elastic IPs", "AWS::EC2::EIP"),
     ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer"),
-    ("Auto Scaling groups", GROUP),
+    ("Auto Scaling groups", AUTO_SCALING_GROUP),
     ("VPCs", "AWS::EC2::VPC"),
     ("subnets", "AWS::EC2::Subnet"),
     ("NAT gateways", "AWS::EC2::NatGateway"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, owned, tag_map
-from cfngen.deploy.stacks import GROUP, StackResource, StackView, tree
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, tree
 
 VPC = "AWS::EC2::VPC"
 EXISTING_INSTANCE_STATES = ("pending", "running", "shutting-down", "stopping", "stopped")
@@ -49,7 +49,7 @@ class Scope:
 
         If not, networks and instances tagged for the cluster belong to another cluster of the same name.
         """
-        return bool(self.existing_ids(VPC) or self.existing_ids(GROUP))
+        return bool(self.existing_ids(VPC) or self.existing_ids(AUTO_SCALING_GROUP))
 
     def ids(self, kind: str = "") -> frozenset[str]:
         """Return the physical ids of the resources, optionally of one type, that the stacks have or had."""
@@ -72,7 +72,9 @@ class Scope:
         )
 
 
-def of_stack(account: Account, stack: StackView | None, *, cluster: str, vpc_id: str = "", pod_cidr: str = "") -> Scope:
+def find_scope(
+    account: Account, stack: StackView | None, *, cluster: str, vpc_id: str = "", pod_cidr: str = ""
+) -> Scope:
     """Return the scope of a cluster.
 
     Args:
@@ -93,9 +95,11 @@ def of_stack(account: Account, stack: StackView | None, *, cluster: str, vpc_id:
     named_vpc = next(iter(own_vpcs), "") or parameter_vpc or vpc_id
     cluster_vpc = named_vpc or _find_vpc_by_tag(account, cluster)
     route_table = stack.parameters.get("RouteTableId", "") if stack else ""
-    known_groups = frozenset(resource.view.physical_id for resource in resources if resource.view.type == GROUP)
-    instances, unmanaged = _find_instances(account, cluster, cluster_vpc, ids(GROUP), known_groups)
-    if unmanaged and not own_vpcs and not ids(GROUP):
+    known_groups = frozenset(
+        resource.view.physical_id for resource in resources if resource.view.type == AUTO_SCALING_GROUP
+    )
+    instances, unmanaged = _find_instances(account, cluster, cluster_vpc, ids(AUTO_SCALING_GROUP), known_groups)
+    if unmanaged and not own_vpcs and not ids(AUTO_SCALING_GROUP):
         # A stack that is deleted, empty or misspelt has no instances: these are another cluster's of the same name.
         instances = {key: state for key, state in instances.items() if key not in unmanaged}
         cluster_vpc, unmanaged = named_vpc, frozenset()

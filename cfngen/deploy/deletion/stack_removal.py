@@ -12,7 +12,7 @@ from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.messages import Event, Message, Question, Report, Step
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.recovery import Interaction
-from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, tree
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find, tree
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE
@@ -178,7 +178,7 @@ def _find_undeleted(account: Account, root_id: str) -> tuple[Undeleted, ...]:
     return tuple(
         Undeleted(resource.name, resource.view.physical_id, resource.view.type, resource.view.reason)
         for resource in tree(account, root_id)
-        if resource.view.status == "DELETE_FAILED" and resource.view.type != NESTED
+        if resource.view.status == "DELETE_FAILED" and resource.view.type != NESTED_STACK
     )
 
 
@@ -197,7 +197,7 @@ class _SweepDuringDeletion:
 
     def __call__(self, message: Message) -> None:
         self._report(message)
-        if isinstance(message, Event) and message.type == GROUP and message.status == "DELETE_COMPLETE":
+        if isinstance(message, Event) and message.type == AUTO_SCALING_GROUP and message.status == "DELETE_COMPLETE":
             self._groups.discard(message.physical_id)
             if not self._groups and self._next_sweep is None:
                 self._next_sweep = 0.0

@@ -40,7 +40,7 @@ class BackupTaken(Message):
     seconds: float
 
 
-def take(store: Store, report: Report, timeout: timedelta = TIMEOUT) -> BackupTaken:
+def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) -> BackupTaken:
     """Request a snapshot from the masters, and wait until it is in the bucket.
 
     Args:

@@ -19,7 +19,7 @@ from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import Override
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
-from cfngen.deploy.etcd.snapshots import LATEST, Snapshot, Store, chosen, store
+from cfngen.deploy.etcd.snapshots import LATEST, Snapshot, Store, find_snapshot, find_store
 from cfngen.deploy.etcd.watch import Masters
 from cfngen.deploy.inspection.machines import Group, groups
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
@@ -31,7 +31,7 @@ from cfngen.text import join_and, pluralize
 
 # Logical ids of the masters' Auto Scaling groups, for every possible slot.
 _MASTER_GROUP_IDS = frozenset(auto_scaling_group(slot_id(letter)) for letter in "abcde")
-REQUEST = "restore.json"
+REQUEST_KEY = "restore.json"
 REPLACEMENT_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: the old instances have to be terminated first."""
 INTERRUPTED_EXIT_CODE = 130
@@ -41,11 +41,11 @@ class NoMastersError(CfngenError):
     """The stack has no masters that could be restored."""
 
 
-class RestoreUnderWayError(CfngenError):
+class RestoreInProgressError(CfngenError):
     """Another snapshot is being restored already."""
 
 
-class RestoreLeftError(CfngenError):
+class RestoreDetachedError(CfngenError):
     """The user interrupted the command; the masters continue the restore."""
 
     exit_code = INTERRUPTED_EXIT_CODE
@@ -114,7 +114,7 @@ def restore(
     *,
     consent: Consent,
     report: Report,
-    override: Override = cluster_access.nowhere,
+    override: Override = cluster_access.no_override,
     patience: timedelta | None = None,
 ) -> Restored:
     """Restore an etcd snapshot, after confirmation; continue a restore that was started before.
@@ -145,7 +145,7 @@ def restore(
         check(stack, cluster.name)
         if stack.status.in_progress:
             raise busy(account, stack)
-        snapshot_store = store(account, stack_name, cluster)
+        snapshot_store = find_store(account, stack_name, cluster)
         restoration = _Restore(account, stack, cluster, snapshot_store, consent, report, override)
         return restoration.run(snapshot_name, patience)
 
@@ -173,7 +173,7 @@ class _Restore:
 
     def run(self, snapshot_name: str, timeout: timedelta | None) -> Restored:
         """Restore the snapshot; see `restore`."""
-        request: Mapping[str, Any] = self.store.read(REQUEST)
+        request: Mapping[str, Any] = self.store.read(REQUEST_KEY)
         snapshot = self._choose_snapshot(request, snapshot_name)
         master_groups = self._master_groups()
         plan = self._make_plan(snapshot, master_groups, request)
@@ -186,7 +186,7 @@ class _Restore:
             self._terminate_old_masters(request)
             self._wait_for_masters(request, timeout)
         except KeyboardInterrupt:
-            raise RestoreLeftError(
+            raise RestoreDetachedError(
                 f"the restore of {self.cluster.name} goes on without cfngen, as far as it has come",
                 hint="`cfngen etcd restore` attaches again, and sees it to its end.",
             ) from None
@@ -196,10 +196,10 @@ class _Restore:
     def _choose_snapshot(self, request: Mapping[str, Any], snapshot_name: str) -> Snapshot:
         """Return the snapshot to restore: that of the pending request, else the one the user named."""
         if not request:
-            return chosen(self.store, snapshot_name)
-        restoring = chosen(self.store, str(request["snapshot"]))
-        if snapshot_name != LATEST and chosen(self.store, snapshot_name).key != restoring.key:
-            raise RestoreUnderWayError(
+            return find_snapshot(self.store, snapshot_name)
+        restoring = find_snapshot(self.store, str(request["snapshot"]))
+        if snapshot_name != LATEST and find_snapshot(self.store, snapshot_name).key != restoring.key:
+            raise RestoreInProgressError(
                 f"{self.cluster.name} is being set back to {restoring.key} already",
                 hint="`cfngen etcd restore` goes on with that; another snapshot can be restored when it has ended.",
             )
@@ -254,8 +254,8 @@ class _Restore:
             if sha256 := self.store.metadata(snapshot.key).get("sha256"):
                 request["sha256"] = sha256
             self.report(Step(f"asking the masters to restore {snapshot.key} as they boot"))
-            if not self.store.write(REQUEST, request, new=True):
-                raise RestoreUnderWayError(
+            if not self.store.write(REQUEST_KEY, request, new=True):
+                raise RestoreInProgressError(
                     f"somebody else has begun to restore {self.cluster.name} just now",
                     hint="`cfngen etcd restore` shows from which snapshot, and goes on with it.",
                 )
@@ -263,7 +263,7 @@ class _Restore:
             # Listed only after the request was written: every instance launched from now on finds it.
             old_instances = [instance.id for group in self._master_groups() for instance in group.instances]
             request = {**request, "instances": old_instances}
-            self.store.write(REQUEST, request)
+            self.store.write(REQUEST_KEY, request)
         return request
 
     def _terminate_old_masters(self, request: Mapping[str, Any]) -> None:
@@ -295,9 +295,9 @@ class _Restore:
     def _delete_request(self) -> None:
         """Delete the request, so that volumes created later are not restored from it."""
         try:
-            self.store.remove(REQUEST)
+            self.store.remove(REQUEST_KEY)
         except AwsError as error:
-            uri = f"s3://{self.store.bucket}/{self.store.prefix}{REQUEST}"
+            uri = f"s3://{self.store.bucket}/{self.store.prefix}{REQUEST_KEY}"
             hint = f"delete it: aws s3 rm {uri}"
             self.report(Notice(f"the request {uri} could not be deleted: {error}", hint))
 

@@ -17,7 +17,7 @@ from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import find
 from cfngen.errors import CfngenError
 
-BUCKET = "BackupBucketName"  # output of the stack
+BUCKET_OUTPUT = "BackupBucketName"  # output of the stack
 LATEST = "latest"
 _KEY_PATTERN = re.compile(r"(?P<period>hourly|daily)/(?P<time>\d{4}-\d\d-\d\dT\d{6}Z)\.db")
 _NO_BUCKET_CODES = frozenset({"NoSuchBucket", "404"})
@@ -196,7 +196,7 @@ class Store:
             self.account.client("s3").delete_object(Bucket=self.bucket, Key=self.prefix + name)
 
 
-def store(account: Account, stack_name: str, cluster: Cluster) -> Store:
+def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
     """Return where a cluster's snapshots are: in the bucket of its stack, or in that of the cluster file.
 
     Without a stack the cluster file names the bucket, so that the snapshots of a deleted cluster can be listed.
@@ -208,7 +208,7 @@ def store(account: Account, stack_name: str, cluster: Cluster) -> Store:
     with translate_aws_errors():
         stack = find(account, stack_name)
         outputs = cluster_access.outputs(account, stack) if stack and stack.status.exists else {}
-    bucket = outputs.get(BUCKET, "") or cluster.etcd.backups.bucket or ""
+    bucket = outputs.get(BUCKET_OUTPUT, "") or cluster.etcd.backups.bucket or ""
     if not bucket:
         message, hint = f"the stack {stack_name} names no bucket of etcd's snapshots", "`cfngen deploy` makes one."
         if not stack or not stack.status.exists:
@@ -221,7 +221,7 @@ def store(account: Account, stack_name: str, cluster: Cluster) -> Store:
     return Store(account, bucket, cluster.name)
 
 
-def chosen(snapshot_store: Store, name: str) -> Snapshot:
+def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
     """Return the snapshot with a name.
 
     Args:

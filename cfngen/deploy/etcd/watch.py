@@ -152,7 +152,7 @@ class Masters:
         for master in progress.masters:
             if master.state != BOOTING:
                 continue
-            console = console_output.of_instance(self._account, master.instance)
+            console = console_output.instance_console(self._account, master.instance)
             failures = [text for text in console.words if " FAILED after " in text]
             if console.failed and failures and failures[-1] not in self._reported:
                 self._reported.add(failures[-1])

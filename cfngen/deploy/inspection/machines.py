@@ -12,9 +12,9 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import auto_scaling_group, group_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
-from cfngen.deploy.stacks import GROUP, ResourceView
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 
-AT_ONCE = 50  # maximum number of names in a call of DescribeAutoScalingGroups
+MAX_NAMES_PER_CALL = 50  # maximum number of names in a call of DescribeAutoScalingGroups
 FILTER_BATCH_SIZE = 200  # maximum number of values in a filter
 IN_SERVICE = "InService"
 _MASTER_GROUP = re.compile(r"Master([A-Z])AutoScalingGroup")
@@ -110,7 +110,7 @@ def groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]
     resources_by_name = {
         resource.physical_id: resource
         for resource in resources
-        if resource.type == GROUP and resource.physical_id and resource.status != "DELETE_COMPLETE"
+        if resource.type == AUTO_SCALING_GROUP and resource.physical_id and resource.status != "DELETE_COMPLETE"
     }
     with translate_aws_errors():
         groups_by_name = {
@@ -174,8 +174,8 @@ def _build_instance(member: Any, description: Any, group_version: str) -> Instan
 
 def _describe_groups(account: Account, names: Sequence[str]) -> Iterator[Any]:
     client = account.client("autoscaling")
-    for start in range(0, len(names), AT_ONCE):
-        batch = list(names[start : start + AT_ONCE])
+    for start in range(0, len(names), MAX_NAMES_PER_CALL):
+        batch = list(names[start : start + MAX_NAMES_PER_CALL])
         yield from client.describe_auto_scaling_groups(AutoScalingGroupNames=batch, MaxRecords=100)["AutoScalingGroups"]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
-from cfngen.deploy.etcd.restore import REQUEST
-from cfngen.deploy.etcd.snapshots import BUCKET, Store
+from cfngen.deploy.etcd.restore import REQUEST_KEY
+from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, Store
 from cfngen.deploy.inspection.cluster_status import AddonState, BackupState, Expiry, MasterState
 
 CERTIFICATES, ADDONS = "cfngen-certificates", "cfngen-addons"  # names of the ConfigMaps
@@ -28,7 +28,7 @@ def backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> B
     Raises:
         CfngenError: the bucket cannot be read.
     """
-    bucket = outputs.get(BUCKET, "")
+    bucket = outputs.get(BUCKET_OUTPUT, "")
     if not bucket:
         return None
     store, interval = Store(account, bucket, cluster.name), cluster.etcd.backups.interval
@@ -40,7 +40,7 @@ def backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> B
         newest=newest,
         interval=interval,
         late=is_late,
-        restoring=str(store.read(REQUEST).get("snapshot", "")),
+        restoring=str(store.read(REQUEST_KEY).get("snapshot", "")),
     )
 
 

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from cfngen.cluster.model import Cluster
 from cfngen.deploy import protection
 from cfngen.deploy.access import cluster_access
-from cfngen.deploy.access.api_connection import CONNECT, Endpoint
+from cfngen.deploy.access.api_connection import CONNECT_TIMEOUT, Endpoint
 from cfngen.deploy.access.authorities import read_join_information
-from cfngen.deploy.access.certificates import served
+from cfngen.deploy.access.certificates import server_certificate_validity
 from cfngen.deploy.access.cluster_access import Override
 from cfngen.deploy.access.kubernetes_objects import Node
 from cfngen.deploy.account import Account
@@ -38,7 +38,7 @@ from cfngen.deploy.inspection.machines import Group, groups
 from cfngen.deploy.inspection.versions import wanted_version
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.public_addresses import lost_addresses
-from cfngen.deploy.stacks import NESTED, ResourceView, StackView, find, resources, stack_name
+from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find, resources, stack_name
 from cfngen.deploy.stale_groups import stale_groups
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
@@ -79,7 +79,7 @@ def read_status(
     stack_name: str,
     cluster: Cluster,
     *,
-    override: Override = cluster_access.nowhere,
+    override: Override = cluster_access.no_override,
     detect_drift: bool = False,
     report: Report = lambda message: None,
 ) -> ClusterStatus:
@@ -185,7 +185,7 @@ def _stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...
     Deployments set no policies of stacks created in the console, and cannot update stacks in another status.
     """
     deployable = stack.status.change_set_kind == "UPDATE"
-    return protection.missing(account, stack) if deployable and stack.cluster else ()
+    return protection.stacks_without_policy(account, stack) if deployable and stack.cluster else ()
 
 
 def _require(value: Value | Unknown) -> Value:
@@ -255,7 +255,7 @@ def _read_kubernetes(
 
 
 def _serving_certificate_expiry(endpoint: Endpoint) -> datetime:
-    return served(endpoint.host, endpoint.port, timeout=CONNECT).ends
+    return server_certificate_validity(endpoint.host, endpoint.port, timeout=CONNECT_TIMEOUT).ends
 
 
 def _all_resources(account: Account, stack: StackView, pool: ThreadPoolExecutor) -> tuple[ResourceView, ...]:
@@ -269,7 +269,7 @@ def _all_resources(account: Account, stack: StackView, pool: ThreadPoolExecutor)
         stack_ids = [
             resource.physical_id
             for resource in level
-            if resource.type == NESTED and resource.physical_id and resource.status != "DELETE_COMPLETE"
+            if resource.type == NESTED_STACK and resource.physical_id and resource.status != "DELETE_COMPLETE"
         ]
     return tuple(all_resources)
 
@@ -279,7 +279,7 @@ def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> d
     nested = {
         resource.physical_id: stack_name(resource.physical_id)
         for resource in stack_resources
-        if resource.type == NESTED
+        if resource.type == NESTED_STACK
     }
     return {stack.id: stack.name, **{key: name for key, name in nested.items() if key}}
 

@@ -24,7 +24,7 @@ from cfngen.deploy.inspection.machines import Group, Instance, groups
 from cfngen.deploy.inspection.pod_routes import InstanceRoute, instance_routes
 from cfngen.deploy.inspection.versions import skew, wanted_version
 from cfngen.deploy.messages import Message, Report
-from cfngen.deploy.next_steps import in_words, next_steps
+from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.stacks import StackView, tree
 from cfngen.deploy.status import StackHealth
 
@@ -144,7 +144,7 @@ class Kubernetes:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ClusterState:
     """The state of a cluster that `judge` validates.
 
     Attributes:
@@ -161,7 +161,7 @@ class Seen:
 
 
 def validate(
-    account: Account, stack_name: str, cluster: Cluster, *, override: Override = cluster_access.nowhere
+    account: Account, stack_name: str, cluster: Cluster, *, override: Override = cluster_access.no_override
 ) -> Validation:
     """Validate a cluster once.
 
@@ -169,7 +169,7 @@ def validate(
         NoStackError: there is no such stack.
         CfngenError: something cannot be read, e.g. because a permission is missing.
     """
-    return judge(look(account, stack_name, cluster, override), cluster, account.clock.now())
+    return find_problems(read_cluster_state(account, stack_name, cluster, override), cluster, account.clock.now())
 
 
 def wait_until_valid(attempt: Callable[[], Validation], clock: Clock, timeout: timedelta, report: Report) -> Validation:
@@ -204,7 +204,7 @@ def wait_until_valid(attempt: Callable[[], Validation], clock: Clock, timeout: t
         clock.sleep(min(INTERVAL, max(remaining, 0.0)))
 
 
-def look(account: Account, stack_name: str, cluster: Cluster, override: Override) -> Seen:
+def read_cluster_state(account: Account, stack_name: str, cluster: Cluster, override: Override) -> ClusterState:
     """Read the state of a cluster.
 
     Raises:
@@ -216,10 +216,10 @@ def look(account: Account, stack_name: str, cluster: Cluster, override: Override
         cluster_groups = groups(account, cluster, stack_resources)
         routes = instance_routes(account, cluster, stack, stack_resources)
         # Read Nodes last: otherwise a Node that joins meanwhile would seem to be missing for its route.
-        return Seen(stack, cluster_groups, _read_kubernetes(account, stack, override), routes)
+        return ClusterState(stack, cluster_groups, _read_kubernetes(account, stack, override), routes)
 
 
-def judge(observed: Seen, cluster: Cluster, now: datetime) -> Validation:
+def find_problems(observed: ClusterState, cluster: Cluster, now: datetime) -> Validation:
     """Return the problems in the state of a cluster.
 
     Args:
@@ -279,7 +279,7 @@ def _stack_problems(stack: StackView) -> Iterator[Problem]:
     health, cleaning_up = stack.status.standing, stack.status.cleaning_up
     # During cleanup only replaced resources are deleted; the new ones are in service already.
     if health is not StackHealth.HEALTHY and not cleaning_up:
-        hint = in_words(next_steps(stack.status))
+        hint = as_hint(next_steps(stack.status))
         yield Problem("stack", stack.name, f"is {stack.status}", stack.reason, hint)
 
 
@@ -373,7 +373,7 @@ def _other_problems(api: Kubernetes, groups: tuple[Group, ...]) -> Iterator[Prob
                 yield Problem("pod", f"{name}-{node.name}", f"does not run on the master {node.name}", hint=hint)
 
 
-def _route_problems(observed: Seen, nodes: dict[str, Node]) -> Iterator[Problem]:
+def _route_problems(observed: ClusterState, nodes: dict[str, Node]) -> Iterator[Problem]:
     """Yield the routes that make the cloud controller manager fail: routes to instances without a Node."""
     instances = {instance.id: instance for group in observed.groups for instance in group.instances}
     for route in observed.routes:

@@ -52,7 +52,7 @@ class MissingParameterError(ParameterError):
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ParameterValues:
     """The values of one deployment.
 
     Attributes:
@@ -66,7 +66,7 @@ class Chosen:
     notices: tuple[Notice, ...] = ()
 
 
-def chosen(
+def choose_values(
     root: Mapping[str, Any],
     *,
     flags: Mapping[str, str] | None = None,
@@ -74,7 +74,7 @@ def chosen(
     keep: Collection[str] = (),
     previous: StackView | None = None,
     previous_root: Mapping[str, Any] | None = None,
-) -> Chosen:
+) -> ParameterValues:
     """Choose the value of every parameter of a root.
 
     Args:
@@ -129,7 +129,7 @@ def chosen(
         names = " ".join(f"--parameter {name}=…" for name in missing)
         texts = [_describe_missing(name, definitions[name]) for name in missing]
         raise MissingParameterError(texts, missing, hint=f"give a value for each: {names}")
-    return Chosen(
+    return ParameterValues(
         entries=tuple(_entry(name, value, keeps_previous=name in kept_names) for name, value in values.items()),
         values={
             name: value for name, value in values.items() if not (name in kept_names and _is_no_echo(definitions[name]))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from cfngen.deploy.preview.plan import Change, Danger, Plan, StackPlan
 
 
-def worse(agreed: Iterable[StackPlan], actual: Plan) -> tuple[tuple[str, Danger], ...]:
+def find_worse_changes(agreed: Iterable[StackPlan], actual: Plan) -> tuple[tuple[str, Danger], ...]:
     """Return the changes that are more dangerous than the user agreed to, in words, and how dangerous they are.
 
     Args:

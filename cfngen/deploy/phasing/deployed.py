@@ -14,7 +14,7 @@ STORED = "AWS::SSM::Parameter::Value"
 
 
 @dataclass(frozen=True)
-class Child:
+class DeployedStack:
     """A nested stack as it is deployed.
 
     Attributes:
@@ -39,10 +39,10 @@ class Deployed:
     """
 
     root: Mapping[str, Any]
-    children: Mapping[str, Child] = field(default_factory=dict)
+    children: Mapping[str, DeployedStack] = field(default_factory=dict)
 
 
-def deployed(account: Account, root_id: str, root: Mapping[str, Any]) -> Deployed:
+def read_deployed(account: Account, root_id: str, root: Mapping[str, Any]) -> Deployed:
     """Return the templates and parameters of a root and its nested stacks.
 
     Args:
@@ -51,14 +51,14 @@ def deployed(account: Account, root_id: str, root: Mapping[str, Any]) -> Deploye
         root: the root's template; empty if it cannot be read.
     """
     names = nested(root)
-    children: dict[str, Child] = {}
+    children: dict[str, DeployedStack] = {}
     for view in resources(account, root_id):
         if not view.physical_id or view.logical_id not in names:
             continue
         if view.status.startswith("DELETE") or view.status == "CREATE_FAILED":
             continue
         if body := template(account, view.physical_id):
-            children[view.logical_id] = Child(
+            children[view.logical_id] = DeployedStack(
                 names[view.logical_id], body, _parameter_values(account, view.physical_id, body)
             )
     return Deployed(root, children)

@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cfngen.deploy.phasing.deployed import STORED, Child, Deployed
+from cfngen.deploy.phasing.deployed import STORED, Deployed, DeployedStack
 from cfngen.deploy.phasing.parts import MASTERS, MODIFIED, VOLUME, is_node_group
 from cfngen.deploy.publishing.publish import nested
 from cfngen.deploy.references import references
 from cfngen.templates.document import Document
 
 
-def separate(deployed: Deployed, documents: Sequence[Document]) -> frozenset[str]:
+def separable_groups(deployed: Deployed, documents: Sequence[Document]) -> frozenset[str]:
     """Return the node group stacks, of the deployed root and of the new one, that can be updated separately.
 
     A deployed stack can stay as it is while everything its parameters refer to still exists. A new stack can be
@@ -38,7 +38,7 @@ def separate(deployed: Deployed, documents: Sequence[Document]) -> frozenset[str
     return frozenset(separable)
 
 
-def of_volumes(deployed: Deployed, documents: Sequence[Document]) -> tuple[Document, ...]:
+def volume_phase_documents(deployed: Deployed, documents: Sequence[Document]) -> tuple[Document, ...]:
     """Return the deployed templates, with the masters' volumes changed to their new properties."""
     requested_root = _root_of(documents)
     masters = next(document for document in documents if document.name == nested(requested_root.body)[MASTERS])
@@ -69,7 +69,9 @@ def parameters_of_volumes(documents: Sequence[Document]) -> frozenset[str]:
     )
 
 
-def with_kept(deployed: Deployed, documents: Sequence[Document], unchanged: Collection[str]) -> tuple[Document, ...]:
+def with_unchanged_groups(
+    deployed: Deployed, documents: Sequence[Document], unchanged: Collection[str]
+) -> tuple[Document, ...]:
     """Return the new templates, with the stacks of some node groups as they are deployed, or left out if they are not.
 
     Args:
@@ -120,7 +122,7 @@ def _available_outputs(documents: Sequence[Document]) -> frozenset[tuple[str, st
     )
 
 
-def _passed_parameters(resource: Mapping[str, Any], child: Child) -> dict[str, Any]:
+def _passed_parameters(resource: Mapping[str, Any], child: DeployedStack) -> dict[str, Any]:
     """Return the parameters of a stack that stays: their current values, but references to outputs of other stacks."""
     parameters = resource["Properties"].get("Parameters", {})
     return {
@@ -133,7 +135,7 @@ def _refers_to_outputs(value: Any) -> bool:
     return any(attribute.startswith("Outputs.") for _, attribute in references(value))
 
 
-def _freeze(child: Child) -> dict[str, Any]:
+def _freeze(child: DeployedStack) -> dict[str, Any]:
     """Return a deployed template, changed so that an update leaves its resources as they are.
 
     Parameters that read from SSM become plain strings, since an update would look up the latest images again.
@@ -150,7 +152,7 @@ def _freeze(child: Child) -> dict[str, Any]:
     return body
 
 
-def _pass_resolved_values(resource: dict[str, Any], child: Child) -> None:
+def _pass_resolved_values(resource: dict[str, Any], child: DeployedStack) -> None:
     parameters = resource["Properties"].get("Parameters", {})
     for name, definition in child.body.get("Parameters", {}).items():
         if definition["Type"].startswith(STORED) and name in child.values:

@@ -25,7 +25,7 @@ NO_WAY_BACK = "DO_NOTHING"
 
 
 @dataclass(frozen=True)
-class PartPlanning:
+class PartPlanner:
     """Plans the phases of one update.
 
     Attributes:

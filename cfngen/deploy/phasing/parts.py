@@ -46,7 +46,7 @@ def is_node_group(logical_id: str) -> bool:
     return bool(_NODE_GROUP_STACK.match(logical_id))
 
 
-def divided(plan: Plan, separate: Collection[str], order: Sequence[str]) -> tuple[Part, ...]:
+def divide_into_parts(plan: Plan, separate: Collection[str], order: Sequence[str]) -> tuple[Part, ...]:
     """Return the parts of an update, in the order in which they are carried out.
 
     Node groups without disruptive changes are updated together. Each other node group, including new ones, is updated

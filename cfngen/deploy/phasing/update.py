@@ -10,17 +10,17 @@ from cfngen.deploy.messages import Notice, Question, Step
 from cfngen.deploy.phasing import comparison, documents
 from cfngen.deploy.phasing.deployed import Deployed
 from cfngen.deploy.phasing.part_planning import NO_WAY_BACK
-from cfngen.deploy.phasing.parts import Part, divided
+from cfngen.deploy.phasing.parts import Part, divide_into_parts
 from cfngen.deploy.preview import change_sets
 from cfngen.deploy.preview.plan import Danger, Phase, Plan
 from cfngen.deploy.recovery import Interaction
-from cfngen.deploy.watching.watch import Outcome
+from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
 from cfngen.templates.document import Document
 
 PlanPart = Callable[[Part, Sequence[Document], int], Plan]
 """Makes the plan of a part from its templates; the number becomes part of the name of its change set."""
-CarryOut = Callable[[Plan, Sequence[Document]], Outcome]
+CarryOut = Callable[[Plan, Sequence[Document]], WatchResult]
 """Executes a plan and watches it to its end."""
 
 
@@ -41,7 +41,7 @@ class UnfinishedError(CfngenError):
 
 
 @dataclass
-class Phased:
+class PhasedUpdate:
     """An update in phases, of which the first is planned.
 
     Attributes:
@@ -61,9 +61,9 @@ class Phased:
     plan_part: PlanPart
 
 
-def phased(
+def plan_phases(
     whole: Plan, deployed: Deployed, requested: Sequence[Document], plan_part: PlanPart, discard: Callable[[Plan], None]
-) -> Phased | None:
+) -> PhasedUpdate | None:
     """Return the phases of an update, or None if a single operation is enough.
 
     Args:
@@ -74,10 +74,10 @@ def phased(
         discard: removes a plan's change set.
     """
     root = next(document for document in requested if document.children)
-    parts = divided(whole, documents.separate(deployed, requested), list(root.body["Resources"]))
+    parts = divide_into_parts(whole, documents.separable_groups(deployed, requested), list(root.body["Resources"]))
     if len(parts) == 1 and parts[0].kind == "volumes":
         plan = replace(whole, on_failure=NO_WAY_BACK)
-        return Phased(plan, plan, parts, deployed, tuple(requested), plan_part)
+        return PhasedUpdate(plan, plan, parts, deployed, tuple(requested), plan_part)
     if len(parts) < 2:
         return None
     discard(whole)
@@ -92,11 +92,13 @@ def phased(
             plan = replace(
                 whole, change_set_id=first.change_set_id, created=first.created, phases=phases if rest[1:] else ()
             )
-            return Phased(plan, first, rest, deployed, tuple(requested), plan_part)
+            return PhasedUpdate(plan, first, rest, deployed, tuple(requested), plan_part)
     return None
 
 
-def carry_out(account: Account, update: Phased, waiting: Interaction, execute: CarryOut, cluster: str) -> Outcome:
+def carry_out(
+    account: Account, update: PhasedUpdate, waiting: Interaction, execute: CarryOut, cluster: str
+) -> WatchResult:
     """Carry out all phases; stop after the first that fails or that is no longer watched.
 
     Args:
@@ -112,7 +114,7 @@ def carry_out(account: Account, update: Phased, waiting: Interaction, execute: C
     """
     total = len(update.parts)
     # If a phase turns out to have nothing to do, the outcome of the previous one is returned.
-    outcome: Outcome | None = None
+    outcome: WatchResult | None = None
     for index, part in enumerate(update.parts):
         remaining = [remaining_part.title for remaining_part in update.parts[index:]]
         templates = _phase_documents(update.deployed, update.requested, update.parts[index:])
@@ -156,9 +158,9 @@ def _remaining_notice(remaining: Sequence[str], reason: str) -> Notice:
 def _phase_documents(deployed: Deployed, requested: Sequence[Document], rest: Sequence[Part]) -> tuple[Document, ...]:
     """Return the templates of the first of the remaining parts."""
     if rest[0].kind == "volumes":
-        return documents.of_volumes(deployed, requested)
+        return documents.volume_phase_documents(deployed, requested)
     unchanged = [group for part in rest[1:] for group in part.groups]
-    return documents.with_kept(deployed, requested, unchanged) if unchanged else tuple(requested)
+    return documents.with_unchanged_groups(deployed, requested, unchanged) if unchanged else tuple(requested)
 
 
 def _confirm_again(
@@ -169,7 +171,7 @@ def _confirm_again(
     Raises:
         UnfinishedError: the phase would fail, or the user declined.
     """
-    worse_changes = comparison.worse(part.stacks, plan)
+    worse_changes = comparison.find_worse_changes(part.stacks, plan)
     if not worse_changes and not plan.refusal:
         return
     waiting.report(plan)

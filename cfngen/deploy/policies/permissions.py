@@ -20,7 +20,7 @@ from typing import Any
 from cfngen.deploy.policies import backups
 from cfngen.deploy.policies.execution import of_network_and_machines, of_roles_and_secrets
 from cfngen.deploy.policies.load_balancer import statements as load_balancer_statements
-from cfngen.deploy.policies.policy_statements import Place, allow, document, merged, tagged
+from cfngen.deploy.policies.policy_statements import Place, allow, document, merge_statements, tagged
 
 SERVICE_ROLE = "cfngen-cloudformation"
 """Name of the service role that the operator may pass to CloudFormation."""
@@ -83,7 +83,7 @@ def operator_policy(
     """
     place = Place(partition, account, region, cluster, stack or cluster)
     selected = [group for group in groups(place, role=role) if not only or group.name in only]
-    return document(merged([statement for group in selected for statement in group.statements]))
+    return document(merge_statements([statement for group in selected for statement in group.statements]))
 
 
 def execution_policy(

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.deploy.at_work import PREFIX
-from cfngen.deploy.deletion.custody import name_of_copies as kept_authorities
+from cfngen.deploy.deletion.authority_copies import copy_name_prefix as kept_authorities
+from cfngen.deploy.operation_origin import CHANGE_SET_PREFIX
 from cfngen.deploy.policies.generated_names import beginning
 
 CLUSTER = "KubernetesCluster"
@@ -53,7 +53,7 @@ class Place:
         According to the reference, permissions for change sets apply to stacks only. Calls that name a change set only
         by its ARN were observed to be authorized by that ARN (widdix/complete-aws-iam-reference#6).
         """
-        return [self._arn("cloudformation", f"changeSet/{PREFIX}*")]
+        return [self._arn("cloudformation", f"changeSet/{CHANGE_SET_PREFIX}*")]
 
     @property
     def roles(self) -> list[str]:
@@ -136,7 +136,7 @@ def allow(
     return {**statement, "Condition": condition} if condition else statement
 
 
-def merged(statements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def merge_statements(statements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Merge statements with the same resources and conditions, since the size of a policy is limited."""
     merged_statements: list[dict[str, Any]] = []
     for statement in statements:

@@ -29,7 +29,7 @@ Response = TypeVar("Response")
 
 
 @dataclass(frozen=True)
-class Detail:
+class ChangeDetail:
     """One reason for a change, as CloudFormation lists it; a property may have several.
 
     Attributes:
@@ -72,7 +72,7 @@ class Detail:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ResourceChange:
     """The change of one resource in a change set.
 
     Attributes:
@@ -96,14 +96,14 @@ class Entry:
     replacement: str = ""
     policy: str = ""
     scope: tuple[str, ...] = ()
-    details: tuple[Detail, ...] = ()
+    details: tuple[ChangeDetail, ...] = ()
     change_set_id: str = ""
     before: Mapping[str, Any] = field(default_factory=dict)
     after: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Description:
+class ChangeSet:
     """A change set.
 
     Attributes:
@@ -127,8 +127,8 @@ class Description:
     reason: str = ""
     created: datetime | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
-    entries: Mapping[str, Entry] = field(default_factory=dict)
-    children: Mapping[str, Description] = field(default_factory=dict)
+    entries: Mapping[str, ResourceChange] = field(default_factory=dict)
+    children: Mapping[str, ChangeSet] = field(default_factory=dict)
 
     @property
     def pending(self) -> bool:
@@ -158,7 +158,7 @@ def pauses() -> Callable[[], float]:
     return next_pause
 
 
-def persistently(clock: Clock, call: Callable[[], Response]) -> Response:
+def retry_transient_errors(clock: Clock, call: Callable[[], Response]) -> Response:
     """Return the response of a call, retrying it for some minutes while it fails with a transient error.
 
     Args:
@@ -181,15 +181,16 @@ def persistently(clock: Clock, call: Callable[[], Response]) -> Response:
             clock.sleep(pause())
 
 
-def glance(account: Account, change_set_id: str) -> Description:
+def read_change_set_status(account: Account, change_set_id: str) -> ChangeSet:
     """Return a change set without its changes, to see its status."""
     client = account.client("cloudformation")
     return _parse_change_set(
-        persistently(account.clock, lambda: client.describe_change_set(ChangeSetName=change_set_id)), entries=()
+        retry_transient_errors(account.clock, lambda: client.describe_change_set(ChangeSetName=change_set_id)),
+        entries=(),
     )
 
 
-def read(account: Account, change_set_id: str) -> Description:
+def read_change_set(account: Account, change_set_id: str) -> ChangeSet:
     """Return a change set and those of its nested stacks, with all changes and values that CloudFormation shows."""
     first, entries = _read_all_pages(account, change_set_id, values=True)
     if _INCOMPLETE_DATA_WARNING in first.get("StatusReason", ""):
@@ -199,23 +200,25 @@ def read(account: Account, change_set_id: str) -> Description:
         entries = _add_missing_details(entries, plain_entries)
     change_set = _parse_change_set(first, entries)
     children = {
-        entry.logical_id: read(account, entry.change_set_id)
+        entry.logical_id: read_change_set(account, entry.change_set_id)
         for entry in change_set.entries.values()
         if entry.change_set_id
     }
     return replace(change_set, children=children)
 
 
-def _read_all_pages(account: Account, change_set_id: str, *, values: bool) -> tuple[dict[str, Any], list[Entry]]:
+def _read_all_pages(
+    account: Account, change_set_id: str, *, values: bool
+) -> tuple[dict[str, Any], list[ResourceChange]]:
     """Return the first page of DescribeChangeSet, and the resource changes of all pages."""
     client = account.client("cloudformation")
     arguments: dict[str, Any] = {"ChangeSetName": change_set_id}
     if values:
         arguments["IncludePropertyValues"] = True
     first: dict[str, Any] = {}
-    entries: list[Entry] = []
+    entries: list[ResourceChange] = []
     while True:
-        page = persistently(account.clock, lambda: client.describe_change_set(**arguments))
+        page = retry_transient_errors(account.clock, lambda: client.describe_change_set(**arguments))
         first = first or page
         entries += [
             _parse_entry(change["ResourceChange"]) for change in page.get("Changes", ()) if "ResourceChange" in change
@@ -225,7 +228,9 @@ def _read_all_pages(account: Account, change_set_id: str, *, values: bool) -> tu
         arguments["NextToken"] = page["NextToken"]
 
 
-def _add_missing_details(with_values: list[Entry], without_values: list[Entry]) -> list[Entry]:
+def _add_missing_details(
+    with_values: list[ResourceChange], without_values: list[ResourceChange]
+) -> list[ResourceChange]:
     """Return the changes with values, completed by those without values that are missing among them.
 
     A detail without values has no path. It is missing if no detail with values has the same property and cause.
@@ -242,12 +247,12 @@ def _add_missing_details(with_values: list[Entry], without_values: list[Entry]) 
     return list(entries.values())
 
 
-def _identity(detail: Detail) -> tuple[str, str, str, str]:
+def _identity(detail: ChangeDetail) -> tuple[str, str, str, str]:
     return detail.attribute, detail.name, detail.source, detail.cause
 
 
-def _parse_change_set(page: Mapping[str, Any], entries: list[Entry] | tuple[()]) -> Description:
-    return Description(
+def _parse_change_set(page: Mapping[str, Any], entries: list[ResourceChange] | tuple[()]) -> ChangeSet:
+    return ChangeSet(
         id=page["ChangeSetId"],
         stack_id=page["StackId"],
         stack_name=page["StackName"],
@@ -262,8 +267,8 @@ def _parse_change_set(page: Mapping[str, Any], entries: list[Entry] | tuple[()])
     )
 
 
-def _parse_entry(change: Mapping[str, Any]) -> Entry:
-    return Entry(
+def _parse_entry(change: Mapping[str, Any]) -> ResourceChange:
+    return ResourceChange(
         action=change["Action"],
         logical_id=change["LogicalResourceId"],
         physical_id=change.get("PhysicalResourceId") or "",
@@ -278,9 +283,9 @@ def _parse_entry(change: Mapping[str, Any]) -> Entry:
     )
 
 
-def _parse_detail(detail: Mapping[str, Any]) -> Detail:
+def _parse_detail(detail: Mapping[str, Any]) -> ChangeDetail:
     target = detail.get("Target") or {}
-    return Detail(
+    return ChangeDetail(
         attribute=target.get("Attribute") or "Properties",
         name=target.get("Name") or "",
         path=target.get("Path") or "",

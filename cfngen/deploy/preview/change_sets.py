@@ -11,14 +11,20 @@ from datetime import timedelta
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.at_work import PREFIX
 from cfngen.deploy.aws_errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
+from cfngen.deploy.operation_origin import CHANGE_SET_PREFIX
 from cfngen.deploy.preview import retrying
-from cfngen.deploy.preview.change_set_reading import Description, glance, pauses, persistently, read
+from cfngen.deploy.preview.change_set_reading import (
+    ChangeSet,
+    pauses,
+    read_change_set,
+    read_change_set_status,
+    retry_transient_errors,
+)
 from cfngen.deploy.preview.early_validation import failure
 from cfngen.deploy.preview.plan import Plan, PlanRequest
-from cfngen.deploy.preview.planning import CompareUserData, assemble
+from cfngen.deploy.preview.planning import CompareUserData, plan_from_change_set
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.stacks import find
 from cfngen.deploy.status import StackHealth, StackStatus
@@ -93,7 +99,7 @@ def make_plan(
         if description.failed and not description.nothing_to_do:
             raise failure(account, description)
         if not description.failed:
-            plan = assemble(
+            plan = plan_from_change_set(
                 account,
                 request,
                 description,
@@ -125,7 +131,7 @@ def _create_change_set(account: Account, request: PlanRequest, status: StackStat
 
     Stale change sets of cfngen are deleted first, if the caller is allowed to.
     """
-    name, kind = f"{PREFIX}{request.token}"[:128], status.change_set_kind
+    name, kind = f"{CHANGE_SET_PREFIX}{request.token}"[:128], status.change_set_kind
     if status.exists and not account.only_planning:
         _delete_stale_change_sets(account, request.stack, name)
     arguments: dict[str, Any] = {
@@ -154,24 +160,24 @@ def _create_change_set(account: Account, request: PlanRequest, status: StackStat
         # disabled can (code-dot-org/code-dot-org#68524 quotes the error message).
         arguments["OnStackFailure"] = request.on_failure
     client = account.client("cloudformation")
-    response = persistently(account.clock, lambda: client.create_change_set(**arguments))
+    response = retry_transient_errors(account.clock, lambda: client.create_change_set(**arguments))
     return str(response["Id"]), str(response["StackId"])
 
 
-def _wait_for_change_set(account: Account, change_set_id: str) -> Description:
+def _wait_for_change_set(account: Account, change_set_id: str) -> ChangeSet:
     """Wait until CloudFormation has created a change set, or failed to, and return it with all changes."""
     start, pause = account.clock.now(), pauses()
     while True:
         elapsed = (account.clock.now() - start).total_seconds()
         try:
-            is_pending = glance(account, change_set_id).pending
+            is_pending = read_change_set_status(account, change_set_id).pending
         except AwsError as error:
             # Reads are eventually consistent: a new change set may not be found yet.
             if error.code not in _NOT_FOUND_CODES or elapsed > _VISIBILITY_SECONDS:
                 raise
             is_pending = True
         if not is_pending:
-            return read(account, change_set_id)
+            return read_change_set(account, change_set_id)
         if elapsed > _CREATION_TIMEOUT_SECONDS:
             raise ChangeSetTimeoutError(
                 f"CloudFormation has been planning for {elapsed / 60:.0f} minutes and is not done",
@@ -240,7 +246,7 @@ def execute(account: Account, plan: Plan) -> str:
     client = account.client("cloudformation")
     plan.mark_executed()
     try:
-        persistently(account.clock, lambda: client.execute_change_set(**arguments))
+        retry_transient_errors(account.clock, lambda: client.execute_change_set(**arguments))
     except AwsError as error:
         if error.code:
             plan.mark_refused()
@@ -264,7 +270,7 @@ def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
     stale: list[str] = []
     try:
         while True:
-            page = persistently(account.clock, lambda: client.list_change_sets(**arguments))
+            page = retry_transient_errors(account.clock, lambda: client.list_change_sets(**arguments))
             stale += [summary["ChangeSetId"] for summary in page["Summaries"] if _is_stale(account, summary, name)]
             if not page.get("NextToken"):
                 break
@@ -276,7 +282,7 @@ def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
 
 
 def _is_stale(account: Account, summary: Mapping[str, Any], name: str) -> bool:
-    is_ours = str(summary["ChangeSetName"]).startswith(PREFIX)
+    is_ours = str(summary["ChangeSetName"]).startswith(CHANGE_SET_PREFIX)
     is_finished = summary.get("Status") == "FAILED" or summary.get("ExecutionStatus") in _FINAL_EXECUTION_STATUSES
     created = summary.get("CreationTime")
     is_old = created is not None and account.clock.now() - created > _STALE_AGE
@@ -292,7 +298,7 @@ def _delete_change_set(account: Account, change_set_id: str) -> None:
         while (account.clock.now() - start).total_seconds() <= _DELETION_TIMEOUT_SECONDS:
             if not is_accepted:
                 is_accepted = _request_deletion(account, client, change_set_id)
-            elif glance(account, change_set_id).status in ("DELETE_COMPLETE", "DELETE_FAILED"):
+            elif read_change_set_status(account, change_set_id).status in ("DELETE_COMPLETE", "DELETE_FAILED"):
                 return
             account.clock.sleep(pause())
     except AwsError as error:
@@ -306,11 +312,11 @@ def _delete_change_set(account: Account, change_set_id: str) -> None:
 def _request_deletion(account: Account, client: Any, change_set_id: str) -> bool:
     """Call DeleteChangeSet; return False if CloudFormation is still creating the change set and refuses."""
     try:
-        persistently(account.clock, lambda: client.delete_change_set(ChangeSetName=change_set_id))
+        retry_transient_errors(account.clock, lambda: client.delete_change_set(ChangeSetName=change_set_id))
     except AwsError as error:
         if error.code not in _INVALID_STATUS_CODES:
             raise
-        if not glance(account, change_set_id).pending:
+        if not read_change_set_status(account, change_set_id).pending:
             raise _UndeletableError(str(error)) from error
         return False
     return True
@@ -325,7 +331,7 @@ def _delete_empty_stack(account: Account, stack_id: str) -> None:
         return
     if stack.protected and account.only_planning:
         return  # somebody has deployed it, or was about to
-    summaries = persistently(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
+    summaries = retry_transient_errors(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
     if not any(not summary.get("Status", "").startswith("DELETE_") for summary in summaries):
         unprotect(account, stack)
-        persistently(account.clock, lambda: client.delete_stack(StackName=stack_id))
+        retry_transient_errors(account.clock, lambda: client.delete_stack(StackName=stack_id))

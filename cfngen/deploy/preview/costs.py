@@ -16,7 +16,7 @@ _PRICED_RESOURCES = (
 )
 
 
-def difference(current: Demand, planned: Demand) -> tuple[Cost, ...]:
+def cost_differences(current: Demand, planned: Demand) -> tuple[Cost, ...]:
     """Return the difference in cost between the current and the planned resources of a cluster.
 
     Auto Scaling groups count with their initial size; instances that an autoscaler adds are not included.

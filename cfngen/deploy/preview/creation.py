@@ -8,7 +8,7 @@ from typing import Any
 
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import auto_scaling_group, group_id, slot_id
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Entry
+from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeSet, ResourceChange
 from cfngen.deploy.preview.plan import Cost, Creation, Item
 
 # Resources that are listed by type, in this order.
@@ -29,7 +29,7 @@ _ITEM_LABELS = {
 _ITEM_DETAILS = {"AWS::S3::Bucket": "stays when the cluster is deleted"}
 
 
-def creation(cluster: Cluster, root: Description) -> Creation:
+def creation(cluster: Cluster, root: ChangeSet) -> Creation:
     """Return what a new cluster consists of.
 
     Args:
@@ -138,13 +138,13 @@ def _initial_size(sizes: Mapping[str, Any], group: NodeGroup | None) -> int:
     return group.min_size
 
 
-def _all_entries(description: Description) -> Iterator[Entry]:
+def _all_entries(description: ChangeSet) -> Iterator[ResourceChange]:
     yield from description.entries.values()
     for child in description.children.values():
         yield from _all_entries(child)
 
 
-def _properties(entries: Mapping[str, Entry], logical_id: str) -> Mapping[str, Any]:
+def _properties(entries: Mapping[str, ResourceChange], logical_id: str) -> Mapping[str, Any]:
     entry = entries.get(logical_id)
     properties = entry.after.get("Properties", {}) if entry else {}
     return properties if isinstance(properties, Mapping) else {}

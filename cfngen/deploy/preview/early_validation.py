@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError
-from cfngen.deploy.preview.change_set_reading import Description, persistently, read
+from cfngen.deploy.preview.change_set_reading import ChangeSet, read_change_set, retry_transient_errors
 from cfngen.errors import CfngenError
 
 _EARLY_VALIDATION = "AWS::EarlyValidation"
@@ -69,7 +69,7 @@ class EarlyValidationError(ChangeSetFailedError):
         self.problems = problems
 
 
-def failure(account: Account, description: Description) -> ChangeSetFailedError:
+def failure(account: Account, description: ChangeSet) -> ChangeSetFailedError:
     """Return an error that says why a change set failed.
 
     Args:
@@ -97,7 +97,7 @@ def failure(account: Account, description: Description) -> ChangeSetFailedError:
     return ChangeSetFailedError(failed_change_set.stack_name, failed_change_set.reason)
 
 
-def _innermost_failures(account: Account, description: Description, visited: set[str]) -> Iterator[Description]:
+def _innermost_failures(account: Account, description: ChangeSet, visited: set[str]) -> Iterator[ChangeSet]:
     """Return the failed change sets, without those that failed only because of a nested one."""
     visited.add(description.id)
     named_arns = {arn.rstrip(".,:;") for arn in _NESTED_CHANGE_SET_ARN.findall(description.reason)}
@@ -106,7 +106,7 @@ def _innermost_failures(account: Account, description: Description, visited: set
     ]
     # A nested change set that failed early is not always listed among the changes of its parent.
     missing_arns = sorted(named_arns - {change_set.id for change_set in nested} - visited)
-    nested += [read(account, arn) for arn in missing_arns]
+    nested += [read_change_set(account, arn) for arn in missing_arns]
     nested_failures = [
         failed_change_set
         for child in nested
@@ -118,13 +118,13 @@ def _innermost_failures(account: Account, description: Description, visited: set
         yield description
 
 
-def _validation_failures(account: Account, description: Description) -> Iterator[ValidationFailure]:
+def _validation_failures(account: Account, description: ChangeSet) -> Iterator[ValidationFailure]:
     """Yield the problems that early validation found in one stack; none if DescribeEvents is not allowed."""
     client = account.client("cloudformation")
     arguments = {"ChangeSetName": description.id, "Filters": {"FailedEvents": True}}
     while True:
         try:
-            page = persistently(account.clock, lambda: client.describe_events(**arguments))
+            page = retry_transient_errors(account.clock, lambda: client.describe_events(**arguments))
         except DeniedError:
             return
         for event in page.get("OperationEvents", ()):

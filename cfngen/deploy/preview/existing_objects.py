@@ -23,7 +23,7 @@ from cfngen.deploy.stacks import StackView
 from cfngen.errors import CfngenError
 
 
-class ElsewhereError(CfngenError):
+class ForeignObjectsError(CfngenError):
     """Existing objects that the cluster file names do not belong to the cluster's VPC or account.
 
     Attributes:
@@ -61,7 +61,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
     except AwsError:
         pass
     if problems:
-        raise ElsewhereError(tuple(problems))
+        raise ForeignObjectsError(tuple(problems))
 
 
 def _check_policies(account: Account, cluster: Cluster) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.deploy.preview.change_set_reading import Entry
+from cfngen.deploy.preview.change_set_reading import ResourceChange
 
 _TAGS = re.compile(r"/.*?/Tags(?=/|$)")
 # Inline policies of a role, or the policy document of a managed policy, a key, a bucket, or a role's trust policy.
@@ -33,7 +33,7 @@ class KeyedList:
     after: Mapping[str, str]
 
 
-def keyed_list(entry: Entry, place: str) -> KeyedList | None:
+def keyed_list(entry: ResourceChange, place: str) -> KeyedList | None:
     """Return the keyed list that contains a changed value; None if there is none, or the definitions are not known.
 
     Args:

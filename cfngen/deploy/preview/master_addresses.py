@@ -22,7 +22,7 @@ from cfngen.errors import CfngenError
 _ADDRESS = re.compile(r"Master([A-Z])Address")
 
 
-class AddressesTakenError(CfngenError):
+class AddressesInUseError(CfngenError):
     """Addresses of new masters are in use.
 
     Attributes:
@@ -85,7 +85,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         if own.get(f"Master{letter}NetworkInterface") != interface["NetworkInterfaceId"]
     }
     if conflicts:
-        raise AddressesTakenError(conflicts)
+        raise AddressesInUseError(conflicts)
 
 
 def _used_addresses(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, Description, Detail, Entry
+from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeDetail, ChangeSet, ResourceChange
 from cfngen.deploy.preview.creation import creation
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.keyed_lists import keyed_list
@@ -24,8 +24,8 @@ from cfngen.deploy.preview.plan import (
     StackPlan,
 )
 from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
-from cfngen.deploy.publishing.publish import with_addresses
-from cfngen.deploy.stacks import GROUP, NESTED, resources, stack_name, template
+from cfngen.deploy.publishing.publish import with_template_urls
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, resources, stack_name, template
 
 CompareUserData = Callable[[str, str], str]
 """Describes the differences between two versions of user data, which are in base64."""
@@ -37,10 +37,10 @@ _MASKED_VALUE = re.compile(r"\*{4,}")
 _CAUSE_LABELS = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
 
 
-def assemble(
+def plan_from_change_set(
     account: Account,
     request: PlanRequest,
-    description: Description,
+    description: ChangeSet,
     *,
     operation: str,
     shell: bool,
@@ -94,7 +94,7 @@ class _Assembly:
         self,
         account: Account,
         request: PlanRequest,
-        root: Description,
+        root: ChangeSet,
         compare_user_data: CompareUserData | None,
         report: Report,
         *,
@@ -117,10 +117,10 @@ class _Assembly:
     def stacks(self) -> Iterator[StackPlan]:
         yield from self._stack(self._root, (), "update" if self._is_update else "create")
 
-    def _stack(self, description: Description, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
+    def _stack(self, description: ChangeSet, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
         changes: list[Change] = []
         for entry in description.entries.values():
-            if entry.type != NESTED:
+            if entry.type != NESTED_STACK:
                 if self._analysis.changes(description, entry):
                     changes.append(self._change(description, entry, in_update=self._is_update and action == "update"))
                 continue
@@ -135,7 +135,7 @@ class _Assembly:
             name = description.stack_name
             yield StackPlan(path, name, action, tuple(sorted(changes, key=_change_sort_key)), meaning)
 
-    def _nested_stack(self, parent: Description, entry: Entry, path: tuple[str, ...]) -> Iterator[StackPlan]:
+    def _nested_stack(self, parent: ChangeSet, entry: ResourceChange, path: tuple[str, ...]) -> Iterator[StackPlan]:
         child = parent.children.get(entry.logical_id)
         if entry.action == "Remove":
             yield self._removed_stack(entry, child, path)
@@ -144,14 +144,14 @@ class _Assembly:
         elif entry.action == "Add":
             yield StackPlan(path, "", "create", (), self._impacts.of_stack(None, path, "create"))
 
-    def _removed_stack(self, entry: Entry, child: Description | None, path: tuple[str, ...]) -> StackPlan:
+    def _removed_stack(self, entry: ResourceChange, child: ChangeSet | None, path: tuple[str, ...]) -> StackPlan:
         """Return the plan of a nested stack that is deleted; its resources are listed if the change set has none."""
-        entries: list[Entry] = list(child.entries.values()) if child else []
+        entries: list[ResourceChange] = list(child.entries.values()) if child else []
         if not entries and entry.physical_id:
             try:
                 with translate_aws_errors():
                     entries = [
-                        Entry("Remove", resource.logical_id, resource.physical_id, resource.type)
+                        ResourceChange("Remove", resource.logical_id, resource.physical_id, resource.type)
                         for resource in resources(self._account, entry.physical_id)
                         if not resource.status.startswith("DELETE_")
                     ]
@@ -168,7 +168,7 @@ class _Assembly:
         name = child.stack_name if child else stack_name(entry.physical_id)
         return StackPlan(path, name, "delete", tuple(sorted(changes, key=_change_sort_key)), meaning)
 
-    def _change(self, description: Description, entry: Entry, *, in_update: bool) -> Change:
+    def _change(self, description: ChangeSet, entry: ResourceChange, *, in_update: bool) -> Change:
         analyzed_changes = self._analysis.details(description, entry) if entry.action == "Modify" else ()
         replacement = self._analysis.replacement(description, entry)
         disappears = entry.action == "Remove" or replacement is not Replacement.NO
@@ -185,7 +185,7 @@ class _Assembly:
         )
         if not in_update:
             return change
-        rolls = change.type == GROUP and change.action == "update"
+        rolls = change.type == AUTO_SCALING_GROUP and change.action == "update"
         instances = self._instances(entry.physical_id) if rolls else None
         meaning = self._impacts.of_resource(change, entry, instances=instances)
         danger = meaning.danger if meaning else self._impacts.danger(change)
@@ -202,7 +202,9 @@ class _Assembly:
         groups = response["AutoScalingGroups"]
         return len(groups[0]["Instances"]) if groups else None
 
-    def _properties(self, entry: Entry, analyzed_changes: tuple[AnalyzedChange, ...]) -> Iterator[PropertyChange]:
+    def _properties(
+        self, entry: ResourceChange, analyzed_changes: tuple[AnalyzedChange, ...]
+    ) -> Iterator[PropertyChange]:
         lists: dict[str, tuple[AnalyzedChange, Mapping[str, str], Mapping[str, str]]] = {}
         for analyzed in analyzed_changes:
             if (keyed := keyed_list(entry, analyzed.detail.place)) is None:
@@ -241,7 +243,7 @@ class _Assembly:
             note=note,
         )
 
-    def _note(self, detail: Detail) -> str:
+    def _note(self, detail: ChangeDetail) -> str:
         """Describe the change if the values themselves are not readable; else return an empty text."""
         if detail.place.endswith(USER_DATA):
             difference = ""
@@ -258,7 +260,7 @@ def _count_changes(changes: list[Change]) -> Counts:
         return sum(
             1
             for change in changes
-            if change.action == action and change.replacement is replacement and change.type != NESTED
+            if change.action == action and change.replacement is replacement and change.type != NESTED_STACK
         )
 
     return Counts(
@@ -284,7 +286,7 @@ def _stack_sort_key(stack: StackPlan) -> tuple[int, int, tuple[str, ...]]:
     return -stack.danger.rank, min(kinds, default=5), stack.path
 
 
-def _templates_differ(account: Account, request: PlanRequest, description: Description) -> bool:
+def _templates_differ(account: Account, request: PlanRequest, description: ChangeSet) -> bool:
     """Return whether templates differ outside of `Resources`, which a change set does not list.
 
     A nested template that changes gets another TemplateURL, since it is named after its content; the root is compared.
@@ -306,6 +308,6 @@ def _templates_differ(account: Account, request: PlanRequest, description: Descr
     except AwsError:
         return False
     # The URLs of nested templates are ignored here, since they have been compared above.
-    requested = with_addresses(root, dict.fromkeys(root.children, ""))
+    requested = with_template_urls(root, dict.fromkeys(root.children, ""))
     sections = (set(requested) | set(deployed)) - {"Resources"}
     return any(requested.get(section) != deployed.get(section) for section in sections)

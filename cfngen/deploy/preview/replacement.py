@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from cfngen.deploy.preview.change_set_reading import Description, Detail, Entry
+from cfngen.deploy.preview.change_set_reading import ChangeDetail, ChangeSet, ResourceChange
 from cfngen.deploy.preview.plan import Replacement
 from cfngen.deploy.references import references
-from cfngen.deploy.stacks import NESTED
+from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.templates.document import Document
 
 # Attributes that change although the resource stays; all other attributes in the templates identify the resource.
@@ -39,7 +39,7 @@ class AnalyzedChange:
         replaces: whether that replaces the resource.
     """
 
-    detail: Detail
+    detail: ChangeDetail
     certain: bool
     replaces: Replacement
 
@@ -52,8 +52,8 @@ class ReplacementAnalysis:
         documents: the new templates.
     """
 
-    def __init__(self, root: Description, documents: Iterable[Document]) -> None:
-        self._parents: dict[str, tuple[Description, str]] = {}
+    def __init__(self, root: ChangeSet, documents: Iterable[Document]) -> None:
+        self._parents: dict[str, tuple[ChangeSet, str]] = {}
         self._register_parents(root)
         documents = tuple(documents)
         self._output_references = _output_references(documents)
@@ -61,12 +61,12 @@ class ReplacementAnalysis:
         self._rolling_update_groups = _find_rolling_update_groups(documents)
         self._cache: dict[tuple[str, str, str], Replacement] = {}
 
-    def _register_parents(self, parent: Description) -> None:
+    def _register_parents(self, parent: ChangeSet) -> None:
         for logical_id, child in parent.children.items():
             self._parents[child.id] = parent, logical_id
             self._register_parents(child)
 
-    def details(self, stack: Description, entry: Entry) -> tuple[AnalyzedChange, ...]:
+    def details(self, stack: ChangeSet, entry: ResourceChange) -> tuple[AnalyzedChange, ...]:
         """Return the changes of a resource's values that will or might happen, one for each path.
 
         Args:
@@ -85,7 +85,7 @@ class ReplacementAnalysis:
                 best[detail.place] = weight, analyzed
         return tuple(analyzed for _, analyzed in best.values())
 
-    def replacement(self, stack: Description, entry: Entry) -> Replacement:
+    def replacement(self, stack: ChangeSet, entry: ResourceChange) -> Replacement:
         """Return whether a resource is replaced."""
         if entry.action != "Modify":
             return Replacement.NO
@@ -93,13 +93,15 @@ class ReplacementAnalysis:
             return {"True": Replacement.WILL, "Conditional": Replacement.MIGHT}.get(entry.replacement, Replacement.NO)
         return _most_certain(detail.replaces for detail in self.details(stack, entry))
 
-    def changes(self, stack: Description, entry: Entry) -> bool:
+    def changes(self, stack: ChangeSet, entry: ResourceChange) -> bool:
         """Return whether a resource changes; changes inside of a nested stack do not count."""
         return entry.action != "Modify" or not entry.details or bool(self.details(stack, entry))
 
-    def _value_changes(self, stack: Description, entry: Entry, detail: Detail) -> Replacement:
+    def _value_changes(self, stack: ChangeSet, entry: ResourceChange, detail: ChangeDetail) -> Replacement:
         """Return whether the value of a detail will, might or will not change."""
-        if entry.type == NESTED and (detail.source == "Automatic" or detail.place.startswith(_NESTED_STACK_INPUTS)):
+        if entry.type == NESTED_STACK and (
+            detail.source == "Automatic" or detail.place.startswith(_NESTED_STACK_INPUTS)
+        ):
             return Replacement.NO
         if detail.has_values and not detail.unknown:
             return Replacement.NO if detail.before == detail.after else Replacement.WILL
@@ -110,7 +112,7 @@ class ReplacementAnalysis:
             return Replacement.NO
         return Replacement.MIGHT if detail.unknown or detail.evaluation == "Dynamic" else Replacement.WILL
 
-    def _replaces(self, detail: Detail, entry: Entry, certainty: Replacement) -> Replacement:
+    def _replaces(self, detail: ChangeDetail, entry: ResourceChange, certainty: Replacement) -> Replacement:
         """Return whether a change that will or might happen replaces the resource."""
         if detail.recreation == "Never" or entry.replacement == "False":
             return Replacement.NO
@@ -119,7 +121,7 @@ class ReplacementAnalysis:
         # Whether a new launch template or new subnets replace an Auto Scaling group depends on its update policy.
         return Replacement.NO if entry.logical_id in self._rolling_update_groups else Replacement.MIGHT
 
-    def _cause_changes(self, stack: Description, detail: Detail) -> Replacement:
+    def _cause_changes(self, stack: ChangeSet, detail: ChangeDetail) -> Replacement:
         name, _, attribute = detail.cause.partition(".")
         if detail.source == "ParameterReference":
             # A parameter of the root is not passed by another stack: only CloudFormation's evaluation is known.
@@ -128,7 +130,7 @@ class ReplacementAnalysis:
             return self._output_changes(stack, name, attribute.removeprefix(_OUTPUTS_PREFIX))
         return self._reference_changes(stack, name, attribute)
 
-    def _parameter_changes(self, stack: Description, name: str) -> Replacement:
+    def _parameter_changes(self, stack: ChangeSet, name: str) -> Replacement:
         """Return whether a nested stack's parameter will change."""
         parent, logical_id = self._parents[stack.id]
         details = [
@@ -154,7 +156,7 @@ class ReplacementAnalysis:
         ]
         return _most_certain(certainties)
 
-    def _output_changes(self, parent: Description, logical_id: str, output: str) -> Replacement:
+    def _output_changes(self, parent: ChangeSet, logical_id: str, output: str) -> Replacement:
         """Return whether an output of a nested stack will change."""
         entry = parent.entries.get(logical_id)
         if entry is None:
@@ -173,7 +175,7 @@ class ReplacementAnalysis:
             for name, attribute in self._output_references[output]
         )
 
-    def _input_changes(self, parent: Description, detail: Detail) -> Replacement:
+    def _input_changes(self, parent: ChangeSet, detail: ChangeDetail) -> Replacement:
         """Return whether a new parameter or TemplateURL changes a nested stack without a change set of its own."""
         if detail.place == "/Properties/TemplateURL" and detail.has_values and not detail.unknown:
             # The URL ends in the hash of the template and its name; only the bucket before them may differ.
@@ -185,7 +187,7 @@ class ReplacementAnalysis:
             return self._cause_changes(parent, detail)
         return Replacement.MIGHT
 
-    def _reference_changes(self, stack: Description, name: str, attribute: str) -> Replacement:
+    def _reference_changes(self, stack: ChangeSet, name: str, attribute: str) -> Replacement:
         """Return whether a reference to a resource, or to an attribute of it, will change."""
         entry = stack.entries.get(name)
         if entry is None:
@@ -207,7 +209,7 @@ class ReplacementAnalysis:
         return self._cache[key]
 
 
-def _by_evaluation(detail: Detail) -> Replacement:
+def _by_evaluation(detail: ChangeDetail) -> Replacement:
     return Replacement.WILL if detail.evaluation == "Static" else Replacement.MIGHT
 
 

@@ -22,7 +22,7 @@ _VOLUME = "AWS::EC2::Volume"
 
 
 @dataclass(frozen=True)
-class Truth:
+class VolumeFindings:
     """Messages about volumes whose size differs from the one that the stack records.
 
     Attributes:
@@ -34,7 +34,7 @@ class Truth:
     notices: tuple[Notice, ...] = ()
 
 
-def sizes(account: Account, existing: StackView) -> Mapping[str, int]:
+def volume_sizes(account: Account, existing: StackView) -> Mapping[str, int]:
     """Return the size of each volume of a cluster's stacks in GiB, by volume id.
 
     Raises:
@@ -53,7 +53,7 @@ def sizes(account: Account, existing: StackView) -> Mapping[str, int]:
     return {volume["VolumeId"]: volume["Size"] for volume in volumes}
 
 
-def truth(account: Account, existing: StackView, values: Mapping[str, str]) -> Truth:
+def check_volume_sizes(account: Account, existing: StackView, values: Mapping[str, str]) -> VolumeFindings:
     """Compare the real sizes of the volumes with the stack's parameter and with the requested size.
 
     Args:
@@ -66,15 +66,15 @@ def truth(account: Account, existing: StackView, values: Mapping[str, str]) -> T
     """
     recorded, requested = existing.parameters.get(SIZE, ""), values.get(SIZE, "")
     if not recorded.isdecimal() or not requested.isdecimal():
-        return Truth()
+        return VolumeFindings()
     try:
-        larger = {volume: size for volume, size in sizes(account, existing).items() if size > int(recorded)}
+        larger = {volume: size for volume, size in volume_sizes(account, existing).items() if size > int(recorded)}
     except DeniedError:
-        return Truth(
+        return VolumeFindings(
             notices=(Notice("how large the data volumes really are is not known: ec2:DescribeVolumes is denied"),)
         )
     if not larger:
-        return Truth()
+        return VolumeFindings()
     max_size = max(larger.values())
     sizes_text = " and ".join(f"{volume} has {size} GiB" for volume, size in sorted(larger.items()))
     text = f"{sizes_text} already, though the stack says {recorded}: a rollback left it so"
@@ -83,8 +83,10 @@ def truth(account: Account, existing: StackView, values: Mapping[str, str]) -> T
             f"set {_CLUSTER_FILE_KEY} to {max_size}, which brings the stack in line; "
             "less would fail, since EBS shrinks nothing."
         )
-        return Truth(notices=(Notice(text, hint),))
+        return VolumeFindings(notices=(Notice(text, hint),))
     if int(requested) < max_size:
         refusal = f"{text}. EBS shrinks no volume: {_CLUSTER_FILE_KEY} must be at least {max_size}, not {requested}"
-        return Truth(meanings=(Impact(refusal, Danger.DISRUPTIVE, fails=True),))
-    return Truth(meanings=(Impact(f"{text}; the update brings the stack in line, or lets it grow from there"),))
+        return VolumeFindings(meanings=(Impact(refusal, Danger.DISRUPTIVE, fails=True),))
+    return VolumeFindings(
+        meanings=(Impact(f"{text}; the update brings the stack in line, or lets it grow from there"),)
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import DENIED, error_code
+from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.messages import Notice, Report, Step
 from cfngen.deploy.publishing import hardening
 from cfngen.errors import CfngenError
@@ -43,7 +43,7 @@ def default_name(account: Account) -> str:
     return f"cfngen-{account.id}-{account.region}"
 
 
-def ready(account: Account, *, bucket: str = "", kms_key: str = "", report: Report) -> str:
+def ensure_bucket(account: Account, *, bucket: str = "", kms_key: str = "", report: Report) -> str:
     """Check or create the bucket for templates, and return its name.
 
     Args:
@@ -86,7 +86,7 @@ def _exists(account: Account, bucket: str) -> bool:
             return False
         headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
         region = headers.get("x-amz-bucket-region", "")
-        if error_code(error) in DENIED:
+        if error_code(error) in ACCESS_DENIED_CODES:
             raise _owner_error(account, bucket) from error
         if error_code(error) not in ("301", "PermanentRedirect"):
             raise
@@ -150,4 +150,4 @@ def _setting_warnings(account: Account, bucket: str) -> list[Notice]:
         command = f"aws s3api put-bucket-versioning --bucket {bucket} --versioning-configuration Status=Enabled"
         hint = f"turn it on: `{command}`."
         notices.append(Notice(f"the bucket {bucket} keeps no versions: a template that is deleted is gone", hint))
-    return [*notices, *hardening.expiry(bucket, lifecycle)]
+    return [*notices, *hardening.expiration_warnings(bucket, lifecycle)]

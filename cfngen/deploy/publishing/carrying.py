@@ -28,7 +28,7 @@ _MAX_SEARCHED_TEMPLATES = 50
 
 
 @dataclass(frozen=True)
-class Carried:
+class TemplatesToUpload:
     """Templates to upload.
 
     Attributes:
@@ -40,7 +40,7 @@ class Carried:
     meanings: tuple[Impact, ...] = ()
 
 
-def carried(
+def add_old_programs(
     account: Account,
     documents: Sequence[Document],
     existing: StackView | None,
@@ -48,7 +48,7 @@ def carried(
     cluster: str,
     bucket: str = "",
     report: Report,
-) -> Carried:
+) -> TemplatesToUpload:
     """Return the templates with the boot programs of groups that use an old launch template version.
 
     Args:
@@ -60,14 +60,14 @@ def carried(
         report: receives a notice for each such group.
     """
     if existing is None:
-        return Carried(tuple(documents))
+        return TemplatesToUpload(tuple(documents))
     try:
         with translate_aws_errors():
             resources = tree(account, existing.id)
         stale = stale_groups(account, [resource.view for resource in resources])
     except AwsError as error:
         report(Notice(f"whether groups were left behind by an earlier operation is not known: {error}", error.hint))
-        return Carried(tuple(documents))
+        return TemplatesToUpload(tuple(documents))
     stacks = {resource.view.logical_id: resource.stack_id for resource in resources}
     published, meanings = list(documents), []
     for group in stale:
@@ -91,7 +91,7 @@ def carried(
         published[index] = replace(published[index], body=body)
         text = f"{group.text}. The program stays, or comes back, until the group launches from the stack's version"
         meanings.append(Impact(text, Danger.DISRUPTIVE))
-    return Carried(tuple(published), tuple(meanings))
+    return TemplatesToUpload(tuple(published), tuple(meanings))
 
 
 def _has_resource(document: Document, logical_id: str) -> bool:

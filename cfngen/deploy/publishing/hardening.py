@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import DENIED, error_code
+from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.messages import Notice, Report
 
 # A rollback or an update of a live stack reads its templates again, however old they are: so current objects never
@@ -94,7 +94,7 @@ def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: R
         value = responses[setting.read]
         if value is not None and (call := setting.required_call(value)):
             _apply(account, bucket, setting, *call, made=made, report=report)
-    for notice in expiry(bucket, responses["get_bucket_lifecycle_configuration"]):
+    for notice in expiration_warnings(bucket, responses["get_bucket_lifecycle_configuration"]):
         report(notice)
 
 
@@ -113,7 +113,7 @@ def _apply(
     try:
         getattr(account.client("s3"), operation)(**owned(account, bucket), **arguments)
     except ClientError as error:
-        if error_code(error) not in DENIED:
+        if error_code(error) not in ACCESS_DENIED_CODES:
             raise
         if made:
             # A new bucket must have the setting. It may have it already: S3 creates buckets private, encrypted and
@@ -136,7 +136,7 @@ def read(account: Account, bucket: str, operation: str) -> Mapping[str, Any] | N
     except ClientError as error:
         if error_code(error) in _NOT_CONFIGURED_CODES:
             return {}
-        if error_code(error) in DENIED:
+        if error_code(error) in ACCESS_DENIED_CODES:
             return None
         raise
     return response
@@ -234,7 +234,7 @@ def _tags_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     return "put_bucket_tagging", {"Tagging": {"TagSet": [{"Key": k, "Value": v} for k, v in {**tags, **TAGS}.items()]}}
 
 
-def expiry(bucket: str, lifecycle: Mapping[str, Any] | None) -> list[Notice]:
+def expiration_warnings(bucket: str, lifecycle: Mapping[str, Any] | None) -> list[Notice]:
     """Return a warning if the lifecycle configuration deletes templates of live stacks; none if it is not known."""
     rules = [rule for rule in (lifecycle or {}).get("Rules", ()) if rule.get("Status") == "Enabled"]
     if not any({"Days", "Date"} & rule.get("Expiration", {}).keys() for rule in rules):

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import DENIED, AwsError, as_aws_error, error_code, translate_aws_errors
+from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, AwsError, as_aws_error, error_code, translate_aws_errors
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.publishing import bucket as buckets
-from cfngen.deploy.stacks import NESTED
+from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.errors import CfngenError
 from cfngen.templates.document import Document
 from cfngen.text import pluralize
@@ -58,7 +58,7 @@ class UploadError(AwsError):
 
 
 @dataclass(frozen=True)
-class Addressed:
+class AddressedTemplate:
     """A template as it is uploaded.
 
     Attributes:
@@ -125,9 +125,9 @@ def publish(
         UploadError: a template could not be uploaded.
         AwsError: S3 refuses a call for the bucket.
     """
-    templates = addressed(account, documents, cluster=cluster, bucket=bucket)
+    templates = address_templates(account, documents, cluster=cluster, bucket=bucket)
     with translate_aws_errors():
-        name = buckets.ready(account, bucket=bucket, kms_key=kms_key, report=report)
+        name = buckets.ensure_bucket(account, bucket=bucket, kms_key=kms_key, report=report)
     are_uploaded = _map_parallel(lambda template: _is_uploaded(account, name, template), templates)
     missing = [template for template, is_uploaded in zip(templates, are_uploaded, strict=True) if not is_uploaded]
     if missing:
@@ -144,9 +144,9 @@ def publish(
     )
 
 
-def addressed(
+def address_templates(
     account: Account, documents: Sequence[Document], *, cluster: str, bucket: str = ""
-) -> tuple[Addressed, ...]:
+) -> tuple[AddressedTemplate, ...]:
     """Return the templates with their keys and URLs, the root last; nothing is uploaded.
 
     Args:
@@ -170,11 +170,11 @@ def addressed(
     }
     if missing := set(root.children) - children.keys():
         raise ValueError(f"nested templates are missing: {', '.join(sorted(missing))}")
-    located_root = replace(root, body=with_addresses(root, {name: child.url for name, child in children.items()}))
+    located_root = replace(root, body=with_template_urls(root, {name: child.url for name, child in children.items()}))
     return (*children.values(), _with_key_and_url(account, located_root, cluster, bucket))
 
 
-def with_addresses(root: Document, urls: Mapping[str, str]) -> dict[str, Any]:
+def with_template_urls(root: Document, urls: Mapping[str, str]) -> dict[str, Any]:
     """Return the root's body with fixed TemplateURLs, without the parameters for the location of nested templates.
 
     Args:
@@ -183,7 +183,7 @@ def with_addresses(root: Document, urls: Mapping[str, str]) -> dict[str, Any]:
     """
     body: dict[str, Any] = json.loads(json.dumps(root.body))
     for resource in body["Resources"].values():
-        if resource["Type"] == NESTED:
+        if resource["Type"] == NESTED_STACK:
             properties = resource["Properties"]
             properties["TemplateURL"] = urls[child_of(properties["TemplateURL"])]
     for name in LOCATION:
@@ -211,7 +211,7 @@ def nested(root: Mapping[str, Any]) -> dict[str, str]:
     return {
         logical_id: child_of(resource["Properties"]["TemplateURL"])
         for logical_id, resource in root.get("Resources", {}).items()
-        if resource["Type"] == NESTED
+        if resource["Type"] == NESTED_STACK
     }
 
 
@@ -225,15 +225,15 @@ def url_of(account: Account, bucket: str, key: str) -> str:
     return f"https://{host}/{bucket}/{key}" if "." in bucket else f"https://{bucket}.{host}/{key}"
 
 
-def _with_key_and_url(account: Account, document: Document, cluster: str, bucket: str) -> Addressed:
+def _with_key_and_url(account: Account, document: Document, cluster: str, bucket: str) -> AddressedTemplate:
     content = json.dumps(document.body, separators=(",", ":"), ensure_ascii=False).encode()
     if len(content) > MAX_BYTES:
         raise TemplateTooLargeError(document.name, len(content))
     key = f"{cluster}/{hashlib.sha256(content).hexdigest()}/{document.name}.json"
-    return Addressed(document, content, key, url_of(account, bucket, key))
+    return AddressedTemplate(document, content, key, url_of(account, bucket, key))
 
 
-def _is_uploaded(account: Account, bucket: str, template: Addressed) -> bool:
+def _is_uploaded(account: Account, bucket: str, template: AddressedTemplate) -> bool:
     """Return whether the bucket has an object with this key and content."""
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -243,7 +243,7 @@ def _is_uploaded(account: Account, bucket: str, template: Addressed) -> bool:
         )
     except ClientError as error:
         # Without permission for s3:ListBucket, S3 answers 403 for a missing object. Then the upload is tried.
-        if error_code(error) in ("404", "NoSuchKey", *DENIED):
+        if error_code(error) in ("404", "NoSuchKey", *ACCESS_DENIED_CODES):
             return False
         raise _upload_error(bucket, template, error) from error
     except BotoCoreError as error:
@@ -252,7 +252,7 @@ def _is_uploaded(account: Account, bucket: str, template: Addressed) -> bool:
     return bool(response.get("ChecksumSHA256") == template.checksum)
 
 
-def _upload(account: Account, bucket: str, template: Addressed) -> None:
+def _upload(account: Account, bucket: str, template: AddressedTemplate) -> None:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -270,7 +270,7 @@ def _upload(account: Account, bucket: str, template: Addressed) -> None:
         raise _upload_error(bucket, template, error) from error
 
 
-def _upload_error(bucket: str, template: Addressed, error: Exception) -> AwsError:
+def _upload_error(bucket: str, template: AddressedTemplate, error: Exception) -> AwsError:
     reason = as_aws_error(error)
     hint = f"nothing was deployed; {reason.hint or 'repeat the command: what was uploaded is not uploaded again.'}"
     message = f"the template {template.document.name} could not be uploaded to s3://{bucket}/{template.key}: {reason}"

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import DENIED, error_code
-from cfngen.deploy.stacks import view
+from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.stacks import parse_stack
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
-AT_ONCE = 1000  # objects in one call of DeleteObjects
+DELETE_BATCH_SIZE = 1000  # objects in one call of DeleteObjects
 MISSING = frozenset({"NoSuchBucket", "404"})
 
 
@@ -54,7 +54,7 @@ def find(account: Account, bucket: str, cluster: str, *, needed: bool = False) -
         for _key, _version, length in _list_versions(account, bucket, prefix):
             count, size = count + 1, size + length
     except _client_error() as error:
-        if error_code(error) not in (MISSING if needed else MISSING | DENIED):
+        if error_code(error) not in (MISSING if needed else MISSING | ACCESS_DENIED_CODES):
             raise
         return Objects(prefix=prefix)
     return Objects(bucket, prefix, count, size / 2**30)
@@ -72,7 +72,7 @@ def check_unused(account: Account, cluster: str, root_id: str) -> None:
         TemplatesInUseError: there is such a stack.
     """
     pages = account.client("cloudformation").get_paginator("describe_stacks").paginate()
-    roots = (view(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId"))
+    roots = (parse_stack(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId"))
     other_stacks = sorted(root.name for root in roots if root.cluster == cluster and root.id != root_id)
     if other_stacks:
         raise TemplatesInUseError(
@@ -92,8 +92,8 @@ def empty(account: Account, bucket: str, cluster: str) -> int:
     versions = [
         {"Key": key, "VersionId": version} for key, version, _ in _list_versions(account, bucket, f"{cluster}/")
     ]
-    for start in range(0, len(versions), AT_ONCE):
-        batch = versions[start : start + AT_ONCE]
+    for start in range(0, len(versions), DELETE_BATCH_SIZE):
+        batch = versions[start : start + DELETE_BATCH_SIZE]
         response = s3.delete_objects(
             Bucket=bucket, Delete={"Objects": batch, "Quiet": True}, ExpectedBucketOwner=account.id
         )

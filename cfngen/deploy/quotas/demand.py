@@ -10,7 +10,7 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.publishing.publish import nested
-from cfngen.deploy.stacks import GROUP, StackView
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView
 from cfngen.deploy.stacks import resources as resources_of
 from cfngen.deploy.stacks import template as template_of
 from cfngen.templates.document import Document
@@ -117,7 +117,7 @@ class _Template:
                 yield interface.get("Groups", ())
 
 
-def needs(documents: Sequence[Document], values: Mapping[str, str]) -> Demand:
+def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> Demand:
     """Return the AWS resources that a cluster needs.
 
     Args:
@@ -132,7 +132,7 @@ def needs(documents: Sequence[Document], values: Mapping[str, str]) -> Demand:
     addresses = groups = policies = 0
     for template in _nested_templates(documents, values):
         resources.update(resource["Type"] for resource in template.resources.values())
-        for group in template.of_type(GROUP):
+        for group in template.of_type(AUTO_SCALING_GROUP):
             data, count, max_count = (
                 template.launch_template_data(group),
                 template.initial_size(group),
@@ -165,7 +165,7 @@ def needs(documents: Sequence[Document], values: Mapping[str, str]) -> Demand:
     return Demand(resources, tuple(instances), nonzero_sizes[0], nonzero_sizes[1], addresses, rules, groups, policies)
 
 
-def deployed(account: Account, stack: StackView) -> Demand:
+def deployed_demand(account: Account, stack: StackView) -> Demand:
     """Return the AWS resources that a deployed cluster needs, from the templates and parameters of its stacks.
 
     Raises:
@@ -185,7 +185,7 @@ def deployed(account: Account, stack: StackView) -> Demand:
         for logical_id, name in names.items():
             if logical_id in physical_ids:
                 documents.append(Document(name, dict(template_of(account, physical_ids[logical_id])), ""))
-    return needs(documents, stack.parameters) if len(documents) > 1 else Demand()
+    return count_demand(documents, stack.parameters) if len(documents) > 1 else Demand()
 
 
 def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) -> Iterator[_Template]:

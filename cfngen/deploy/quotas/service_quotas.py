@@ -16,7 +16,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.quotas import vcpus
 from cfngen.deploy.quotas.demand import Demand, Instances
-from cfngen.deploy.stacks import GROUP
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
 WORKERS = 12
 GIB_PER_TIB = 1024
@@ -201,7 +201,7 @@ _COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
         _network_load_balancers,
     ),
     (
-        GROUP,
+        AUTO_SCALING_GROUP,
         "Auto Scaling groups",
         "autoscaling",
         "L-CDE20ADC",

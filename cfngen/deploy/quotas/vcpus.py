@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cfngen.deploy.account import Account
 from cfngen.deploy.quotas.demand import Instances
 
-MOST_TYPES = 100  # in one call of DescribeInstanceTypes
+MAX_TYPES_PER_CALL = 100  # in one call of DescribeInstanceTypes
 
 
 class Family(NamedTuple):
@@ -92,8 +92,10 @@ def _running_instances(account: Account) -> Iterator[Mapping[str, Any]]:
 def _vcpus_by_type(account: Account, instance_types: Collection[str]) -> dict[str, int]:
     """Return the number of vCPUs of each instance type."""
     names, vcpus_by_type = sorted(instance_types), {}
-    for start in range(0, len(names), MOST_TYPES):
-        response = account.client("ec2").describe_instance_types(InstanceTypes=names[start : start + MOST_TYPES])
+    for start in range(0, len(names), MAX_TYPES_PER_CALL):
+        response = account.client("ec2").describe_instance_types(
+            InstanceTypes=names[start : start + MAX_TYPES_PER_CALL]
+        )
         vcpus_by_type.update(
             {
                 instance_type["InstanceType"]: int(instance_type["VCpuInfo"]["DefaultVCpus"])

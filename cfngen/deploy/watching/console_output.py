@@ -16,9 +16,9 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError, as_aws_error, error_code
 
-SPOKEN_LINES = 10
-RAW_LINES = 6
-MOST_INSTANCES = 6
+MAX_BOOT_MESSAGES = 10
+MAX_RAW_LINES = 6
+MAX_INSTANCES = 6
 """Of so many instances of a group the console output is read."""
 
 _BOOT_MESSAGE = re.compile(r"(?:^|[\s\]:])cfngen: (?P<text>.*)$")
@@ -30,7 +30,7 @@ _SUCCESS_MESSAGE = re.compile(r"^done in [\d.]+ s")
 
 
 @dataclass(frozen=True)
-class InstanceWords:
+class ConsoleExcerpt:
     """The end of an instance's console output.
 
     Attributes:
@@ -52,7 +52,7 @@ class InstanceWords:
     fetch: str = ""
 
 
-def of_group(account: Account, group: str, named: str = "") -> tuple[InstanceWords, ...]:
+def group_consoles(account: Account, group: str, named: str = "") -> tuple[ConsoleExcerpt, ...]:
     """Return the console output of the instances of an Auto Scaling group, instances that failed first.
 
     Instances that booted successfully are left out if there are others.
@@ -66,13 +66,13 @@ def of_group(account: Account, group: str, named: str = "") -> tuple[InstanceWor
         ClientError: EC2 refuses to list the instances.
     """
     states = _instance_states(account, group)
-    ids = [named] if named else list(states)[:MOST_INSTANCES]
-    consoles = [of_instance(account, instance_id, states.get(instance_id, "")) for instance_id in ids]
+    ids = [named] if named else list(states)[:MAX_INSTANCES]
+    consoles = [instance_console(account, instance_id, states.get(instance_id, "")) for instance_id in ids]
     unfinished = [console for console in consoles if not console.finished] or consoles
     return tuple(sorted(unfinished, key=lambda console: (not console.failed, not console.words)))
 
 
-def of_instance(account: Account, instance_id: str, state: str = "") -> InstanceWords:
+def instance_console(account: Account, instance_id: str, state: str = "") -> ConsoleExcerpt:
     """Return the end of an instance's console output."""
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -81,27 +81,27 @@ def of_instance(account: Account, instance_id: str, state: str = "") -> Instance
         output = _read_console(account, instance_id)
     except (ClientError, BotoCoreError) as error:
         if error_code(error) == "InvalidInstanceID.NotFound":
-            return InstanceWords(instance_id, state, note="EC2 does not know this instance any more")
+            return ConsoleExcerpt(instance_id, state, note="EC2 does not know this instance any more")
         aws_error = as_aws_error(error)
         is_denied = isinstance(aws_error, DeniedError)
-        return InstanceWords(
+        return ConsoleExcerpt(
             instance_id,
             state,
             note="these credentials may not read consoles (ec2:GetConsoleOutput)" if is_denied else str(aws_error),
             fetch=fetch,
         )
-    if messages := boot_words(output):
+    if messages := last_boot_messages(output):
         failed = any(" FAILED after " in message for message in messages)
-        return InstanceWords(instance_id, state, messages, failed, finished=bool(_SUCCESS_MESSAGE.match(messages[-1])))
+        return ConsoleExcerpt(instance_id, state, messages, failed, finished=bool(_SUCCESS_MESSAGE.match(messages[-1])))
     lines = map(_without_control_characters, output.splitlines())
-    if last_lines := tuple(filter(None, lines))[-RAW_LINES:]:
-        return InstanceWords(
+    if last_lines := tuple(filter(None, lines))[-MAX_RAW_LINES:]:
+        return ConsoleExcerpt(
             instance_id, state, last_lines, note="the boot program has not spoken; the console ends with this"
         )
-    return InstanceWords(instance_id, state, note="its console is empty; EC2 may need some minutes more", fetch=fetch)
+    return ConsoleExcerpt(instance_id, state, note="its console is empty; EC2 may need some minutes more", fetch=fetch)
 
 
-def boot_words(output: str) -> tuple[str, ...]:
+def last_boot_messages(output: str) -> tuple[str, ...]:
     """Return the boot program's last messages: the end of its last attempt that has something to say.
 
     Other programs write to the console too, so its messages may be scattered over the output.
@@ -128,7 +128,7 @@ def boot_words(output: str) -> tuple[str, ...]:
         if failures and failures[-1] < start and not any(map(_SUCCESS_MESSAGE.match, messages[start:])):
             start = max((attempt for attempt in attempts if attempt <= failures[-1]), default=0)
             messages = messages[: attempts[-1]]
-    return tuple(messages[start:][-SPOKEN_LINES:])
+    return tuple(messages[start:][-MAX_BOOT_MESSAGES:])
 
 
 def launch_failures(account: Account, group: str) -> tuple[str, ...]:

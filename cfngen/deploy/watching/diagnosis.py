@@ -19,14 +19,14 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, as_aws_error, error_code, translate_aws_errors
 from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.next_steps import NextStep, next_steps
-from cfngen.deploy.stacks import GROUP, NESTED, StackView, find, stack_name, tree
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find, stack_name, tree
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching import console_output
-from cfngen.deploy.watching.console_output import InstanceWords
-from cfngen.deploy.watching.event_order import in_order
-from cfngen.deploy.watching.event_scope import at_rest, last_operation_and_failure, since_time
-from cfngen.deploy.watching.events import StackEvents, is_cancelled, is_echo, parsed, read_all
-from cfngen.deploy.watching.progress import action_of
+from cfngen.deploy.watching.console_output import ConsoleExcerpt
+from cfngen.deploy.watching.event_order import merge_events
+from cfngen.deploy.watching.event_scope import is_at_rest, last_operation_and_failure, since_time
+from cfngen.deploy.watching.events import StackEvents, is_cancelled, parse_event, read_all, repeats_another_failure
+from cfngen.deploy.watching.progress import operation_of
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain, explain_event
 
 _FAILURE_SIGNAL = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
@@ -60,7 +60,7 @@ class Cause:
     event: Event
     explanation: str = ""
     hint: str = ""
-    instances: tuple[InstanceWords, ...] = ()
+    instances: tuple[ConsoleExcerpt, ...] = ()
     launches: tuple[str, ...] = ()
     occupants: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
         stack=stack.name,
         stack_id=stack.id,
         status=stack.status.name,
-        action=action_of(status_changes[0].status) if status_changes else "",
+        action=operation_of(status_changes[0].status) if status_changes else "",
         cause=_cause_with_evidence(account, causes[0]) if causes else None,
         others=tuple(_cause_from_event(account, event) for event in causes[1:]),
         undoing=tuple(_cause_with_evidence(account, event) for event in rollback_failures),
@@ -146,7 +146,7 @@ def _add_nested_failures(account: Account, stack_id: str, root_events: list[Even
     if (failures := _read_failures(account, stack_id, start)) is not None:
         root_event_ids = {event.id for event in root_events}
         nested_failures = [event for event in failures if event.id not in root_event_ids]
-    events = in_order([*root_events, *nested_failures])
+    events = merge_events([*root_events, *nested_failures])
     if any(_is_cause(event) for event in events):
         return events
     # DescribeEvents is denied, not available in this region, or shows no cause: read all events of all stacks.
@@ -164,7 +164,7 @@ def _read_failures(account: Account, stack_id: str, start: datetime, path: tuple
         # Their order is not documented. Failures of a change set's creation are reported by `plan`.
         for page in pages:
             failures += [
-                parsed(entry, path)
+                parse_event(entry, path)
                 for entry in page["OperationEvents"]
                 if entry.get("OperationType") != "CREATE_CHANGESET"
             ]
@@ -179,7 +179,7 @@ def _read_failures(account: Account, stack_id: str, start: datetime, path: tuple
     children = {
         event.physical_id: event.logical_id
         for event in failures
-        if event.type == NESTED and not event.of_stack and stack_name(event.physical_id)
+        if event.type == NESTED_STACK and not event.of_stack and stack_name(event.physical_id)
     }
     for child_id, logical_id in children.items():
         failures += _read_failures(account, child_id, start, (*path, logical_id)) or []
@@ -188,7 +188,7 @@ def _read_failures(account: Account, stack_id: str, start: datetime, path: tuple
 
 def _is_cause(event: Event) -> bool:
     """Return whether an event is a failure that is not the consequence of another one."""
-    if is_cancelled(event) or is_echo(event):
+    if is_cancelled(event) or repeats_another_failure(event):
         return False
     if event.of_stack:
         # A stack can fail by itself, because of a parameter, a rule or an output; then its event has a reason.
@@ -197,7 +197,7 @@ def _is_cause(event: Event) -> bool:
         return (has_failed and event.reason not in ("", "User Initiated")) or bool(EXPORT_IN_USE.search(event.reason))
     if event.failed:
         # A nested stack that could not be created has no events of its own, but its parent's event has a reason.
-        return bool(event.reason) or event.type != NESTED
+        return bool(event.reason) or event.type != NESTED_STACK
     return False
 
 
@@ -209,7 +209,7 @@ def _causes_and_rollback_failures(events: Sequence[Event]) -> tuple[list[Event],
     for index, event in enumerate(events):
         if _is_cause(event):
             (rollback_failures if is_rolling_back else causes).setdefault((event.path, event.logical_id), event)
-        if index and event.of_stack and not event.path and not at_rest(event.status):
+        if index and event.of_stack and not event.path and not is_at_rest(event.status):
             is_rolling_back = is_rolling_back or "ROLLBACK" in event.status or event.status == "DELETE_IN_PROGRESS"
     return list(causes.values()), list(rollback_failures.values())
 
@@ -239,7 +239,7 @@ def _cause_from_event(account: Account, event: Event) -> Cause:
 def _cause_with_evidence(account: Account, event: Event) -> Cause:
     """Return a failure with details from EC2 and Auto Scaling: console output, failed launches, network interfaces."""
     cause = _cause_from_event(account, event)
-    if event.type in (GROUP, _WAIT_CONDITION) and _INSTANCE_FAILURE.search(event.reason):
+    if event.type in (AUTO_SCALING_GROUP, _WAIT_CONDITION) and _INSTANCE_FAILURE.search(event.reason):
         return _add_instance_evidence(account, cause)
     if event.type in _INTERFACE_FILTERS and _STILL_IN_USE.search(event.reason):
         with _ErrorsAsNotes() as errors:
@@ -259,11 +259,11 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
         with _ErrorsAsNotes():
             group = _find_group_of_condition(account, event)
     launch_failures: tuple[str, ...] = ()
-    consoles: tuple[InstanceWords, ...] = ()
+    consoles: tuple[ConsoleExcerpt, ...] = ()
     with _ErrorsAsNotes() as launch_errors:
         launch_failures = console_output.launch_failures(account, group) if group and not failed_instance_id else ()
     with _ErrorsAsNotes() as console_errors:
-        consoles = console_output.of_group(account, group, failed_instance_id) if group else ()
+        consoles = console_output.group_consoles(account, group, failed_instance_id) if group else ()
     explanations = (explain(reason, account.region) for reason in launch_failures)
     explanation = next((explanation for explanation in explanations if explanation.hint), Explanation())
     notes = (*launch_errors.notes, *console_errors.notes)

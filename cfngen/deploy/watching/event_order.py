@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Iterable
 
 from cfngen.deploy.messages import Event
-from cfngen.deploy.stacks import NESTED
+from cfngen.deploy.stacks import NESTED_STACK
 
 
-def in_order(events: Iterable[Event]) -> list[Event]:
+def merge_events(events: Iterable[Event]) -> list[Event]:
     """Return the events of several stacks as one list, oldest first.
 
     Args:
@@ -38,7 +38,7 @@ def _must_follow_another(event: Event, queues: dict[str, deque[Event]]) -> bool:
     """Return whether an event of another stack, with the same time, has to come first."""
     if event.path and ((event.of_stack and _is_start(event)) or event.status.startswith("DELETE_")):
         return _parent_event_is_queued(event, queues)
-    if event.of_stack or event.type != NESTED or _is_start(event):
+    if event.of_stack or event.type != NESTED_STACK or _is_start(event):
         return False
     child = queues.get(event.physical_id)
     return child is not None and child[0].time == event.time and not _must_follow_another(child[0], queues)

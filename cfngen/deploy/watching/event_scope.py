@@ -39,7 +39,7 @@ class LastOperation:
         """Return whether this event is older than the operation; call it with each event, newest first."""
         if not event.of_stack:
             return False
-        if not at_rest(event.status):
+        if not is_at_rest(event.status):
             self._start = event
             return False
         if self._start is None or (event.operation_id and event.operation_id == self._start.operation_id):
@@ -50,7 +50,7 @@ class LastOperation:
         return True
 
 
-def at_rest(status: str) -> bool:
+def is_at_rest(status: str) -> bool:
     """Return whether no operation is in progress in a stack with this status."""
     return StackStatus(status).standing is not StackHealth.BUSY
 

@@ -15,18 +15,18 @@ from typing import Any, Literal
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.messages import Event
-from cfngen.deploy.stacks import NESTED, stack_name
+from cfngen.deploy.stacks import NESTED_STACK, stack_name
 from cfngen.deploy.status import StackStatus
-from cfngen.deploy.watching.event_order import in_order
+from cfngen.deploy.watching.event_order import merge_events
 from cfngen.deploy.watching.event_scope import (
     Scope,
-    at_rest,
+    is_at_rest,
     last_operation_and_failure,
     since_time,
     unbounded,
 )
 
-ENOUGH_LOOKS = 3
+MAX_EMPTY_READS = 3
 """How often the events of a nested stack are read after its parent said that it is complete, if there are none:
 CloudFormation does not touch a nested stack without changes, so it may have no events."""
 
@@ -49,12 +49,12 @@ def is_cancelled(event: Event) -> bool:
     return bool(_CANCELLED.search(event.reason))
 
 
-def is_echo(event: Event) -> bool:
+def repeats_another_failure(event: Event) -> bool:
     """Return whether a failure only repeats the failure of another resource or of a nested stack."""
     return bool(_REPEATED_FAILURE.search(event.reason))
 
 
-def interesting(event: Event) -> bool:
+def is_worth_showing(event: Event) -> bool:
     """Return whether an event is worth showing: no other event says the same or more."""
     status = StackStatus(event.status)
     if is_cancelled(event) or status.cleaning_up:
@@ -65,17 +65,17 @@ def interesting(event: Event) -> bool:
         if event.status == "REVIEW_IN_PROGRESS":
             return False
         if event.path:
-            return not event.status.endswith("_IN_PROGRESS") and not (event.failed and is_echo(event))
+            return not event.status.endswith("_IN_PROGRESS") and not (event.failed and repeats_another_failure(event))
         return True
-    if event.type == NESTED and stack_name(event.physical_id):
+    if event.type == NESTED_STACK and stack_name(event.physical_id):
         # The nested stack has an event of its own with the reason. If it could not be created, this is the only event.
-        return event.failed and not is_echo(event)
+        return event.failed and not repeats_another_failure(event)
     if event.status.endswith("_IN_PROGRESS"):
         return bool(event.reason) and event.reason not in _ROUTINE_REASONS
     return True
 
 
-def parsed(entry: Mapping[str, Any], path: tuple[str, ...]) -> Event:
+def parse_event(entry: Mapping[str, Any], path: tuple[str, ...]) -> Event:
     """Return the event in one entry of a DescribeStackEvents or DescribeEvents response.
 
     Args:
@@ -134,8 +134,8 @@ class StackEvents:
         if not self._parent_finished or (self.path and not self._reads_since_finished):
             return False
         if self.last is not None and (self._parent_begun is None or self.last.time >= self._parent_begun):
-            return at_rest(self.last.status)
-        return bool(self.path) and self._reads_since_finished >= ENOUGH_LOOKS
+            return is_at_rest(self.last.status)
+        return bool(self.path) and self._reads_since_finished >= MAX_EMPTY_READS
 
     def handle_parent_event(self, parent_event: Event) -> None:
         """Process an event of the parent stack about this nested stack."""
@@ -180,7 +180,7 @@ class StackEvents:
         """Add the new events of one page; return whether a known event or the boundary was reached."""
         collected_ids = {event.id for event in self._collected}
         for entry in entries:
-            event = parsed(entry, self.path)
+            event = parse_event(entry, self.path)
             if event.id in self._known_ids:
                 return True
             if event.id in collected_ids:
@@ -284,7 +284,7 @@ class TreeEvents:
         if self.behind and not everything:
             return []
         pending, self._pending = self._pending, []
-        return in_order(pending)
+        return merge_events(pending)
 
     def _is_due(self, child: StackEvents) -> bool:
         """Return whether a nested stack still has to be read in this turn."""
@@ -295,7 +295,7 @@ class TreeEvents:
             self._pending.append(event)
             if self.since is None and not self._unbounded:
                 self.since = event.time  # of the root's first event, before any nested stack is known
-            if event.type == NESTED and not event.of_stack:
+            if event.type == NESTED_STACK and not event.of_stack:
                 self._follow(stack, event)
 
     def _follow(self, parent: StackEvents, event: Event) -> None:
@@ -329,7 +329,7 @@ def read_all(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
     return tuple(tree_events.take(everything=True))
 
 
-def history(
+def read_history(
     account: Account, root_id: str, *, operation: Literal["latest", "all"] = "latest", complete: bool = False
 ) -> tuple[Event, ...]:
     """Return the events of the last operation or of all, without those that only repeat others.
@@ -354,7 +354,7 @@ def history(
         elif event.of_stack:
             stacks_in_cleanup.discard(event.stack_id)
         is_cleanup = event.stack_id in stacks_in_cleanup and event.status.startswith("DELETE_") and not event.failed
-        if interesting(event) and not (is_cleanup and not event.of_stack):
+        if is_worth_showing(event) and not (is_cleanup and not event.of_stack):
             relevant.append(event)
     return tuple(relevant)
 
@@ -370,4 +370,4 @@ def last_event(account: Account, stack_id: str) -> Event | None:
     """
     with translate_aws_errors():
         entries = account.client("cloudformation").describe_stack_events(StackName=stack_id)["StackEvents"]
-    return parsed(entries[0], ()) if entries else None
+    return parse_event(entries[0], ()) if entries else None

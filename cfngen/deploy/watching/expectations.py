@@ -11,21 +11,23 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cfngen.deploy.references import references
-from cfngen.deploy.stacks import GROUP, NESTED
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK
 
 Action = Literal["create", "update", "replace", "delete"]
 Path = tuple[str, ...]
 
-BOOT = 300  # seconds until an instance has booted, installed Kubernetes and sent its signal
-USUAL = 15  # seconds for a resource of a type that is not listed below
-DRAIN = 60  # seconds to drain a node
-UNAWAITED = 20  # seconds to create an Auto Scaling group if CloudFormation does not wait for its instances
+BOOT_SECONDS = 300  # seconds until an instance has booted, installed Kubernetes and sent its signal
+DEFAULT_SECONDS = 15  # seconds for a resource of a type that is not listed below
+DRAIN_SECONDS = 60  # seconds to drain a node
+UNAWAITED_GROUP_SECONDS = (
+    20  # seconds to create an Auto Scaling group if CloudFormation does not wait for its instances
+)
 # By resource type: seconds to create, to update in place, and to delete.
 SECONDS: Mapping[str, tuple[int, int, int]] = {
     # Creation ends when every instance has sent its signal, deletion when every instance is terminated.
-    GROUP: (BOOT, BOOT, 120),
+    AUTO_SCALING_GROUP: (BOOT_SECONDS, BOOT_SECONDS, 120),
     # Waits for the signal of a master (creation policy).
-    "AWS::CloudFormation::WaitCondition": (BOOT, 5, 5),
+    "AWS::CloudFormation::WaitCondition": (BOOT_SECONDS, 5, 5),
     "AWS::CloudFormation::WaitConditionHandle": (5, 5, 5),
     "AWS::EC2::DHCPOptions": (15, 15, 10),
     "AWS::EC2::EIP": (20, 20, 20),
@@ -109,14 +111,14 @@ def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
         action: what happens to it.
         signals: number of instances whose signals CloudFormation waits for; an update replaces them one by one.
     """
-    create, update, delete = SECONDS.get(type_, (USUAL, USUAL, USUAL))
-    if type_ == GROUP and action == "update":
+    create, update, delete = SECONDS.get(type_, (DEFAULT_SECONDS, DEFAULT_SECONDS, DEFAULT_SECONDS))
+    if type_ == AUTO_SCALING_GROUP and action == "update":
         return update * max(signals, 1)
     # A replacement takes as long as a creation: the old resource is deleted after the update has succeeded (cleanup).
     return {"create": create, "replace": create, "update": update, "delete": delete}[action]
 
 
-def expect(
+def expect_operation(
     bodies: Mapping[Path, Mapping[str, Any]],
     actions: Mapping[tuple[Path, str], Action] | Action,
     values: Mapping[str, str] | None = None,
@@ -136,12 +138,12 @@ def expect(
                 continue
             signals = _expected_signals(resource, _known_parameters(bodies, path, values or {}), action)
             # The time of a nested stack is that of its resources.
-            seconds = 0 if resource["Type"] == NESTED else usual_seconds(resource["Type"], action, signals)
-            if resource["Type"] == GROUP and action == "create" and "CreationPolicy" not in resource:
-                seconds = UNAWAITED
+            seconds = 0 if resource["Type"] == NESTED_STACK else usual_seconds(resource["Type"], action, signals)
+            if resource["Type"] == AUTO_SCALING_GROUP and action == "create" and "CreationPolicy" not in resource:
+                seconds = UNAWAITED_GROUP_SECONDS
             if action in ("update", "delete") and "LifecycleHookSpecificationList" in resource.get("Properties", {}):
                 # An update drains the nodes one after another, a deletion all at once.
-                seconds += DRAIN * (max(signals, 1) if action == "update" else 1)
+                seconds += DRAIN_SECONDS * (max(signals, 1) if action == "update" else 1)
             awaited = signals if action != "delete" else 0
             planned[path, logical_id] = Expected(path, logical_id, resource["Type"], action, awaited, seconds)
     return Expectation(tuple(planned.values()), _longest_chain(bodies, planned, ()))

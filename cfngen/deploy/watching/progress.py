@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import ClassVar
 
 from cfngen.deploy.messages import Event, Message
-from cfngen.deploy.stacks import NESTED
-from cfngen.deploy.watching.event_scope import at_rest
+from cfngen.deploy.stacks import NESTED_STACK
+from cfngen.deploy.watching.event_scope import is_at_rest
 from cfngen.deploy.watching.events import is_cancelled
 from cfngen.deploy.watching.expectations import Action, Expectation, Path, usual_seconds
 
@@ -76,7 +76,7 @@ class StackProgress:
     @property
     def running(self) -> bool:
         """Whether an operation on it is in progress."""
-        return bool(self.status) and not at_rest(self.status)
+        return bool(self.status) and not is_at_rest(self.status)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class _Stack:
     rolled_back: set[str] = field(default_factory=set)
 
 
-class Tree:
+class ProgressTracker:
     """Collects events and computes the progress of every stack and resource from them.
 
     Attributes:
@@ -151,7 +151,7 @@ class Tree:
         self._expectation = expectation
         self._stacks: dict[Path, _Stack] = {(): _Stack((), root)}
         for resource in expectation.resources:
-            if resource.type == NESTED:
+            if resource.type == NESTED_STACK:
                 path = (*resource.path, resource.logical_id)
                 self._stacks[path] = _Stack(path, "")
 
@@ -161,7 +161,7 @@ class Tree:
         stack = self._stacks.setdefault(event.path, _Stack(event.path, event.stack))
         if event.of_stack:
             self._see_stack(stack, event)
-        elif event.type != NESTED:
+        elif event.type != NESTED_STACK:
             self._see_resource(stack, event)
 
     def stacks(self, now: datetime) -> tuple[StackProgress, ...]:
@@ -183,9 +183,9 @@ class Tree:
         stack.name, stack.status = event.stack, event.status
         if not event.path and not self.action:
             self.begun = event.time
-            self.action = action_of(event.status)
+            self.action = operation_of(event.status)
         stack.begun = stack.begun or event.time
-        stack.ended = event.time if at_rest(event.status) else None
+        stack.ended = event.time if is_at_rest(event.status) else None
         is_rollback_or_deletion = event.status == "DELETE_IN_PROGRESS" or event.status.endswith("ROLLBACK_IN_PROGRESS")
         if is_rollback_or_deletion and not stack.to_roll_back:
             resources = stack.resources.values()
@@ -226,7 +226,7 @@ class Tree:
             done, total = len(stack.rolled_back), len(stack.to_roll_back)
         else:
             done = sum(resource.status.endswith(_DONE_SUFFIXES) for resource in stack.resources.values())
-            total = sum(resource.type != NESTED for resource in self._expectation.of(stack.path))
+            total = sum(resource.type != NESTED_STACK for resource in self._expectation.of(stack.path))
             total = max(total, len(stack.resources)) if total else 0
         return StackProgress(
             path=stack.path,
@@ -260,7 +260,7 @@ class Tree:
         )
 
 
-def action_of(status: str) -> str:
+def operation_of(status: str) -> str:
     """Return the operation that begins with this stack status, e.g. `create` or `rollback`."""
     return "rollback" if "ROLLBACK" in status else status.partition("_")[0].lower()
 

@@ -49,7 +49,7 @@ def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
         region: the region, for commands in hints.
         physical_id: the physical id of the resource that failed, for commands in hints; may be empty.
     """
-    for entry in KNOWN:
+    for entry in KNOWN_REASONS:
         if match := entry.pattern.search(reason):
             placeholders = {key: value or "" for key, value in match.groupdict().items()}
             placeholders |= {"region": region, "id": physical_id or "<id>"}
@@ -88,7 +88,7 @@ EXPORT_IN_USE = re.compile(r"Export (?P<export>\S+) cannot be (?:deleted|updated
 """The reason if other stacks import an export: CloudFormation rolls the update back, or refuses to delete the stack
 (https://github.com/aws/aws-cdk/issues/604)."""
 
-KNOWN: tuple[KnownReason, ...] = (
+KNOWN_REASONS: tuple[KnownReason, ...] = (
     KnownReason(
         EXPORT_IN_USE,
         "other stacks import {export} from this one",

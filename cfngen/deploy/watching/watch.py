@@ -22,15 +22,15 @@ from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.event_scope import LastOperation, Scope, since_event, since_time
 from cfngen.deploy.watching.events import TreeEvents
 from cfngen.deploy.watching.expectations import Expectation
-from cfngen.deploy.watching.progress import Progress, Tree
+from cfngen.deploy.watching.progress import Progress, ProgressTracker
 from cfngen.errors import CfngenError
 
 STALE_READS = 5
 """Reads that may still show the status from before the operation: CloudFormation is eventually consistent
 (https://github.com/aws/aws-cdk-cli also reads REVIEW_IN_PROGRESS after ExecuteChangeSet)."""
-LAST_LOOKS = 5
+READS_AFTER_END = 5
 """Further reads after the stack's status says that the operation has ended, for events that become visible later."""
-LATE_LOOKS = 100
+MAX_CONTRADICTING_READS = 100
 """Reads after which the stack's final status is believed although its events are still those of work in progress."""
 LAST_PAUSE = 2.0  # seconds between the reads after the end
 TRIES = 2  # attempts of boto3 for one call; the watch itself retries much longer
@@ -82,7 +82,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WatchResult:
     """How a watch ended.
 
     Attributes:
@@ -136,7 +136,7 @@ def watch(
     interrupted: Callable[[], Choice] = lambda: Choice.DETACH,
     budget: Budget | None = None,
     expected: Expectation | None = None,
-) -> Outcome:
+) -> WatchResult:
     """Watch an operation on a stack and its nested stacks until it has ended.
 
     Args:
@@ -184,7 +184,7 @@ class _Watch:
         self.expected = expected
         self.stack: StackView | None = None
         self.events: TreeEvents | None = None
-        self.tree = Tree(root_id, expected)
+        self.tree = ProgressTracker(root_id, expected)
         self.unreported: list[Event] = []
         self.reported: list[Event] = []
         self.was_in_progress = False
@@ -195,7 +195,7 @@ class _Watch:
         self.trouble = ""
         self.noticed_errors: set[type] = set()  # kinds of errors that were reported
 
-    def poll(self) -> Outcome | None:
+    def poll(self) -> WatchResult | None:
         """Read status and events once, report them, and wait; return the outcome once the operation has ended."""
         self._report_events()  # those that Ctrl-C left unreported
         has_answered = self._read()
@@ -206,7 +206,7 @@ class _Watch:
         self._pause(min(LAST_PAUSE, self.interval) if self.seems_ended and not self.trouble else self.interval)
         return None
 
-    def handle_interrupt(self, interrupted: Callable[[], Choice]) -> Outcome | None:
+    def handle_interrupt(self, interrupted: Callable[[], Choice]) -> WatchResult | None:
         """Ask the user what to do after Ctrl-C, and do it; return the outcome if the watch ends."""
         try:
             choice = interrupted()
@@ -301,13 +301,13 @@ class _Watch:
             return self.reads_without_news >= STALE_READS and not is_still_empty
         if StackStatus(last_stack_event.status).in_progress or self.stack.status.standing is StackHealth.EMPTY:
             # The status that was read is still the one from before the operation.
-            return self.reads_without_news >= LATE_LOOKS
+            return self.reads_without_news >= MAX_CONTRADICTING_READS
         self.seems_ended = True
         if last_stack_event.status == self.stack.status.name and self.events.settled:
             return True
         if self.has_new_events or self.events.behind:
             self.reads_without_news = 0
-        return self.reads_without_news >= LAST_LOOKS
+        return self.reads_without_news >= READS_AFTER_END
 
     def _pause(self, seconds: float) -> None:
         remaining = seconds
@@ -318,7 +318,7 @@ class _Watch:
             if remaining > 0:
                 self._report_progress(fresh=False)
 
-    def _cancel(self) -> Outcome | None:
+    def _cancel(self) -> WatchResult | None:
         """Cancel the operation if possible, else report why not; return the outcome if the watch ends with it."""
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -349,14 +349,14 @@ class _Watch:
         self.report(Notice(f"not cancelled: {_not_cancellable_reason(status)}"))
         return None
 
-    def _outcome(self, *, detached: bool = False) -> Outcome:
+    def _outcome(self, *, detached: bool = False) -> WatchResult:
         if self.events is not None:
             self.unreported += self.events.take(everything=True)
         self._report_events()
         status = self.stack.status if self.stack else StackStatus("")
         action = self.tree.action or "none"
         ran_to_its_end = not detached and not self.cancelled
-        return Outcome(
+        return WatchResult(
             stack=self._name,
             stack_id=self.root_id,
             status=status,

@@ -19,7 +19,7 @@ from cfngen.sandbox.api import refusals
 from cfngen.sandbox.api.identity import action_of, resource_of
 from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
-from cfngen.sandbox.cloudformation.clock import START
+from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 
 # Small, so that clients have to follow `NextToken`.
 PAGE_SIZE = 8
@@ -88,7 +88,7 @@ class Faults:
     @property
     def time(self) -> datetime.datetime:
         """The simulated time."""
-        return START + datetime.timedelta(seconds=self.now())
+        return SIMULATION_START + datetime.timedelta(seconds=self.now())
 
     def throttle(
         self, operation: str = "*", *, times: float = float("inf"), every: int = 1, seconds: float = float("inf")

@@ -34,9 +34,9 @@ from cfngen.sandbox import services
 from cfngen.sandbox.api import dependencies
 from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
-from cfngen.sandbox.cloudformation.clock import START
+from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 from cfngen.sandbox.services import scaling_activities
-from cfngen.sandbox.services.quotas import QUOTAS, Quota, kept
+from cfngen.sandbox.services.quotas import QUOTAS, Quota, override_quotas
 
 ACCOUNT = "123456789012"  # moto's
 OTHER = "999999999999"
@@ -62,7 +62,7 @@ class MotoExtensions:
     foreign: set[str] = field(default_factory=set)
     activities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     stored: Callable[[str], Mapping[str, str]] = lambda region: {}
-    time: Callable[[], datetime.datetime] = lambda: START
+    time: Callable[[], datetime.datetime] = lambda: SIMULATION_START
 
     def console(self, instance_id: str, text: str) -> None:
         """Set the console output of an instance."""
@@ -124,7 +124,7 @@ class MotoExtensions:
                 stack.enter_context(mock.patch.object(owner, name, method, create=not hasattr(owner, name)))
             stack.enter_context(dependencies.kept())
             stack.enter_context(services.enforced())
-            stack.enter_context(kept(self.quotas))
+            stack.enter_context(override_quotas(self.quotas))
             for module in (instances, amis, elastic_block_store, autoscaling):
                 stack.enter_context(mock.patch.object(module, "utcnow", self._utcnow))
             yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, Finding
+from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, ValidationFinding
 from cfngen.sandbox.cloudformation.errors import (
     AlreadyExistsError,
     ApiError,
@@ -15,7 +15,7 @@ from cfngen.sandbox.cloudformation.errors import (
 )
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import Event, LaunchedInstance, Resource, Stack
 
 __all__ = [
     "HANDLERS",
@@ -27,14 +27,14 @@ __all__ = [
     "CloudFormation",
     "Detail",
     "Event",
-    "Finding",
     "InsufficientCapabilitiesError",
     "InvalidChangeSetStatusError",
-    "Launched",
+    "LaunchedInstance",
     "NotModelledError",
     "Resource",
     "ResourceError",
     "Stack",
     "ValidationError",
+    "ValidationFinding",
     "client",
 ]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BODY_LIMIT = 51_200  # bytes of a template in the call itself
 OBJECT_BYTES_LIMIT = 1_048_576  # bytes of a template in S3
-NESTED = "AWS::CloudFormation::Stack"
+NESTED_STACK = "AWS::CloudFormation::Stack"
 # Guide, "Acknowledging IAM resources in CloudFormation templates".
 IAM_TYPES = frozenset(
     f"AWS::IAM::{kind}"
@@ -224,7 +224,7 @@ def check_types(service: Region, parsed: template.Template) -> None:
     types = {resource.type for resource in parsed.resources.values()}
     if unknown := sorted(type_ for type_ in types if not property_schemas.type_exists(service.region, type_)):
         raise ValidationError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
-    if missing := sorted(types - set(HANDLERS) - {NESTED}):
+    if missing := sorted(types - set(HANDLERS) - {NESTED_STACK}):
         raise NotModelledError(f"resource types {missing}")
     if unsupported := sorted(
         {resource.type for resource in parsed.resources.values() if "UpdatePolicy" in resource.body}

@@ -66,7 +66,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ValidationFinding:
     """A failed early validation of a resource, as DescribeEvents returns it."""
 
     logical_id: str
@@ -109,7 +109,7 @@ class ChangeSet:
     notification_arns: tuple[str, ...] = ()
     role_arn: str = ""
     revision: Revision | None = None
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ValidationFinding] = field(default_factory=list)
     operation_id: str = ""
     token: str = ""
 

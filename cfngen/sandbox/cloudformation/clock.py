@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 Condition = Callable[[], bool]
 Operation = Generator[Condition, None, None]
 
-START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+SIMULATION_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class StuckError(Exception):
@@ -33,7 +33,7 @@ class Clock:
     @property
     def time(self) -> datetime.datetime:
         """The current simulated time."""
-        return START + datetime.timedelta(seconds=self.now)
+        return SIMULATION_START + datetime.timedelta(seconds=self.now)
 
     def later(self, seconds: float, action: Callable[[], None]) -> None:
         """Schedule an action in so many seconds; actions due at the same time run in the order of scheduling."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from cfngen.sandbox.cloudformation import admission, properties, removing, signals, update_policies
-from cfngen.sandbox.cloudformation.admission import NESTED
+from cfngen.sandbox.cloudformation import admission, deletion, properties, signals, update_policies
+from cfngen.sandbox.cloudformation.admission import NESTED_STACK
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError, UnfinishedError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
@@ -59,12 +59,12 @@ def create(service: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Opera
             return
     cancel_resources(service, stack)
     failed = [key for key, resource in stack.resources.items() if resource.status == "CREATE_FAILED"]
-    reason = failure_reason or removing.failure_message("create", failed)
+    reason = failure_reason or deletion.failure_message("create", failed)
     if stack.parent or on_failure == "DO_NOTHING":
         service.record(stack, None, "CREATE_FAILED", reason)
     elif on_failure == "DELETE":
         service.begin(stack, "DELETE_STACK", stack.token)
-        yield from removing.delete(service, stack, f"{reason.rstrip('. ')}. Delete requested by user.")
+        yield from deletion.delete(service, stack, f"{reason.rstrip('. ')}. Delete requested by user.")
     else:
         yield from roll_back(service, stack, f"{reason.rstrip('. ')}. Rollback requested by user.")
 
@@ -73,9 +73,9 @@ def roll_back(service: Region, stack: Stack, reason: str) -> Operation:
     """Roll back a failed creation: delete the resources that it created."""
     service.begin(stack, "ROLLBACK", stack.token)
     service.record(stack, None, "ROLLBACK_IN_PROGRESS", reason)
-    remaining = yield from removing.remove_resources(service, stack)
+    remaining = yield from deletion.remove_resources(service, stack)
     final_status = "ROLLBACK_FAILED" if remaining else "ROLLBACK_COMPLETE"
-    service.record(stack, None, final_status, removing.failure_message("delete", remaining) if remaining else "")
+    service.record(stack, None, final_status, deletion.failure_message("delete", remaining) if remaining else "")
 
 
 def start_in_order(
@@ -186,7 +186,7 @@ def provision(service: Region, stack: Stack, resource: Resource, status: str) ->
     yield from service.wait_for_duration(resource.type)
     if resource.generation != generation:
         return
-    if resource.type == NESTED:
+    if resource.type == NESTED_STACK:
         yield from _create_nested(service, stack, resource, status)
         return
     if resource.type == AUTO_SCALING_GROUP:

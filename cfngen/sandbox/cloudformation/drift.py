@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation.differences import find_differences
+from cfngen.sandbox.cloudformation.change_set_diff import find_differences
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import handler_call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def generated(stack: str, logical_id: str, random: str, limit: int) -> str:
+def generated_name(stack: str, logical_id: str, random: str, limit: int) -> str:
     """Return `<stack>-<logical id>-<random>`, truncated to the length that the service allows.
 
     Stack name and logical id share the remaining length: each gets half of it (the stack name the odd character), plus

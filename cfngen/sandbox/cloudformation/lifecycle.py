@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from cfngen.sandbox.cloudformation import admission, creation, planning, refusals, removing, rollback, updating
+from cfngen.sandbox.cloudformation import (
+    admission,
+    change_set_calls,
+    creation,
+    deletion,
+    rollback,
+    status_checks,
+    updating,
+)
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, Stack
@@ -33,7 +41,7 @@ def create_stack(
     if any(other.name == name and other.status != "DELETE_COMPLETE" for other in service.stacks()):
         raise AlreadyExistsError(f"Stack [{name}] already exists")
     if policy:
-        refusals.check_policy(policy)
+        status_checks.check_policy(policy)
     stack = service.new_stack(name, admission.admit(service, submission, None, name))
     stack.protection, stack.policy = protected, policy
     start_creation(service, stack, on_failure, token)
@@ -77,13 +85,13 @@ def update_stack(
         ApiError: the call is refused
     """
     stack = service.stack(name)
-    refusals.check_update(stack)
-    refusals.check_resume(stack, disable_rollback=disable_rollback)
+    status_checks.check_update(stack)
+    status_checks.check_resume(stack, disable_rollback=disable_rollback)
     for policy_body in (policy_during_update, policy):
         if policy_body:
-            refusals.check_policy(policy_body)
+            status_checks.check_policy(policy_body)
     revision = admission.admit(service, submission, stack)
-    if stack.status in STABLE and (no_update := planning.no_update_reason(service, stack, revision)):
+    if stack.status in STABLE and (no_update := change_set_calls.no_update_reason(service, stack, revision)):
         raise ValidationError(no_update)
     stack.policy_during_update, stack.policy = policy_during_update, policy or stack.policy
     for change_set in service.all_change_sets():
@@ -99,7 +107,7 @@ def cancel_update(service: Region, stack: Stack, token: str) -> None:
     Raises:
         ValidationError: no update is in progress
     """
-    refusals.check_cancel(stack)
+    status_checks.check_cancel(stack)
     stack.token = token or stack.token
     rollback.cancel(service, stack, "User Initiated")
 
@@ -110,11 +118,11 @@ def rollback_stack(service: Region, stack: Stack, token: str) -> Stack:
     Raises:
         ValidationError: the stack is not in such a status
     """
-    refusals.check_rollback(stack)
+    status_checks.check_rollback(stack)
     stack.disable_rollback, stack.token = False, token
     if stack.stable_state is None:
         service.begin(stack, "ROLLBACK", token)
-        service.simulation.start(removing.delete(service, stack, "User Initiated"))
+        service.simulation.start(deletion.delete(service, stack, "User Initiated"))
     else:
         service.simulation.start(rollback.roll_back(service, stack, "User Initiated"))
     return stack
@@ -126,7 +134,7 @@ def continue_rollback(service: Region, stack: Stack, skip: Collection[str], forc
     Raises:
         ValidationError: no rollback has failed, or a resource to skip has not failed
     """
-    refusals.check_continue(stack)
+    status_checks.check_continue(stack)
     if skip and force:
         raise ValidationError("ResourcesToSkip and ForceRollback cannot be given together")
     skipped = [_skipped(service, stack, name) for name in skip]
@@ -144,7 +152,7 @@ def _skipped(service: Region, root: Stack, name: str) -> tuple[Stack, Resource]:
     resource = owner.resources.get(logical_id)
     if owner.root is not root or resource is None:
         raise ValidationError(f"Resource [{name}] does not exist in stack [{root.name}] or one that it nests")
-    refusals.check_skip(name, resource)
+    status_checks.check_skip(name, resource)
     return owner, resource
 
 
@@ -154,14 +162,14 @@ def delete_stack(service: Region, stack: Stack, retain: Collection[str], force: 
     Raises:
         ValidationError: the call is refused
     """
-    refusals.check_delete(stack, retaining=bool(retain) or force)
+    status_checks.check_delete(stack, retaining=bool(retain) or force)
     if unknown := sorted(set(retain) - set(stack.resources)):
         raise ValidationError(f"The specified resources to retain {unknown} are not resources of the stack")
     status_before = stack.status
     service.begin(stack, "DELETE_STACK", token)
     for change_set in [change_set for change_set in service.all_change_sets() if change_set.stack is stack]:
-        planning.drop(service, change_set)
+        change_set_calls.drop(service, change_set)
     if status_before == "CREATE_IN_PROGRESS":
         creation.cancel_resources(service, stack)
-    service.simulation.start(removing.delete(service, stack, "User Initiated", retain=retain, force=force))
+    service.simulation.start(deletion.delete(service, stack, "User Initiated", retain=retain, force=force))
     return stack

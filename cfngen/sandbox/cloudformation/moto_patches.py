@@ -9,7 +9,7 @@ from cfngen.sandbox.services import scaling_activities
 
 
 @functools.cache
-def repair() -> None:
+def apply() -> None:
     """Apply all patches, once per process."""
     _parse_user_data_of_versions()
     _show_template_version_of_instances()

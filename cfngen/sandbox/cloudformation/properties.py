@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation import property_schemas, texts
+from cfngen.sandbox.cloudformation import property_schemas, string_checks
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, Call
 from cfngen.sandbox.cloudformation.intrinsics import Scope
@@ -28,7 +28,7 @@ def resolve_properties(service: Region, stack: Stack, definition: ResourceDefini
         ResourceError: they cannot be resolved, or the schema or the service refuses them
     """
     properties = conformed_properties(service.region, service.scope(stack), stack.tags, definition)
-    texts.check_properties(definition.type, properties)
+    string_checks.check_properties(definition.type, properties)
     return properties
 
 

@@ -13,16 +13,16 @@ from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import (
     admission,
+    change_set_calls,
     creation,
     generated_names,
     moto_patches,
     moto_speedups,
-    planning,
     properties,
     rollback,
     signals,
 )
-from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED
+from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED_STACK
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
 from cfngen.sandbox.cloudformation.drift import Detection
@@ -31,7 +31,7 @@ from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.order import Order
-from cfngen.sandbox.cloudformation.stack import Event, Launched, Resource, Revision, Stack, mask_no_echo
+from cfngen.sandbox.cloudformation.stack import Event, LaunchedInstance, Resource, Revision, Stack, mask_no_echo
 from cfngen.sandbox.services import capacity, keep_time, metadata_tags, scaling_activities
 from cfngen.sandbox.services.schedule import keep_schedule
 
@@ -63,11 +63,11 @@ class Region:
         region: str,
         *,
         stored: Mapping[str, str] | None = None,
-        instances: Callable[[Launched], None] = lambda launched: None,
+        instances: Callable[[LaunchedInstance], None] = lambda launched: None,
         durations: Mapping[str, float] | None = None,
         seed: int | None = None,
     ) -> None:
-        moto_patches.repair()
+        moto_patches.apply()
         moto_speedups.apply()
         self.region = region
         self.clock = Clock()
@@ -252,16 +252,16 @@ class Region:
     ) -> str:
         """A generated name like CloudFormation's: stack name, logical id and a unique suffix of twelve characters."""
         suffix = hashlib.sha256(f"{stack.id} {logical_id} {next(self._sequence)}".encode()).hexdigest()[:12].upper()
-        return generated_names.generated(stack.name if with_stack else "", logical_id, suffix, limit)
+        return generated_names.generated_name(stack.name if with_stack else "", logical_id, suffix, limit)
 
     def record(self, stack: Stack, resource: Resource | None, status: str, reason: str = "") -> None:
         """Set the status of a resource, or of the stack itself if `resource` is None, and add the event."""
         operation_id = stack.operations[-1][0] if stack.operations else ""
         if resource is None:
             stack.status, stack.reason = status, reason
-            planning.update_execution_status(self, stack)
+            change_set_calls.update_execution_status(self, stack)
             event_id, resource_properties = self.uuid(), ""
-            logical_id, physical_id, resource_type = stack.name, stack.id, NESTED
+            logical_id, physical_id, resource_type = stack.name, stack.id, NESTED_STACK
         else:
             resource.status, resource.reason, resource.time = status, reason, self.clock.time
             event_id = f"{resource.logical_id}-{self.uuid()}"

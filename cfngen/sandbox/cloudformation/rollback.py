@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from cfngen.sandbox.cloudformation import creation, properties, removing, updating
+from cfngen.sandbox.cloudformation import creation, deletion, properties, updating
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
 from cfngen.sandbox.cloudformation.errors import ResourceError
@@ -68,7 +68,7 @@ def restore_resources(service: Region, stack: Stack) -> Operation:
         logical_id for logical_id, restored in stack.resources.items() if restored.progress != "complete"
     ]:
         failed = [logical_id for logical_id in unfinished if stack.resources[logical_id].progress == "failed"]
-        service.record(stack, None, "UPDATE_ROLLBACK_FAILED", removing.failure_message("update", failed))
+        service.record(stack, None, "UPDATE_ROLLBACK_FAILED", deletion.failure_message("update", failed))
         return
     stable_state = _require_stable_state(stack)
     stack.outputs, stack.exports = dict(stable_state.outputs), dict(stable_state.exports)

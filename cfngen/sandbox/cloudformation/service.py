@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from cfngen.sandbox.cloudformation import lifecycle, planning, refusals
+from cfngen.sandbox.cloudformation import change_set_calls, lifecycle, status_checks
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.drift import Detection, ResourceDrift, detect, latest_drifts
@@ -171,8 +171,8 @@ class CloudFormation(Region):
     def set_stack_policy(self, name: str, body: str) -> None:
         """Set the stack policy, which says what updates may do to which resources."""
         stack = self.stack(name)
-        refusals.check_policy(body)
-        refusals.check_set_policy(stack)
+        status_checks.check_policy(body)
+        status_checks.check_set_policy(stack)
         stack.policy = body
 
     def stack_policy(self, name: str) -> str:
@@ -182,7 +182,7 @@ class CloudFormation(Region):
     def set_termination_protection(self, name: str, enabled: bool) -> Stack:
         """Enable or disable termination protection; nested stacks have that of their root."""
         stack = self.stack(name)
-        refusals.check_termination_protection(stack)
+        status_checks.check_termination_protection(stack)
         stack.protection = enabled
         return stack
 
@@ -225,7 +225,7 @@ class CloudFormation(Region):
             notification_arns=notification_arns,
             role_arn=role_arn,
         )
-        return planning.create(
+        return change_set_calls.create(
             self,
             stack_name,
             name,
@@ -244,7 +244,7 @@ class CloudFormation(Region):
         Raises:
             ChangeSetNotFoundError: no such change set
         """
-        return planning.find(self, name, stack_name)
+        return change_set_calls.find(self, name, stack_name)
 
     def change_sets(self, stack_name: str) -> list[ChangeSet]:
         """The change sets of a stack."""
@@ -253,13 +253,13 @@ class CloudFormation(Region):
 
     def delete_change_set(self, name: str, stack_name: str = "") -> None:
         """Delete a change set; a stack that was created for it stays in REVIEW_IN_PROGRESS."""
-        planning.delete(self, planning.find(self, name, stack_name))
+        change_set_calls.delete(self, change_set_calls.find(self, name, stack_name))
 
     def execute_change_set(
         self, name: str, stack_name: str = "", *, disable_rollback: bool = False, token: str = ""
     ) -> Stack:
         """Begin to execute a change set."""
-        return planning.execute(self, planning.find(self, name, stack_name), disable_rollback, token)
+        return change_set_calls.execute(self, change_set_calls.find(self, name, stack_name), disable_rollback, token)
 
     # Drift
 

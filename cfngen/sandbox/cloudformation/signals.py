@@ -14,7 +14,7 @@ from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, WAIT_CONDITION
-from cfngen.sandbox.cloudformation.stack import Launched, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack
 from cfngen.sandbox.services import scaling_activities
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _notify(service: Region, resource: Resource, instance_ids: list[str]) -> Non
     for instance_id in instance_ids:
         if instance_id not in service.launched:
             service.launched[instance_id] = json.dumps(resource.properties.get("LaunchTemplate"))
-            service.instances(Launched(instance_id, resource.physical_id))
+            service.instances(LaunchedInstance(instance_id, resource.physical_id))
 
 
 def activity_ids(service: Region) -> Collection[str]:

@@ -38,7 +38,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Launched:
+class LaunchedInstance:
     """An instance that an Auto Scaling group has launched."""
 
     instance_id: str

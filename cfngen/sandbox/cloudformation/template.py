@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.sandbox.cloudformation import template_functions, texts
+from cfngen.sandbox.cloudformation import string_checks, template_functions
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 
 SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Rules", "Mappings", "Conditions",
@@ -85,7 +85,7 @@ def parse(text: str) -> Template:
                 f"Template format error: Number of {section.lower()}, {len(body[section])}, is greater than "
                 f"maximum allowed, {quota}"
             )
-    texts.check_template(body)
+    string_checks.check_template(body)
     template_functions.check(body)
     _check_references(body)
     definitions = {key: _definition(body, key, resource) for key, resource in body["Resources"].items()}

@@ -11,11 +11,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation import creation, properties, property_schemas, removing, rollback, rolling
-from cfngen.sandbox.cloudformation.admission import NESTED
+from cfngen.sandbox.cloudformation import creation, deletion, properties, property_schemas, rollback, rolling
+from cfngen.sandbox.cloudformation.admission import NESTED_STACK
+from cfngen.sandbox.cloudformation.change_set_diff import find_differences
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
-from cfngen.sandbox.cloudformation.differences import find_differences
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP
@@ -84,7 +84,7 @@ def _fail(service: Region, stack: Stack, failure_reason: str) -> Operation:
             for logical_id, resource in stack.resources.items()
             if resource.status == status and resource.progress
         ]:
-            reason += removing.failure_message(verb, logical_ids)
+            reason += deletion.failure_message(verb, logical_ids)
     if stack.root.disable_rollback or stack.stable_state is None:
         service.record(stack, None, "UPDATE_FAILED", reason)
         for child in stack.children.values():
@@ -96,13 +96,13 @@ def _fail(service: Region, stack: Stack, failure_reason: str) -> Operation:
 
 def clean_up(service: Region, stack: Stack, final_status: str) -> Operation:
     """Delete a stack's obsolete resources, then clean up its nested stacks; this completes the update."""
-    any_not_deleted = yield from removing.remove_obsolete(service, stack)
+    any_not_deleted = yield from deletion.remove_obsolete(service, stack)
     nested = {
         logical_id: nested
         for logical_id, nested in stack.resources.items()
         if nested.child and _awaits_cleanup(nested.child)
     }
-    for resource in removing.dependents_first(service, nested):
+    for resource in deletion.dependents_first(service, nested):
         if resource.child is not None:
             service.simulation.start(clean_up(service, resource.child, final_status))
             yield resource.child.has_finished
@@ -122,7 +122,7 @@ def _policy_forbids_removal(service: Region, stack: Stack, logical_ids: list[str
         if logical_id not in logical_ids and resource.exists and (reason := denial(stack, resource, "Update:Delete")):
             resource.was_updated, resource.progress = True, "failed"
             service.record(stack, resource, "UPDATE_FAILED", reason)
-            return removing.failure_message("update", [logical_id])
+            return deletion.failure_message("update", [logical_id])
     return ""
 
 
@@ -130,7 +130,7 @@ def _update_resource(service: Region, stack: Stack, logical_id: str) -> Operatio
     definition = stack.template.resources[logical_id]
     resource = stack.resources.get(logical_id)
     if resource is not None and resource.exists and resource.status == "CREATE_FAILED" and resource.child is None:
-        yield from removing.remove_resource(service, stack, resource, "Delete")
+        yield from deletion.remove_resource(service, stack, resource, "Delete")
     if resource is None or not resource.exists:
         new_resource = stack.resources[logical_id] = Resource(logical_id, definition)
         yield from creation.create_resource(service, stack, new_resource)
@@ -195,7 +195,7 @@ def _update_action(
         return "replace"
     if paths or resource.status in ("UPDATE_FAILED", "CREATE_FAILED"):
         return "modify"
-    if resource.type == NESTED and _nested_stack_changes(service, stack, resource, new_properties):
+    if resource.type == NESTED_STACK and _nested_stack_changes(service, stack, resource, new_properties):
         return "modify"
     old, new = (
         definition.body.get("Metadata")
@@ -265,7 +265,7 @@ def modify(
     yield from service.wait_for_duration(resource.type, "update")
     if resource.generation != generation or metadata_only:
         return
-    if resource.type == NESTED:
+    if resource.type == NESTED_STACK:
         yield from _update_nested(service, stack, resource)
     elif resource.type == AUTO_SCALING_GROUP:
         yield from rolling.change(service, stack, resource, old_properties)

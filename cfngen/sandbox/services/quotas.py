@@ -56,7 +56,7 @@ _KEPT: list[Mapping[Key, Quota]] = [_DEFAULTS]
 
 
 @contextlib.contextmanager
-def kept(quotas: Mapping[Key, Quota]) -> Iterator[None]:
+def override_quotas(quotas: Mapping[Key, Quota]) -> Iterator[None]:
     """Use these quotas as the account's until the end of the block.
 
     Args:

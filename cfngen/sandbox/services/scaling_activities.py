@@ -27,7 +27,7 @@ from moto.ec2.exceptions import EC2ClientError
 from cfngen.sandbox.services import metadata_tags
 from cfngen.sandbox.services.launches import Launch, check_launch, check_request
 from cfngen.sandbox.services.rules import Refused, time_in
-from cfngen.sandbox.services.schedule import after, lasting
+from cfngen.sandbox.services.schedule import duration_of, run_after
 
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
@@ -95,14 +95,14 @@ def hold_of(state: Any) -> Hold | None:
     return hold
 
 
-def leaves(state: Any) -> bool:
+def is_terminating(state: Any) -> bool:
     """Return whether an instance is about to be terminated."""
     return str(state.lifecycle_state).startswith("Terminat")
 
 
 def terminate(group: Any, state: Any) -> None:
     """Start to terminate an instance of a group; a lifecycle hook may hold it first."""
-    if leaves(state):
+    if is_terminating(state):
         return
     if not _hold(group, state, TERMINATING, "Terminating:Wait"):
         _begin_termination(group, state)
@@ -110,7 +110,7 @@ def terminate(group: Any, state: Any) -> None:
         observer.leaving(state.instance.id)
 
 
-def let_go(group: Any, state: Any, result: str) -> None:
+def complete_action(group: Any, state: Any, result: str) -> None:
     """Complete the lifecycle action of an instance.
 
     Args:
@@ -154,19 +154,19 @@ def _hold(group: Any, state: Any, transition: str, waiting: str) -> bool:
 def _watch_deadline(group: Any, state: Any, hold: Hold) -> None:
     def check_deadline() -> None:
         if hold_of(state) is hold and time_in(group.region) >= hold.deadline:
-            let_go(group, state, hold.hook.default_result)
+            complete_action(group, state, hold.hook.default_result)
 
-    after(group.region, hold.deadline - time_in(group.region), check_deadline)
+    run_after(group.region, hold.deadline - time_in(group.region), check_deadline)
 
 
 def _begin_termination(group: Any, state: Any) -> None:
     from moto.ec2.models.instances import InstanceState
 
     state.lifecycle_state = "Terminating"
-    seconds = lasting(group.region, SHUTTING_DOWN)
+    seconds = duration_of(group.region, SHUTTING_DOWN)
     if seconds:
         state.instance._state = InstanceState("shutting-down", 32)  # noqa: SLF001 - moto has no other way
-    after(group.region, seconds, functools.partial(_finish_termination, group, state))
+    run_after(group.region, seconds, functools.partial(_finish_termination, group, state))
 
 
 def _finish_termination(group: Any, state: Any) -> None:
@@ -209,7 +209,7 @@ def _count_launchable(group: Any, count: int) -> tuple[int, str]:
 
 def _schedule_retry(group: Any) -> None:
     """Schedule one retry after failed launches of a group."""
-    seconds = lasting(group.region, RETRY)
+    seconds = duration_of(group.region, RETRY)
     if not seconds or getattr(group, "tries_again", False):
         return
 
@@ -218,7 +218,7 @@ def _schedule_retry(group: Any) -> None:
         _fill_to_desired_capacity(group)
 
     group.tries_again = True
-    after(group.region, seconds, retry)
+    run_after(group.region, seconds, retry)
 
 
 def _record_activity(group: Any, launched: str, refused: str) -> None:
@@ -315,10 +315,12 @@ def _patch_terminations(backend: Any, model_of_groups: Any, activity: Any) -> No
         )
         group = state.auto_scaling_group
         original = group.desired_capacity
-        if should_decrement and not leaves(state):
+        if should_decrement and not is_terminating(state):
             group.desired_capacity = original - 1
         terminate(group, state)
-        after(group.region, lasting(group.region, REPLACEMENT), functools.partial(_fill_to_desired_capacity, group))
+        run_after(
+            group.region, duration_of(group.region, REPLACEMENT), functools.partial(_fill_to_desired_capacity, group)
+        )
         return activity(state.instance, original)
 
     def delete_auto_scaling_group(self: Any, group_name: str) -> None:
@@ -330,7 +332,7 @@ def _patch_terminations(backend: Any, model_of_groups: Any, activity: Any) -> No
         for state in list(group.instance_states) if group else ():
             state.protected_from_scale_in = False
             if hold_of(state):
-                let_go(group, state, "CONTINUE")
+                complete_action(group, state, "CONTINUE")
         delete(self, group_name)
 
     delete = backend.delete_auto_scaling_group
@@ -353,7 +355,7 @@ def _patch_lifecycle_actions(backend: Any) -> None:
         for state in list(group.instance_states) if group else ():
             hold = hold_of(state)
             if hold and hold.hook.name == name:
-                let_go(group, state, "CONTINUE" if leaves(state) else "ABANDON")
+                complete_action(group, state, "CONTINUE" if is_terminating(state) else "ABANDON")
 
     def create_auto_scaling_group(self: Any) -> Any:
         """Create a group's hooks before its instances are launched (API, CreateAutoScalingGroup)."""
@@ -371,7 +373,7 @@ def _patch_lifecycle_actions(backend: Any) -> None:
     def complete_lifecycle_action(self: Any) -> Any:
         params = self._get_params()
         state = held(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
-        let_go(state.auto_scaling_group, state, params["LifecycleActionResult"])
+        complete_action(state.auto_scaling_group, state, params["LifecycleActionResult"])
         return EmptyResult()
 
     def record_lifecycle_action_heartbeat(self: Any) -> Any:

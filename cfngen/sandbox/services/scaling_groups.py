@@ -12,7 +12,7 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.elbv2.models import elbv2_backends
 
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
-from cfngen.sandbox.services.scaling_activities import leaves
+from cfngen.sandbox.services.scaling_activities import is_terminating
 
 PROCESSES = {
     "Launch",
@@ -305,7 +305,7 @@ def empty_group(attempt: Attempt) -> None:
     group = _get_group(attempt)
     if attempt.get("ForceDelete"):
         return
-    if any(leaves(instance_state) for instance_state in group.instance_states):
+    if any(is_terminating(instance_state) for instance_state in group.instance_states):
         raise Refused(
             "ScalingActivityInProgress",
             "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.",

@@ -28,12 +28,12 @@ def keep_schedule(region: str, later: Later, durations: Mapping[str, float]) -> 
     _SCHEDULES[region] = _Schedule(later, durations)
 
 
-def lasting(region: str, name: str) -> float:
+def duration_of(region: str, name: str) -> float:
     """Return how many seconds an operation takes; 0 if that is not set."""
     return _SCHEDULES[region].durations.get(name, 0.0) if region in _SCHEDULES else 0.0
 
 
-def after(region: str, seconds: float, action: Callable[[], None]) -> None:
+def run_after(region: str, seconds: float, action: Callable[[], None]) -> None:
     """Run an action after so many seconds: at once if that is 0, never in a region without a scheduler."""
     if not seconds:
         action()

@@ -11,12 +11,12 @@ import re
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import group_id
-from cfngen.deploy.preview.change_set_reading import Description, Entry
+from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.impact import backups, instances, network, program, secrets
 from cfngen.deploy.preview.impact.instances import sizes
-from cfngen.deploy.preview.impact.subject import Subject, owner_of
+from cfngen.deploy.preview.impact.subject import ChangeContext, owner_of
 from cfngen.deploy.preview.plan import Change, Danger, Impact, Replacement
-from cfngen.deploy.stacks import GROUP
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
 # Resources with data, addresses or identities that others rely on: losing one of them may mean losing the cluster.
 _PERSISTENT_TYPES = frozenset(
@@ -53,7 +53,7 @@ class ImpactAssessment:
         self._cluster = cluster
         self._masters = masters or cluster.control_plane.count
 
-    def of_resource(self, change: Change, entry: Entry, *, instances: int | None = None) -> Impact | None:
+    def of_resource(self, change: Change, entry: ResourceChange, *, instances: int | None = None) -> Impact | None:
         """Return the impact of a change of a resource; None if there is nothing to add to the change itself.
 
         Args:
@@ -61,7 +61,7 @@ class ImpactAssessment:
             entry: the change as CloudFormation lists it.
             instances: current number of instances of an Auto Scaling group, if known.
         """
-        subject = Subject(self._cluster, change, entry, self._masters, instances)
+        subject = ChangeContext(self._cluster, change, entry, self._masters, instances)
         if change.action == "update" and not subject.disappears and not subject.touches():
             return _attribute_or_tag_impact(subject)
         rule = _RULES.get(change.type)
@@ -73,7 +73,7 @@ class ImpactAssessment:
             return Danger.NONE
         return Danger.DANGEROUS if change.type in _PERSISTENT_TYPES else Danger.NONE
 
-    def of_stack(self, description: Description | None, path: tuple[str, ...], action: str) -> Impact | None:
+    def of_stack(self, description: ChangeSet | None, path: tuple[str, ...], action: str) -> Impact | None:
         """Return the impact of a nested stack that is created or deleted; None if it is no node group's.
 
         Args:
@@ -100,14 +100,14 @@ class ImpactAssessment:
         kind = group.instance_type
         for entry in description.entries.values() if description else ():
             properties = entry.after.get("Properties", {})
-            if entry.type == GROUP:
+            if entry.type == AUTO_SCALING_GROUP:
                 size = sizes(properties.get("MinSize", group.min_size), properties.get("MaxSize", group.max_size))
             elif entry.type == "AWS::EC2::LaunchTemplate":
                 kind = properties.get("LaunchTemplateData", {}).get("InstanceType", kind)
         return Impact(f"new {owner}: {size} {'node' if size == '1' else 'nodes'} of {kind}")
 
 
-def _attribute_or_tag_impact(subject: Subject) -> Impact | None:
+def _attribute_or_tag_impact(subject: ChangeContext) -> Impact | None:
     """Return the impact of a change that affects only tags, or attributes such as UpdatePolicy."""
     paths = {property_.path.split("/")[1] for property_ in subject.change.properties}
     if paths <= {"UpdatePolicy", "CreationPolicy"}:
@@ -115,6 +115,6 @@ def _attribute_or_tag_impact(subject: Subject) -> Impact | None:
     if paths <= {"DeletionPolicy", "UpdateReplacePolicy"}:
         return Impact("what becomes of it once it is removed or replaced; nothing happens now")
     if paths and all(_TAGS_PATH.match(property_.path) for property_ in subject.change.properties):
-        is_group = subject.change.type == GROUP
+        is_group = subject.change.type == AUTO_SCALING_GROUP
         return Impact("tags only; instances get them when they are next replaced" if is_group else "tags only")
     return None

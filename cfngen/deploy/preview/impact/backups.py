@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.deploy.preview.impact.subject import Subject
+from cfngen.deploy.preview.impact.subject import ChangeContext
 from cfngen.deploy.preview.plan import Danger, Impact
 
 
-def _bucket_impact(subject: Subject) -> Impact | None:
+def _bucket_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         # Its DeletionPolicy and UpdateReplacePolicy are Retain.
         return Impact(
@@ -21,4 +21,4 @@ def _bucket_impact(subject: Subject) -> Impact | None:
     return None
 
 
-RULES: Mapping[str, Callable[[Subject], Impact | None]] = {"AWS::S3::Bucket": _bucket_impact}
+RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {"AWS::S3::Bucket": _bucket_impact}

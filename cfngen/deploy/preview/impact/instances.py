@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cfngen.deploy.preview.impact.subject import Subject, number
+from cfngen.deploy.preview.impact.subject import ChangeContext, number
 from cfngen.deploy.preview.plan import Danger, Impact
-from cfngen.deploy.stacks import GROUP
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.text import join_and
 
 # Properties that cannot be updated, not even by replacement ("updates are not supported", AWS::EC2::Volume, Template
@@ -20,7 +20,7 @@ _ROLLING_UPDATE_PROPERTIES = ("LaunchTemplate", "VPCZoneIdentifier", "Availabili
 _HOOKS = "LifecycleHookSpecificationList"
 
 
-def _group_impact(subject: Subject) -> Impact | None:
+def _group_impact(subject: ChangeContext) -> Impact | None:
     owner = subject.owner or subject.change.logical_id
     if subject.disappears:
         if subject.is_master:
@@ -70,12 +70,12 @@ def _join_impacts(texts: Sequence[tuple[str, Danger]]) -> Impact | None:
     return Impact("; ".join(text for text, _ in texts), worst, hurts=hurts)
 
 
-def _drained_text(subject: Subject) -> str:
+def _drained_text(subject: ChangeContext) -> str:
     """Return whether instances are drained before they are terminated, by the current hooks of their group."""
     return "drained" if subject.before(_HOOKS) else "not drained"
 
 
-def _resize_text(subject: Subject, owner: str, *, is_only_change: bool) -> tuple[str, bool]:
+def _resize_text(subject: ChangeContext, owner: str, *, is_only_change: bool) -> tuple[str, bool]:
     """Return the impact of a change of a group's size, and whether instances may be terminated."""
     old_min, old_max = (number(subject.before(name)) for name in ("MinSize", "MaxSize"))
     new_min, new_max = (number(subject.after(name)) for name in ("MinSize", "MaxSize"))
@@ -106,7 +106,7 @@ def sizes(min_size: Any, max_size: Any) -> str:
     return f"{min_size}" if str(min_size) == str(max_size) else f"{min_size}-{max_size}"
 
 
-def _launch_template_impact(subject: Subject) -> Impact | None:
+def _launch_template_impact(subject: ChangeContext) -> Impact | None:
     if subject.change.action != "update":
         return None
     if subject.disappears:
@@ -140,7 +140,7 @@ def _launch_template_impact(subject: Subject) -> Impact | None:
     return Impact(f"new instances have {join_and(differences)}")
 
 
-def _volume_impact(subject: Subject) -> Impact | None:
+def _volume_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return _volume_update_impact(subject)
     leftover = {
@@ -160,7 +160,7 @@ def _volume_impact(subject: Subject) -> Impact | None:
     return Impact(f"{text}; {leftover}", Danger.DANGEROUS)
 
 
-def _volume_update_impact(subject: Subject) -> Impact | None:
+def _volume_update_impact(subject: ChangeContext) -> Impact | None:
     if subject.change.action != "update":
         return None
     volume = f"the data volume of {subject.owner or 'a master'}"
@@ -192,7 +192,7 @@ def _volume_update_impact(subject: Subject) -> Impact | None:
     return None
 
 
-def _role_impact(subject: Subject) -> Impact | None:
+def _role_impact(subject: ChangeContext) -> Impact | None:
     name = subject.change.logical_id
     if subject.owner:
         holders = f"the nodes of {subject.owner}"
@@ -207,7 +207,7 @@ def _role_impact(subject: Subject) -> Impact | None:
     return None
 
 
-def _key_pair_impact(subject: Subject) -> Impact | None:
+def _key_pair_impact(subject: ChangeContext) -> Impact | None:
     if subject.change.action == "remove":
         return Impact("the SSH key pair is removed; running instances keep the key")
     return (
@@ -217,8 +217,8 @@ def _key_pair_impact(subject: Subject) -> Impact | None:
     )
 
 
-RULES: Mapping[str, Callable[[Subject], Impact | None]] = {
-    GROUP: _group_impact,
+RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
+    AUTO_SCALING_GROUP: _group_impact,
     "AWS::EC2::KeyPair": _key_pair_impact,
     "AWS::EC2::LaunchTemplate": _launch_template_impact,
     "AWS::EC2::Volume": _volume_impact,

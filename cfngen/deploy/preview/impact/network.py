@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cfngen.cluster.logical_ids import source_in, zone_of_subnet
-from cfngen.deploy.preview.impact.subject import Subject
+from cfngen.deploy.preview.impact.subject import ChangeContext
 from cfngen.deploy.preview.plan import Danger, Impact
 
 _ANY_IPV4 = "0.0.0.0/0"
@@ -18,7 +18,7 @@ _INTERNAL_API_RULES = (
 )
 
 
-def _network_interface_impact(subject: Subject) -> Impact | None:
+def _network_interface_impact(subject: ChangeContext) -> Impact | None:
     owner = subject.owner or "a master"
     if subject.disappears:
         old, new = subject.before("PrivateIpAddress"), subject.after("PrivateIpAddress")
@@ -32,7 +32,7 @@ def _network_interface_impact(subject: Subject) -> Impact | None:
     return None
 
 
-def _elastic_ip_impact(subject: Subject) -> Impact | None:
+def _elastic_ip_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     if _has_several_masters(subject):
@@ -47,7 +47,7 @@ def _elastic_ip_impact(subject: Subject) -> Impact | None:
     )
 
 
-def _elastic_ip_association_impact(subject: Subject) -> Impact | None:
+def _elastic_ip_association_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     if _has_several_masters(subject):
@@ -62,11 +62,11 @@ def _elastic_ip_association_impact(subject: Subject) -> Impact | None:
     return Impact(f"the API's public address {_move_verb(subject)} to another network interface", Danger.DISRUPTIVE)
 
 
-def _move_verb(subject: Subject) -> str:
+def _move_verb(subject: ChangeContext) -> str:
     return "might move" if subject.might_be_replaced else "moves"
 
 
-def _load_balancer_impact(subject: Subject) -> Impact | None:
+def _load_balancer_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         return Impact(
             f"API address changes: its load balancer {subject.verb}; kubeconfigs stop reaching the API, and its "
@@ -82,7 +82,7 @@ def _load_balancer_impact(subject: Subject) -> Impact | None:
     return None
 
 
-def _target_group_impact(subject: Subject) -> Impact | None:
+def _target_group_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         return Impact(
             f"the masters' list behind the API's load balancer {subject.verb}; the API is away until they count as "
@@ -96,13 +96,13 @@ def _target_group_impact(subject: Subject) -> Impact | None:
     return Impact("how the API's load balancer looks after the masters changes")
 
 
-def _listener_impact(subject: Subject) -> Impact | None:
+def _listener_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     return Impact(f"the way through the API's load balancer {subject.verb}, and is interrupted", Danger.DISRUPTIVE)
 
 
-def _vpc_impact(subject: Subject) -> Impact | None:
+def _vpc_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     return Impact(
@@ -112,7 +112,7 @@ def _vpc_impact(subject: Subject) -> Impact | None:
     )
 
 
-def _subnet_impact(subject: Subject) -> Impact | None:
+def _subnet_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     name = subject.change.logical_id
@@ -124,7 +124,7 @@ def _subnet_impact(subject: Subject) -> Impact | None:
     )
 
 
-def _routing_impact(subject: Subject) -> Impact | None:
+def _routing_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     if subject.change.type == "AWS::EC2::RouteTable":
@@ -133,7 +133,7 @@ def _routing_impact(subject: Subject) -> Impact | None:
     return Impact(f"network: the way to the internet {subject.verb}, and is interrupted", Danger.DISRUPTIVE)
 
 
-def _security_group_impact(subject: Subject) -> Impact | None:
+def _security_group_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         kinds = {"Master": "masters", "ApiLoadBalancer": "API's load balancer"}
         owner = next((kinds[kind] for kind in kinds if subject.change.logical_id.startswith(kind)), "nodes")
@@ -145,7 +145,7 @@ def _security_group_impact(subject: Subject) -> Impact | None:
     return None
 
 
-def _rule_impact(subject: Subject) -> Impact | None:
+def _rule_impact(subject: ChangeContext) -> Impact | None:
     name = subject.change.logical_id
     if "SshFrom" in name:
         target = "SSH of the masters" if name.startswith("Master") else "SSH of the nodes"
@@ -178,11 +178,11 @@ def _rule_impact(subject: Subject) -> Impact | None:
     return Impact(f"the rule that lets {old or 'a range'} reach {target} is made anew") if subject.disappears else None
 
 
-def _has_several_masters(subject: Subject) -> bool:
+def _has_several_masters(subject: ChangeContext) -> bool:
     return subject.cluster.control_plane.count > 1
 
 
-RULES: Mapping[str, Callable[[Subject], Impact | None]] = {
+RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
     "AWS::EC2::EIP": _elastic_ip_impact,
     "AWS::EC2::EIPAssociation": _elastic_ip_association_impact,
     "AWS::EC2::InternetGateway": _routing_impact,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.deploy.preview.impact.subject import Subject
+from cfngen.deploy.preview.impact.subject import ChangeContext
 from cfngen.deploy.preview.plan import Danger, Impact
 
 
-def _program_impact(subject: Subject) -> Impact:
+def _program_impact(subject: ChangeContext) -> Impact:
     owner = f"of {subject.owner or 'the masters'}"
     if subject.change.action == "remove":
         return Impact(f"the boot program {owner} as it was; no instance asks for it any more", Danger.NONE)
     return Impact(f"the boot program {owner}, as metadata: it makes nothing", Danger.NONE)
 
 
-RULES: Mapping[str, Callable[[Subject], Impact | None]] = {"AWS::CloudFormation::WaitConditionHandle": _program_impact}
+RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
+    "AWS::CloudFormation::WaitConditionHandle": _program_impact
+}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.deploy.preview.impact.subject import Subject
+from cfngen.deploy.preview.impact.subject import ChangeContext
 from cfngen.deploy.preview.plan import Danger, Impact
 
 
-def _key_impact(subject: Subject) -> Impact | None:
+def _key_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return Impact("who may use the key of the cluster's secrets changes") if subject.touches("KeyPolicy") else None
     return Impact(
@@ -18,7 +18,7 @@ def _key_impact(subject: Subject) -> Impact | None:
     )
 
 
-def _secret_impact(subject: Subject) -> Impact | None:
+def _secret_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     if subject.change.logical_id.startswith("Join"):
@@ -33,7 +33,7 @@ def _secret_impact(subject: Subject) -> Impact | None:
     )
 
 
-RULES: Mapping[str, Callable[[Subject], Impact | None]] = {
+RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {
     "AWS::KMS::Key": _key_impact,
     "AWS::SecretsManager::Secret": _secret_impact,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import group_id, slot_id
-from cfngen.deploy.preview.change_set_reading import UNKNOWN, Entry
+from cfngen.deploy.preview.change_set_reading import UNKNOWN, ResourceChange
 from cfngen.deploy.preview.plan import Change, Replacement
 
 _RESOURCE_SUFFIXES = (
@@ -18,7 +18,7 @@ _RESOURCE_SUFFIXES = (
 _GROUP_RESOURCE = re.compile(rf"NodeGroup(\w+?)({_RESOURCE_SUFFIXES})")
 
 
-class Subject:
+class ChangeContext:
     """A change of a resource with the context that determines its impact.
 
     Attributes:
@@ -31,7 +31,7 @@ class Subject:
     """
 
     def __init__(
-        self, cluster: Cluster, change: Change, entry: Entry, masters: int, instances: int | None = None
+        self, cluster: Cluster, change: Change, entry: ResourceChange, masters: int, instances: int | None = None
     ) -> None:
         self.cluster = cluster
         self.masters = masters

@@ -9,7 +9,7 @@ from typing import Any
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import ValidationError
-from cfngen.sandbox.cloudformation.admission import BODY_LIMIT, IAM_NAMES, IAM_TYPES, NESTED
+from cfngen.sandbox.cloudformation.admission import BODY_LIMIT, IAM_NAMES, IAM_TYPES, NESTED_STACK
 from cfngen.sandbox.cloudformation.template import Template, parse
 
 
@@ -64,7 +64,9 @@ def _common_fields(template: Template) -> dict[str, Any]:
     quote, but not documented.
     """
     iam_resources = [
-        resource for resource in template.resources.values() if resource.type in IAM_TYPES or resource.type == NESTED
+        resource
+        for resource in template.resources.values()
+        if resource.type in IAM_TYPES or resource.type == NESTED_STACK
     ]
     has_named_iam = any(IAM_NAMES & set(resource.body.get("Properties", {})) for resource in iam_resources)
     types = ", ".join(sorted({resource.type for resource in iam_resources}))

@@ -6,14 +6,21 @@ without it. Nested stacks have no handler: `creation` and `updating` handle them
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.handlers import balancing, identity, instances, network, storage, waiting
+from cfngen.sandbox.cloudformation.handlers import (
+    identity,
+    instances,
+    load_balancing,
+    network,
+    storage,
+    wait_conditions,
+)
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client
 
 __all__ = ["HANDLERS", "Call", "Created", "Handler", "client"]
 
 HANDLERS: dict[str, Handler] = {
-    "AWS::CloudFormation::WaitCondition": waiting.WaitCondition(),
-    "AWS::CloudFormation::WaitConditionHandle": waiting.WaitConditionHandle(),
+    "AWS::CloudFormation::WaitCondition": wait_conditions.WaitCondition(),
+    "AWS::CloudFormation::WaitConditionHandle": wait_conditions.WaitConditionHandle(),
     "AWS::AutoScaling::AutoScalingGroup": instances.AutoScalingGroup(),
     "AWS::EC2::DHCPOptions": network.DhcpOptions(),
     "AWS::EC2::EIP": instances.ElasticIp(),
@@ -32,9 +39,9 @@ HANDLERS: dict[str, Handler] = {
     "AWS::EC2::VPCDHCPOptionsAssociation": network.DhcpOptionsAssociation(),
     "AWS::EC2::VPCGatewayAttachment": network.VpcGatewayAttachment(),
     "AWS::EC2::Volume": instances.Volume(),
-    "AWS::ElasticLoadBalancingV2::Listener": balancing.Listener(),
-    "AWS::ElasticLoadBalancingV2::LoadBalancer": balancing.LoadBalancer(),
-    "AWS::ElasticLoadBalancingV2::TargetGroup": balancing.TargetGroup(),
+    "AWS::ElasticLoadBalancingV2::Listener": load_balancing.Listener(),
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": load_balancing.LoadBalancer(),
+    "AWS::ElasticLoadBalancingV2::TargetGroup": load_balancing.TargetGroup(),
     "AWS::IAM::InstanceProfile": identity.InstanceProfile(),
     "AWS::IAM::ManagedPolicy": identity.ManagedPolicy(),
     "AWS::IAM::Role": identity.Role(),

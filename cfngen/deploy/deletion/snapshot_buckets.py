@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError
-from cfngen.deploy.deletion.retained import COSTS, Retained
+from cfngen.deploy.deletion.retained_resources import COSTS, RetainedResource
 from cfngen.deploy.deletion.scope import Scope
-from cfngen.deploy.etcd.snapshots import BUCKET, NoBackupBucketError, Store
+from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, NoBackupBucketError, Store
 from cfngen.text import pluralize
 
 BUCKET_TYPE = "AWS::S3::Bucket"
@@ -19,7 +19,7 @@ RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy")
 """Resource types of which the templates declare only resources that are retained."""
 
 
-def snapshots(account: Account, scope: Scope, outputs: Mapping[str, str]) -> tuple[Retained, ...]:
+def snapshots(account: Account, scope: Scope, outputs: Mapping[str, str]) -> tuple[RetainedResource, ...]:
     """Return the buckets that hold etcd snapshots of the cluster, each with its contents.
 
     Args:
@@ -27,19 +27,19 @@ def snapshots(account: Account, scope: Scope, outputs: Mapping[str, str]) -> tup
         scope: the cluster.
         outputs: outputs of its root stack; they name the bucket also where it is not the stack's own.
     """
-    stack_buckets, operator_bucket = sorted(scope.ids(BUCKET_TYPE)), outputs.get(BUCKET, "")
+    stack_buckets, operator_bucket = sorted(scope.ids(BUCKET_TYPE)), outputs.get(BUCKET_OUTPUT, "")
     buckets = [_stack_bucket(account, scope.cluster, bucket) for bucket in stack_buckets]
     if operator_bucket and operator_bucket not in stack_buckets:
         buckets.append(_operator_bucket(account, scope.cluster, operator_bucket))
     return tuple(filter(None, buckets))
 
 
-def _stack_bucket(account: Account, cluster: str, bucket: str) -> Retained | None:
+def _stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
     """Return a bucket that the stack created; None if it no longer exists."""
     contents = _describe_snapshots(Store(account, bucket, cluster))
     if contents is None:
         return None
-    return Retained(
+    return RetainedResource(
         "bucket of etcd's snapshots",
         bucket,
         f"{contents}; a cluster {cluster} that is made again goes on with it if its file names it: "
@@ -49,14 +49,14 @@ def _stack_bucket(account: Account, cluster: str, bucket: str) -> Retained | Non
     )
 
 
-def _operator_bucket(account: Account, cluster: str, bucket: str) -> Retained | None:
+def _operator_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
     """Return the snapshots in a bucket of the operator; None if there are none."""
     store = Store(account, bucket, cluster)
     contents = _describe_snapshots(store)
     if contents in (None, _count_and_size(0, 0)):
         return None
     uri = f"s3://{bucket}/{store.prefix}"
-    return Retained(
+    return RetainedResource(
         "etcd's snapshots", uri, f"{contents}, in a bucket of yours", COSTS[BUCKET_TYPE], f"aws s3 rm --recursive {uri}"
     )
 

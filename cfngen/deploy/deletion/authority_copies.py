@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Literal
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import DENIED, error_code
-from cfngen.deploy.deletion.retained import Retained
+from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.messages import Report, Step
 from cfngen.errors import CfngenError
 
-How = Literal["file", "recovery-window", "destroy"]
-WINDOW = 30
+CopyMethod = Literal["file", "recovery-window", "destroy"]
+RECOVERY_WINDOW_DAYS = 30
 """Recovery window of a copy, in days; the longest that Secrets Manager allows."""
 KIND = "copy of the certificate authorities"
 # The secret has no value yet or does not exist; or it is scheduled for deletion.
@@ -51,7 +51,7 @@ class CopyError(CfngenError):
 
 
 @dataclass(frozen=True)
-class Custody:
+class AuthorityCopy:
     """Whether and where a copy of the certificate authorities is kept.
 
     Attributes:
@@ -59,7 +59,7 @@ class Custody:
         path: the file of the copy.
     """
 
-    how: How = "recovery-window"
+    how: CopyMethod = "recovery-window"
     path: Path = Path("authorities.json")
 
     @property
@@ -69,7 +69,8 @@ class Custody:
             return f"the certificate authorities go with their secret; a copy is written to {self.path}, for you alone"
         if self.how == "recovery-window":
             return (
-                f"the certificate authorities go with their secret; a copy of it can be brought back for {WINDOW} days"
+                "the certificate authorities go with their secret; a copy of it can be brought back for "
+                f"{RECOVERY_WINDOW_DAYS} days"
             )
         return (
             "the certificate authorities go with their secret, and no copy is kept: no snapshot, of a volume or of "
@@ -77,12 +78,12 @@ class Custody:
         )
 
 
-Choose = Callable[[], Custody]
+ChooseAuthorityCopy = Callable[[], AuthorityCopy]
 """Asks the user whether and where a copy of the certificate authorities is kept."""
 
 
 @dataclass(frozen=True)
-class Held:
+class AuthoritySecret:
     """The value of a secret that holds certificate authorities.
 
     Attributes:
@@ -94,12 +95,12 @@ class Held:
     text: str
 
 
-def name_of_copies(cluster: str) -> str:
+def copy_name_prefix(cluster: str) -> str:
     """Return the prefix of the names of a cluster's copies in Secrets Manager."""
     return f"cfngen/{cluster}/authorities-"
 
 
-def read(account: Account, arns: Sequence[str], *, needed: bool) -> tuple[Held, ...]:
+def read_authorities(account: Account, arns: Sequence[str], *, needed: bool) -> tuple[AuthoritySecret, ...]:
     """Return the values to copy; secrets that no master has written yet are left out.
 
     Args:
@@ -111,7 +112,7 @@ def read(account: Account, arns: Sequence[str], *, needed: bool) -> tuple[Held, 
         UnreadableAuthoritiesError: a permission is missing.
     """
     texts = ((arn, _read_secret(account, arn, needed=needed)) for arn in arns)
-    return tuple(Held(arn, text) for arn, text in texts if text.strip() not in ("", "{}"))
+    return tuple(AuthoritySecret(arn, text) for arn, text in texts if text.strip() not in ("", "{}"))
 
 
 def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
@@ -121,7 +122,7 @@ def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
     try:
         return str(account.client("secretsmanager").get_secret_value(SecretId=arn).get("SecretString", ""))
     except ClientError as error:
-        is_denied = error_code(error) in DENIED | {"DecryptionFailure"}
+        is_denied = error_code(error) in ACCESS_DENIED_CODES | {"DecryptionFailure"}
         if is_denied and needed:
             raise UnreadableAuthoritiesError(account, arn, error.response["Error"]["Message"]) from error
         if not is_denied and error_code(error) not in _NO_VALUE_CODES:
@@ -129,9 +130,9 @@ def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
     return ""
 
 
-def keep(
-    account: Account, cluster: str, secrets: Sequence[Held], custody: Custody, report: Report
-) -> tuple[Retained, ...]:
+def copy_authorities(
+    account: Account, cluster: str, secrets: Sequence[AuthoritySecret], custody: AuthorityCopy, report: Report
+) -> tuple[RetainedResource, ...]:
     """Copy the certificate authorities; return the copies.
 
     Raises:
@@ -144,7 +145,7 @@ def keep(
     return ()
 
 
-def _copy_to_file(secret: Held, path: Path, report: Report) -> Retained:
+def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> RetainedResource:
     """Write the copy to a new file; a file that already holds the same copy is fine."""
     report(Step(f"copying the certificate authorities to {path}"))
     try:
@@ -155,7 +156,7 @@ def _copy_to_file(secret: Held, path: Path, report: Report) -> Retained:
     except OSError as error:
         raise CopyError(path, error.strerror or str(error)) from error
     why = "for its owner alone; who has it is the cluster that its snapshots become: put it where it is safe"
-    return Retained(KIND, str(path.absolute()), why)
+    return RetainedResource(KIND, str(path.absolute()), why)
 
 
 def _write_private_file(path: Path, text: str) -> None:
@@ -167,15 +168,17 @@ def _write_private_file(path: Path, text: str) -> None:
         os.fsync(descriptor)
 
 
-def _copy_to_secret(account: Account, cluster: str, secret: Held, report: Report) -> Retained:
+def _copy_to_secret(account: Account, cluster: str, secret: AuthoritySecret, report: Report) -> RetainedResource:
     """Create a secret with the copy and schedule its deletion at once: it can be restored, but is not billed."""
     client, region = account.client("secretsmanager"), account.region
-    name = f"{name_of_copies(cluster)}{account.clock.now():%Y%m%dT%H%M%SZ}"
+    name = f"{copy_name_prefix(cluster)}{account.clock.now():%Y%m%dT%H%M%SZ}"
     report(Step(f"copying the certificate authorities to the secret {name}"))
     description = f"Certificate authorities of the deleted Kubernetes cluster {cluster}, copied from {secret.arn}"
     arn = client.create_secret(Name=name, Description=description, SecretString=secret.text)["ARN"]
-    deleted_on = client.delete_secret(SecretId=arn, RecoveryWindowInDays=WINDOW)["DeletionDate"].date().isoformat()
-    return Retained(
+    deleted_on = (
+        client.delete_secret(SecretId=arn, RecoveryWindowInDays=RECOVERY_WINDOW_DAYS)["DeletionDate"].date().isoformat()
+    )
+    return RetainedResource(
         KIND,
         name,
         f"deleted on {deleted_on}; until then `aws secretsmanager restore-secret --secret-id {name} --region {region}` "

@@ -10,10 +10,10 @@ from cfngen.deploy.messages import Question
 from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.events import last_event
-from cfngen.deploy.watching.watch import Outcome, watch
+from cfngen.deploy.watching.watch import WatchResult, watch
 
 
-def abandoned(account: Account, interaction: Interaction, outcome: Outcome) -> Outcome:
+def cancel_creation(account: Account, interaction: Interaction, outcome: WatchResult) -> WatchResult:
     """Delete a stack that is being created, if the user agrees; otherwise go on watching the creation.
 
     Args:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import DENIED, error_code
-from cfngen.deploy.stacks import GROUP, StackResource, tree
+from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, tree
 from cfngen.text import pluralize
 
 INTERFACE, KEY, SECRET, BUCKET = (
@@ -53,7 +53,7 @@ def count_empty_stacks(account: Account, name: str) -> Observation:
 def observe_masters(account: Account, stack_id: str) -> Observation:
     """Count the masters in service, and the slots' network interfaces that are primary interfaces of masters."""
     resources = tree(account, stack_id)
-    groups = _physical_ids(resources, GROUP, "Master")
+    groups = _physical_ids(resources, AUTO_SCALING_GROUP, "Master")
     observation = Observation()
     response = account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=list(groups.values()))
     instance_ids = [
@@ -159,7 +159,7 @@ def _call_or_state(call: Any, absent: set[str], **arguments: str) -> Mapping[str
     except ClientError as error:
         if error_code(error) in absent:
             return "gone"
-        if error_code(error) in DENIED:
+        if error_code(error) in ACCESS_DENIED_CODES:
             return "not to be seen"
         raise
     return response

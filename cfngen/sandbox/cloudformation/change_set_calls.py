@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation import admission, creation, lifecycle, refusals
-from cfngen.sandbox.cloudformation.admission import NESTED, Submission
+from cfngen.sandbox.cloudformation import admission, creation, lifecycle, status_checks
+from cfngen.sandbox.cloudformation.admission import NESTED_STACK, Submission
+from cfngen.sandbox.cloudformation.change_set_diff import compare
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.differences import compare
 from cfngen.sandbox.cloudformation.errors import (
     AlreadyExistsError,
     ApiError,
@@ -60,7 +60,7 @@ def create(
     if change_set_type == "UPDATE":
         if stack is None:
             raise ValidationError(f"Stack [{stack_name}] does not exist")
-        refusals.check_update(stack)
+        status_checks.check_update(stack)
     elif stack is not None and stack.status != "REVIEW_IN_PROGRESS":
         raise ValidationError(
             f"Stack [{stack_name}] already exists and cannot be created again with the changeSet [{name}]."
@@ -164,7 +164,9 @@ def _create_nested(
     """Create the change set of a nested stack; None if the nested stack does not change."""
     stack = resource.child if resource else None
     name = stack.name if stack else service.physical_name(parent.stack, logical_id)
-    nested_resource = Resource(logical_id, ResourceDefinition(NESTED, {}, frozenset()), properties=dict(properties))
+    nested_resource = Resource(
+        logical_id, ResourceDefinition(NESTED_STACK, {}, frozenset()), properties=dict(properties)
+    )
     revision, refusal = None, ""
     try:
         revision = creation.nested_revision(service, parent.stack, nested_resource, name, parent.revision)
@@ -294,8 +296,8 @@ def execute(
     if revision is None:
         raise NotModelledError("a change set without a template")
     if change_set.kind == "UPDATE":
-        refusals.check_update(stack)
-        refusals.check_resume(stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING")
+        status_checks.check_update(stack)
+        status_checks.check_resume(stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING")
     for other in service.all_change_sets():
         if other.stack is stack and other is not change_set:
             drop(service, other)

@@ -30,8 +30,8 @@ from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import Choice, WatchEndedError
 from cfngen.errors import CfngenError
-from cfngen.rehearse import cleaning, observing
-from cfngen.rehearse.cleaning import REHEARSAL_TAG
+from cfngen.rehearse import cleanup, observations
+from cfngen.rehearse.cleanup import REHEARSAL_TAG
 from cfngen.rehearse.clusters import NAME
 from cfngen.rehearse.comparison import remarks, surprises
 from cfngen.rehearse.expectations import Expectations, key
@@ -66,7 +66,7 @@ class StoppedError(CfngenError):
         self.result: Result = result
 
 
-class Performance:
+class OperationRunner:
     """Runs the operations of a rehearsal one after another.
 
     Args:
@@ -191,17 +191,17 @@ class Performance:
 
     def _with_observations(self, action: Action, operation: Operation, stack_id: str) -> Operation:
         """Return an operation with the facts and remarks that are observed after it."""
-        observation = observing.Observation()
+        observation = observations.Observation()
         try:
             with translate_aws_errors():
                 if action.observe == "empty-stacks":
-                    observation = observing.count_empty_stacks(self.account, NAME)
+                    observation = observations.count_empty_stacks(self.account, NAME)
                 elif action.observe == "masters":
-                    observation = observing.observe_masters(self.account, stack_id)
+                    observation = observations.observe_masters(self.account, stack_id)
                 elif action.observe == "secret-ids":
-                    self._secrets = observing.secret_ids(self.account, stack_id)
+                    self._secrets = observations.secret_ids(self.account, stack_id)
                 elif action.observe == "deleted-secrets":
-                    observation = observing.observe_deleted_secrets(self.account, self._secrets)
+                    observation = observations.observe_deleted_secrets(self.account, self._secrets)
         except AwsError as error:
             observation.remarks.append(f"it could not be looked at: {error}")
         return replace(
@@ -211,17 +211,17 @@ class Performance:
         )
 
     def _delete(self, action: Action) -> Operation:
-        stack = cleaning.find_rehearsal_stack(self.account)
+        stack = cleanup.find_rehearsal_stack(self.account)
         if stack is None:
             return Operation(action.name, "deleted")
         self.deleted.append(stack.id)
-        deleted = cleaning.remove_stack(self.account, stack, self.waiting)
+        deleted = cleanup.remove_stack(self.account, stack, self.waiting)
         with translate_aws_errors():
             stack_after = find(self.account, stack.id)
-            facts = cleaning.count_retained(self.account, stack.id)
+            facts = cleanup.count_retained(self.account, stack.id)
         status = stack_after.status.name if stack_after else ""
         operation = self._with_observations(action, Operation(action.name, status, deleted.seconds, facts=facts), "")
-        cleaning.remove_kept(self.account, [stack.id], self.report)
+        cleanup.remove_kept(self.account, [stack.id], self.report)
         return operation
 
     def report(self, message: Message) -> None:

@@ -13,11 +13,11 @@ from typing import ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.deletion import backups, retained
-from cfngen.deploy.deletion.retained import Retained
+from cfngen.deploy.deletion import retained_resources, snapshot_buckets
+from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message, Notice, Report
-from cfngen.deploy.stacks import NESTED, StackView, find, tree
+from cfngen.deploy.stacks import NESTED_STACK, StackView, find, tree
 
 MAX_EARLIER_STACKS = 5
 """How many earlier stacks of a name are looked at, the latest first; each takes about ten API calls."""
@@ -36,10 +36,10 @@ class Remains(Message):
     kind: ClassVar[str] = "remains"
     stack: str
     earlier: bool
-    retained: tuple[Retained, ...]
+    retained: tuple[RetainedResource, ...]
 
 
-def of_creation(account: Account, stack: StackView, cluster: str, report: Report) -> None:
+def report_failed_creation(account: Account, stack: StackView, cluster: str, report: Report) -> None:
     """Report what a creation that was rolled back has left; a failure to find out is reported as well.
 
     Args:
@@ -53,7 +53,7 @@ def of_creation(account: Account, stack: StackView, cluster: str, report: Report
     )
 
 
-def of_earlier(account: Account, stack_name: str, cluster: str, report: Report) -> None:
+def report_earlier_stacks(account: Account, stack_name: str, cluster: str, report: Report) -> None:
     """Report what earlier, deleted stacks of this name have left, before a stack of that name is created again.
 
     Args:
@@ -75,12 +75,12 @@ def of_earlier(account: Account, stack_name: str, cluster: str, report: Report) 
     _report_remains(report, find_remains)
 
 
-def only_buckets(account: Account, stack: StackView) -> bool:
+def only_backup_buckets_left(account: Account, stack: StackView) -> bool:
     """Return whether the bucket of etcd snapshots is all that a rollback could not delete (it is not empty)."""
     undeleted_types = {
         resource.view.type for resource in tree(account, stack.id) if resource.view.status == "DELETE_FAILED"
     }
-    return undeleted_types - {NESTED} == {backups.BUCKET_TYPE}
+    return undeleted_types - {NESTED_STACK} == {snapshot_buckets.BUCKET_TYPE}
 
 
 def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None:
@@ -95,18 +95,20 @@ def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None
         report(remains)
 
 
-def _retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[Retained, ...]:
+def _retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[RetainedResource, ...]:
     """Return what one stack has left in the account."""
     resources = tree(account, stack.id)
     scope = Scope(cluster, resources)
-    deletable_resources = [resource for resource in resources if resource.view.type not in backups.RETAINED_TYPES]
+    deletable_resources = [
+        resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES
+    ]
     return (
-        *retained.left_by_stacks(account, deletable_resources),
-        *retained.snapshots(account, scope, created=False),
-        *retained.keys(account, scope),
-        *retained.secrets(account, scope),
+        *retained_resources.left_by_stacks(account, deletable_resources),
+        *retained_resources.snapshots(account, scope, created=False),
+        *retained_resources.keys(account, scope),
+        *retained_resources.secrets(account, scope),
         # The operator's own bucket is left out: the cluster file names it, so they know of it.
-        *backups.snapshots(account, scope, {}),
+        *snapshot_buckets.snapshots(account, scope, {}),
     )
 
 

@@ -11,14 +11,16 @@ from cfngen.deploy.messages import Report, Step
 TIMEOUT_SECONDS = 300.0  # the cloud controller manager takes about a second for each load balancer
 POLL_INTERVAL_SECONDS = 5.0
 
-Drain = Callable[[Report], tuple[str, ...]]
+DeleteServices = Callable[[Report], tuple[str, ...]]
 """Deletes the Services that have load balancers; returns those that still exist after the timeout.
 
 Raises CfngenError if the Kubernetes API cannot be reached.
 """
 
 
-def drain(kubernetes: Kubernetes, clock: Clock, report: Report, *, timeout: float = TIMEOUT_SECONDS) -> tuple[str, ...]:
+def delete_load_balancer_services(
+    kubernetes: Kubernetes, clock: Clock, report: Report, *, timeout: float = TIMEOUT_SECONDS
+) -> tuple[str, ...]:
     """Delete every Service of type LoadBalancer, and wait until their load balancers are gone.
 
     The cloud controller manager removes the Service's finalizer, `service.kubernetes.io/load-balancer-cleanup`, only

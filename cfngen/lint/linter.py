@@ -42,7 +42,7 @@ IGNORED = (
 )
 
 
-class Judge:
+class Linter:
     """cfn-lint with its rules loaded, for one region.
 
     The constructor imports cfn-lint (about 0.9 s) and loads its rules (about 0.5 s).

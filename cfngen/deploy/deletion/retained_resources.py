@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from cfngen.cluster.logical_ids import is_subnet_parameter
 from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import DENIED, error_code
+from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.publishing.template_objects import Objects
-from cfngen.deploy.stacks import NESTED, StackResource
+from cfngen.deploy.stacks import NESTED_STACK, StackResource
 from cfngen.text import pluralize
 
 UNDELETED_STATUSES = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
@@ -25,7 +25,7 @@ _VOLUME_TYPE = "AWS::EC2::Volume"
 
 
 @dataclass(frozen=True)
-class Retained:
+class RetainedResource:
     """A resource that stays after the cluster has been deleted.
 
     Attributes:
@@ -43,7 +43,7 @@ class Retained:
     command: str = ""
 
 
-def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool = True) -> tuple[Retained, ...]:
+def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool = True) -> tuple[RetainedResource, ...]:
     """Return the snapshots of the stacks' volumes, whether CloudFormation or somebody else created them.
 
     Args:
@@ -61,7 +61,7 @@ def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool =
         filters = [{"Name": "volume-id", "Values": volumes[start : start + FILTER_BATCH_SIZE]}]
         for page in pages.paginate(Filters=filters, OwnerIds=["self"]):
             retained += [
-                Retained(
+                RetainedResource(
                     "snapshot",
                     snapshot["SnapshotId"],
                     f"{content}, of the master volume {snapshot['VolumeId']}; a master starts on it only with the "
@@ -91,29 +91,29 @@ def _volumes_in_stack_events(account: Account, scope: Scope) -> frozenset[str]:
             for stack_event in page["StackEvents"]
         ]
     except ClientError as error:
-        if error_code(error) not in DENIED:
+        if error_code(error) not in ACCESS_DENIED_CODES:
             raise
         return frozenset()
     volume_ids = (event.get("PhysicalResourceId", "") for event in events if event.get("ResourceType") == _VOLUME_TYPE)
     return frozenset(filter(None, volume_ids))
 
 
-def keys(account: Account, scope: Scope) -> tuple[Retained, ...]:
+def keys(account: Account, scope: Scope) -> tuple[RetainedResource, ...]:
     """Return the KMS keys of the stacks that are pending deletion."""
     return tuple(filter(None, (_pending_key(account, id_) for id_ in sorted(scope.ids("AWS::KMS::Key")))))
 
 
-def secrets(account: Account, scope: Scope) -> tuple[Retained, ...]:
+def secrets(account: Account, scope: Scope) -> tuple[RetainedResource, ...]:
     """Return the secrets of the stacks that are scheduled for deletion (by hand) and can still be restored."""
     return tuple(
         filter(None, (_pending_secret(account, id_) for id_ in sorted(scope.ids("AWS::SecretsManager::Secret"))))
     )
 
 
-def left_by_stacks(account: Account, members: Sequence[StackResource]) -> tuple[Retained, ...]:
+def left_by_stacks(account: Account, members: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
     """Return the resources that CloudFormation did not delete."""
     return tuple(
-        Retained(
+        RetainedResource(
             member.view.type,
             member.view.physical_id or member.view.logical_id,
             f"{member.name}: "
@@ -123,14 +123,14 @@ def left_by_stacks(account: Account, members: Sequence[StackResource]) -> tuple[
             _delete_command(member, account.region),
         )
         for member in members
-        if member.view.status in UNDELETED_STATUSES and member.view.type != NESTED
+        if member.view.status in UNDELETED_STATUSES and member.view.type != NESTED_STACK
     )
 
 
-def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: str) -> tuple[Retained, ...]:
+def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: str) -> tuple[RetainedResource, ...]:
     """Return those of Kubernetes' resources that stay, for the given reason."""
     return tuple(
-        Retained(
+        RetainedResource(
             orphan.kind,
             orphan.id,
             f"{orphan.purpose}: {reason}" if orphan.purpose else reason,
@@ -143,13 +143,13 @@ def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: st
     )
 
 
-def templates(objects: Objects) -> tuple[Retained, ...]:
+def templates(objects: Objects) -> tuple[RetainedResource, ...]:
     """Return the templates that stay in the bucket."""
     if not objects.versions:
         return ()
     uri = f"s3://{objects.bucket}/{objects.prefix}"
     return (
-        Retained(
+        RetainedResource(
             "templates",
             uri,
             f"{pluralize(objects.versions, 'object version')} of this cluster, kept unless --empty-bucket is given",
@@ -161,7 +161,7 @@ def templates(objects: Objects) -> tuple[Retained, ...]:
     )
 
 
-def log_groups(account: Account, cluster: str) -> tuple[Retained, ...]:
+def log_groups(account: Account, cluster: str) -> tuple[RetainedResource, ...]:
     """Return the log groups that Container Insights names after the cluster; no others can be recognised."""
     from botocore.exceptions import ClientError
 
@@ -170,11 +170,11 @@ def log_groups(account: Account, cluster: str) -> tuple[Retained, ...]:
         pages = account.client("logs").get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
         groups = [log_group for page in pages for log_group in page["logGroups"]]
     except ClientError as error:
-        if error_code(error) not in DENIED:
+        if error_code(error) not in ACCESS_DENIED_CODES:
             raise
         return ()
     return tuple(
-        Retained(
+        RetainedResource(
             "log group",
             group["logGroupName"],
             "made by something in the cluster",
@@ -185,7 +185,7 @@ def log_groups(account: Account, cluster: str) -> tuple[Retained, ...]:
     )
 
 
-def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> tuple[Retained, ...]:
+def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> tuple[RetainedResource, ...]:
     """Return the existing resources that the cluster used; they stay."""
     kinds_by_parameter = {
         "VpcId": "VPC",
@@ -196,7 +196,7 @@ def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> t
     }
     cluster_ids = scope.ids()
     retained = [
-        Retained(
+        RetainedResource(
             kinds_by_parameter.get(name, "subnet"),
             value,
             "yours: it was there before the cluster",
@@ -208,21 +208,21 @@ def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> t
     return tuple(retained)
 
 
-def _pending_key(account: Account, key_id: str) -> Retained | None:
+def _pending_key(account: Account, key_id: str) -> RetainedResource | None:
     """Return a KMS key if it is pending deletion."""
     from botocore.exceptions import ClientError
 
     try:
         key = account.client("kms").describe_key(KeyId=key_id)["KeyMetadata"]
     except ClientError as error:
-        if error_code(error) in DENIED | {"NotFoundException"}:
+        if error_code(error) in ACCESS_DENIED_CODES | {"NotFoundException"}:
             return None
         raise
     if key["KeyState"] != "PendingDeletion":
         return None
     deletion_date = key["DeletionDate"].date().isoformat() if key.get("DeletionDate") else "a day that KMS does not say"
     cancel_command = f"aws kms cancel-key-deletion --key-id {key_id} --region {account.region}"
-    return Retained(
+    return RetainedResource(
         "KMS key",
         key_id,
         f"deleted on {deletion_date}; until then `{cancel_command}` keeps it",
@@ -230,20 +230,20 @@ def _pending_key(account: Account, key_id: str) -> Retained | None:
     )
 
 
-def _pending_secret(account: Account, arn: str) -> Retained | None:
+def _pending_secret(account: Account, arn: str) -> RetainedResource | None:
     """Return a secret if it is scheduled for deletion."""
     from botocore.exceptions import ClientError
 
     try:
         secret = account.client("secretsmanager").describe_secret(SecretId=arn)
     except ClientError as error:
-        if error_code(error) in DENIED | {"ResourceNotFoundException"}:
+        if error_code(error) in ACCESS_DENIED_CODES | {"ResourceNotFoundException"}:
             return None
         raise
     if not secret.get("DeletedDate"):
         return None
     restore_command = f"aws secretsmanager restore-secret --secret-id {arn} --region {account.region}"
-    return Retained(
+    return RetainedResource(
         "secret",
         arn,
         f"deleted when its recovery window ends; until then `{restore_command}` brings it back",

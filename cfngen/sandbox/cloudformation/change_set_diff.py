@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cfngen.sandbox.cloudformation import property_schemas
-from cfngen.sandbox.cloudformation.admission import NESTED
-from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, Finding
+from cfngen.sandbox.cloudformation.admission import NESTED_STACK
+from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, ValidationFinding
 from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.properties import (
@@ -48,7 +48,7 @@ class Comparison:
     """The changes of a stack's resources, and the findings of early validation."""
 
     changes: list[Change] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ValidationFinding] = field(default_factory=list)
 
 
 def find_differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -129,7 +129,7 @@ class _Comparer:
             raise ResourceError(f"Update of resource type is not permitted. The new template modifies resource type of "
                                 f"the following resources: [{logical_id}]")  # fmt: skip
         if resource is None or (resource.status == "CREATE_FAILED" and self._stack.finished):
-            child = self._compare_nested(logical_id, None, new_properties) if definition.type == NESTED else None
+            child = self._compare_nested(logical_id, None, new_properties) if definition.type == NESTED_STACK else None
             return Change(
                 action="Add",
                 logical_id=logical_id,
@@ -144,9 +144,9 @@ class _Comparer:
                 after_context=self._context(definition, new_properties),
             )
         details = [*self._property_details(resource, definition, new_properties)]
-        child = self._compare_nested(logical_id, resource, new_properties) if definition.type == NESTED else None
+        child = self._compare_nested(logical_id, resource, new_properties) if definition.type == NESTED_STACK else None
         details += _attribute_details(resource.definition, definition, ("Metadata",))
-        if definition.type == NESTED and not self._nested and not details:
+        if definition.type == NESTED_STACK and not self._nested and not details:
             details.append(AUTOMATIC_CHANGE)  # the nested template may have changed, which only the update will show
         update_failed = resource.status == "UPDATE_FAILED"
         if not details and child is None and not update_failed:
@@ -312,6 +312,8 @@ def _contains_unknown(value: Any) -> bool:
     return UNKNOWN in (value if isinstance(value, str) else json.dumps(value))
 
 
-def _finding(logical_id: str, definition: ResourceDefinition, error: PropertyError) -> Finding:
+def _finding(logical_id: str, definition: ResourceDefinition, error: PropertyError) -> ValidationFinding:
     path = f"/Resources/{logical_id}/Properties{error.path.removeprefix('#')}"
-    return Finding(logical_id, definition.type, "AWS::EarlyValidation::PropertyValidation", path, error.message)
+    return ValidationFinding(
+        logical_id, definition.type, "AWS::EarlyValidation::PropertyValidation", path, error.message
+    )

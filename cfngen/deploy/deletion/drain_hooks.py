@@ -27,7 +27,7 @@ _PUT_HOOK_KEYS = (
 )
 
 
-class Draining:
+class DrainHooks:
     """The lifecycle hooks that drain a cluster's nodes. Failures are only reported: they must not fail a deletion.
 
     Args:

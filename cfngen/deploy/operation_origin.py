@@ -17,10 +17,10 @@ from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Event, Notice, Report
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching.event_scope import LastOperation
-from cfngen.deploy.watching.events import parsed
+from cfngen.deploy.watching.events import parse_event
 from cfngen.text import pluralize
 
-PREFIX = "cfngen-plan-"
+CHANGE_SET_PREFIX = "cfngen-plan-"
 """Prefix of the names of cfngen's change sets."""
 
 _DESCRIPTION = re.compile(
@@ -32,7 +32,7 @@ _UNEXECUTED_STATUSES = ("AVAILABLE", "UNAVAILABLE")
 
 
 @dataclass(frozen=True)
-class Begun:
+class OperationOrigin:
     """When and by whom a stack's latest operation was started.
 
     Attributes:
@@ -46,12 +46,12 @@ class Begun:
     protect: bool | None = None
 
 
-def note(account: Account, cluster: str, *, protect: bool) -> str:
+def change_set_description(account: Account, cluster: str, *, protect: bool) -> str:
     """Return the description of a change set: who created it, and whether to protect the stack at the end."""
     return f"cfngen: the cluster {cluster}, by {account.caller}{'' if protect else ', not protected'}"
 
 
-def begun(account: Account, stack: StackView) -> Begun | None:
+def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
     """Return when and by whom a stack's latest operation was started; None if its events do not tell.
 
     Raises:
@@ -62,17 +62,17 @@ def begun(account: Account, stack: StackView) -> Begun | None:
     if first_event is None:
         return None
     event, token = first_event
-    if token.startswith(PREFIX):
+    if token.startswith(CHANGE_SET_PREFIX):
         try:
             with translate_aws_errors():
                 change_set = account.client("cloudformation").describe_change_set(
                     ChangeSetName=token, StackName=stack.id
                 )
         except AwsError:
-            return Begun(event.time)
+            return OperationOrigin(event.time)
         if match := _DESCRIPTION.match(change_set.get("Description", "")):
-            return Begun(event.time, match["caller"], not match["unprotected"])
-    return Begun(event.time)
+            return OperationOrigin(event.time, match["caller"], not match["unprotected"])
+    return OperationOrigin(event.time)
 
 
 def _first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:
@@ -80,7 +80,7 @@ def _first_event_and_token(account: Account, stack: StackView) -> tuple[Event, s
     is_older, first_event = LastOperation(with_failure=True), None
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     for entry in (entry for page in pages for entry in page["StackEvents"]):
-        event = parsed(entry, ())
+        event = parse_event(entry, ())
         if is_older(event):
             break
         if event.of_stack and event.status != "REVIEW_IN_PROGRESS":
@@ -88,7 +88,7 @@ def _first_event_and_token(account: Account, stack: StackView) -> tuple[Event, s
     return first_event
 
 
-def tell_of_others(account: Account, stack: StackView, report: Report) -> None:
+def report_other_plans(account: Account, stack: StackView, report: Report) -> None:
     """Report change sets of the last hour that others have created for a stack and not executed yet.
 
     Once one change set is executed, CloudFormation refuses to execute the others. Without the permission to list change

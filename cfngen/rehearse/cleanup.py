@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
-from cfngen.deploy.deletion.custody import Custody
+from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.execution import Deleted, delete
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.messages import Notice, Report, Step
@@ -118,7 +118,7 @@ def remove_stack(account: Account, stack: StackView, waiting: Interaction) -> De
     """
     with translate_aws_errors():
         _finish_update(account, stack, waiting)
-        request = DeletionRequest(NAME, NAME, authorities=Custody("destroy"))
+        request = DeletionRequest(NAME, NAME, authorities=AuthorityCopy("destroy"))
     return delete(account, request, waiting)
 
 

@@ -22,7 +22,7 @@ SSH_PORT = 22
 MOST_RULES_OF_INTERFACE = 1000
 # Rules of the first group between masters, nodes and the load balancer, including those of add-ons; and rules kept free
 # for updates, in which CloudFormation adds new rules before it removes old ones.
-OWN_RULES, SPARE = 14, 10
+OWN_RULES, RULES_KEPT_FREE = 14, 10
 
 
 class Source(NamedTuple):
@@ -60,23 +60,23 @@ def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:
     return [*section.allowed_cidrs, *section.allowed_prefix_lists]
 
 
-def room(cluster: Cluster, position: int) -> int:
+def rules_that_fit(cluster: Cluster, position: int) -> int:
     """Return how many rules for sources fit into a security group; the first one (position 0) has other rules too."""
     quota = cluster.network.quotas.rules_per_security_group
-    return quota - SPARE - (OWN_RULES if position == 0 else 0)
+    return quota - RULES_KEPT_FREE - (OWN_RULES if position == 0 else 0)
 
 
-def spread(cluster: Cluster, holder: Holder) -> tuple[tuple[Source, ...], ...]:
+def sources_by_group(cluster: Cluster, holder: Holder) -> tuple[tuple[Source, ...], ...]:
     """Return the sources of each security group, in order. The first group always exists and may have none.
 
     A source that is too large for any group gets a group of its own; `cfngen.cluster.checks.sources` refuses it.
     """
     groups: list[list[Source]] = [[]]
-    remaining = room(cluster, 0)
+    remaining = rules_that_fit(cluster, 0)
     for source in sources(cluster, holder):
         if source.weight > remaining and (groups[-1] or len(groups) == 1):
             groups.append([])
-            remaining = room(cluster, len(groups) - 1)
+            remaining = rules_that_fit(cluster, len(groups) - 1)
         groups[-1].append(source)
         remaining -= source.weight
     return tuple(map(tuple, groups))

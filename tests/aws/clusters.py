@@ -24,7 +24,7 @@ from cfngen.sandbox.api.dependencies import refused
 from cfngen.sandbox.cloudformation import (
     ApiError,
     CloudFormation,
-    Launched,
+    LaunchedInstance,
     Resource,
     Stack,
     client,
@@ -96,7 +96,7 @@ class Machines:
     references: list[dict[str, str]] = field(default_factory=list)
     cloud: CloudFormation | None = None
 
-    def __call__(self, launched: Launched) -> None:
+    def __call__(self, launched: LaunchedInstance) -> None:
         ec2 = client("ec2", self.region)
         answer = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
         told = json.loads(REFERENCES.search(base64.b64decode(answer["UserData"]["Value"]).decode()).group(1))

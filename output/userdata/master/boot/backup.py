@@ -1,7 +1,7 @@
-"""Snapshots of etcd in the cluster's bucket: taken by the leader's master, verified before and after the upload.
+"""Takes snapshots of etcd on the leader's master, and uploads them to the cluster's bucket, verified before and after.
 
-A timer comes by each minute, so that a request of `cfngen etcd backup` is answered soon; most of the time there is
-nothing to do, and nothing is said.
+A timer runs this every minute, so that a request by `cfngen etcd backup` is soon fulfilled. If there is nothing to do,
+nothing is logged.
 """
 
 from __future__ import annotations
@@ -20,119 +20,119 @@ FILE = FOLDER + "/snapshot.db"
 STATE = "/var/lib/cfngen/backup.json"
 TIMER = "cfngen-backup.timer"
 REQUEST = "backup-request.json"
-# kubeadm's certificate for probing etcd is good for reading all of it, too. No time-out: a snapshot may be large.
+# kubeadm's client certificate for etcd's liveness probe may also read all data. No time-out: a snapshot may be large.
 ETCDCTL = ("etcdctl", f"--endpoints={client_url('127.0.0.1')}", *CREDENTIALS)
-AGAIN = 5  # minutes after which a failed snapshot is tried again, at most
-Kind = TypeVar("Kind")
+RETRY_MINUTES = 5  # a failed snapshot is retried after this time, or after the interval if that is shorter
+Json = TypeVar("Json")
 HINT = "etcd's log in /var/log/pods; `df -h /var/lib /mnt/master`; `journalctl -u cfngen-backup`"
 
 
 def schedule(machine: Machine, config: dict[str, Any]) -> str:
-    """Let the timer take snapshots from now on."""
+    """Enable and start the timer for snapshots."""
     machine.run("systemctl", "enable", "--now", TIMER)
     return f"a snapshot of etcd every {config['backups']['interval']} minutes into s3://{config['facts']['bucket']}"
 
 
 def backup(machine: Machine, config: dict[str, Any]) -> str:
-    """Take a snapshot if one is due or asked for, and if etcd's leader is on this master.
+    """Take a snapshot if one is due or was requested, and if this master's etcd member is the leader.
 
     Returns:
-        What was done; nothing if nothing was to be done.
+        What was done; an empty text if there was nothing to do.
 
     Raises:
-        BootError: there is no snapshot that could be trusted; the console says so too.
+        BootError: the snapshot failed or could not be verified; this is also written to the console.
     """
-    now = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ")) // 60
+    minute = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ")) // 60
     interval, state = config["backups"]["interval"], json.loads(machine.read(STATE) or "{}")
-    asked = state.get("asked", [])
+    requests = state.get("asked", [])
     try:
-        if not _leads(machine):
+        if not _is_leader(machine):
             return ""
-        asked = [each["ETag"] for each in bucket.listed(machine, config, REQUEST)]
-        if now < state.get("next", 0) and asked == state.get("asked", []):
+        requests = [request_object["ETag"] for request_object in bucket.listed(machine, config, REQUEST)]
+        if minute < state.get("next", 0) and requests == state.get("asked", []):
             return ""
-        request = str(bucket.document(machine, config, REQUEST).get("id", "")) if asked else ""
-        done = _take(machine, config, request)
+        request = str(bucket.document(machine, config, REQUEST).get("id", "")) if requests else ""
+        outcome = _take_snapshot(machine, config, request)
     except BootError as error:
-        # Whatever snapshot comes next answers a request, too.
-        machine.write(STATE, json.dumps({"next": now + min(AGAIN, interval), "asked": asked}))
+        # The requests count as seen: the next snapshot fulfils them.
+        machine.write(STATE, json.dumps({"next": minute + min(RETRY_MINUTES, interval), "asked": requests}))
         text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint or HINT}\n"
         machine.run("sh", "-c", "cat > /dev/console", stdin=text, expect=(0, 1, 2))
         raise
-    machine.write(STATE, json.dumps({"next": (now // interval + 1) * interval, "asked": asked}))
-    return done
+    machine.write(STATE, json.dumps({"next": (minute // interval + 1) * interval, "asked": requests}))
+    return outcome
 
 
-def _leads(machine: Machine) -> bool:
-    """Return whether this master's member of etcd is the leader; the others have nothing to do.
+def _is_leader(machine: Machine) -> bool:
+    """Return whether this master's etcd member is the leader, which takes the snapshots.
 
     Raises:
-        BootError: the member does not answer, or knows no leader.
+        BootError: the member does not answer, or there is no leader.
     """
     _, text = machine.run(*ETCDCTL, "endpoint", "status", "--write-out=json")
-    status = dict((_read(text, list) or [{}])[0].get("Status", {}))
+    status = dict((_parse_json(text, list) or [{}])[0].get("Status", {}))
     if not status.get("leader"):
         raise BootError("etcd has no leader", "are most of the masters up? `cfngen status` shows them")
     return bool(status["leader"] == status["header"]["member_id"])
 
 
-def _take(machine: Machine, config: dict[str, Any], request: str) -> str:
-    """Take a snapshot, upload it, and keep it as the day's if that has none."""
-    facts, moment = config["facts"], machine.time().replace(":", "")
+def _take_snapshot(machine: Machine, config: dict[str, Any], request: str) -> str:
+    """Take a snapshot, upload it, and copy it as the daily one if the day has none yet."""
+    facts, timestamp = config["facts"], machine.time().replace(":", "")
     machine.run("mkdir", "-p", "-m", "700", FOLDER)
-    machine.remove(FOLDER + "/*")  # what an attempt left that was cut off
+    machine.remove(FOLDER + "/*")  # of an interrupted attempt
     try:
         machine.run(*ETCDCTL, "snapshot", "save", FILE)
         _, text = machine.run("etcdutl", "snapshot", "status", FILE, "--write-out=json")
-        found = _read(text, dict)
-        if not found.get("totalKey"):
+        status = _parse_json(text, dict)
+        if not status.get("totalKey"):
             raise BootError("the snapshot holds no key", HINT)
         size = int(machine.run("stat", "-c", "%s", FILE)[1])
-        about = {"revision": str(found.get("revision", "")), "keys": str(found["totalKey"])}
-        metadata = {**about, "instance": facts["instanceId"], "request": request}
-        key, sha256 = bucket.key(config, f"hourly/{moment}.db"), machine.sha256(FILE)
+        summary = {"revision": str(status.get("revision", "")), "keys": str(status["totalKey"])}
+        metadata = {**summary, "instance": facts["instanceId"], "request": request}
+        key, sha256 = bucket.key(config, f"hourly/{timestamp}.db"), machine.sha256(FILE)
         objects.put(machine, facts["bucket"], key, FILE, metadata)
-        _verify(machine, facts["bucket"], key, size, sha256)
+        _verify_upload(machine, facts["bucket"], key, size, sha256)
     finally:
         machine.remove(FOLDER + "/*")
-    day = _keep_of_day(machine, config, key, moment, size, sha256)
-    return f"s3://{facts['bucket']}/{key}: {size / 2**20:.1f} MiB, {found['totalKey']} keys{day}"
+    daily_note = _copy_to_daily(machine, config, key, timestamp, size, sha256)
+    return f"s3://{facts['bucket']}/{key}: {size / 2**20:.1f} MiB, {status['totalKey']} keys{daily_note}"
 
 
-def _read(text: str, kind: type[Kind]) -> Kind:
-    """Return what a program of etcd says in JSON.
+def _parse_json(text: str, kind: type[Json]) -> Json:
+    """Return the parsed JSON output of etcdctl or etcdutl.
 
     Raises:
-        BootError: it says something else.
+        BootError: the output is not JSON, or of another type.
     """
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, kind):
+        value = None
+    if not isinstance(value, kind):
         raise BootError(f"etcd's program answered {text.strip()[:200]!r}", HINT)
-    return found
+    return value
 
 
-def _keep_of_day(machine: Machine, config: dict[str, Any], key: str, moment: str, size: int, sha256: str) -> str:
-    """Copy the snapshot to those of the days, if its day has none yet."""
-    if bucket.listed(machine, config, f"daily/{moment[:10]}"):
+def _copy_to_daily(machine: Machine, config: dict[str, Any], key: str, timestamp: str, size: int, sha256: str) -> str:
+    """Copy the snapshot to the daily ones if its day has none yet; return a note for the log."""
+    if bucket.listed(machine, config, f"daily/{timestamp[:10]}"):
         return ""
-    name, copy = config["facts"]["bucket"], bucket.key(config, f"daily/{moment}.db")
-    machine.aws("s3", "copy_object", Bucket=name, Key=copy, CopySource={"Bucket": name, "Key": key})
-    _verify(machine, name, copy, size, sha256)
+    bucket_name, daily_key = config["facts"]["bucket"], bucket.key(config, f"daily/{timestamp}.db")
+    machine.aws("s3", "copy_object", Bucket=bucket_name, Key=daily_key, CopySource={"Bucket": bucket_name, "Key": key})
+    _verify_upload(machine, bucket_name, daily_key, size, sha256)
     return ", and the day's"
 
 
-def _verify(machine: Machine, name: str, key: str, size: int, sha256: str) -> None:
-    """Make sure that S3 holds what was sent; that each byte of it arrived, S3 has checked itself.
+def _verify_upload(machine: Machine, bucket_name: str, key: str, size: int, sha256: str) -> None:
+    """Check size and digest in the metadata of an uploaded object; S3 itself has verified the checksum of its content.
 
     Raises:
-        BootError: it does not.
+        BootError: they are not those of the uploaded file.
     """
-    found = machine.aws("s3", "head_object", Bucket=name, Key=key)
-    if found["ContentLength"] != size or found["Metadata"].get("sha256") != sha256:
+    response = machine.aws("s3", "head_object", Bucket=bucket_name, Key=key)
+    if response["ContentLength"] != size or response["Metadata"].get("sha256") != sha256:
         raise BootError(
-            f"s3://{name}/{key} is not what was uploaded: {found['ContentLength']} bytes of {size}",
+            f"s3://{bucket_name}/{key} is not what was uploaded: {response['ContentLength']} bytes of {size}",
             "who else writes to the bucket?",
         )

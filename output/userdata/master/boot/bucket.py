@@ -1,8 +1,8 @@
-"""What the cluster keeps in its bucket: etcd's snapshots, and what an operator asks of the masters.
+"""Reads the cluster's objects in its bucket: snapshots of etcd, and an operator's requests to the masters.
 
-Everything lies under `<cluster>/etcd/`, where a cluster of the same name finds it again. What may not be there is
-listed before it is read: a role that may list one prefix only is told 403 and not 404 of an object that is missing
-("Permissions for GetObject", Amazon S3 API Reference).
+All keys begin with `<cluster>/etcd/`, where a later cluster of the same name finds them. An object that may be missing
+is listed before it is read: to a role that may list only one prefix, S3 answers 403 instead of 404 ("Permissions for
+GetObject", Amazon S3 API Reference).
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ def key(config: dict[str, Any], name: str) -> str:
     return f"{config['cluster']}/etcd/{name}"
 
 
-def listed(machine: Machine, config: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the objects whose names begin with `name`, at most a thousand, as S3 lists them (Key, ETag, Size).
+def listed(machine: Machine, config: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """Return at most a thousand objects whose names begin with `prefix`, as S3 lists them (Key, ETag, Size).
 
     Raises:
-        BootError: S3 refuses, or cannot be reached.
+        BootError: S3 denies access, or cannot be reached.
     """
-    answer = machine.aws("s3", "list_objects_v2", Bucket=config["facts"]["bucket"], Prefix=key(config, name))
-    return list(answer.get("Contents", []))
+    response = machine.aws("s3", "list_objects_v2", Bucket=config["facts"]["bucket"], Prefix=key(config, prefix))
+    return list(response.get("Contents", []))
 
 
 def document(machine: Machine, config: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a JSON object that an operator has put into the bucket, or nothing if there is none.
+    """Return a JSON document that an operator has put into the bucket; empty if there is none.
 
     Raises:
-        BootError: it is no JSON object, S3 refuses, or it cannot be reached.
+        BootError: it is no JSON object, S3 denies access, or S3 cannot be reached.
     """
-    wanted = key(config, name)
-    if wanted not in [each["Key"] for each in listed(machine, config, name)]:
+    object_key = key(config, name)
+    if object_key not in [listed_object["Key"] for listed_object in listed(machine, config, name)]:
         return {}
-    where = f"s3://{config['facts']['bucket']}/{wanted}"
-    answer = machine.aws("s3", "get_object", Bucket=config["facts"]["bucket"], Key=wanted)
+    url = f"s3://{config['facts']['bucket']}/{object_key}"
+    response = machine.aws("s3", "get_object", Bucket=config["facts"]["bucket"], Key=object_key)
     try:
-        text = answer["Body"].read()
-    except Exception as error:  # botocore has errors of its own for each way in which a body ends early
-        raise BootError(f"{where} could not be read to its end: {error}", "it is tried again by itself") from error
+        text = response["Body"].read()
+    except Exception as error:  # botocore raises various exceptions if a body ends early
+        raise BootError(f"{url} could not be read to its end: {error}", "it is tried again by itself") from error
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise BootError(f"{where} is no JSON object", f"delete it: `aws s3 rm {where}`")
-    return found
+        content = None
+    if not isinstance(content, dict):
+        raise BootError(f"{url} is no JSON object", f"delete it: `aws s3 rm {url}`")
+    return content

@@ -1,4 +1,4 @@
-"""The certificate authorities: made once in the cluster's life, kept in a secret that only masters may read."""
+"""The certificate authorities: created once in the cluster's life, stored in a secret that only masters may read."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ FILES = (
     "sa.key",
     "sa.pub",
 )
-# Since when the cluster exists, and the last restore (`restore.json`'s id) that it went through.
+# Keys of the bundle: when the cluster was initialised, and the id of the last restore request it has completed.
 INITIALISED = "initialised"
 RESTORED = "restored"
-RESTORE = "put the secret's previous value (AWSPREVIOUS) as a new version"
-KUBEADM = HOME + "/kubeadm.yaml"
+RESTORE_HINT = "put the secret's previous value (AWSPREVIOUS) as a new version"
+KUBEADM_CONFIG = HOME + "/kubeadm.yaml"
 
 
 def load(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
-    """Return the bundle of the secret, or an empty one.
+    """Return the bundle in the secret, or an empty one if the secret has no value.
 
-    It holds files (name: PEM), the key of encryption at rest, `initialised` and `restored`.
+    It holds files (name: PEM), the key for encryption at rest, `initialised` and `restored`.
 
     Raises:
-        BootError: the secret holds something else.
+        BootError: files are missing in the bundle.
     """
     secret = config["facts"]["caSecretArn"]
-    answer = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret)
-    config["secretVersion"] = answer.get("VersionId", "")
-    bundle: dict[str, str] = json.loads(answer.get("SecretString") or "{}")
+    response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret)
+    config["secretVersion"] = response.get("VersionId", "")
+    bundle: dict[str, str] = json.loads(response.get("SecretString") or "{}")
     missing = [name for name in FILES if name not in bundle]
     if bundle and missing:
-        raise BootError(f"secret {secret} lacks {', '.join(missing)}", RESTORE)
+        raise BootError(f"secret {secret} lacks {', '.join(missing)}", RESTORE_HINT)
     return bundle
 
 
 def store(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> dict[str, str]:
-    """Write the bundle if the secret still is as it was read; return what it holds now.
+    """Write the bundle unless the secret has changed since it was read; return what it holds now.
 
-    The request token follows from the version that was read, so of two writers Secrets Manager refuses the second.
+    The request token is derived from the version that was read, so Secrets Manager rejects the second of two writers.
     """
     secret = config["facts"]["caSecretArn"]
     token = uuid.uuid5(uuid.NAMESPACE_URL, secret + config["secretVersion"])
@@ -64,15 +64,15 @@ def store(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> d
 
 
 def installed(machine: Machine, bundle: dict[str, str]) -> bool:
-    """Return whether kubeadm finds the authorities of the bundle."""
+    """Return whether the bundle's authorities are where kubeadm looks for them."""
     return all(machine.read(PKI + name) == bundle[name] for name in FILES)
 
 
 def place(machine: Machine, bundle: dict[str, str]) -> str:
-    """Put the bundle's authorities where kubeadm looks for them; return what was done."""
+    """Write the bundle's authorities to where kubeadm looks for them; return what was done."""
     if installed(machine, bundle):
         return "certificate authorities in place"
-    # Leaf certificates of other authorities would stay in use: all of them are made anew.
+    # Leaf certificates signed by other authorities must not stay in use: kubeadm makes new ones.
     machine.remove(PKI)
     for name in FILES:
         machine.write(PKI + name, bundle[name], 0o600)
@@ -80,24 +80,24 @@ def place(machine: Machine, bundle: dict[str, str]) -> str:
 
 
 def make(machine: Machine, config: dict[str, Any]) -> tuple[dict[str, str], str]:
-    """Make the authorities and store them; return the bundle and what was done.
+    """Create the authorities and store them; return the bundle and what was done.
 
-    Another master may be faster: then its authorities are in the bundle, and these here are forgotten.
+    If another master has stored its authorities first, the bundle holds those, and they are used here, too.
     """
-    supplied = custom_ca.fetch(machine, config, PKI)
+    is_custom = custom_ca.fetch(machine, config, PKI)
     # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
-    machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM)
-    made = {name: machine.read(PKI + name) for name in FILES}
-    bundle = store(machine, config, {**made, encryption.KEY: encryption.new_key()})
+    machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM_CONFIG)
+    files = {name: machine.read(PKI + name) for name in FILES}
+    bundle = store(machine, config, {**files, encryption.KEY: encryption.new_key()})
     if not installed(machine, bundle):
         return bundle, place(machine, bundle)
-    if supplied:
+    if is_custom:
         return bundle, "took the supplied certificate authority, made the others"
     return bundle, "made certificate authorities"
 
 
-def complete(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> dict[str, str]:
-    """Return the bundle with a key of encryption at rest: one of an older program, or a supplied one, may have none."""
+def add_encryption_key(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> dict[str, str]:
+    """Return the bundle with a key for encryption at rest, added if an older program or an operator made it without."""
     for _ in range(3):
         if not bundle.get(encryption.KEY):
             bundle = store(machine, config, {**bundle, encryption.KEY: encryption.new_key()})
@@ -106,21 +106,21 @@ def complete(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -
     raise _contended()
 
 
-def mark(machine: Machine, config: dict[str, Any], restored: str) -> None:
-    """Note in the secret that the cluster exists: from now on a blank volume never becomes a second cluster.
+def mark_initialised(machine: Machine, config: dict[str, Any], restored: str) -> None:
+    """Record in the secret that the cluster is initialised: a blank volume then never leads to a second cluster.
 
     Args:
         machine: the master.
         config: its configuration.
-        restored: id of the request to restore that the cluster has gone through, if there is one.
+        restored: id of the restore request that the cluster has completed, if any.
 
     Raises:
         BootError: another writer keeps changing the secret.
     """
     for _ in range(3):
         bundle = load(machine, config)
-        noted = {INITIALISED: machine.time(), **bundle, **({RESTORED: restored} if restored else {})}
-        if noted == bundle or store(machine, config, noted) == noted:
+        marked = {INITIALISED: machine.time(), **bundle, **({RESTORED: restored} if restored else {})}
+        if marked == bundle or store(machine, config, marked) == marked:
             return
     raise _contended()
 

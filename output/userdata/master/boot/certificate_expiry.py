@@ -1,4 +1,4 @@
-"""When the leaf certificates of a master end, and when it is time for new ones."""
+"""Tells when a master's leaf certificates expire, and when they are due for renewal."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import json
 import re
 from typing import Any
 
-from .certificate_authorities import KUBEADM
+from .certificate_authorities import KUBEADM_CONFIG
 from .machine import HOME, Machine
 
-# Hours that a certificate lives unless the cluster file says otherwise: kubeadm's certificateValidityPeriod.
-LIFE = 365 * 24
-RENEW_BELOW = 0.3
-APART = 0.02
-# Until when the certificates are good that the running control plane has read.
-READ = HOME + "/certificates"
+# Validity of a certificate unless the cluster file sets kubeadm's certificateValidityPeriod.
+DEFAULT_VALIDITY_HOURS = 365 * 24
+RENEWAL_SHARE = 0.3
+SHARE_BETWEEN_SLOTS = 0.02
+# File with the expiry of the certificates that the running control plane has loaded.
+LOADED_EXPIRY_FILE = HOME + "/certificates"
 
 
-def first(machine: Machine) -> str:
-    """Return when the first certificate ends (RFC 3339, UTC; such texts compare like times).
+def first_expiry(machine: Machine) -> str:
+    """Return when the first certificate expires (RFC 3339, UTC; the texts sort chronologically).
 
     Raises:
         BootError: kubeadm cannot read them.
     """
-    _, text = machine.run("kubeadm", "certs", "check-expiration", "-o", "json", "--config", KUBEADM)
-    found = json.loads(text)["certificates"]
-    return min(str(each["expirationDate"]) for each in found if not each.get("missing"))
+    _, text = machine.run("kubeadm", "certs", "check-expiration", "-o", "json", "--config", KUBEADM_CONFIG)
+    certificates = json.loads(text)["certificates"]
+    return min(str(certificate["expirationDate"]) for certificate in certificates if not certificate.get("missing"))
 
 
 def due(machine: Machine, config: dict[str, Any], expires: str) -> bool:
-    """Return whether less than 30 % of a certificate's life is left; of each further slot's, 2 % less than that.
+    """Return whether less than 30 % of the certificates' validity is left in slot a, 28 % in slot b, and so on.
 
-    Masters that were made together would else restart their etcd in the same night.
+    Otherwise masters that were created together would restart their etcd in the same night.
     """
     period = re.match(r"(\d+)h", str(config["kubeadm"][1].get("certificateValidityPeriod", "")))
-    share = RENEW_BELOW - APART * (ord(config["facts"]["slot"]) - ord("a"))
-    return expires < machine.time(share * 3600 * (int(period[1]) if period else LIFE))
+    share = RENEWAL_SHARE - SHARE_BETWEEN_SLOTS * (ord(config["facts"]["slot"]) - ord("a"))
+    return expires < machine.time(share * 3600 * (int(period[1]) if period else DEFAULT_VALIDITY_HOURS))

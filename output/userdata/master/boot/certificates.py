@@ -1,8 +1,8 @@
-"""The leaf certificates of a master: made anew with each instance, renewed in time by a timer, visible to operators.
+"""Renews a master's leaf certificates, and publishes their expiry for operators.
 
-They live for a year, kubeadm's default. That suffices, since a timer looks each day and renews them all once one of
-them has less than 30 % of its life left; a longer life would only make a stolen key useful for longer. The kubelet
-renews its own client certificate.
+They are valid for a year, kubeadm's default. That suffices: a daily timer renews all of them once one has less than
+30 % of its validity left, and longer validity would only make a stolen key useful for longer. The kubelet renews its
+own client certificate.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from . import certificate_expiry, control_plane, etcd_members
-from .certificate_authorities import KUBEADM
+from .certificate_authorities import KUBEADM_CONFIG
 from .kubectl import kubectl
 from .machine import HOME, BootError, Machine
 
@@ -21,54 +21,54 @@ COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "et
 
 
 def schedule(machine: Machine, config: dict[str, Any]) -> str:
-    """Look at the certificates now, as the timer does each day from now on."""
-    done = renew(machine, config)
+    """Renew the certificates if they are due, and start the timer that does so every day."""
+    outcome = renew(machine, config)
     machine.run("systemctl", "enable", "--now", TIMER)
-    return done
+    return outcome
 
 
 def renew(machine: Machine, config: dict[str, Any]) -> str:
-    """Renew the certificates if one of them ends soon, and tell the cluster until when they are good.
+    """Renew the certificates if one of them expires soon; publish when they expire.
 
     Raises:
-        BootError: kubeadm cannot renew them, or the control plane does not come back with the new ones.
+        BootError: kubeadm cannot renew them, or the control plane does not start with the new ones.
     """
-    expires, before = certificate_expiry.first(machine), machine.read(certificate_expiry.READ)
+    expires, in_use = certificate_expiry.first_expiry(machine), machine.read(certificate_expiry.LOADED_EXPIRY_FILE)
     if certificate_expiry.due(machine, config, expires):
-        machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM)
-        renewed = certificate_expiry.first(machine)
-        if renewed <= expires:
+        machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM_CONFIG)
+        new_expires = certificate_expiry.first_expiry(machine)
+        if new_expires <= expires:
             raise BootError(
                 f"certificates end at {expires} and kubeadm renewed none", "`kubeadm certs check-expiration`"
             )
-        expires, before = renewed, before or expires
-    if before and before != expires:
-        _restart(machine, config, expires)
-    machine.write(certificate_expiry.READ, expires)
-    _publish(machine, config, expires)
-    return f"good until {expires}" + (f", renewed (before: {before})" if before and before != expires else "")
+        expires, in_use = new_expires, in_use or expires
+    if in_use and in_use != expires:
+        _restart_control_plane(machine, config, expires)
+    machine.write(certificate_expiry.LOADED_EXPIRY_FILE, expires)
+    _publish_expiry(machine, config, expires)
+    return f"good until {expires}" + (f", renewed (before: {in_use})" if in_use and in_use != expires else "")
 
 
-def _restart(machine: Machine, config: dict[str, Any], expires: str) -> None:
-    """Let the control plane read the new certificates: some of its parts read them only when they start.
+def _restart_control_plane(machine: Machine, config: dict[str, Any], expires: str) -> None:
+    """Restart the control plane's static pods, some of which load certificates only when they start.
 
-    The kubelet restarts a static pod whose manifest changes, here by an annotation that kubeadm patches in. Nothing is
-    moved away, so a cut in between loses nothing.
+    The kubelet restarts a static pod if its manifest changes; here kubeadm patches an annotation into each. No manifest
+    is removed, so nothing is lost by an interruption.
     """
     annotation = {"metadata": {"annotations": {"cfngen/certificates": expires}}}
     for component in COMPONENTS:
         machine.write(f"{HOME}/patches/{component}+merge.json", json.dumps(annotation))
     for phase in ("etcd local", "control-plane all"):
-        machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM)
+        machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
     control_plane.await_own(machine, config)
     etcd_members.await_own(machine, config)
 
 
-def _publish(machine: Machine, config: dict[str, Any], expires: str) -> None:
-    """Write until when this slot's certificates are good into a ConfigMap of all slots, each of which owns its line."""
+def _publish_expiry(machine: Machine, config: dict[str, Any], expires: str) -> None:
+    """Write the expiry of this slot's certificates into a ConfigMap with one key per slot."""
     facts = config["facts"]
     text = json.dumps({"expires": expires, "instance": facts["instanceId"]})
-    item = {
+    config_map = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": CONFIG_MAP, "namespace": "kube-system"},
@@ -78,7 +78,7 @@ def _publish(machine: Machine, config: dict[str, Any], expires: str) -> None:
     order = ("apply", "--server-side", "--force-conflicts", manager, "-f", "-")
     machine.wait(
         f"ConfigMap {CONFIG_MAP}",
-        lambda: kubectl(machine, *order, stdin=json.dumps(item)),
+        lambda: kubectl(machine, *order, stdin=json.dumps(config_map)),
         "is the API server healthy?",
-        passing=BootError,
+        retry_on=BootError,
     )

@@ -1,4 +1,4 @@
-"""The control plane: how it starts follows from what the volume, the secret and etcd's members say, not from a flag."""
+"""Starts the control plane of a master, in the boot mode that `decision` derives from its volume, secret and etcd."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from . import (
     restore,
     upgrade,
 )
-from .certificate_authorities import KUBEADM
+from .certificate_authorities import KUBEADM_CONFIG
 from .decision import INIT, JOIN, RESTORE, RESUME, STEADY
 from .kubectl import documents, kubectl, own_server
 from .machine import BootError, Machine, Pending
 from .runner import remaining
 
-# Phases of `kubeadm init`, before and after the API server answers. Without its flag bootstrap-token prints the token
-# that it makes; nodes do not use that one, see `join_information`.
-BEGIN = ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kubelet-start")
-# A joining etcd has to be announced in between: the kubelet waits for its manifest.
-BEGIN_TO_JOIN = ("certs all", "kubeconfig all", "kubelet-start")
-FINISH = ("mark-control-plane", "bootstrap-token --skip-token-print", "kubelet-finalize all")
-# What to look at when a check of kubeadm's fails, by what stands in its line (kubeadm's preflight/checks.go).
-PREFLIGHT = {
+# Phases of `kubeadm init`, before and after the API server answers. Without `--skip-token-print` the phase
+# bootstrap-token prints its token; nodes use another one, see `join_information`.
+PHASES_BEFORE_API = ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kubelet-start")
+# A joining master adds its etcd member after these; until then the kubelet finds no etcd manifest.
+PHASES_BEFORE_JOIN = ("certs all", "kubeconfig all", "kubelet-start")
+PHASES_AFTER_API = ("mark-control-plane", "bootstrap-token --skip-token-print", "kubelet-finalize all")
+# Hints for failed preflight checks, by the beginning of kubeadm's message (kubeadm's preflight/checks.go).
+PREFLIGHT_HINTS = {
     "[ERROR CRI]": "`systemctl status containerd`; `journalctl -u containerd`",
     "[ERROR ImagePull]": "can the instance reach registry.k8s.io, or the mirrors of the cluster file?",
     "[ERROR Port-": "`ss -ltnp` shows what listens there",
@@ -40,8 +40,8 @@ PREFLIGHT = {
     "[ERROR FileExisting-": "add the package of that program to the image, or in preBootCommands",
     "[ERROR FileAvailable-": "an image should hold nothing of Kubernetes there",
 }
-Answer = TypeVar("Answer")
-DONE = {
+Result = TypeVar("Result")
+OUTCOMES = {
     INIT: "initialised a new cluster",
     JOIN: "joined the cluster",
     RESTORE: "restored the cluster",
@@ -50,46 +50,53 @@ DONE = {
 
 
 def prepare(machine: Machine, config: dict[str, Any]) -> str:
-    """Decide how to boot; put kubeadm's configuration, the authorities and the key of encryption in place."""
+    """Choose the boot mode; write kubeadm's configuration, the certificate authorities and the encryption key."""
     bundle = decision.await_cluster(machine, config)
-    settings = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", **config["kubelet"]}
-    machine.write(KUBEADM, documents(*config["kubeadm"], settings), 0o600)
+    kubelet_configuration = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        **config["kubelet"],
+    }
+    machine.write(KUBEADM_CONFIG, documents(*config["kubeadm"], kubelet_configuration), 0o600)
     kubelet.patch(machine, config)
-    done = ""
+    outcome = ""
     if bundle:
         if not certificate_authorities.installed(machine, bundle):
-            # Somebody may have changed the secret: then every certificate follows.
-            machine.remove(kubelet.ESTABLISHED)
-        done = certificate_authorities.place(machine, bundle)
-        if not kubelet.established(machine, config):
+            # The authorities in the secret have changed, so every certificate is made anew.
+            machine.remove(kubelet.SET_UP_FILE)
+        outcome = certificate_authorities.place(machine, bundle)
+        if not kubelet.is_set_up(machine, config):
             upgrade.check(machine, config)
-    way = decision.decide(machine, config, bundle)
-    if way == STEADY and _outlived(machine, config, bundle):
-        way = RESUME
-    config["way"] = way
-    if way != STEADY:
-        # From here on until the end this instance is not one that was set up before.
-        machine.remove(kubelet.ESTABLISHED, certificate_expiry.READ)
+    boot_mode = decision.decide(machine, config, bundle)
+    if boot_mode == STEADY and _remove_expiring_certificates(machine, config, bundle):
+        boot_mode = RESUME
+    config["bootMode"] = boot_mode
+    if boot_mode != STEADY:
+        # If this boot is interrupted, the next one must not take this instance for one that is set up.
+        machine.remove(kubelet.SET_UP_FILE, certificate_expiry.LOADED_EXPIRY_FILE)
         kubelet.clear(machine)
-    if way in (INIT, JOIN):
-        etcd_data.make_room(machine)
-        # What this volume will hold is younger than any request to restore so far.
-        restore.note(machine, config)
+    if boot_mode in (INIT, JOIN):
+        etcd_data.empty_folder(machine)
+        # This volume's data will be newer than any restore request so far.
+        restore.mark_done(machine, config)
     if not bundle:
-        bundle, done = certificate_authorities.make(machine, config)
-    encryption.configure(machine, certificate_authorities.complete(machine, config, bundle))
-    return f"{way}: {done}"
+        bundle, outcome = certificate_authorities.make(machine, config)
+    encryption.configure(machine, certificate_authorities.add_encryption_key(machine, config, bundle))
+    return f"{boot_mode}: {outcome}"
 
 
-def _outlived(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> bool:
-    """Return whether the certificates of this instance end soon, or have ended: it may have been off for a year.
+def _remove_expiring_certificates(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> bool:
+    """Remove the certificates if they have expired or soon will (the instance may have been stopped for a year).
 
-    They are taken away then, and the pods that have read them, so that all is made anew.
+    The control plane's pods, which have read them, are stopped. The phases of kubeadm then make new certificates.
+
+    Returns:
+        Whether they were removed.
     """
-    if not certificate_expiry.due(machine, config, certificate_expiry.first(machine)):
+    if not certificate_expiry.due(machine, config, certificate_expiry.first_expiry(machine)):
         return False
-    # Before they go, so that a cut in between is not taken for a master that needs nothing.
-    machine.remove(kubelet.ESTABLISHED)
+    # First, so that after an interruption this master does not count as set up.
+    machine.remove(kubelet.SET_UP_FILE)
     etcd_data.stop(machine)
     machine.remove(certificate_authorities.PKI)
     certificate_authorities.place(machine, bundle)
@@ -97,105 +104,105 @@ def _outlived(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) 
 
 
 def start(machine: Machine, config: dict[str, Any]) -> str:
-    """Start the control plane, or see that it runs, and note in the secret that the cluster exists.
+    """Start the control plane, or make sure that it runs, and mark the cluster as initialised in the secret.
 
-    All ways take the same phases of `kubeadm init`: each is idempotent, so a boot that was cut off anywhere is simply
-    run again. Manifests, certificates and the kubelet's identity are always made anew.
+    All boot modes run the same phases of `kubeadm init`. Each phase is idempotent, so an interrupted boot is simply
+    repeated. Manifests, certificates and the kubelet's identity are always made anew.
     """
-    way, told = config["way"], ""
-    if way == STEADY:
+    boot_mode, details = config["bootMode"], ""
+    if boot_mode == STEADY:
         machine.run("systemctl", "start", "kubelet")
         await_own(machine, config)
         etcd_members.await_own(machine, config)
         return "the API server and etcd are healthy"
-    if way == RESTORE:
-        told = ": " + restore.perform(machine, config)
-    if way in (INIT, JOIN):
-        # Checks the machine and pulls the images: the one thing here that needs somebody else's server.
+    if boot_mode == RESTORE:
+        details = ": " + restore.perform(machine, config)
+    if boot_mode in (INIT, JOIN):
+        # Preflight also pulls the images, so it depends on the registry and is retried.
         seconds = remaining(machine, config)
-        machine.wait("kubeadm's preflight", lambda: _preflight(machine), "", seconds, BootError)
-    for phase in BEGIN_TO_JOIN if way == JOIN else BEGIN:
-        _phase(machine, phase)
-    if way == JOIN:
-        told = ": " + etcd_members.join(machine, config)
-        _phase(machine, "control-plane all")
-    elif machine.exists(etcd_data.JOINING):
-        # The power went between the start of this member and its vote.
-        told = ": " + etcd_members.promote(machine, config)
+        machine.wait("kubeadm's preflight", lambda: _run_preflight(machine), "", seconds, BootError)
+    for phase in PHASES_BEFORE_JOIN if boot_mode == JOIN else PHASES_BEFORE_API:
+        _run_phase(machine, phase)
+    if boot_mode == JOIN:
+        details = ": " + etcd_members.join(machine, config)
+        _run_phase(machine, "control-plane all")
+    elif machine.exists(etcd_data.JOINING_FILE):
+        # An earlier boot was interrupted after it started this etcd member, before the member was promoted.
+        details = ": " + etcd_members.promote(machine, config)
     await_own(machine, config)
     etcd_members.await_own(machine, config)
-    _finish(machine, config)
-    return DONE[way] + told
+    _run_remaining_phases(machine, config)
+    return OUTCOMES[boot_mode] + details
 
 
-def _finish(machine: Machine, config: dict[str, Any]) -> None:
-    """Do what the API server is needed for, and note that all is done."""
+def _run_remaining_phases(machine: Machine, config: dict[str, Any]) -> None:
+    """Run the phases that need the API server, and mark this instance and the cluster as set up."""
     instance = config["facts"]["instanceId"]
-    ahead = config["way"] == INIT or not _retry(machine, config, "kubeadm's ConfigMap", upgrade.behind)
-    if ahead:
-        # admin.conf may do nothing until the first phase that talks to the API server has bound its group to a role
-        # (kubernetes/kubernetes#121305); this one needs no Node.
-        _phase(machine, "upload-config kubeadm")
-    _await(machine, config, f"node {instance}", "node", instance)
-    for phase in ("upload-config all", *FINISH) if ahead else FINISH:
-        _phase(machine, phase)
-    _tidy(machine, config)
-    if ahead and _retry(machine, config, "the masters' versions", upgrade.last):
-        _phase(machine, "addon all")
-    _retry(machine, config, "etcd's list of members", etcd_members.record)
+    is_current = config["bootMode"] == INIT or not _retry(machine, config, "kubeadm's ConfigMap", upgrade.is_behind)
+    if is_current:
+        # admin.conf has no permissions until the first phase that talks to the API server binds its group to a role
+        # (kubernetes/kubernetes#121305). This phase does that and needs no Node object.
+        _run_phase(machine, "upload-config kubeadm")
+    _await_object(machine, config, f"node {instance}", "node", instance)
+    for phase in ("upload-config all", *PHASES_AFTER_API) if is_current else PHASES_AFTER_API:
+        _run_phase(machine, phase)
+    _delete_former_nodes(machine, config)
+    if is_current and _retry(machine, config, "the masters' versions", upgrade.is_last):
+        _run_phase(machine, "addon all")
+    _retry(machine, config, "etcd's list of members", etcd_members.record_member_id)
     upgrade.record(machine, config)
-    certificate_authorities.mark(machine, config, machine.read(restore.RECORD))
-    kubelet.establish(machine, config)
+    certificate_authorities.mark_initialised(machine, config, machine.read(restore.DONE_FILE))
+    kubelet.mark_set_up(machine, config)
 
 
-def _tidy(machine: Machine, config: dict[str, Any]) -> None:
-    """Delete what this slot's former instances left in the cluster; it bothers people, and no boot fails for it."""
+def _delete_former_nodes(machine: Machine, config: dict[str, Any]) -> None:
+    """Delete the Node objects of this slot's former instances; a failure is only logged."""
     try:
-        gone = peers.forget(machine, config)
+        deleted = peers.delete_former_nodes(machine, config)
     except BootError as error:
         machine.say(f"Nodes of this slot's former instances stay for now: {error}")
         return
-    if gone:
-        machine.say(f"deleted the Nodes of this slot's former instances: {', '.join(gone)}")
+    if deleted:
+        machine.say(f"deleted the Nodes of this slot's former instances: {', '.join(deleted)}")
 
 
 def await_own(machine: Machine, config: dict[str, Any]) -> None:
-    """Wait until this master's own API server says that it is ready; another master's does not count.
+    """Wait until this master's own API server, not another master's, is ready.
 
     Raises:
         BootError: time is up.
     """
-    _await(machine, config, "the API server", own_server(config), "--raw", "/readyz")
+    _await_object(machine, config, "the API server", own_server(config), "--raw", "/readyz")
 
 
-def _preflight(machine: Machine) -> None:
-    """Let kubeadm check the machine.
+def _run_preflight(machine: Machine) -> None:
+    """Run kubeadm's preflight checks.
 
     Raises:
-        BootError: a check failed; the hint fits the first one that is known.
+        BootError: a check failed; the hint is that of the first known check in the message.
     """
     try:
-        _phase(machine, "preflight")
+        _run_phase(machine, "preflight")
     except BootError as error:
-        hints = (hint for mark, hint in PREFLIGHT.items() if mark in str(error))
+        hints = (hint for check, hint in PREFLIGHT_HINTS.items() if check in str(error))
         raise BootError(str(error), next(hints, "")) from error
 
 
-def _phase(machine: Machine, phase: str) -> None:
-    machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM)
+def _run_phase(machine: Machine, phase: str) -> None:
+    machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
 
 
-def _retry(machine: Machine, config: dict[str, Any], what: str, question: Callable[..., Answer]) -> Answer:
-    """Return the answer to a question that the API server may fail to answer for a moment."""
-    return machine.wait(what, lambda: question(machine, config), "is the API server healthy?", 120, BootError)
+def _retry(machine: Machine, config: dict[str, Any], description: str, query: Callable[..., Result]) -> Result:
+    """Return the result of a call to the API server or etcd, retried while there is no answer."""
+    return machine.wait(description, lambda: query(machine, config), "is the API server healthy?", 120, BootError)
 
 
-def _await(machine: Machine, config: dict[str, Any], what: str, *query: str) -> None:
-    """Wait until `kubectl get` finds something."""
+def _await_object(machine: Machine, config: dict[str, Any], description: str, *query: str) -> None:
+    """Wait until `kubectl get` succeeds."""
 
     def probe() -> None:
         if kubectl(machine, "get", *query, expect=(0, 1))[0]:
             raise Pending("not there yet")
 
     hint = "`journalctl -u kubelet`; `ctr -n k8s.io containers ls`; /var/log/pods"
-    machine.wait(what, probe, hint, remaining(machine, config))
+    machine.wait(description, probe, hint, remaining(machine, config))

@@ -1,6 +1,6 @@
 """Approves the serving certificates of kubelets, but only for names and addresses that EC2 confirms.
 
-Kubernetes signs no such certificate by itself: who holds a node's credentials could get one for any name.
+Kubernetes approves none by itself: anyone with a node's credentials could request a certificate for any name.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from .kubectl import ADMIN, kubectl
 from .machine import HOME, Machine
 
 SIGNER = "kubernetes.io/kubelet-serving"
-REPORTED = HOME + "/approval.json"
+REPORTED_FILE = HOME + "/approval.json"
 TIMER = "cfngen-approve.timer"
-# What the signer allows (Kubernetes documentation, "Certificates and Certificate Signing Requests").
-REQUIRED = {"digital signature", "server auth"}
-ALLOWED = REQUIRED | {"key encipherment"}
+# Key usages that the signer requires and allows (Kubernetes documentation, "Certificates and Certificate Signing
+# Requests").
+REQUIRED_USAGES = {"digital signature", "server auth"}
+ALLOWED_USAGES = REQUIRED_USAGES | {"key encipherment"}
 # Object identifiers in DER: RFC 5280 (commonName, organizationName, subjectAltName), RFC 2985 (extensionRequest).
 COMMON_NAME = bytes.fromhex("550403")
 ORGANIZATION = bytes.fromhex("55040a")
@@ -28,65 +29,69 @@ ALTERNATIVE_NAMES = bytes.fromhex("551d11")
 EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")
 SEQUENCE, SET, OID, OCTETS, ATTRIBUTES = 0x30, 0x31, 0x06, 0x04, 0xA0
 DNS_NAME, ADDRESS = 0x82, 0x87
-# EC2 takes 200 values of a filter at most.
-AT_ONCE = 100
+# EC2 accepts at most 200 values per filter.
+MAX_FILTER_VALUES = 100
 
 
 def start(machine: Machine, config: dict[str, Any]) -> str:
-    """Let a timer look for requests every minute, and do so at once."""
+    """Start the timer that approves certificate requests every minute, and approve those that exist."""
     machine.run("systemctl", "enable", "--now", TIMER)
     return approve(machine, config) or "no request to be approved yet"
 
 
 def approve(machine: Machine, config: dict[str, Any]) -> str:
-    """Approve what EC2 confirms; say of each other request once why it is left alone.
+    """Approve the certificate requests that EC2 confirms; log once for each other request why it is not approved.
 
-    Nothing is denied: a request that is not understood waits for a person, and Kubernetes forgets it after a day. Any
-    master may do this, also several at once.
+    No request is denied: one that is not approved is left to a person, and Kubernetes deletes it after a day. All
+    masters do this, also at the same time.
     """
     if not machine.exists(ADMIN):
         return ""
     query = ("get", "certificatesigningrequests", "--field-selector=spec.signerName=" + SIGNER, "-o", "json")
     items = json.loads(kubectl(machine, *query)[1])["items"]
-    waiting = {each["metadata"]["name"]: each["spec"] for each in items if not each.get("status", {}).get("conditions")}
-    instances = _instances(machine, config, [_node(spec) for spec in waiting.values()])
-    reported = json.loads(machine.read(REPORTED) or "{}")
-    approved, doubted = [], {}
-    for name, spec in waiting.items():
+    pending = {
+        request["metadata"]["name"]: request["spec"]
+        for request in items
+        if not request.get("status", {}).get("conditions")
+    }
+    instances = _running_instances(machine, config, [_node_name(spec) for spec in pending.values()])
+    reported = json.loads(machine.read(REPORTED_FILE) or "{}")
+    approved, refused = [], {}
+    for name, spec in pending.items():
         reason = doubt(spec, instances)
         if not reason:
             kubectl(machine, "certificate", "approve", name)
-            approved.append(_node(spec))
+            approved.append(_node_name(spec))
             continue
-        doubted[name] = reason
+        refused[name] = reason
         if reported.get(name) != reason:
             machine.say(f"certificate request {name} of {spec.get('username')} is left alone: {reason}")
-    machine.write(REPORTED, json.dumps(doubted))
+    machine.write(REPORTED_FILE, json.dumps(refused))
     return f"approved those of {', '.join(approved)}" if approved else ""
 
 
-def _node(spec: dict[str, Any]) -> str:
+def _node_name(spec: dict[str, Any]) -> str:
     return str(spec.get("username", "")).partition("system:node:")[2]
 
 
-def _instances(machine: Machine, config: dict[str, Any], nodes: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the cluster's running instances among nodes, by id."""
+def _running_instances(machine: Machine, config: dict[str, Any], nodes: list[str]) -> dict[str, dict[str, Any]]:
+    """Return those nodes' instances that are running and belong to this cluster, by id."""
     ids = sorted({node for node in nodes if re.fullmatch("i-[0-9a-f]{8,17}", node)})
-    found = {}
-    for begin in range(0, len(ids), AT_ONCE):
+    instances = {}
+    for start in range(0, len(ids), MAX_FILTER_VALUES):
         filters = {
-            "instance-id": ids[begin : begin + AT_ONCE],
+            "instance-id": ids[start : start + MAX_FILTER_VALUES],
             "instance-state-name": ["running"],
             "tag:KubernetesCluster": [config["cluster"]],
         }
-        named = [{"Name": name, "Values": values} for name, values in filters.items()]
-        for reservation in machine.aws("ec2", "describe_instances", Filters=named).get("Reservations", []):
-            found.update({instance["InstanceId"]: instance for instance in reservation["Instances"]})
-    return found
+        ec2_filters = [{"Name": name, "Values": values} for name, values in filters.items()]
+        for reservation in machine.aws("ec2", "describe_instances", Filters=ec2_filters).get("Reservations", []):
+            instances.update({instance["InstanceId"]: instance for instance in reservation["Instances"]})
+    return instances
 
 
 def doubt(spec: dict[str, Any], instances: dict[str, dict[str, Any]]) -> str:
-    """Return why a request for a certificate is not to be approved; nothing if it is.
+    """Return why a certificate request must not be approved; an empty text if it may be.
 
     Args:
         spec: the request's specification.
@@ -95,21 +100,21 @@ def doubt(spec: dict[str, Any], instances: dict[str, dict[str, Any]]) -> str:
     user, usages = spec.get("username", ""), set(spec.get("usages", []))
     if not user.startswith("system:node:") or "system:nodes" not in spec.get("groups", []):
         return "whoever asks is no node"
-    if not REQUIRED <= usages <= ALLOWED:
+    if not REQUIRED_USAGES <= usages <= ALLOWED_USAGES:
         return f"its usages are {', '.join(sorted(usages))}"
-    instance = instances.get(_node(spec))
+    instance = instances.get(_node_name(spec))
     if instance is None:
         return "EC2 knows no running instance of this cluster by that name"
     try:
-        subject, names, addresses = parsed(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
+        subject, names, addresses = parse_csr(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
     except (ValueError, IndexError) as error:
         return f"it cannot be understood: {error}"
     if subject != sorted([(ORGANIZATION, "system:nodes"), (COMMON_NAME, user)]):
         return "its subject is not that of the node"
-    known_names, known_addresses = confirmed(instance)
-    unknown = sorted((names - known_names) | (addresses - known_addresses))
-    if unknown:
-        return f"EC2 does not confirm {', '.join(unknown)}"
+    ec2_names, ec2_addresses = confirmed(instance)
+    unconfirmed = sorted((names - ec2_names) | (addresses - ec2_addresses))
+    if unconfirmed:
+        return f"EC2 does not confirm {', '.join(unconfirmed)}"
     if not names | addresses:
         return "it names neither a host nor an address"
     return ""
@@ -128,84 +133,84 @@ def confirmed(instance: dict[str, Any]) -> tuple[set[str], set[str]]:
     return {name.lower() for name in names if name}, {address for address in addresses if address}
 
 
-def parsed(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
-    """Return what a PKCS #10 request (RFC 2986) asks for: subject, DNS names, IP addresses.
+def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
+    """Return the subject, DNS names and IP addresses of a PKCS #10 request (RFC 2986).
 
     Raises:
-        ValueError: it is malformed, or holds anything beside these.
+        ValueError: it is malformed, or requests anything else.
     """
-    text = re.fullmatch(r"\s*-----BEGIN CERTIFICATE REQUEST-----([\s\S]*)-----END CERTIFICATE REQUEST-----\s*", pem)
-    if not text:
+    match = re.fullmatch(r"\s*-----BEGIN CERTIFICATE REQUEST-----([\s\S]*)-----END CERTIFICATE REQUEST-----\s*", pem)
+    if not match:
         raise ValueError("it is no PEM request")
-    [request] = _elements(base64.b64decode("".join(text[1].split()), validate=True), SEQUENCE)
-    information = _any(request)[0]
+    [request] = _der_contents(base64.b64decode("".join(match[1].split()), validate=True), SEQUENCE)
+    information = _der_elements(request)[0]
     # CertificationRequestInfo: version, subject, public key, attributes.
-    _, subject, _, *attributes = _any(information[1])
+    _, subject, _, *attributes = _der_elements(information[1])
     names: set[str] = set()
     addresses: set[str] = set()
-    for extension in _extensions(attributes):
-        for tag, value in _alternatives(extension):
+    for extension in _requested_extensions(attributes):
+        for tag, value in _alternative_names(extension):
             if tag == DNS_NAME:
                 names.add(value.decode("ascii").lower())
             elif tag == ADDRESS:
                 addresses.add(str(ipaddress.ip_address(value)))
             else:
                 raise ValueError("it asks for something else than DNS names and IP addresses")
-    return sorted(_attribute(each) for each in _elements(subject[1], SET)), names, addresses
+    return sorted(_subject_attribute(attribute) for attribute in _der_contents(subject[1], SET)), names, addresses
 
 
-def _extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
-    """Return the extensions that are asked for."""
-    found: list[bytes] = []
+def _requested_extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
+    """Return the requested extensions."""
+    requested: list[bytes] = []
     for tag, value in attributes:
         if tag != ATTRIBUTES:
             raise ValueError("it has unknown fields")
-        for attribute in _elements(value, SEQUENCE):
-            identifier, values = _any(attribute)
+        for attribute in _der_contents(value, SEQUENCE):
+            identifier, values = _der_elements(attribute)
             if identifier != (OID, EXTENSION_REQUEST):
                 raise ValueError("it has an unknown attribute")
-            [extensions] = _elements(values[1], SEQUENCE)
-            found += _elements(extensions, SEQUENCE)
-    return found
+            [extensions] = _der_contents(values[1], SEQUENCE)
+            requested += _der_contents(extensions, SEQUENCE)
+    return requested
 
 
-def _alternatives(extension: bytes) -> list[tuple[int, bytes]]:
-    """Return the alternative names of an extension, each with its kind."""
-    # A flag may stand in between: whether the extension is critical.
-    identifier, *_, value = _any(extension)
+def _alternative_names(extension: bytes) -> list[tuple[int, bytes]]:
+    """Return the subject alternative names of an extension, each with its tag."""
+    # Between identifier and value there may be a flag: whether the extension is critical.
+    identifier, *_, value = _der_elements(extension)
     if identifier != (OID, ALTERNATIVE_NAMES) or value[0] != OCTETS:
         raise ValueError("it asks for an unknown extension")
-    [names] = _elements(value[1], SEQUENCE)
-    return _any(names)
+    [names] = _der_contents(value[1], SEQUENCE)
+    return _der_elements(names)
 
 
-def _attribute(relative: bytes) -> tuple[bytes, str]:
-    """Return kind and text of one part of a subject."""
-    [attribute] = _elements(relative, SEQUENCE)
-    (_, kind), (_, text) = _any(attribute)
+def _subject_attribute(relative_name: bytes) -> tuple[bytes, str]:
+    """Return the type and value of one attribute of a subject."""
+    [attribute] = _der_contents(relative_name, SEQUENCE)
+    (_, kind), (_, text) = _der_elements(attribute)
     return kind, text.decode("utf-8")
 
 
-def _elements(der: bytes, wanted: int) -> list[bytes]:
-    """Return the contents of DER elements that stand one after another and are all of one kind."""
-    found = _any(der)
-    if any(tag != wanted for tag, _ in found):
+def _der_contents(der: bytes, expected_tag: int) -> list[bytes]:
+    """Return the contents of consecutive DER elements, which must all have the expected tag."""
+    elements = _der_elements(der)
+    if any(tag != expected_tag for tag, _ in elements):
         raise ValueError("its structure is not that of a request")
-    return [value for _, value in found]
+    return [value for _, value in elements]
 
 
-def _any(der: bytes) -> list[tuple[int, bytes]]:
-    """Return the DER elements that stand one after another, each with its tag.
+def _der_elements(der: bytes) -> list[tuple[int, bytes]]:
+    """Return consecutive DER elements, each as tag and content.
 
     Raises:
-        ValueError: they are cut off.
+        ValueError: the last element is incomplete.
         IndexError: likewise.
     """
-    found, position = [], 0
+    elements, position = [], 0
     while position < len(der):
         begin, end = content(der, position)
         if end > len(der):
             raise ValueError("it is cut off")
-        found.append((der[position], der[begin:end]))
+        elements.append((der[position], der[begin:end]))
         position = end
-    return found
+    return elements

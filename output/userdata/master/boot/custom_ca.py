@@ -1,4 +1,4 @@
-"""A certificate authority of the user's own, from a secret of theirs; looked at before anything is signed with it."""
+"""Fetches the user's own certificate authority from their secret, and checks it before anything is signed with it."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ from typing import Any
 from .machine import BootError, Machine
 
 CERTIFICATE, KEY = "ca.crt", "ca.key"
-# Seconds: an authority that ends sooner would take the cluster with it.
-LEAST = 30 * 24 * 3600
+# An authority that expires sooner is rejected: the cluster would fail with it.
+MIN_VALIDITY_SECONDS = 30 * 24 * 3600
 
 
 def fetch(machine: Machine, config: dict[str, Any], folder: str) -> bool:
-    """Put `ca.crt` and `ca.key` of the user's secret into a folder; return whether there is such a secret.
+    """Write `ca.crt` and `ca.key` of the user's secret into a folder; return whether a secret is configured.
 
     Raises:
-        BootError: the secret does not hold them, or they are of no use.
+        BootError: the secret lacks them, or they are not usable.
     """
     arn = config.get("ownCa")
     if not arn:
         return False
     hint = f"correct the secret {arn}; the boot is tried again by itself"
-    answer = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
+    response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
     try:
-        found = json.loads(answer.get("SecretString", ""))
+        content = json.loads(response.get("SecretString", ""))
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or not all(str(found.get(name, "")).strip() for name in (CERTIFICATE, KEY)):
+        content = None
+    if not isinstance(content, dict) or not all(str(content.get(name, "")).strip() for name in (CERTIFICATE, KEY)):
         raise BootError(f"secret {arn} holds no JSON object with {CERTIFICATE} and {KEY}", hint)
     for name in (CERTIFICATE, KEY):
-        machine.write(folder + name, found[name].strip() + "\n", 0o600)
-    wrong = _wrong(machine, folder)
-    if wrong:
+        machine.write(folder + name, content[name].strip() + "\n", 0o600)
+    problem = _problem(machine, folder)
+    if problem:
         machine.remove(folder + CERTIFICATE, folder + KEY)
-        raise BootError(f"secret {arn}: {wrong}", hint)
+        raise BootError(f"secret {arn}: {problem}", hint)
     return True
 
 
-def _wrong(machine: Machine, folder: str) -> str:
-    """Return what is wrong with an authority, in words."""
+def _problem(machine: Machine, folder: str) -> str:
+    """Return what is wrong with the certificate authority; an empty text if nothing is."""
     certificate = ("openssl", "x509", "-noout", "-in", folder + CERTIFICATE)
-    code, of_certificate = machine.run(*certificate, "-pubkey", expect=(0, 1))
+    code, certificate_key = machine.run(*certificate, "-pubkey", expect=(0, 1))
     if code:
         return f"{CERTIFICATE} is no certificate in PEM"
-    code, of_key = machine.run(
+    code, private_key = machine.run(
         "openssl", "pkey", "-pubout", "-passin", "stdin", "-in", folder + KEY, stdin="\n", expect=(0, 1)
     )
     if code:
         return f"{KEY} is no private key in PEM, or has a passphrase"
-    if of_certificate.strip() != of_key.strip():
+    if certificate_key.strip() != private_key.strip():
         return f"{KEY} is not the key of {CERTIFICATE}"
     if "CA:TRUE" not in machine.run(*certificate, "-ext", "basicConstraints", expect=(0, 1))[1]:
         return f"{CERTIFICATE} is not a certificate authority's (basicConstraints lacks CA:TRUE)"
-    if machine.run(*certificate, "-checkend", str(LEAST), expect=(0, 1))[0]:
-        return f"{CERTIFICATE} ends within {LEAST // 86400} days, or has ended"
+    if machine.run(*certificate, "-checkend", str(MIN_VALIDITY_SECONDS), expect=(0, 1))[0]:
+        return f"{CERTIFICATE} ends within {MIN_VALIDITY_SECONDS // 86400} days, or has ended"
     return ""

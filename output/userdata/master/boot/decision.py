@@ -1,15 +1,15 @@
-"""How a master boots: decided from facts, never from a flag.
+"""Chooses a master's boot mode from the state of its volume, the secret and etcd; no configuration flag sets it.
 
-| way     | when                                                                                               |
+| mode    | when                                                                                               |
 | ------- | -------------------------------------------------------------------------------------------------- |
-| steady  | this very instance was set up before                                                               |
-| resume  | the volume holds a member's data, which the other members do not disown                            |
-| restore | an operator asked for a snapshot, and this slot has not got it yet                                 |
-| join    | the cluster exists, there are several slots, and this one's volume holds nothing of use            |
+| steady  | this instance is set up already: it was only rebooted                                              |
+| resume  | the volume holds the data of an etcd member that the other members still list                      |
+| restore | an operator requested a restore, and this slot has not done it yet                                 |
+| join    | the cluster exists and has several slots, but this slot's volume holds no usable data              |
 | init    | no cluster was ever initialised, and this is slot a; the other slots wait for it                   |
 
-Whatever else is found is refused, with what to do. That the cluster exists says the secret of the authorities: a blank
-disk never overrules it.
+Any other state is an error with a hint. Whether the cluster exists is recorded in the secret of the certificate
+authorities: once it does, a blank volume never leads to a new cluster.
 """
 
 from __future__ import annotations
@@ -21,58 +21,64 @@ from .machine import BootError, Machine, Pending
 from .runner import remaining
 
 STEADY, RESUME, RESTORE, JOIN, INIT = "steady", "resume", "restore", "join", "init"
-FIRST = "a"
+FIRST_SLOT = "a"
 
 
 def await_cluster(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
-    """Return the bundle of the authorities' secret; slots other than the first wait until the cluster exists.
+    """Return the certificate authorities' bundle; slots other than the first wait until the cluster is initialised.
 
     Raises:
-        BootError: time is up.
+        BootError: it was not initialised in time.
     """
 
     def probe() -> dict[str, str]:
         bundle = certificate_authorities.load(machine, config)
-        if not bundle.get(certificate_authorities.INITIALISED) and config["facts"]["slot"] != FIRST and not data:
-            raise Pending(f"slot {FIRST} has not initialised the cluster yet")
+        if (
+            not bundle.get(certificate_authorities.INITIALISED)
+            and config["facts"]["slot"] != FIRST_SLOT
+            and not has_data
+        ):
+            raise Pending(f"slot {FIRST_SLOT} has not initialised the cluster yet")
         return bundle
 
-    data = etcd_data.whole(machine)
-    hint = f"did the boot of master {FIRST} fail? Its console says why"
+    has_data = etcd_data.has_data(machine)
+    hint = f"did the boot of master {FIRST_SLOT} fail? Its console says why"
     return machine.wait("the first master", probe, hint, remaining(machine, config))
 
 
 def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> str:
-    """Return how this master boots; data of no use is moved aside.
+    """Return this master's boot mode; etcd data that can no longer be used is moved aside.
 
     Args:
-        machine: the master; the bundle's authorities are in place, so that etcd's other members can be asked.
+        machine: the master; the certificate authorities are in place, so that etcd's other members can be queried.
         config: its configuration.
-        bundle: what the authorities' secret holds.
+        bundle: the content of the certificate authorities' secret.
 
     Raises:
-        BootError: what is there does not fit together, and going on would lose or fork the cluster.
+        BootError: volume and secret contradict each other; to go on would lose or fork the cluster.
     """
     volume, secret = config["facts"]["volumeId"], config["facts"]["caSecretArn"]
-    several, data = len(config["masters"]) > 1, etcd_data.whole(machine)
-    if data and not bundle:
-        raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", certificate_authorities.RESTORE)
-    asked = restore.state(machine, config, bundle)
-    if asked == restore.PENDING:
+    has_peers, has_data = len(config["masters"]) > 1, etcd_data.has_data(machine)
+    if has_data and not bundle:
+        raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", certificate_authorities.RESTORE_HINT)
+    restore_state = restore.state(machine, config, bundle)
+    if restore_state == restore.PENDING:
         return RESTORE
-    if data and asked == restore.MISSED:
-        _aside(machine, f"before-{config['restore']['id']}", "the cluster was restored from a snapshot without it")
-        data = False
-    why = etcd_members.disowned(machine, config) if data and several else ""
-    if why:
-        _aside(machine, f"removed-{machine.time().replace(':', '')}", why)
-        data = False
-    if data:
-        return STEADY if kubelet.established(machine, config) else RESUME
+    if has_data and restore_state == restore.MISSED:
+        _move_data_aside(
+            machine, f"before-{config['restore']['id']}", "the cluster was restored from a snapshot without it"
+        )
+        has_data = False
+    reason = etcd_members.removal_reason(machine, config) if has_data and has_peers else ""
+    if reason:
+        _move_data_aside(machine, f"removed-{machine.time().replace(':', '')}", reason)
+        has_data = False
+    if has_data:
+        return STEADY if kubelet.is_set_up(machine, config) else RESUME
     since = bundle.get(certificate_authorities.INITIALISED)
     if not since:
         return INIT
-    if several:
+    if has_peers:
         return JOIN
     raise BootError(
         f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
@@ -82,6 +88,6 @@ def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> 
     )
 
 
-def _aside(machine: Machine, name: str, why: str) -> None:
-    place = etcd_data.aside(machine, name)
-    machine.say(f"etcd's data of this volume is of no use any more ({why}); it is kept in {place}")
+def _move_data_aside(machine: Machine, name: str, reason: str) -> None:
+    folder = etcd_data.move_aside(machine, name)
+    machine.say(f"etcd's data of this volume is of no use any more ({reason}); it is kept in {folder}")

@@ -1,4 +1,4 @@
-"""Encryption of Secrets in etcd: with a key that lies beside the authorities, in the secret only masters may read."""
+"""Encryption of Secrets in etcd, with a key that is stored in the secret of the certificate authorities."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def new_key() -> str:
 
 
 def configure(machine: Machine, bundle: dict[str, str]) -> None:
-    """Write the API server's EncryptionConfiguration; what was stored unencrypted before stays readable."""
+    """Write the API server's EncryptionConfiguration; data that was stored unencrypted stays readable."""
     providers = [{"secretbox": {"keys": [{"name": "cfngen", "secret": bundle[KEY]}]}}, {"identity": {}}]
     machine.write(
         FILE,

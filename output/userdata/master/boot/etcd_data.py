@@ -1,7 +1,6 @@
-"""What the master's volume holds of etcd, and how it is put out of the way: moved aside, never deleted.
+"""etcd's data on the master's volume; data that is no longer used is moved aside, never deleted.
 
-Beside the data lie notes, each written before or after the one thing that it speaks of, so that a boot that is cut off
-anywhere finds out where it was.
+Marker files beside the data record how far a boot has got, so that the next one can continue after an interruption.
 """
 
 from __future__ import annotations
@@ -11,23 +10,23 @@ from .machine import Machine
 VOLUME = "/mnt/master"
 FOLDER = VOLUME + "/etcd"
 DATA = FOLDER + "/member/snap/db"
-# There while this member is being added. First what FOLDER holds is an unfinished copy of other members' data; then it
-# is a member that has started and gets its vote.
-JOINING = VOLUME + "/joining"
+# Marker file that exists while this member joins. ADDING: FOLDER holds an incomplete copy of the other members' data.
+# PROMOTING: the learner has started and is waiting for its promotion.
+JOINING_FILE = VOLUME + "/joining"
 ADDING, PROMOTING = "adding", "promoting"
 # Id (hexadecimal) of this member in the cluster, once it has a vote.
 MEMBER = VOLUME + "/etcd-member"
 
 
-def whole(machine: Machine) -> bool:
-    """Return whether the volume holds a member's data, not just the beginning of a copy."""
-    return machine.exists(DATA) and machine.read(JOINING) != ADDING
+def has_data(machine: Machine) -> bool:
+    """Return whether the volume holds a member's complete data, not an incomplete copy."""
+    return machine.exists(DATA) and machine.read(JOINING_FILE) != ADDING
 
 
 def stop(machine: Machine) -> None:
-    """Stop the kubelet and every pod: nobody may move etcd's data while etcd is running.
+    """Stop the kubelet and every pod, since etcd's data must not be moved while etcd is running.
 
-    Pods outlive the kubelet and containerd; their processes live in a slice of systemd's.
+    Pods keep running when the kubelet and containerd stop; their processes are in a systemd slice.
     """
     machine.run("systemctl", "stop", "kubelet")
     machine.remove("/etc/kubernetes/manifests/*")
@@ -35,17 +34,17 @@ def stop(machine: Machine) -> None:
     machine.run("systemctl", "stop", "kubepods.slice", expect=(0, 5))
 
 
-def make_room(machine: Machine) -> None:
-    """Put out of the way what is no member's data, where a member is to begin: kubeadm wants an empty folder."""
+def empty_folder(machine: Machine) -> None:
+    """Empty etcd's data folder for a new member: kubeadm requires that."""
     stop(machine)
-    if machine.read(JOINING) != ADDING and machine.glob(FOLDER + "/**/*"):
-        # Begun by etcd and never finished; what it is, somebody may want to look at.
-        aside(machine, "unfinished")
+    if machine.read(JOINING_FILE) != ADDING and machine.glob(FOLDER + "/**/*"):
+        # Incomplete data of an earlier attempt, kept for a person to look at.
+        move_aside(machine, "unfinished")
     machine.remove(FOLDER)
 
 
-def aside(machine: Machine, name: str) -> str:
-    """Move etcd's data to `etcd.<name>` on the same volume; return where it is. What was there stays there."""
+def move_aside(machine: Machine, name: str) -> str:
+    """Move etcd's data to `etcd.<name>` on the same volume, or to a free name like it; return the new path."""
     place = f"{FOLDER}.{name}"
     while machine.glob(place + "/**/*"):
         place += "+"

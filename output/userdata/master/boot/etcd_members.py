@@ -1,10 +1,10 @@
-"""The members of etcd: what the healthy ones say, and how this slot takes its place among them.
+"""Lists etcd's members, and makes this slot's etcd one of them.
 
-`kubeadm join --control-plane` is not used for that. It needs a bootstrap token, the discovery and the ConfigMap of
-another master, gives up when any member is down (a slot may be lost while this one comes back), and leaves half of its
-work behind when two masters join at once. The steps are its own, one by one and each to be repeated: announce a learner
-(a member without a vote, of which etcd allows one at a time), start etcd with the members' list, promote the learner
-once it has all data. The peer URL is the slot's, so a member with this URL is this slot's former self.
+`kubeadm join --control-plane` is not used for that. It needs a bootstrap token, discovery and another master's
+ConfigMap, fails when any member is down (a second slot may be lost while this one is replaced), and leaves half of its
+work behind when two masters join at once. Its steps are done here one by one, each of them repeatable: add a learner (a
+member without a vote; etcd allows one at a time), start etcd with the list of members, promote the learner once it has
+all data. A peer URL belongs to a slot, so a listed member with this slot's peer URL is the one that it replaces.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import json
 from typing import Any
 
 from . import etcd_data
-from .certificate_authorities import KUBEADM, PKI
+from .certificate_authorities import KUBEADM_CONFIG, PKI
 from .kubectl import documents
 from .machine import HOME, BootError, Machine, Pending
 from .runner import remaining
 
-# The certificate with which kubeadm's own probe asks etcd.
+# kubeadm's client certificate for etcd's liveness probe.
 CERTIFICATE = "etcd/healthcheck-client"
 CREDENTIALS = (f"--cacert={PKI}etcd/ca.crt", f"--cert={PKI}{CERTIFICATE}.crt", f"--key={PKI}{CERTIFICATE}.key")
 KUBEADM_JOIN = HOME + "/kubeadm-join.yaml"
@@ -27,12 +27,12 @@ Member = dict[str, Any]
 
 
 def peer_url(address: str) -> str:
-    """Return the URL that other members reach a member by; kubeadm's port."""
+    """Return the URL at which a member serves its peers; kubeadm's port."""
     return f"https://{address}:2380"
 
 
 def client_url(address: str) -> str:
-    """Return the URL that clients reach a member by; kubeadm's port."""
+    """Return the URL at which a member serves clients; kubeadm's port."""
     return f"https://{address}:2379"
 
 
@@ -43,7 +43,7 @@ def others(config: dict[str, Any]) -> list[str]:
 
 
 def etcdctl(machine: Machine, endpoints: list[str], *arguments: str, expect: tuple[int, ...] = (0,)) -> tuple[int, str]:
-    """Run etcdctl against `endpoints`; return its exit code and what it said.
+    """Run etcdctl against `endpoints`; return its exit code and output.
 
     Raises:
         BootError: another exit code than one of `expect`.
@@ -59,95 +59,95 @@ def etcdctl(machine: Machine, endpoints: list[str], *arguments: str, expect: tup
 
 
 def healthy(machine: Machine, endpoints: list[str]) -> list[str]:
-    """Return those of `endpoints` that answer with the consent of most members; any one of them has a quorum behind it.
+    """Return those of `endpoints` that are healthy: each could commit a proposal, so the cluster has a quorum.
 
-    A certificate to ask with is made if there is none; the authorities must be in place.
+    Creates the client certificate if there is none; the certificate authorities must be in place.
     """
     if not machine.exists(f"{PKI}{CERTIFICATE}.crt"):
-        machine.run("kubeadm", "init", "phase", "certs", "etcd-healthcheck-client", "--config", KUBEADM)
-    # A member that is down takes all of the time that it is given, and all of them are asked at once.
-    order = ("endpoint", "health", "--command-timeout=5s", "--write-out=json")
-    _, text = etcdctl(machine, endpoints, *order, expect=(0, 1))
+        machine.run("kubeadm", "init", "phase", "certs", "etcd-healthcheck-client", "--config", KUBEADM_CONFIG)
+    # A member that is down uses up the whole time-out; etcdctl asks all endpoints in parallel.
+    command = ("endpoint", "health", "--command-timeout=5s", "--write-out=json")
+    _, text = etcdctl(machine, endpoints, *command, expect=(0, 1))
     answers = json.loads(text or "[]") or []
     return [str(answer["endpoint"]) for answer in answers if answer.get("health")]
 
 
 def members(machine: Machine, endpoints: list[str]) -> list[Member]:
-    """Return the members as a healthy one lists them: ID, name (empty: never started), peerURLs, isLearner."""
+    """Return the list of members: ID, name (empty if it never started), peerURLs, isLearner."""
     _, text = etcdctl(machine, endpoints, "member", "list", "--write-out=json")
     return list(json.loads(text)["members"])
 
 
-def own_member(config: dict[str, Any], found: list[Member]) -> Member | None:
+def own_member(config: dict[str, Any], listed: list[Member]) -> Member | None:
     """Return the member that has this slot's peer URL, or None."""
     url = peer_url(config["facts"]["privateAddress"])
-    return next((each for each in found if url in each["peerURLs"]), None)
+    return next((member for member in listed if url in member["peerURLs"]), None)
 
 
-def disowned(machine: Machine, config: dict[str, Any]) -> str:
-    """Return why the data of this volume is of no use any more; an empty text if it is, or if nobody can tell.
+def removal_reason(machine: Machine, config: dict[str, Any]) -> str:
+    """Return why this volume's data can no longer be used; an empty text if it can, or if no other member answers.
 
-    A member that was removed, or replaced under the same URL, is refused by the others for ever.
+    The cluster never accepts a member again that was removed, or replaced by another one with the same peer URL.
     """
     endpoints = healthy(machine, others(config))
     if not endpoints:
         return ""
-    member, known = own_member(config, members(machine, endpoints)), machine.read(etcd_data.MEMBER)
+    member, recorded_id = own_member(config, members(machine, endpoints)), machine.read(etcd_data.MEMBER)
     if member is None:
         return "the other members of etcd have removed this one"
-    if known and known != identity(member):
-        return f"the other members of etcd know this one as {identity(member)}, not as {known}"
+    if recorded_id and recorded_id != identity(member):
+        return f"the other members of etcd know this one as {identity(member)}, not as {recorded_id}"
     return ""
 
 
 def join(machine: Machine, config: dict[str, Any]) -> str:
-    """Make this slot's etcd a member with a vote; the kubelet must be running.
+    """Make this slot's etcd a voting member; the kubelet must be running.
 
     Returns:
         What was done.
 
     Raises:
-        BootError: time is up: no quorum, or etcd does not come up.
+        BootError: it failed until the time-out: there is no quorum, or etcd does not start.
     """
     machine.wait(
         "etcd to take this member",
-        lambda: _announce(machine, config),
+        lambda: _add_learner(machine, config),
         hint(config),
         remaining(machine, config),
         (BootError, Pending),
     )
-    machine.write(etcd_data.JOINING, etcd_data.PROMOTING)
+    machine.write(etcd_data.JOINING_FILE, etcd_data.PROMOTING)
     return promote(machine, config)
 
 
 def hint(config: dict[str, Any]) -> str:
-    """Return what an operator does when most members are away."""
+    """Return what an operator should do if etcd has lost its quorum."""
     return (
         "start the other masters; if the volumes of most of them are lost: `cfngen etcd restore latest` (in the folder "
         f"of the cluster file of {config['cluster']})"
     )
 
 
-def _announce(machine: Machine, config: dict[str, Any]) -> None:
-    """Announce this slot's member as a learner, and let it start.
+def _add_learner(machine: Machine, config: dict[str, Any]) -> None:
+    """Add this slot's member to the cluster as a learner, and start it.
 
-    It has no vote yet, so whatever goes wrong here, all of it can be done again.
+    A learner has no vote and does not count for the quorum, so all of this can be repeated after a failure.
     """
     name, own = config["facts"]["instanceId"], config["facts"]["privateAddress"]
     endpoints = healthy(machine, others(config))
     if not endpoints:
         raise Pending(f"of {', '.join(others(config))} none has a quorum of members")
-    machine.write(etcd_data.JOINING, etcd_data.ADDING)
-    # What an attempt that died has left: etcd must not run, nor may its data be there, when it is announced anew.
+    machine.write(etcd_data.JOINING_FILE, etcd_data.ADDING)
+    # Clean up after an interrupted attempt: etcd must not run, nor have data, when it is added again.
     machine.remove("/etc/kubernetes/manifests/etcd.yaml")
-    _await_end(machine)
+    _await_etcd_stopped(machine)
     machine.remove(etcd_data.FOLDER, etcd_data.MEMBER)
-    before = own_member(config, members(machine, endpoints))
-    if before:
-        etcdctl(machine, endpoints, "member", "remove", identity(before))
-    # Refused while another member is a learner; the next attempt comes in seconds.
+    former = own_member(config, members(machine, endpoints))
+    if former:
+        etcdctl(machine, endpoints, "member", "remove", identity(former))
+    # Fails while another member is a learner; it is retried within seconds.
     etcdctl(machine, endpoints, "member", "add", name, "--learner", f"--peer-urls={peer_url(own)}")
-    _manifest(machine, config, members(machine, endpoints))
+    _write_manifest(machine, config, members(machine, endpoints))
 
     def probe() -> None:
         member = own_member(config, members(machine, endpoints))
@@ -159,9 +159,9 @@ def _announce(machine: Machine, config: dict[str, Any]) -> None:
 
 
 def promote(machine: Machine, config: dict[str, Any]) -> str:
-    """Give this slot's member, which has started, its vote, if it has none yet; note that it belongs to etcd now.
+    """Promote this slot's started learner to a voting member, unless it is one, and record its id on the volume.
 
-    From the moment it has a vote, the others may need it for their quorum: from here on there is no way back.
+    From then on it counts for the quorum, so it is not removed and added again after a failure.
     """
 
     def probe() -> str:
@@ -172,19 +172,19 @@ def promote(machine: Machine, config: dict[str, Any]) -> str:
         if not member:
             raise Pending("somebody has removed this member")
         if member.get("isLearner"):
-            # Refused until the learner has caught up with the leader.
+            # Fails until the learner has caught up with the leader.
             etcdctl(machine, endpoints, "member", "promote", identity(member))
         return identity(member)
 
     seconds = remaining(machine, config)
-    known = machine.wait("etcd's vote for this member", probe, hint(config), seconds, (BootError, Pending))
-    machine.write(etcd_data.MEMBER, known)
-    machine.remove(etcd_data.JOINING)
-    return f"etcd has taken this member as {known}"
+    member_id = machine.wait("etcd's vote for this member", probe, hint(config), seconds, (BootError, Pending))
+    machine.write(etcd_data.MEMBER, member_id)
+    machine.remove(etcd_data.JOINING_FILE)
+    return f"etcd has taken this member as {member_id}"
 
 
-def _await_end(machine: Machine) -> None:
-    """Wait until the kubelet has stopped etcd after its manifest went."""
+def _await_etcd_stopped(machine: Machine) -> None:
+    """Wait until the kubelet has stopped etcd, whose manifest was removed."""
 
     def probe() -> None:
         # pgrep's exit code 1: no such process.
@@ -194,28 +194,28 @@ def _await_end(machine: Machine) -> None:
     machine.wait("etcd to stop", probe, "`systemctl status kubelet`", 90)
 
 
-def _manifest(machine: Machine, config: dict[str, Any], found: list[Member]) -> None:
-    """Let kubeadm write etcd's manifest with the members' list, which etcd compares with what the members say."""
-    name, own = config["facts"]["instanceId"], peer_url(config["facts"]["privateAddress"])
-    # A member that has not started yet has no name; any will do.
-    names = {url: each.get("name") or identity(each) for each in found for url in each["peerURLs"]}
+def _write_manifest(machine: Machine, config: dict[str, Any], listed: list[Member]) -> None:
+    """Let kubeadm write etcd's manifest with the list of members, which must match the cluster's own list."""
+    name, own_url = config["facts"]["instanceId"], peer_url(config["facts"]["privateAddress"])
+    # A member that has not started yet has no name; any name will do.
+    names = {url: member.get("name") or identity(member) for member in listed for url in member["peerURLs"]}
     arguments = {
-        "initial-cluster": ",".join(f"{title}={url}" for url, title in {**names, own: name}.items()),
+        "initial-cluster": ",".join(f"{member_name}={url}" for url, member_name in {**names, own_url: name}.items()),
         "initial-cluster-state": "existing",
     }
-    initial, cluster = copy.deepcopy(config["kubeadm"])
-    local = cluster["etcd"]["local"]
-    kept = [extra_arg for extra_arg in local.get("extraArgs", []) if extra_arg["name"] not in arguments]
-    local["extraArgs"] = [*kept, *({"name": key, "value": value} for key, value in arguments.items())]
-    machine.write(KUBEADM_JOIN, documents(initial, cluster), 0o600)
+    init_configuration, cluster_configuration = copy.deepcopy(config["kubeadm"])
+    local = cluster_configuration["etcd"]["local"]
+    other_args = [extra_arg for extra_arg in local.get("extraArgs", []) if extra_arg["name"] not in arguments]
+    local["extraArgs"] = [*other_args, *({"name": key, "value": value} for key, value in arguments.items())]
+    machine.write(KUBEADM_JOIN, documents(init_configuration, cluster_configuration), 0o600)
     machine.run("kubeadm", "init", "phase", "etcd", "local", "--config", KUBEADM_JOIN)
 
 
-def record(machine: Machine, config: dict[str, Any]) -> None:
-    """Note this member's id on the volume.
+def record_member_id(machine: Machine, config: dict[str, Any]) -> None:
+    """Record this member's id on the volume.
 
     Raises:
-        BootError: the own member does not answer.
+        BootError: this master's etcd does not answer.
     """
     member = own_member(config, members(machine, [client_url("127.0.0.1")]))
     if member:
@@ -223,10 +223,10 @@ def record(machine: Machine, config: dict[str, Any]) -> None:
 
 
 def await_own(machine: Machine, config: dict[str, Any]) -> None:
-    """Wait until this master's own member answers with a quorum behind it.
+    """Wait until this master's own etcd is healthy, which includes a quorum.
 
     Raises:
-        BootError: time is up.
+        BootError: it is not healthy in time.
     """
 
     def probe() -> None:

@@ -1,8 +1,8 @@
-"""The name of the Kubernetes API in /etc/hosts: it stands for the masters' fixed addresses, whoever of them is up.
+"""Resolves the name of the Kubernetes API by /etc/hosts, to the fixed addresses of all masters.
 
-A program that connects to a name with several addresses tries one after another, so no load balancer is needed inside.
-But one whose packets are lost costs time: programs in Go share 30 seconds out among the addresses, ten for each of
-three (`net.Dialer`), which is all that many a request may take. So the addresses that do not answer stand last.
+A program that connects to a name with several addresses tries one after another, so instances need no load balancer.
+But an address that does not answer costs time: programs in Go divide 30 seconds among the addresses, ten for each of
+three (`net.Dialer`), which may be a request's whole time-out. So the addresses that do not answer are listed last.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ END = "# cfngen: end"
 
 
 def of_master(machine: Machine, config: dict[str, Any]) -> str:
-    """Let the API's name stand for this master first, then for the others (`config["masters"]`: address by slot)."""
+    """Resolve the API's name to this master first, then to the others (`config["masters"]`: address by slot)."""
     own = config["facts"]["privateAddress"]
-    others = [address for _, address in sorted(config["masters"].items()) if address != own]
-    return put(machine, config["apiHost"], [own, *others])
+    other_addresses = [address for _, address in sorted(config["masters"].items()) if address != own]
+    return put(machine, config["apiHost"], [own, *other_addresses])
 
 
 def of_node(machine: Machine, config: dict[str, Any], endpoint: str, addresses: Sequence[str]) -> str:
-    """Let the API's name stand for the masters, in an order of this node's own so that nodes spread over them.
+    """Resolve the API's name to the masters, beginning with one that depends on the node, to spread the load.
 
     Args:
         machine: the node.
@@ -42,26 +42,26 @@ def of_node(machine: Machine, config: dict[str, Any], endpoint: str, addresses: 
 
 
 def refresh(machine: Machine, kubeconfig: str) -> None:
-    """Put those addresses of the API's name last that do not answer now.
+    """Move those of the API's addresses in /etc/hosts that do not answer now to the end.
 
     Args:
         machine: the instance.
-        kubeconfig: path of a file that says under which name and port the API is reached; without it, or without
-            addresses of that name, nothing is changed.
+        kubeconfig: path of the kubeconfig file with the API's name and port; without it, or if /etc/hosts has no such
+            name, nothing is changed.
     """
-    server = re.search(r"(?m)^ *server: https://([^:/\s]+):(\d+)$", machine.read(kubeconfig))
-    if not server:
+    match = re.search(r"(?m)^ *server: https://([^:/\s]+):(\d+)$", machine.read(kubeconfig))
+    if not match:
         return
-    found = re.findall(rf"(?m)^(\S+) {re.escape(server[1])}$", machine.read(HOSTS).partition(BEGIN)[2])
-    ordered = answering_first(machine, found, int(server[2]))
-    if ordered != found:
-        put(machine, server[1], ordered)
+    addresses = re.findall(rf"(?m)^(\S+) {re.escape(match[1])}$", machine.read(HOSTS).partition(BEGIN)[2])
+    ordered = answering_first(machine, addresses, int(match[2]))
+    if ordered != addresses:
+        put(machine, match[1], ordered)
 
 
 def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> list[str]:
-    """Return addresses with those behind the others that do not answer; who comes after one that accepts is not asked.
+    """Return the addresses with those last that do not answer; they are tried in order until one accepts a connection.
 
-    One that refuses a connection costs no time and keeps its place: a master's own, whose API server is about to start.
+    An address that refuses a connection costs no time and keeps its place: a master's own, before its API server runs.
     """
     silent = []
     for address in addresses:
@@ -76,13 +76,13 @@ def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> li
 
 
 def put(machine: Machine, host: str, addresses: Sequence[str]) -> str:
-    """Make `host` stand for `addresses` in /etc/hosts, in this order; other lines stay as they are."""
-    kept, ours = [], False
+    """Let `host` resolve to `addresses` in this order by /etc/hosts; other lines are not changed."""
+    other_lines, in_own_block = [], False
     for line in machine.read(HOSTS).splitlines():
-        ours = ours or line == BEGIN
-        if not ours:
-            kept.append(line)
-        ours = ours and line != END
+        in_own_block = in_own_block or line == BEGIN
+        if not in_own_block:
+            other_lines.append(line)
+        in_own_block = in_own_block and line != END
     lines = [f"{address} {host}" for address in addresses]
-    machine.write(HOSTS, "\n".join([*kept, BEGIN, *lines, END, ""]))
+    machine.write(HOSTS, "\n".join([*other_lines, BEGIN, *lines, END, ""]))
     return f"{host} is {', '.join(addresses)}"

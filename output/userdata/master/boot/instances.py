@@ -1,25 +1,25 @@
-"""Other instances, as EC2 sees them."""
+"""The state of other EC2 instances."""
 
 from __future__ import annotations
 
 from .machine import Machine
 
-GONE = ("terminated", "")
+TERMINATED_STATES = ("terminated", "")
 
 
 def state(machine: Machine, instance: str) -> str:
-    """Return an instance's state, e.g. `running` or `terminated`; an empty text if EC2 does not know it any more.
+    """Return an instance's state, e.g. `running` or `terminated`; an empty text if EC2 says that it does not exist.
 
-    An answer without any instance proves nothing: `unknown`.
+    If the response is merely empty, the state is `unknown`.
     """
-    answer = machine.aws(
+    response = machine.aws(
         "ec2",
         "describe_instances",
         "InvalidInstanceID.NotFound",
         "InvalidInstanceID.Malformed",
         InstanceIds=[instance],
     )
-    if "Error" in answer:
+    if "Error" in response:
         return ""
-    found = [each for group in answer.get("Reservations", []) for each in group["Instances"]]
-    return str(found[0]["State"]["Name"]) if found else "unknown"
+    instances = [description for group in response.get("Reservations", []) for description in group["Instances"]]
+    return str(instances[0]["State"]["Name"]) if instances else "unknown"

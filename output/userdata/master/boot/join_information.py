@@ -1,7 +1,7 @@
-"""What a node needs to join, published in a secret that nodes may read.
+"""Publishes what a node needs to join, in a secret that nodes may read.
 
-The API's name and the masters' addresses, the hash of the certificate authority, a token for a day, and the version of
-the oldest master: a newer kubelet has to wait for it.
+It contains the API's name, the masters' addresses, the hash of the certificate authority, a bootstrap token for a day,
+and the version of the oldest master, for which a newer kubelet has to wait.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ TIMER = "cfngen-join.timer"
 
 
 def publish(machine: Machine, config: dict[str, Any]) -> str:
-    """Make a bootstrap token, publish it, and let the timer do so again."""
+    """Create a bootstrap token, publish it with the rest, and start the timer that repeats this."""
     hint = "is the API server healthy?"
-    token = machine.wait("a token", lambda: _token(machine), hint, passing=BootError)
-    oldest = machine.wait("the masters' versions", lambda: upgrade.oldest(machine, config), hint, passing=BootError)
+    token = machine.wait("a token", lambda: _create_token(machine), hint, retry_on=BootError)
+    oldest = machine.wait("the masters' versions", lambda: upgrade.oldest(machine, config), hint, retry_on=BootError)
     information = {
         "endpoint": config["endpoint"],
         "addresses": [address for _, address in sorted(config["masters"].items())],
@@ -41,9 +41,9 @@ def publish(machine: Machine, config: dict[str, Any]) -> str:
     return f"nodes may join {config['endpoint']} with a token until {token['expires']}"
 
 
-def _token(machine: Machine) -> dict[str, str]:
-    """Make a bootstrap token; return it and when it ends."""
-    identity, secret = (_letters(6), _letters(16))
+def _create_token(machine: Machine) -> dict[str, str]:
+    """Create a bootstrap token; return it and when it expires."""
+    identity, secret = (_random_letters(6), _random_letters(16))
     expires = machine.time(LIFETIME)
     resource = {
         "apiVersion": "v1",
@@ -64,10 +64,10 @@ def _token(machine: Machine) -> dict[str, str]:
 
 
 def ca_hash(pem: str) -> str:
-    """Return the hash of a certificate's public key as kubeadm wants it: SHA-256 of its SubjectPublicKeyInfo.
+    """Return the hash of a certificate's public key for kubeadm: SHA-256 of its SubjectPublicKeyInfo.
 
     Args:
-        pem: text whose first certificate is meant.
+        pem: PEM text; its first certificate is used.
     """
     der = base64.b64decode(pem.partition("-----BEGIN CERTIFICATE-----")[2].partition("-----END")[0])
     certificate = content(der, 0)[0]
@@ -78,5 +78,5 @@ def ca_hash(pem: str) -> str:
     return "sha256:" + hashlib.sha256(der[position : content(der, position)[1]]).hexdigest()
 
 
-def _letters(count: int) -> str:
+def _random_letters(count: int) -> str:
     return "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(count))

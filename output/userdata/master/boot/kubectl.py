@@ -1,4 +1,4 @@
-"""kubectl, as the cluster's administrator or as the kubelet, against whichever API server answers."""
+"""Runs kubectl, as cluster administrator or as the kubelet, against any API server that answers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from . import hosts
 from .machine import Machine
 
 ADMIN = "/etc/kubernetes/admin.conf"
-# A master that falls silent this moment must not use up a whole request: of five addresses a program in Go gives each
-# six seconds, of three ten (see `hosts`).
-REQUEST = "--request-timeout=30s"
+# Long enough to try another address if a master stops answering: a program in Go gives each of five addresses six
+# seconds, each of three ten (see `hosts`).
+REQUEST_TIMEOUT = "--request-timeout=30s"
 
 
 def kubectl(
@@ -22,25 +22,25 @@ def kubectl(
     kubeconfig: str = ADMIN,
     timeout: int = 900,
 ) -> tuple[int, str]:
-    """Run kubectl against any API server of the cluster; return its exit code and what it said.
+    """Run kubectl against any API server of the cluster; return its exit code and output.
 
     Raises:
-        BootError: another exit code than one of `expect`, or time is up.
+        BootError: its exit code is not in `expect`, or it timed out.
     """
     hosts.refresh(machine, kubeconfig)
     return machine.run(*command(kubeconfig), *arguments, stdin=stdin, expect=expect, timeout=timeout)
 
 
 def command(kubeconfig: str) -> tuple[str, ...]:
-    """Return the beginning of kubectl's command line; every call of it in this program has this one."""
-    return "kubectl", "--kubeconfig", kubeconfig, REQUEST
+    """Return the beginning of every kubectl command line."""
+    return "kubectl", "--kubeconfig", kubeconfig, REQUEST_TIMEOUT
 
 
 def own_server(config: dict[str, Any]) -> str:
-    """Return the option that makes kubectl ask this master's API server and no other's."""
+    """Return the option with which kubectl uses this master's own API server."""
     return f"--server=https://{config['facts']['privateAddress']}:{config['endpoint'].rpartition(':')[2]}"
 
 
 def documents(*items: dict[str, Any]) -> str:
-    """Return several Kubernetes objects as one text; JSON documents are YAML documents."""
+    """Return Kubernetes objects as one multi-document YAML text (each document is JSON, a subset of YAML)."""
     return "\n---\n".join(json.dumps(item, indent=1) for item in items) + "\n"

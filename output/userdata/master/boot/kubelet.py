@@ -1,4 +1,4 @@
-"""The kubelet's settings that differ from instance to instance, and whether this instance was set up before."""
+"""The kubelet's settings that differ between instances, and the marker that an instance is set up."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from typing import Any
 
 from .machine import HOME, Machine
 
-ESTABLISHED = HOME + "/established"
+SET_UP_FILE = HOME + "/established"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
-# Where kubeadm's configuration of the kubelet has it look for static pods.
+# The folder of static pods in kubeadm's configuration of the kubelet.
 MANIFESTS = "/etc/kubernetes/manifests"
 RESOLVED = "/run/systemd/resolve/resolv.conf"
 
 
-def established(machine: Machine, config: dict[str, Any]) -> bool:
-    """Return whether this very instance (not the one an image was made of) was set up to the end before."""
-    return machine.read(ESTABLISHED) == config["facts"]["instanceId"] and machine.exists(KUBELET_CONF)
+def is_set_up(machine: Machine, config: dict[str, Any]) -> bool:
+    """Return whether the boot of this instance, not of one that its AMI was made from, was completed before."""
+    return machine.read(SET_UP_FILE) == config["facts"]["instanceId"] and machine.exists(KUBELET_CONF)
 
 
-def establish(machine: Machine, config: dict[str, Any]) -> None:
-    """Note that this instance is set up: from now on a reboot changes nothing."""
-    machine.write(ESTABLISHED, config["facts"]["instanceId"])
+def mark_set_up(machine: Machine, config: dict[str, Any]) -> None:
+    """Record that this instance is set up: later boots only start its services."""
+    machine.write(SET_UP_FILE, config["facts"]["instanceId"])
 
 
 def clear(machine: Machine) -> None:
-    """Remove what an earlier attempt, or the instance that an image was made of, left behind."""
+    """Remove what an earlier attempt, or the instance that the AMI was made from, left behind."""
     machine.run("systemctl", "stop", "kubelet")
-    # containerd keeps a CNI configuration that it finds, and with it another node's range of pods.
+    # containerd would keep an existing CNI configuration, with the pod CIDR of another node.
     old = ("/etc/kubernetes/*.conf", f"{MANIFESTS}/*", "/var/lib/kubelet/pki/*", "/etc/cni/net.d/*")
     machine.remove(*old)
 
 
 def patch(machine: Machine, config: dict[str, Any]) -> None:
-    """Write the kubelet's settings as a patch, which kubeadm merges into what the cluster says.
+    """Write this instance's kubelet settings as a patch for kubeadm (`patches.directory`).
 
-    `kubeadm join` takes the cluster's settings from a ConfigMap; instances of other distributions, and their identity,
-    need a patch (kubeadm's `patches.directory`).
+    `kubeadm join` takes the cluster-wide settings from a ConfigMap and merges the patch over them; what depends on the
+    instance or its distribution has to be in the patch.
     """
     resolver = RESOLVED if machine.exists(RESOLVED) else "/etc/resolv.conf"
-    given = config["kubeletPatch"]
-    reserved = {} if {"kubeReserved", "systemReserved"} & set(given) else {"kubeReserved": reservation(machine)}
-    settings = {"resolvConf": resolver, **reserved, **given, "providerID": config["facts"]["providerId"]}
+    overrides = config["kubeletPatch"]
+    reserved = {} if {"kubeReserved", "systemReserved"} & set(overrides) else {"kubeReserved": reservation(machine)}
+    settings = {"resolvConf": resolver, **reserved, **overrides, "providerID": config["facts"]["providerId"]}
     machine.write(HOME + "/patches/kubeletconfiguration+merge.json", json.dumps(settings))
 
 
 def reservation(machine: Machine) -> dict[str, str]:
-    """Return what pods may not have: the share of the kubelet, the container runtime and the operating system.
+    """Return `kubeReserved`: the resources for the kubelet, the container runtime and the operating system.
 
     80 millicores and 1 % of the CPUs, 330 MiB and 5 % of the memory: the formula of Google Distributed Cloud
     ("Resources available for your workloads"), and a gibibyte of disk for logs and images' unpacking.
     """
     mebibytes = int(re.findall(r"MemTotal:\s+(\d+) kB", machine.read("/proc/meminfo"))[0]) // 1024
-    processors = len(re.findall(r"(?m)^processor\s*:", machine.read("/proc/cpuinfo")))
+    vcpus = len(re.findall(r"(?m)^processor\s*:", machine.read("/proc/cpuinfo")))
     return {
-        "cpu": f"{80 + processors * 10}m",
+        "cpu": f"{80 + vcpus * 10}m",
         "memory": f"{330 + mebibytes // 20}Mi",
         "ephemeral-storage": "1Gi",
     }

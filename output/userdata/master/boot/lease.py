@@ -1,4 +1,4 @@
-"""A lock that one master of several holds: a Lease in kube-system, changed only as it was read."""
+"""A lock between masters: a Lease in kube-system, updated with optimistic concurrency (`resourceVersion`)."""
 
 from __future__ import annotations
 
@@ -8,50 +8,57 @@ from typing import Any
 from .kubectl import kubectl
 from .machine import Machine, Pending
 
-SPACE = "kube-system"
-# Seconds that a holder is believed in without a word; longer than the longest thing done between two words.
-LIFETIME = 420
+NAMESPACE = "kube-system"
+# Seconds after which a lease that is not renewed expires; longer than any operation between two renewals.
+LEASE_SECONDS = 420
 
 
 def take(machine: Machine, name: str, holder: str) -> None:
-    """Take or renew a lease; that of a holder who fell silent is taken over.
+    """Acquire or renew a lease; one that has expired is taken over.
 
     Raises:
-        Pending: somebody else holds it, or was faster.
+        Pending: another master holds it, or has just acquired it.
     """
-    found = _read(machine, name)
-    spec = found.get("spec", {})
-    other, renewed = spec.get("holderIdentity", ""), spec.get("renewTime", "")
-    # Times as texts, to the second (a Z more makes none later): they compare like times.
-    if other not in ("", holder) and renewed[:19] > machine.time(-spec.get("leaseDurationSeconds", LIFETIME)):
-        raise Pending(f"{other} is at it since {spec.get('acquireTime', renewed)[:19]}Z")
+    current = _read_lease(machine, name)
+    spec = current.get("spec", {})
+    current_holder, renewed = spec.get("holderIdentity", ""), spec.get("renewTime", "")
+    # Compared as texts, to the second: they sort chronologically (a trailing Z makes no difference).
+    if current_holder not in ("", holder) and renewed[:19] > machine.time(
+        -spec.get("leaseDurationSeconds", LEASE_SECONDS)
+    ):
+        raise Pending(f"{current_holder} is at it since {spec.get('acquireTime', renewed)[:19]}Z")
     now = machine.time().replace("Z", ".000000Z")
-    begin = spec.get("acquireTime", now) if other == holder else now
-    held = {"holderIdentity": holder, "leaseDurationSeconds": LIFETIME, "acquireTime": begin, "renewTime": now}
-    if not _write(machine, name, found, held):
+    acquired = spec.get("acquireTime", now) if current_holder == holder else now
+    new_spec = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": LEASE_SECONDS,
+        "acquireTime": acquired,
+        "renewTime": now,
+    }
+    if not _write_lease(machine, name, current, new_spec):
         raise Pending("the lock was not to be had; another master may have been faster")
 
 
-def give_back(machine: Machine, name: str, holder: str) -> None:
-    """Let go of a lease if it is still held; if that fails, it ends by itself."""
-    found = _read(machine, name)
-    if found.get("spec", {}).get("holderIdentity") == holder:
-        _write(machine, name, found, {})
+def release(machine: Machine, name: str, holder: str) -> None:
+    """Release a lease if `holder` still holds it."""
+    current = _read_lease(machine, name)
+    if current.get("spec", {}).get("holderIdentity") == holder:
+        _write_lease(machine, name, current, {})
 
 
-def _read(machine: Machine, name: str) -> dict[str, Any]:
-    text = kubectl(machine, "-n", SPACE, "get", "lease", name, "-o", "json", "--ignore-not-found")[1]
+def _read_lease(machine: Machine, name: str) -> dict[str, Any]:
+    text = kubectl(machine, "-n", NAMESPACE, "get", "lease", name, "-o", "json", "--ignore-not-found")[1]
     return dict(json.loads(text)) if text.strip() else {}
 
 
-def _write(machine: Machine, name: str, found: dict[str, Any], spec: dict[str, Any]) -> bool:
-    """Write a lease as the one that was read; return whether nobody changed it meanwhile."""
-    version = {"resourceVersion": found["metadata"]["resourceVersion"]} if found else {}
+def _write_lease(machine: Machine, name: str, current: dict[str, Any], spec: dict[str, Any]) -> bool:
+    """Create or replace a lease; return whether that succeeded, i.e. nobody changed it since it was read."""
+    version = {"resourceVersion": current["metadata"]["resourceVersion"]} if current else {}
     lease = {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
-        "metadata": {"name": name, "namespace": SPACE, **version},
+        "metadata": {"name": name, "namespace": NAMESPACE, **version},
         "spec": spec,
     }
-    verb = "replace" if found else "create"
+    verb = "replace" if current else "create"
     return not kubectl(machine, verb, "-f", "-", stdin=json.dumps(lease), expect=(0, 1))[0]

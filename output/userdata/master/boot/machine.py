@@ -1,4 +1,7 @@
-"""The narrow seam between the boot program and the world: commands, files, EC2's metadata, AWS, downloads and time."""
+"""Everything through which the boot program touches its instance and AWS, so that tests can replace it.
+
+Commands, files, instance metadata, AWS calls, downloads and time.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +24,24 @@ from .reasons import reason
 
 HOME = "/opt/cfngen"
 LOG = "/var/log/cfngen.log"
-# Bytes; some tasks run each minute for as long as the instance lives. What came before is kept once, in `.1`.
+# Bytes after which the log is rotated, to a single `.1`: some tasks run every minute.
 LOG_SIZE = 20_000_000
 METADATA = "http://169.254.169.254"
-# A bootstrap token (id.secret). None is ever printed on purpose; this catches what a command may say.
+# A bootstrap token (id.secret). The boot program prints none, but a command's output may contain one: it is masked.
 TOKEN = re.compile(r"\b([a-z0-9]{6})\.[a-z0-9]{16}\b")
-# Errors of AWS that pass: a new instance's role is not known everywhere for up to a minute.
-PASSING = re.compile(
+# AWS error codes that are retried; it may take a minute until a new instance's role is known everywhere.
+TRANSIENT = re.compile(
     "Denied|Unauthorized|AuthFailure|ClientToken|UnrecognizedClient|Throttl|Internal|Unavailable|LimitExceeded"
 )
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class BootError(Exception):
-    """A step cannot go on.
+    """A boot step failed.
 
     Attributes:
-        hint: what a person should look at or do; empty if that is the log alone.
+        hint: what an operator should look at or do; if empty, they are referred to the log.
     """
 
     def __init__(self, reason: str, hint: str = "") -> None:
@@ -46,36 +49,36 @@ class BootError(Exception):
         self.hint = hint
 
 
-class Pending(Exception):  # noqa: N818 - it is no error, it says what is still missing
-    """What is waited for is not there yet; the text says why."""
+class Pending(Exception):  # noqa: N818 - not an error: `Machine.wait` retries it
+    """A condition is not met yet; the text says what is missing."""
 
 
 class Machine:
     """The instance that the program runs on.
 
     Attributes:
-        region: AWS region of the clients; known once the instance's identity is.
-        voice: what each line that is said begins with. What a task says later has a voice of its own, so that the
-            console tells a boot that ended well from a task that did not.
+        region: AWS region of the clients; set before the first step.
+        prefix: begins each line of output. A timer's task has a prefix of its own, so that its failure is not taken
+            for a failed boot in the console output.
     """
 
     region = ""
-    voice = "cfngen"
+    prefix = "cfngen"
 
     def __init__(self) -> None:
         self._clients: dict[str, Any] = {}
 
     def say(self, text: str) -> None:
-        """Write one line to the journal and the console; systemd connects standard output to both."""
-        print(self.voice + ": " + TOKEN.sub(r"\1.…", text), flush=True)  # noqa: T201
+        """Write one line to the journal and the console, both of which systemd connects to standard output."""
+        print(self.prefix + ": " + TOKEN.sub(r"\1.…", text), flush=True)  # noqa: T201
 
     def run(
         self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900
     ) -> tuple[int, str]:
-        """Run a command and keep what it said in the log file.
+        """Run a command and append its output to the log file.
 
         Args:
-            command: program and arguments; a secret never is an argument, it goes through `stdin` or a file.
+            command: program and arguments; secrets are passed by `stdin` or a file, never as an argument.
             stdin: text for its standard input.
             expect: exit codes that are not a failure.
             timeout: seconds.
@@ -84,21 +87,21 @@ class Machine:
             Its exit code and standard output.
 
         Raises:
-            BootError: another exit code, no such program, or time is up.
+            BootError: it exited with another code, was not found, or timed out.
         """
         title = "`" + " ".join(command) + "`"
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 command, input=stdin, capture_output=True, text=True, timeout=timeout, env=environment, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise BootError(f"{title} could not be run: {error}") from error
-        self.log(f"{self.time()} {title}\n{done.stdout}{done.stderr}")
-        if done.returncode not in expect:
-            why = reason(done.stderr, done.stdout)
-            raise BootError(f"{title} exited with {done.returncode}: {why}")
-        return done.returncode, done.stdout
+        self.log(f"{self.time()} {title}\n{process.stdout}{process.stderr}")
+        if process.returncode not in expect:
+            cause = reason(process.stderr, process.stdout)
+            raise BootError(f"{title} exited with {process.returncode}: {cause}")
+        return process.returncode, process.stdout
 
     def which(self, program: str) -> bool:
         """Return whether a program is installed."""
@@ -122,8 +125,8 @@ class Machine:
         return Path(path).is_mount()
 
     def glob(self, pattern: str) -> list[str]:
-        """Return the sorted paths of the files that match a shell pattern; `**/*` stands for all below a folder."""
-        return sorted(str(path) for path in Path("/").glob(pattern[1:]) if path.is_file())
+        """Return the sorted paths of the files that match a shell pattern; `**/*` matches all files below a folder."""
+        return sorted(str(file) for file in Path("/").glob(pattern[1:]) if file.is_file())
 
     def read(self, path: str, default: str = "") -> str:
         """Return a text file's content, or `default` if there is no such file."""
@@ -133,14 +136,14 @@ class Machine:
             return default
 
     def write(self, path: str, text: str, mode: int = 0o644) -> bool:
-        """Write a text file in one piece (readers see the old or the new one), making its folders.
+        """Write a text file atomically (readers see the old or the new text), creating its folders.
 
         Returns:
             Whether the file changed.
         """
         if self.read(path, "\0") == text:
             return False
-        # Tasks run beside each other, and some write the same file; the kubelet reads no file that begins with a dot.
+        # By process id, since concurrent tasks may write the same file; with a dot, so that the kubelet ignores it.
         folder, _, name = path.rpartition("/")
         partial = Path(f"{folder}/.{name}.{os.getpid()}")
         partial.parent.mkdir(parents=True, exist_ok=True)
@@ -153,10 +156,10 @@ class Machine:
         return True
 
     def log(self, text: str) -> None:
-        """Append to the log file, which only root may read; a long one begins anew."""
+        """Append to the log file, which only root may read; it is rotated when it gets too long."""
         path = Path(LOG)
         path.touch(0o600)
-        with suppress(FileNotFoundError):  # another task was faster
+        with suppress(FileNotFoundError):  # another task has just rotated it
             if path.stat().st_size > LOG_SIZE:
                 path.replace(LOG + ".1")
                 path.touch(0o600)
@@ -164,7 +167,7 @@ class Machine:
             file.write(TOKEN.sub(r"\1.…", text) + "\n")
 
     def remove(self, *patterns: str) -> None:
-        """Delete the files and folders that match; absent ones are fine."""
+        """Delete the files and folders that match; it is no error if there are none."""
         for path in [path for pattern in patterns for path in Path("/").glob(pattern[1:])]:
             if path.is_dir():
                 shutil.rmtree(path)
@@ -182,31 +185,31 @@ class Machine:
         return digest.hexdigest()
 
     def download(self, url: str, path: str, sha256: str) -> None:
-        """Download an executable or an archive; it gets its name only once it is whole and has the right digest.
+        """Download an executable or an archive; `path` exists only once the file is complete and its digest is right.
 
         Raises:
-            OSError: no connection, an error answer, a full disk, …
-            BootError: the digest is another one.
+            OSError: no connection, an HTTP error, a full disk, …
+            BootError: the digest is not `sha256`.
         """
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
-                self.receive(answer, path, sha256, url, 0o755)
+            with urllib.request.urlopen(url, timeout=30) as response:
+                self.receive(response, path, sha256, url, 0o755)
         except http.client.HTTPException as error:
-            # A connection that broke off in the midst of an answer is none of Python's errors of connections.
+            # A response that is cut off (IncompleteRead) is no OSError.
             raise OSError(f"{url}: {type(error).__name__} {error}") from error
 
     def receive(self, source: IO[bytes], path: str, sha256: str, origin: str, mode: int) -> None:
-        """Copy a stream into a file, which gets its name only once it is whole and has the right digest.
+        """Copy a stream into a file; `path` exists only once the file is complete and its digest is right.
 
         Args:
-            source: what is read to its end.
-            path: the file; its folders are made.
-            sha256: the digest; an empty text if nobody knows it.
-            origin: where it comes from, for people.
+            source: the stream, read to its end.
+            path: the file; its folders are created.
+            sha256: the expected digest; empty if it is not known.
+            origin: where the stream comes from, for the error message.
             mode: the file's mode.
 
         Raises:
-            BootError: the digest is another one.
+            BootError: the digest is not `sha256`.
         """
         partial = Path(path + ".part")
         partial.parent.mkdir(parents=True, exist_ok=True)
@@ -225,11 +228,11 @@ class Machine:
         return Path(path).open("rb")
 
     def time(self, later: float = 0) -> str:
-        """Return the time in some seconds from now as ISO 8601 in UTC; such texts compare like times."""
+        """Return the time `later` seconds from now as ISO 8601 in UTC; the texts sort chronologically."""
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + later))
 
     def clock(self) -> float:
-        """Return seconds for measuring durations."""
+        """Return the monotonic clock, in seconds, for measuring durations."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -238,47 +241,47 @@ class Machine:
 
     def wait(
         self,
-        what: str,
-        probe: Callable[[], Found],
+        description: str,
+        probe: Callable[[], Result],
         hint: str,
         seconds: float = 120,
-        passing: type[Exception] | tuple[type[Exception], ...] = Pending,
-    ) -> Found:
-        """Try again and again, at growing intervals, until it works; say each minute what is missing.
+        retry_on: type[Exception] | tuple[type[Exception], ...] = Pending,
+    ) -> Result:
+        """Call `probe` at growing intervals until it succeeds; return its result. Say once a minute what is missing.
 
         Args:
-            what: what is waited for.
-            probe: returns what is waited for, or raises one of `passing`.
-            hint: what to look at if it never comes, unless the last error has a hint of its own.
-            seconds: how long at most.
-            passing: exceptions that mean "not yet"; any other one ends the wait.
+            description: what is waited for, for the log and the error.
+            probe: returns the result, or raises one of `retry_on`.
+            hint: what to look at after a time-out, unless the last error has a hint of its own.
+            seconds: time-out.
+            retry_on: exceptions that mean "not yet"; any other one ends the wait.
 
         Raises:
-            BootError: time is up.
+            BootError: it did not succeed in time.
         """
-        start = said = self.clock()
+        start = reported = self.clock()
         pause = 1.0
         while True:
             try:
                 return probe()
-            except passing as error:
-                missing, now = error, self.clock()
+            except retry_on as error:
+                failure, now = error, self.clock()
             if now - start >= seconds:
-                # What tried it may know better what to look at than what waits for it.
-                better = getattr(missing, "hint", "") or hint
-                raise BootError(f"waited {now - start:.0f} s for {what}: {missing}", better) from missing
-            if now - said >= 60:
-                said = now
-                self.say(f"waiting for {what} ({now - start:.0f} s): {missing}")
+                # The probe's own hint is more specific than the caller's.
+                hint = getattr(failure, "hint", "") or hint
+                raise BootError(f"waited {now - start:.0f} s for {description}: {failure}", hint) from failure
+            if now - reported >= 60:
+                reported = now
+                self.say(f"waiting for {description} ({now - start:.0f} s): {failure}")
             self.sleep(pause)
             pause = min(pause * 1.5, 10)
 
     def connect(self, address: str, port: int, seconds: float = 2) -> None:
-        """Connect to a TCP port, and hang up.
+        """Connect to a TCP port, and close the connection.
 
         Raises:
-            ConnectionRefusedError: nobody listens.
-            OSError: nobody answers in time, or there is no way.
+            ConnectionRefusedError: nothing listens on the port.
+            OSError: the connection timed out, or there is no route.
         """
         socket.create_connection((address, port), seconds).close()
 
@@ -286,63 +289,63 @@ class Machine:
         """Return a value of the instance metadata service, version 2.
 
         Args:
-            path: after `/latest/`.
-            missing: what to return if there is no such value; without it, the value is waited for.
+            path: the path after `/latest/`.
+            missing: returned if the service answers 404; without it, the value is waited for.
 
         Raises:
             BootError: the service does not answer.
         """
         base = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", METADATA).rstrip("/") + "/latest/"
 
-        def ask(path: str, method: str, header: str, value: str) -> str:
+        def request_text(path: str, method: str, header: str, value: str) -> str:
             request = urllib.request.Request(
                 base + path, headers={"X-aws-ec2-metadata-" + header: value}, method=method
             )
-            with urllib.request.urlopen(request, timeout=5) as answer:
-                return str(answer.read().decode())
+            with urllib.request.urlopen(request, timeout=5) as response:
+                return str(response.read().decode())
 
         def probe() -> str:
-            token = ask("api/token", "PUT", "token-ttl-seconds", "60")
+            token = request_text("api/token", "PUT", "token-ttl-seconds", "60")
             try:
-                return ask(path, "GET", "token", token)
+                return request_text(path, "GET", "token", token)
             except urllib.error.HTTPError as error:
                 error.close()
                 if error.code == 404 and missing is not None:
                     return missing
                 raise
 
-        passing = (OSError, http.client.HTTPException)
-        return self.wait("instance metadata", probe, "is the metadata service enabled?", passing=passing)
+        retry_on = (OSError, http.client.HTTPException)
+        return self.wait("instance metadata", probe, "is the metadata service enabled?", retry_on=retry_on)
 
     def aws(self, service: str, operation: str, *expected: str, **arguments: Any) -> dict[str, Any]:
-        """Call AWS.
+        """Call an AWS API operation, retrying transient errors for a minute, and return its response.
 
         Args:
-            service: boto3's name, e.g. `ec2`.
+            service: boto3's name of the service, e.g. `ec2`.
             operation: boto3's method, e.g. `attach_volume`.
-            expected: error codes that are an answer: returned as `{"Error": {"Code": …, "Message": …}}`.
+            expected: error codes that are returned as `{"Error": {"Code": …, "Message": …}}` instead of raised.
             arguments: the operation's parameters.
 
         Raises:
-            BootError: any other error; one that may pass by itself, after a minute.
+            BootError: any other error.
         """
         errors = import_module("botocore.exceptions")
 
         def probe() -> dict[str, Any]:
             for argument in arguments.values():
                 if hasattr(argument, "seek"):
-                    argument.seek(0)  # a file that an earlier attempt has read
+                    argument.seek(0)  # a file body that an earlier attempt has read
             try:
                 return dict(getattr(self._client(service), operation)(**arguments))
             except errors.ClientError as error:
                 code = error.response["Error"]["Code"]
                 if code in expected:
                     return {"Error": error.response["Error"]}
-                if PASSING.search(code):
+                if TRANSIENT.search(code):
                     raise Pending(str(error)) from error
                 raise BootError(str(error), "is the resource there?") from error
             except errors.BotoCoreError as error:
-                # A client that found no credentials when it was made never looks for them again.
+                # A client that found no credentials when it was created never looks for them again.
                 self._clients.clear()
                 raise Pending(str(error)) from error
 
@@ -350,7 +353,7 @@ class Machine:
 
     def _client(self, service: str) -> Any:
         if service not in self._clients:
-            # Older boto3 does not know this variable by itself.
+            # Older versions of boto3 ignore this variable.
             endpoint = os.environ.get("AWS_ENDPOINT_URL")
             config = import_module("botocore.config").Config(connect_timeout=5, read_timeout=30)
             boto3 = import_module("boto3")
@@ -361,7 +364,7 @@ class Machine:
 
 
 def fill(value: Any, facts: dict[str, str]) -> Any:
-    """Return `value` with `${name}` replaced in every text of it; names that are no facts stay as they are."""
+    """Return `value` with `${name}` replaced by facts in every string; unknown names are left as they are."""
     if isinstance(value, dict):
         return {key: fill(item, facts) for key, item in value.items()}
     if isinstance(value, list):

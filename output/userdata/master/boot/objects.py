@@ -1,4 +1,4 @@
-"""Large files to and from S3, each whole or not at all."""
+"""Uploads and downloads large files to and from S3, each completely or not at all."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from importlib import import_module
 
 from .machine import BootError, Machine, Pending
 
-# The first botocore that knows S3's checksums (boto3 1.24); Ubuntu 22.04 has 1.23, which sends an MD5 by itself.
+# The first botocore that supports S3's checksums (boto3 1.24). Ubuntu 22.04 has 1.23, which sends an MD5 by itself.
 CHECKSUMS = (1, 27)
 
 
 def put(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
-    """Upload a file to S3, which refuses it if something else than the file arrives.
+    """Upload a file to S3 with a checksum, so that S3 rejects a damaged upload.
 
     Args:
         machine: the instance.
@@ -40,7 +40,7 @@ def put(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, 
 
 
 def get(machine: Machine, bucket: str, key: str, path: str) -> dict[str, str]:
-    """Download an object of S3; the file, for root alone, gets its name only once it is whole.
+    """Download an object from S3 to a file that only root may read; `path` exists only once it is complete.
 
     Returns:
         The object's metadata.

@@ -1,4 +1,4 @@
-"""The distribution's packages that an image lacks."""
+"""Installs the distribution's packages that the image lacks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from .machine import BootError, Machine
 from .runner import remaining
 
-# DPkg::Lock::Timeout does not cover the lock of `apt-get update`: another update is waited out by trying again.
+# DPkg::Lock::Timeout does not cover the lock of `apt-get update`, which is retried instead.
 APT = ("apt-get", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=5", "--no-install-recommends")
 
-# Ubuntu's needrestart restarts services whose libraries an update replaced, also those that are at work this minute.
-# Those of Kubernetes it may: pods outlive containerd and the kubelet, and both do better with mended libraries.
+# Ubuntu's needrestart restarts services whose libraries were updated, even while they are busy: not this program's. It
+# may restart containerd and the kubelet, which does not stop pods.
 NEEDRESTART = "/etc/needrestart/conf.d/cfngen.conf"
 
 

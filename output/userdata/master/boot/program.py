@@ -1,7 +1,7 @@
-"""The second stage of the boot program: it does not fit into user data, so the stack itself holds it.
+"""Fetches the second stage of the boot program, which does not fit into user data, from the stack.
 
-A resource that makes nothing bears it as metadata, which `cloudformation:DescribeStackResource` returns. The user data
-knows its name and its digest, so an instance runs exactly the program that its launch template was made with.
+It is the metadata of a resource, returned by `cloudformation:DescribeStackResource`. The user data contains the
+resource's logical id and the digest, so an instance runs exactly the program that belongs to its launch template.
 """
 
 from __future__ import annotations
@@ -20,32 +20,34 @@ UNPACKED = HOME + "/unpacked"
 
 
 def fetch(machine: Machine, config: dict[str, Any]) -> str:
-    """Unpack the program of this instance's role, unless it is there already, and load the role's configuration."""
+    """Unpack the second stage, unless that is done already, and load the role's configuration from it."""
     resource, sha256 = config["program"]["resource"], config["program"]["sha256"]
-    there = machine.read(UNPACKED) == sha256
-    if not there:
+    is_unpacked = machine.read(UNPACKED) == sha256
+    if not is_unpacked:
         seconds, hint = remaining(machine, config), "does the stack still have this resource?"
-        text = machine.wait(f"the program in {resource}", lambda: _packed(machine, config), hint, seconds, BootError)
-        # An image of one's own may hold the files of another cluster.
+        text = machine.wait(
+            f"the program in {resource}", lambda: _packed_program(machine, config), hint, seconds, BootError
+        )
+        # A custom AMI may contain the files of another cluster.
         machine.remove(HOME + "/files/")
         items = lzma.decompress(base64.b85decode(text)).decode().split("\0")
         for index in range(0, len(items), 2):
             machine.write(f"{HOME}/{items[index]}", items[index + 1], 0o600)
         machine.write(UNPACKED, sha256)
     config.update(fill(json.loads(machine.read(ROLE)), config["facts"]))
-    return f"{resource} {'was there' if there else 'unpacked'}"
+    return f"{resource} {'was there' if is_unpacked else 'unpacked'}"
 
 
-def _packed(machine: Machine, config: dict[str, Any]) -> str:
-    """Return the packed program from the stack's metadata.
+def _packed_program(machine: Machine, config: dict[str, Any]) -> str:
+    """Return the packed program from the resource's metadata.
 
     Raises:
-        BootError: the stack does not have it, or it is another one.
+        BootError: the stack does not have the resource, or its digest is wrong.
     """
     resource, sha256 = config["program"]["resource"], config["program"]["sha256"]
     stack = config["facts"]["stack"]
-    answer = machine.aws("cloudformation", "describe_stack_resource", StackName=stack, LogicalResourceId=resource)
-    text = str(json.loads(answer["StackResourceDetail"]["Metadata"])["cfngen"]["program"])
+    response = machine.aws("cloudformation", "describe_stack_resource", StackName=stack, LogicalResourceId=resource)
+    text = str(json.loads(response["StackResourceDetail"]["Metadata"])["cfngen"]["program"])
     digest = hashlib.sha256(text.encode()).hexdigest()
     if digest != sha256:
         raise BootError(f"{resource} of stack {stack} has SHA-256 {digest}, not {sha256}")

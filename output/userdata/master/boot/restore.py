@@ -1,9 +1,9 @@
-"""Restoring etcd from a snapshot in the cluster's bucket, because an operator asked for it.
+"""Restores etcd from a snapshot in the cluster's bucket, when an operator has requested it.
 
-`restore.json` in the bucket is the request: an id and a snapshot. Every slot does the same with the same snapshot, so
-that together they are a new cluster of etcd (etcd's "Disaster recovery" guide). A slot notes on its volume which
-request it has fulfilled; once the restored cluster works, the secret of the authorities notes it for all. A slot that
-missed it joins the restored cluster instead: it would bring back a member that the others have gone on without.
+The request is `restore.json` in the bucket: an id and a snapshot. Every slot restores the same snapshot, and together
+they form a new etcd cluster (etcd's "Disaster recovery" guide). Each slot records on its volume which request it has
+done; once the restored cluster works, that is recorded in the secret of the certificate authorities, too. A slot that
+boots only then discards its data and joins the restored cluster instead.
 """
 
 from __future__ import annotations
@@ -16,101 +16,101 @@ from .etcd_data import FOLDER, VOLUME
 from .machine import BootError, Machine
 
 REQUEST = "restore.json"
-# Id of the last request that this volume's data takes into account.
-RECORD = VOLUME + "/restored"
+# Id of the last request that was applied to this volume's data, or that its data is newer than.
+DONE_FILE = VOLUME + "/restored"
 PENDING, MISSED = "pending", "missed"
-# Watchers remember revisions of the time after the snapshot. A jump that no cluster makes in that time, and calling all
-# older ones compacted, makes them read everything anew instead of missing what changed (etcd-io/etcd#16028).
-BUMP = "1000000000"
+# Clients that watch remember revisions from after the snapshot. With revisions raised further than any cluster gets in
+# that time, and older ones marked as compacted, they list everything again and miss no change (etcd-io/etcd#16028).
+REVISION_BUMP = "1000000000"
 
 
 def state(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> str:
-    """Return whether this slot has to restore (`pending`), has missed it (`missed`), or neither (an empty text).
+    """Return `pending` if this slot has to restore, `missed` if the cluster was restored without it, else nothing.
 
     Raises:
-        BootError: the request is not one.
+        BootError: the request is malformed.
     """
     if not config["facts"].get("bucket"):
         return ""
     try:
         request = bucket.document(machine, config, REQUEST)
     except BootError as error:
-        if not etcd_data.whole(machine):
+        if not etcd_data.has_data(machine):
             raise
-        # A cluster that has its data comes back while S3 is away.
+        # A master that has its data boots even if S3 cannot be reached.
         machine.say(f"nobody knows whether a restore was asked for, and the volume's data is taken: {error}")
         return ""
     if not request:
         return ""
-    # The id becomes a part of a folder's name.
-    forms = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
-    if not all(re.fullmatch(form, str(request.get(name, ""))) for name, form in forms.items()):
+    # The id becomes part of a folder's name.
+    patterns = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
+    if not all(re.fullmatch(pattern, str(request.get(name, ""))) for name, pattern in patterns.items()):
         raise BootError(f"{REQUEST} in {config['facts']['bucket']} names no id or no snapshot", hint(config))
     config["restore"] = request
-    if machine.read(RECORD) == request["id"]:
+    if machine.read(DONE_FILE) == request["id"]:
         return ""
     if not bundle.get(certificate_authorities.INITIALISED):
-        # It was meant for an earlier cluster of this name, whose bucket outlived it.
-        note(machine, config)
+        # The request was for an earlier cluster of this name, whose bucket was kept.
+        mark_done(machine, config)
         return ""
     return MISSED if bundle.get(certificate_authorities.RESTORED) == request["id"] else PENDING
 
 
-def note(machine: Machine, config: dict[str, Any]) -> None:
-    """Note on the volume that its data takes the request into account."""
+def mark_done(machine: Machine, config: dict[str, Any]) -> None:
+    """Record on the volume that the request needs no further action here."""
     if config.get("restore"):
-        machine.write(RECORD, config["restore"]["id"])
+        machine.write(DONE_FILE, config["restore"]["id"])
 
 
 def perform(machine: Machine, config: dict[str, Any]) -> str:
-    """Put the snapshot's data in the place of this slot's, which is moved aside; return what was done.
+    """Replace this slot's etcd data by the snapshot's, and move the old data aside; return what was done.
 
-    The new data directory holds the membership, so etcd ignores the `--initial-cluster` of its manifest: it reads that
-    only where there is no write-ahead log yet ("Clustering Guide", etcd).
+    The restored data directory holds the membership, so etcd ignores `--initial-cluster` in its manifest, which it
+    reads only if there is no write-ahead log ("Clustering Guide", etcd).
 
     Raises:
-        BootError: the snapshot cannot be had, or is damaged; the old data is where it was.
+        BootError: the snapshot cannot be downloaded, or is damaged; the old data is still in place.
     """
-    request, name = config["restore"], config["facts"]["bucket"]
-    identity, snapshot = request["id"], request["snapshot"]
-    file, new, old = f"{VOLUME}/snapshot.db", FOLDER + ".new", f"{FOLDER}.before-{identity}"
-    objects.get(machine, name, snapshot, file)
+    request, bucket_name = config["restore"], config["facts"]["bucket"]
+    request_id, snapshot = request["id"], request["snapshot"]
+    file, new_folder, old_folder = f"{VOLUME}/snapshot.db", FOLDER + ".new", f"{FOLDER}.before-{request_id}"
+    objects.get(machine, bucket_name, snapshot, file)
     digest = machine.sha256(file)
     if request.get("sha256", digest) != digest:
-        raise BootError(f"s3://{name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(config))
+        raise BootError(f"s3://{bucket_name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(config))
     machine.run("etcdutl", "snapshot", "status", file, "--write-out=json")
     etcd_data.stop(machine)
-    machine.remove(new)
+    machine.remove(new_folder)
     peers = {letter: etcd_members.peer_url(address) for letter, address in sorted(config["masters"].items())}
-    own = config["facts"]["slot"]
+    slot = config["facts"]["slot"]
     machine.run(
         "etcdutl",
         "snapshot",
         "restore",
         file,
-        f"--data-dir={new}",
-        f"--name={own}",
+        f"--data-dir={new_folder}",
+        f"--name={slot}",
         f"--initial-cluster={','.join(f'{letter}={url}' for letter, url in peers.items())}",
-        f"--initial-cluster-token={identity}",
-        f"--initial-advertise-peer-urls={peers[own]}",
-        f"--bump-revision={BUMP}",
+        f"--initial-cluster-token={request_id}",
+        f"--initial-advertise-peer-urls={peers[slot]}",
+        f"--bump-revision={REVISION_BUMP}",
         "--mark-compacted",
     )
-    if machine.glob(old + "/**/*"):
-        # Set aside by an attempt that was cut off; what took its place has never run.
+    if machine.glob(old_folder + "/**/*"):
+        # An interrupted attempt has moved the old data already; etcd has never run with what replaced it.
         machine.remove(FOLDER)
     elif machine.glob(FOLDER + "/**/*"):
-        machine.run("mv", "-T", FOLDER, old)
+        machine.run("mv", "-T", FOLDER, old_folder)
     else:
         machine.remove(FOLDER)
-    machine.run("mv", "-T", new, FOLDER)
-    machine.remove(etcd_data.MEMBER, etcd_data.JOINING)
-    note(machine, config)
+    machine.run("mv", "-T", new_folder, FOLDER)
+    machine.remove(etcd_data.MEMBER, etcd_data.JOINING_FILE)
+    mark_done(machine, config)
     machine.remove(file)
-    return f"restored {snapshot} as request {identity} says; what was there is in {old}"
+    return f"restored {snapshot} as request {request_id} says; what was there is in {old_folder}"
 
 
 def hint(config: dict[str, Any]) -> str:
-    """Return how to take the request back."""
+    """Return how to change or withdraw the request."""
     key = bucket.key(config, REQUEST)
     return f"ask for another snapshot (`cfngen etcd list`), or: `aws s3 rm s3://{config['facts']['bucket']}/{key}`"

@@ -1,13 +1,14 @@
-"""Changes of Kubernetes' version: refused before anything is changed, and what an upgrade does beyond a boot.
+"""Checks a change of the Kubernetes version before a master starts, and tells which phases of an upgrade it may run.
 
-An instance never changes its version; a new one takes over the slot. So of `kubeadm upgrade` (1.36) little is left:
-`upgrade apply` runs preflight, control-plane, upload-config, kubelet-config, bootstrap-token, addon and post-upgrade;
-`upgrade node` does control-plane, kubelet-config, addon and post-upgrade on the other masters. The manifests, kubelet
-configuration and certificates of the new version are what the phases of `kubeadm init` write at every boot,
-upload-config and bootstrap-token too are the same functions, and post-upgrade tidies files of the old version, which a
-new root disk does not have. What remains is an order: the ConfigMaps are written by the first master of the new version
-and never by one of an older version; CoreDNS and kube-proxy follow with the last master, for kube-proxy may not be
-newer than any API server (kubeadm does likewise since 1.28).
+An instance never changes its version: a new instance takes over the slot. So little of `kubeadm upgrade` (1.36) is
+needed. `upgrade apply` runs preflight, control-plane, upload-config, kubelet-config, bootstrap-token, addon and
+post-upgrade; `upgrade node` runs control-plane, kubelet-config, addon and post-upgrade on the other masters. The phases
+of `kubeadm init`, which run at every boot, write the same manifests, kubelet configuration and certificates, and
+include upload-config and bootstrap-token. post-upgrade only removes old files, and a new root volume has none.
+
+Only the order remains. The first master of the new version writes the ConfigMaps, and a master of an older version
+never does. The last master updates CoreDNS and kube-proxy, as kube-proxy must not be newer than any API server (kubeadm
+does the same since 1.28).
 """
 
 from __future__ import annotations
@@ -17,86 +18,86 @@ import re
 from typing import Any
 
 from . import peers
-from .certificate_authorities import KUBEADM
+from .certificate_authorities import KUBEADM_CONFIG
 from .etcd_data import VOLUME
 from .kubectl import ADMIN, kubectl
 from .machine import BootError, Machine
 from .versions import minor, numbers
 
-# Kubernetes' version that last worked on this volume.
-RECORD = VOLUME + "/kubernetes-version"
-SKEW = "https://kubernetes.io/releases/version-skew-policy/"
-# kubeadm makes it beside admin.conf; its rights come from its certificate and not from an object in the cluster.
+# The Kubernetes version that last ran with this volume's data.
+VERSION_FILE = VOLUME + "/kubernetes-version"
+SKEW_POLICY_URL = "https://kubernetes.io/releases/version-skew-policy/"
+# Written by kubeadm beside admin.conf; its certificate is in the group system:masters, so it needs no role binding.
 SUPER_ADMIN = "/etc/kubernetes/super-admin.conf"
 
 
 def check(machine: Machine, config: dict[str, Any]) -> None:
-    """Compare this instance's version with what ran here before and with what the other masters run.
+    """Compare this instance's version with the one that ran on this volume before and with the other masters'.
 
     Raises:
-        BootError: this version must not start here. Nothing was changed.
+        BootError: the version skew is not supported, so this version must not start here; nothing was changed.
     """
-    wanted = config["kubernetesVersion"]
-    known = {"this volume": machine.read(RECORD)}
+    own_version = config["kubernetesVersion"]
+    versions = {"this volume": machine.read(VERSION_FILE)}
     if len(config["masters"]) > 1:
-        known.update(_elsewhere(machine, config))
-    for where, version in known.items():
+        versions.update(_other_masters(machine, config))
+    for place, version in versions.items():
         if not version:
             continue
-        step = minor(wanted) - minor(version)
-        if step < 0 and where == "this volume":
+        step = minor(own_version) - minor(version)
+        if step < 0 and place == "this volume":
             raise BootError(
-                f"{where} was run by Kubernetes {version}, and minor versions do not go back to {wanted}",
+                f"{place} was run by Kubernetes {version}, and minor versions do not go back to {own_version}",
                 f"set kubernetesVersion to {version} or newer and update the stack, or restore a snapshot of etcd",
             )
         if abs(step) > 1:
             raise BootError(
-                f"{where} runs Kubernetes {version}, and {wanted} is more than one minor version away",
-                f"update through {_between(wanted, version)} first ({SKEW})",
+                f"{place} runs Kubernetes {version}, and {own_version} is more than one minor version away",
+                f"update through {_next_minor(own_version, version)} first ({SKEW_POLICY_URL})",
             )
 
 
-def _between(wanted: str, version: str) -> str:
-    step = 1 if minor(wanted) > minor(version) else -1
+def _next_minor(own_version: str, version: str) -> str:
+    step = 1 if minor(own_version) > minor(version) else -1
     return f"1.{minor(version) + step}"
 
 
-def _elsewhere(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
-    """Return the other masters' versions, or nothing if none of them answers: then etcd's members decide alone."""
+def _other_masters(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
+    """Return the other masters' versions; none if no API server answers, which is no error."""
     if not machine.exists(ADMIN):
-        machine.run("kubeadm", "init", "phase", "kubeconfig", "admin", "--config", KUBEADM)
+        machine.run("kubeadm", "init", "phase", "kubeconfig", "admin", "--config", KUBEADM_CONFIG)
     try:
-        found = peers.masters(machine, config)
+        versions = peers.masters(machine, config)
     except BootError:
         return {}
-    return {f"master {name}": version for name, version in found.items() if name != config["facts"]["instanceId"]}
+    return {f"master {name}": version for name, version in versions.items() if name != config["facts"]["instanceId"]}
 
 
-def behind(machine: Machine, config: dict[str, Any]) -> bool:
-    """Return whether the cluster's ConfigMaps are of a newer minor version than this master; they stay so then.
+def is_behind(machine: Machine, config: dict[str, Any]) -> bool:
+    """Return whether a newer minor version wrote the cluster's ConfigMaps; then this master must not overwrite them.
 
     Raises:
         BootError: the API server does not answer.
     """
     query = ("get", "configmap", "kubeadm-config", "--namespace=kube-system", "--ignore-not-found", "-o", "json")
     _, text = kubectl(machine, *query, kubeconfig=SUPER_ADMIN)
-    data = json.loads(text or "{}").get("data", {}).get("ClusterConfiguration", "")
-    found = re.search(r"(?m)^kubernetesVersion: *\"?(v?[\d.]+)", data)
-    return bool(found and minor(found[1]) > minor(config["kubernetesVersion"]))
+    cluster_configuration = json.loads(text or "{}").get("data", {}).get("ClusterConfiguration", "")
+    match = re.search(r"(?m)^kubernetesVersion: *\"?(v?[\d.]+)", cluster_configuration)
+    return bool(match and minor(match[1]) > minor(config["kubernetesVersion"]))
 
 
-def last(machine: Machine, config: dict[str, Any]) -> bool:
-    """Return whether no master is older than this one any more: only then kube-proxy may be of this version."""
+def is_last(machine: Machine, config: dict[str, Any]) -> bool:
+    """Return whether no master is older than this one: only then may kube-proxy have this version."""
     own = minor(config["kubernetesVersion"])
     return all(minor(version) >= own for version in peers.masters(machine, config).values())
 
 
 def oldest(machine: Machine, config: dict[str, Any]) -> str:
-    """Return the oldest master's version, this one's included."""
+    """Return the version of the oldest master, including this one."""
     own: str = config["kubernetesVersion"]
     return min([own, *peers.masters(machine, config).values()], key=numbers)
 
 
 def record(machine: Machine, config: dict[str, Any]) -> None:
-    """Note on the volume that this version works here."""
-    machine.write(RECORD, config["kubernetesVersion"])
+    """Record on the volume that this version has run with its data."""
+    machine.write(VERSION_FILE, config["kubernetesVersion"])

@@ -1,9 +1,9 @@
-"""Moves a node's pods elsewhere before EC2 takes the instance.
+"""Drains a node before its instance is terminated.
 
-A service asks the metadata service every few seconds whether that is to come. The kubelet's own credentials suffice:
-a node may list and evict its own pods and mark itself unschedulable (Kubernetes' node authorizer and NodeRestriction).
-They do not suffice for `kubectl drain`, which asks for pods that are gone and for DaemonSets. To list nodes, and see
-whether pods have anywhere to go, is allowed them besides (`cfngen.userdata.node_rights`).
+A systemd service polls the instance metadata for a termination. It drains with the kubelet's own credentials: a node
+may list and evict its own pods and cordon itself (Kubernetes' node authorizer and NodeRestriction), but not read
+DaemonSets, as `kubectl drain` does. To find out whether other nodes take pods it may also list nodes
+(`cfngen.userdata.node_rights`).
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from .machine import BootError, Machine
 HOOK = "cfngen-drain"
 UNIT = "cfngen-drain.service"
 INTERVAL = 5.0
-# Seconds between two signs of life to Auto Scaling, whose hook gives up after some minutes without one.
+# Seconds between two heartbeats; without them the lifecycle hook times out after some minutes.
 HEARTBEAT = 30.0
-# EC2 announces the end of a spot instance two minutes before ("Spot Instance interruption notices", EC2 User Guide).
-SPOT = 100.0
-# Seconds for one question; two of them and a pause are less than the hook waits for a sign of life.
-QUESTION = 45
-# Evictions that are asked for at the same time.
-AT_ONCE = 8
-# Of more nodes than these that take pods, one has room or soon has; their list would be long.
-ENOUGH = 20
+# EC2 gives notice two minutes before it interrupts a Spot Instance ("Spot Instance interruption notices", EC2 User
+# Guide).
+SPOT_DRAIN_SECONDS = 100.0
+# Seconds; two requests and a pause take less than the lifecycle hook's heartbeat timeout.
+REQUEST_TIMEOUT = 45
+# Evictions that are requested in parallel.
+EVICTION_BATCH_SIZE = 8
+# Limit of a list of schedulable nodes; if there are more, pods can be scheduled elsewhere for sure.
+MAX_NODES_LISTED = 20
 # Label and taint of masters, as kubeadm has them.
 MASTER = "node-role.kubernetes.io/control-plane"
-# No new pods, and no new connections from load balancers; a kubelet may set labels below node.kubernetes.io.
-LEAVING = {
+# No new pods, and no new connections from load balancers. NodeRestriction allows labels below node.kubernetes.io.
+CORDON_PATCH = {
     "metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}},
     "spec": {"unschedulable": True},
 }
@@ -42,129 +43,139 @@ SPOT_ACTION = "meta-data/spot/instance-action"
 
 
 def start(machine: Machine, config: dict[str, Any]) -> str:
-    """Let the service run that watches for the end, from now on and at every boot."""
+    """Enable and start the service that watches for the instance's termination."""
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "enable", "--now", UNIT)
     return f"pods get {config['drain']} min to move when this instance is terminated"
 
 
 def watch(machine: Machine, config: dict[str, Any]) -> str:
-    """Wait until this instance is to be terminated, move its pods, let Auto Scaling go on."""
-    warned = False
+    """Wait until this instance is about to be terminated, drain it, and complete the lifecycle action."""
+    spot_noticed = False
     while machine.metadata(STATE, missing="") != "Terminated":
-        if not warned and machine.metadata(SPOT_ACTION, missing=""):
-            warned = True
-            machine.say("EC2 takes this spot instance back: " + drain(machine, config, SPOT))
+        if not spot_noticed and machine.metadata(SPOT_ACTION, missing=""):
+            spot_noticed = True
+            machine.say("EC2 takes this spot instance back: " + drain(machine, config, SPOT_DRAIN_SECONDS))
         machine.sleep(INTERVAL)
     outcome = drain(machine, config, config["drain"] * 60)
-    told = _tell(machine, config, "complete_lifecycle_action", LifecycleActionResult="CONTINUE")
-    return f"this instance is to be terminated: {outcome}; {told}"
+    response = _notify_auto_scaling(machine, config, "complete_lifecycle_action", LifecycleActionResult="CONTINUE")
+    return f"this instance is to be terminated: {outcome}; {response}"
 
 
 def drain(machine: Machine, config: dict[str, Any], seconds: float) -> str:
-    """Mark the node as leaving and evict its pods, but those of DaemonSets, until they are gone or time is up.
+    """Cordon the node and evict its pods, except those of DaemonSets, until they are gone or the time-out is over.
 
-    Pods' disruption budgets are honoured. An API server that does not answer is asked again until time is up: masters
-    may be replaced meanwhile.
+    Pod disruption budgets are honoured. If the API server does not answer it is retried: masters may be being replaced.
 
     Args:
         machine: the instance.
         config: the role's configuration.
-        seconds: how long at most.
+        seconds: time-out.
+
+    Returns:
+        How it ended, for the log.
     """
     if not machine.exists(kubelet.KUBELET_CONF):
         return "it never joined the cluster"
-    begin = beaten = machine.clock()
+    start_time = last_heartbeat = machine.clock()
     outcome = ""
 
-    def beat() -> None:
-        nonlocal beaten
-        if machine.clock() - beaten >= HEARTBEAT:
-            beaten = machine.clock()
-            _tell(machine, config, "record_lifecycle_action_heartbeat")
+    def send_heartbeat() -> None:
+        nonlocal last_heartbeat
+        if machine.clock() - last_heartbeat >= HEARTBEAT:
+            last_heartbeat = machine.clock()
+            _notify_auto_scaling(machine, config, "record_lifecycle_action_heartbeat")
 
     while True:
         try:
-            pods = _pods(machine, config)
-            passed, left = machine.clock() - begin, sorted("/".join(pod) for pod in pods)
-            outcome = f"{len(left)} pods are still there after {seconds:.0f} s: {', '.join(left)}"
-            if not left:
-                return f"its pods are gone after {passed:.0f} s"
-            if not _takers(machine, config):
-                return f"{len(left)} pods stay after {passed:.0f} s, no other node takes any: {', '.join(left)}"
-            staying = [pod for pod, ending in pods.items() if not ending]
-            for first in range(0, len(staying), AT_ONCE):
-                with ThreadPoolExecutor(AT_ONCE) as pool:
-                    list(pool.map(lambda pod: _evict(machine, *pod), staying[first : first + AT_ONCE]))
-                beat()
+            pods = _cordon_and_list_pods(machine, config)
+            elapsed, remaining = machine.clock() - start_time, sorted("/".join(pod) for pod in pods)
+            outcome = f"{len(remaining)} pods are still there after {seconds:.0f} s: {', '.join(remaining)}"
+            if not remaining:
+                return f"its pods are gone after {elapsed:.0f} s"
+            if not _has_room_elsewhere(machine, config):
+                return (
+                    f"{len(remaining)} pods stay after {elapsed:.0f} s, no other node takes any: {', '.join(remaining)}"
+                )
+            not_terminating = [pod for pod, is_terminating in pods.items() if not is_terminating]
+            for first in range(0, len(not_terminating), EVICTION_BATCH_SIZE):
+                batch = not_terminating[first : first + EVICTION_BATCH_SIZE]
+                with ThreadPoolExecutor(EVICTION_BATCH_SIZE) as pool:
+                    list(pool.map(lambda pod: _evict(machine, *pod), batch))
+                send_heartbeat()
         except BootError as error:
             outcome = f"its pods stay, the API server does not answer: {error}"
-        if machine.clock() - begin >= seconds:
+        if machine.clock() - start_time >= seconds:
             return outcome
-        beat()
+        send_heartbeat()
         machine.sleep(INTERVAL)
 
 
-def _pods(machine: Machine, config: dict[str, Any]) -> dict[tuple[str, str], bool]:
-    """Return the pods that are to go elsewhere, namespace and name, and whether each is about to end already."""
+def _cordon_and_list_pods(machine: Machine, config: dict[str, Any]) -> dict[tuple[str, str], bool]:
+    """Cordon the node; return its pods to evict by (namespace, name), and whether each is terminating already."""
     name = config["facts"]["instanceId"]
-    _ask(machine, "patch", "node", name, "-p", json.dumps(LEAVING))
+    _kubectl(machine, "patch", "node", name, "-p", json.dumps(CORDON_PATCH))
     selector = "--field-selector=spec.nodeName=" + name
-    found = {}
-    for pod in json.loads(_ask(machine, "get", "pods", "--all-namespaces", selector, "-o", "json"))["items"]:
-        data = pod["metadata"]
-        owned = any(owner["kind"] == "DaemonSet" for owner in data.get("ownerReferences", []))
-        static = "kubernetes.io/config.mirror" in data.get("annotations", {})
-        ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-        if not (owned or static or ended):
-            found[data["namespace"], data["name"]] = "deletionTimestamp" in data
-    return found
+    pods = {}
+    for pod in json.loads(_kubectl(machine, "get", "pods", "--all-namespaces", selector, "-o", "json"))["items"]:
+        metadata = pod["metadata"]
+        is_daemon = any(owner["kind"] == "DaemonSet" for owner in metadata.get("ownerReferences", []))
+        is_static = "kubernetes.io/config.mirror" in metadata.get("annotations", {})
+        has_ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+        if not (is_daemon or is_static or has_ended):
+            pods[metadata["namespace"], metadata["name"]] = "deletionTimestamp" in metadata
+    return pods
 
 
-def _takers(machine: Machine, config: dict[str, Any]) -> bool:
-    """Return whether another node takes pods, or may: the masters of an older program let nodes list no nodes.
+def _has_room_elsewhere(machine: Machine, config: dict[str, Any]) -> bool:
+    """Return whether another node is schedulable, or whether that is unknown: older masters let nodes list no nodes.
 
-    When a cluster or its last group of nodes is deleted there is none, and disruption budgets would hold pods until
-    time is up.
+    If a cluster or its last node group is deleted there is none, and disruption budgets would block evictions until the
+    time-out.
     """
-    query = urlencode({"fieldSelector": "spec.unschedulable=false", "limit": ENOUGH})
+    query = urlencode({"fieldSelector": "spec.unschedulable=false", "limit": MAX_NODES_LISTED})
     try:
-        found = json.loads(_ask(machine, "get", "--raw", f"/api/v1/nodes?{query}"))
+        node_list = json.loads(_kubectl(machine, "get", "--raw", f"/api/v1/nodes?{query}"))
     except BootError as error:
         machine.log(f"nobody knows which other nodes there are: {error}")
         return True
-    others = [node for node in found["items"] if node["metadata"]["name"] != config["facts"]["instanceId"]]
-    return bool(found["metadata"].get("continue")) or any(_takes(node) for node in others)
+    other_nodes = [node for node in node_list["items"] if node["metadata"]["name"] != config["facts"]["instanceId"]]
+    return bool(node_list["metadata"].get("continue")) or any(_is_schedulable(node) for node in other_nodes)
 
 
-def _takes(node: dict[str, Any]) -> bool:
-    """Return whether a node is Ready and takes pods that tolerate no master."""
+def _is_schedulable(node: dict[str, Any]) -> bool:
+    """Return whether a node is Ready, not cordoned and no master."""
     spec, conditions = node.get("spec", {}), node.get("status", {}).get("conditions", [])
-    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
-    return ready and not spec.get("unschedulable") and MASTER not in [taint["key"] for taint in spec.get("taints", [])]
+    is_ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    return (
+        is_ready and not spec.get("unschedulable") and MASTER not in [taint["key"] for taint in spec.get("taints", [])]
+    )
 
 
 def _evict(machine: Machine, namespace: str, name: str) -> None:
-    """Ask for a pod's eviction; what refuses it (a disruption budget) may allow it later."""
+    """Request a pod's eviction; if a disruption budget forbids it, the caller tries again."""
     eviction = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"namespace": namespace, "name": name},
     }
     path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
-    order = (*command(kubelet.KUBELET_CONF), "create", "--raw", path, "-f", "-")
+    create = (*command(kubelet.KUBELET_CONF), "create", "--raw", path, "-f", "-")
     try:
-        machine.run(*order, stdin=json.dumps(eviction), timeout=QUESTION)
+        machine.run(*create, stdin=json.dumps(eviction), timeout=REQUEST_TIMEOUT)
     except BootError as error:
         machine.log(f"{namespace}/{name} is not evicted: {error}")
 
 
-def _ask(machine: Machine, *arguments: str) -> str:
-    return kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=QUESTION)[1]
+def _kubectl(machine: Machine, *arguments: str) -> str:
+    return kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=REQUEST_TIMEOUT)[1]
 
 
-def _tell(machine: Machine, config: dict[str, Any], operation: str, **arguments: str) -> str:
-    """Tell Auto Scaling how it goes; a termination that waits for nobody, or not any more, is fine."""
+def _notify_auto_scaling(machine: Machine, config: dict[str, Any], operation: str, **arguments: str) -> str:
+    """Call a lifecycle operation of Auto Scaling; return a note for the log.
+
+    It is no error if no lifecycle action is waiting, or not any more.
+    """
     facts = config["facts"]
     try:
         resource = machine.aws(
@@ -173,7 +184,7 @@ def _tell(machine: Machine, config: dict[str, Any], operation: str, **arguments:
             StackName=facts["stack"],
             LogicalResourceId=facts["resource"],
         )
-        answer = machine.aws(
+        response = machine.aws(
             "autoscaling",
             operation,
             "ValidationError",
@@ -183,6 +194,6 @@ def _tell(machine: Machine, config: dict[str, Any], operation: str, **arguments:
             **arguments,
         )
     except BootError as error:
-        # The hook's own time-out ends the wait.
+        # The lifecycle hook's own time-out then ends the wait.
         return f"Auto Scaling was not told: {error}"
-    return answer["Error"]["Message"] if "Error" in answer else "Auto Scaling was told"
+    return response["Error"]["Message"] if "Error" in response else "Auto Scaling was told"

@@ -1,8 +1,8 @@
-"""The proof that a node can run pods: one of the pinned pause image, before CloudFormation hears that the node works.
+"""Runs a pod of the pause image, to prove that a node can run pods before it signals success to CloudFormation.
 
-A Node is Ready as soon as the kubelet and the CRI answer, though no image can be unpacked or no container started. So
-the kubelet gets a static pod, which needs no scheduler and no network plug-in, and containerd is asked whether it runs.
-A master needs no such proof: its API server and etcd are pods of the same kind.
+A Node is Ready as soon as the kubelet and the CRI answer, even if no image can be unpacked and no container started. So
+the kubelet gets a static pod, which needs no scheduler and no network plug-in, and containerd tells whether it runs. A
+master needs no such check: its API server and etcd are static pods, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .runner import remaining
 
 NAME = "cfngen-first-pod"
 MANIFEST = f"{kubelet.MANIFESTS}/{NAME}.yaml"
-RAN = HOME + "/first-pod"
+RAN_FILE = HOME + "/first-pod"
 CTR = ("ctr", "-n", "k8s.io")
 # Of a container, not of the sandbox around it (containerd's internal/cri/labels).
 LABELS = 'labels."io.kubernetes.pod.namespace"==kube-system,labels."io.cri-containerd.kind"==container'
@@ -26,30 +26,30 @@ HINT = "`journalctl -u kubelet -u containerd`; can the instance reach the regist
 
 
 def run(machine: Machine, config: dict[str, Any]) -> str:
-    """Run a pod of the pause image for a moment, once in the instance's life: later on there may be no room for it.
+    """Run a pod of the pause image for a moment, once in the instance's life: later there may be no capacity for it.
 
     Raises:
-        BootError: it does not run; the kubelet's last words on it are the reason.
+        BootError: it does not run; the message includes the kubelet's last error about it.
     """
     instance = config["facts"]["instanceId"]
-    if machine.read(RAN) == instance:
+    if machine.read(RAN_FILE) == instance:
         return "ran before"
     folder = config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS)
     if folder != kubelet.MANIFESTS:
         return "left out: the cluster file moves static pods elsewhere"
     machine.write(MANIFEST, json.dumps(manifest(config["pause"])), 0o600)
     try:
-        machine.wait("a first pod to run", lambda: _running(machine), HINT, remaining(machine, config))
+        machine.wait("a first pod to run", lambda: _check_running(machine), HINT, remaining(machine, config))
     except BootError as error:
-        raise BootError(f"{error}{_last_words(machine)}", error.hint) from error
+        raise BootError(f"{error}{_last_kubelet_error(machine)}", error.hint) from error
     finally:
         machine.remove(MANIFEST)
-    machine.write(RAN, instance)
+    machine.write(RAN_FILE, instance)
     return f"a pod of {config['pause']} ran"
 
 
 def manifest(image: str) -> dict[str, Any]:
-    """Return the pod: with the host's network, since the pods' own may come later, and soon gone when it is to go."""
+    """Return the pod: with hostNetwork, as there may be no pod network yet, and with a short grace period."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -63,7 +63,7 @@ def manifest(image: str) -> dict[str, Any]:
     }
 
 
-def _running(machine: Machine) -> None:
+def _check_running(machine: Machine) -> None:
     """Return if a container of the pod runs.
 
     Raises:
@@ -79,8 +79,8 @@ def _running(machine: Machine) -> None:
         raise Pending("no container of it runs yet")
 
 
-def _last_words(machine: Machine) -> str:
-    """Return what the kubelet said last of the pod, if anything."""
+def _last_kubelet_error(machine: Machine) -> str:
+    """Return the kubelet's last error about the pod in brackets, if there is one."""
     _, text = machine.run("journalctl", "-u", "kubelet", "-o", "cat", "--no-pager", "-n", "500", expect=(0, 1))
-    found = [line for line in text.splitlines() if NAME in line and re.match(r"E\d{4} ", line)]
-    return f" ({reason(found[-1])})" if found else ""
+    errors = [line for line in text.splitlines() if NAME in line and re.match(r"E\d{4} ", line)]
+    return f" ({reason(errors[-1])})" if errors else ""

@@ -1,4 +1,4 @@
-"""What the masters have published for nodes; `join_information` says what it is."""
+"""Reads what the masters have published for nodes by `join_information`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from .machine import Machine
 
 
 def read(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
-    """Return the join information, or an empty one if there is none yet."""
+    """Return the join information; empty if there is none yet."""
     arn = config["facts"]["joinSecretArn"]
-    answer = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
-    found: dict[str, Any] = json.loads(answer.get("SecretString") or "{}")
-    return found
+    response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
+    information: dict[str, Any] = json.loads(response.get("SecretString") or "{}")
+    return information

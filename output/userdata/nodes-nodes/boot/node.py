@@ -1,4 +1,4 @@
-"""The steps of a node: after the common ones it waits until a master has published how to join, and joins."""
+"""The steps of a node after the common ones: it waits until a master has published how to join, and joins."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .runner import remaining
 
 JOIN = HOME + "/join.yaml"
 TIMER = "cfngen-addresses.timer"
-# What the kubelet says of a node that has no CNI configuration.
-UNCONNECTED = "NetworkPluginNotReady"
+# In the kubelet's Ready condition if the node has no CNI configuration.
+NO_NETWORK_PLUGIN = "NetworkPluginNotReady"
 
 
 def join(machine: Machine, config: dict[str, Any]) -> str:
     """Join the cluster, unless this instance did before; try again with new join information while there is time."""
-    if kubelet.established(machine, config):
+    if kubelet.is_set_up(machine, config):
         # Debian's cloud-init writes /etc/hosts anew at each boot (`manage_etc_hosts`).
         if hosts.BEGIN not in machine.read(hosts.HOSTS):
             addresses(machine, config)
@@ -27,70 +27,74 @@ def join(machine: Machine, config: dict[str, Any]) -> str:
     kubelet.patch(machine, config)
     hint = "did a master's boot fail? Its console says why; on it: `systemctl status cfngen-boot cfngen-join`"
     seconds = remaining(machine, config)
-    return machine.wait("joining", lambda: _attempt(machine, config), hint, seconds, (BootError, Pending))
+    return machine.wait("joining", lambda: _join_once(machine, config), hint, seconds, (BootError, Pending))
 
 
 def follow(machine: Machine, config: dict[str, Any]) -> str:
-    """Let a timer keep the masters' addresses up to date: masters may be added."""
+    """Start the timer that keeps the masters' addresses up to date, as masters may be added."""
     machine.run("systemctl", "enable", "--now", TIMER)
     return "the masters' addresses are looked up every hour"
 
 
 def addresses(machine: Machine, config: dict[str, Any]) -> str:
-    """Put the masters' addresses into /etc/hosts anew, as the join information has them now.
+    """Update the masters' addresses in /etc/hosts from the join information.
 
     Raises:
-        BootError: there is none; what is in /etc/hosts stays.
+        BootError: there is no join information; /etc/hosts is not changed.
     """
     try:
-        _hosts(machine, config, _information(machine, config))
+        _write_hosts(machine, config, _join_information(machine, config))
     except Pending as missing:
         raise BootError(str(missing), "`systemctl status cfngen-join`, on a master") from missing
     return ""
 
 
-def _hosts(machine: Machine, config: dict[str, Any], found: dict[str, Any]) -> None:
-    # The endpoint is a name that nobody but the instances themselves knows.
-    hosts.of_node(machine, config, found["endpoint"], found["addresses"])
+def _write_hosts(machine: Machine, config: dict[str, Any], information: dict[str, Any]) -> None:
+    # The endpoint's name is in no DNS zone: only /etc/hosts resolves it.
+    hosts.of_node(machine, config, information["endpoint"], information["addresses"])
 
 
-def _information(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
-    found = join_secret.read(machine, config)
-    if "token" not in found:
+def _join_information(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
+    information = join_secret.read(machine, config)
+    if "token" not in information:
         raise Pending("no master has published the join information yet")
-    return found
+    return information
 
 
-def _attempt(machine: Machine, config: dict[str, Any]) -> str:
-    found = _information(machine, config)
-    if found["expires"] <= machine.time(60):
-        raise Pending(f"the published token ended at {found['expires']} and no master has renewed it")
-    versions.await_masters(config, found)
-    _hosts(machine, config, found)
-    discovery = {"apiServerEndpoint": found["endpoint"], "token": found["token"], "caCertHashes": [found["caHash"]]}
+def _join_once(machine: Machine, config: dict[str, Any]) -> str:
+    information = _join_information(machine, config)
+    if information["expires"] <= machine.time(60):
+        raise Pending(f"the published token ended at {information['expires']} and no master has renewed it")
+    versions.await_masters(config, information)
+    _write_hosts(machine, config, information)
+    discovery = {
+        "apiServerEndpoint": information["endpoint"],
+        "token": information["token"],
+        "caCertHashes": [information["caHash"]],
+    }
     kubelet.clear(machine)
-    # kubeadm makes this folder on masters only, and a kubelet that misses it says so every second for ever.
+    # kubeadm creates this folder on masters only, and without it the kubelet logs an error every second.
     machine.run("mkdir", "-p", kubelet.MANIFESTS)
     machine.remove("/etc/kubernetes/pki/ca.crt")
-    # In a file for root alone: arguments can be seen by every process.
+    # In a file that only root may read: arguments are visible to every process.
     machine.write(JOIN, json.dumps({**config["join"], "discovery": {"bootstrapToken": discovery}}), 0o600)
     try:
         machine.run("kubeadm", "join", "--config", JOIN)
     finally:
         machine.remove(JOIN)
-    kubelet.establish(machine, config)
-    return f"joined {found['endpoint']}"
+    kubelet.mark_set_up(machine, config)
+    return f"joined {information['endpoint']}"
 
 
 def ready(machine: Machine, config: dict[str, Any]) -> str:
-    """Wait until the cluster sees this node as Ready, or as lacking a network plug-in only if none is awaited."""
+    """Wait until this node is Ready; if cfngen installs no network plug-in, a node that lacks only that is enough."""
     name = config["facts"]["instanceId"]
 
     def probe() -> str:
         query = ("get", "node", name, "-o", "json")
         code, text = kubectl(machine, *query, expect=(0, 1), kubeconfig=kubelet.KUBELET_CONF)
         conditions = (
-            {} if code else {each["type"]: each for each in json.loads(text).get("status", {}).get("conditions", [])}
+            {} if code else {item["type"]: item for item in json.loads(text).get("status", {}).get("conditions", [])}
         )
         condition = conditions.get(
             "Ready", {"status": "", "message": "the API server does not know it, or does not answer"}
@@ -98,7 +102,7 @@ def ready(machine: Machine, config: dict[str, Any]) -> str:
         message = condition.get("message", "")
         if condition["status"] == "True":
             return f"node {name} is Ready"
-        if UNCONNECTED in message and not config["podNetwork"]["awaited"]:
+        if NO_NETWORK_PLUGIN in message and not config["podNetwork"]["awaited"]:
             return f"node {name} has joined and lacks a network plug-in, which is yours to install"
         raise Pending(message)
 

@@ -1,30 +1,30 @@
-"""Which of all the lines that a failed program said tell why it failed.
+"""Picks the lines that explain a failure out of a program's output.
 
-Programs differ: kubeadm names its causes above its advice, etcdctl and kubectl in the lines of a log, apt, dnf and helm
-after a mark, and most others in a line that begins with their name. Advice and warnings tell nothing.
+kubeadm prints the causes above its advice, etcdctl and kubectl in log lines, apt, dnf and helm after a prefix, and most
+others in a line that begins with their name. Advice and warnings are ignored.
 """
 
 from __future__ import annotations
 
 import re
 
-# Lines that say nothing about a cause.
+# Lines that name no cause.
 NOISE = re.compile(r"To see |\[preflight\]|.*occurred:$|See |.*dmesg\(|[WI]\d{4} |W:|(?i:warn)|E: (Sub-|Unable to fe)")
-# What stands before a cause in a line of a log: klog's head (kubectl), zap's other fields (etcdctl).
+# What precedes a cause in a log line: klog's header (kubectl), zap's other fields (etcdctl).
 LOG = re.compile(r'E\d{4} .*?\] *|\{.*"error":')
 CAUSE = re.compile(r"\[ERROR|\S+: |(?i:err|fatal|unable to conn|the connection)")
 
 
 def reason(*outputs: str) -> str:
-    """Return the lines that say why a program failed, at most three, in one.
+    """Return at most three lines that explain why a program failed, joined to one.
 
     Args:
-        outputs: what it said on standard error and on standard output; the latter counts if the former says nothing.
+        outputs: its standard error, then its standard output, which is used only if the former has no such line.
     """
     for output in outputs:
-        told = [line for line in map(str.strip, output.splitlines()) if line and not NOISE.match(line)]
-        lines = list(dict.fromkeys(LOG.sub("error: ", line) for line in told))
-        marked = [number for number, line in enumerate(lines) if CAUSE.match(line)]
+        candidates = [line for line in map(str.strip, output.splitlines()) if line and not NOISE.match(line)]
+        lines = list(dict.fromkeys(LOG.sub("error: ", line) for line in candidates))
+        causes = [number for number, line in enumerate(lines) if CAUSE.match(line)]
         if lines:
-            return " / ".join(lines[(marked or [-3])[0] :][:3])[:900]
+            return " / ".join(lines[(causes or [-3])[0] :][:3])[:900]
     return "it said nothing"

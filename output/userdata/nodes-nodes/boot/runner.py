@@ -1,4 +1,4 @@
-"""Runs a role's steps in order, says what each did and how long it took, and tells CloudFormation how it ended."""
+"""Runs a role's steps in order, logs the result and duration of each, and signals CloudFormation at the end."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Callable
 from .machine import HOME, LOG, BootError, Machine, fill
 
 SIGNALLED = HOME + "/signalled"
-# Seconds in which a wait condition must have come into being. An update that makes it does so after all masters, of
-# which the last may follow four others, each within the hour that CloudFormation gives a batch at most; an instance
-# that failed is gone by then.
-PATIENCE = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
-# Nobody waits for this resource yet, or does so again once an operation that failed is repeated.
-UNBORN = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
-ARRIVED = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
-# A step takes the role's configuration, does its part if that is not done yet, and returns what a person should know.
+# Seconds for which a signal to a wait condition is retried while that does not exist. An update creates the condition
+# after it has replaced all masters: up to five, each in a batch with a time-out of at most an hour. An instance that
+# failed has been terminated by then.
+SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
+# CloudFormation's message if a resource does not accept signals yet, or not before a failed operation is repeated.
+NOT_WAITING = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
+DUPLICATE = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
+# A step gets the role's configuration, does its work unless that is done already, and returns a summary for the log.
 Step = Callable[[Machine, "dict[str, Any]"], str]
 
 
@@ -29,14 +29,14 @@ def main(arguments: list[str]) -> int:
     config["references"] = json.loads(machine.read(HOME + "/references.json"))
     if not arguments:
         return run(machine, config, {title: named(name) for title, name in config["steps"].items()})
-    machine.voice = f"cfngen-{arguments[0]}"
+    machine.prefix = f"cfngen-{arguments[0]}"
     config.update(json.loads(machine.read(HOME + "/role.json")))
     steps = {title: named(name) for title, name in config["tasks"][arguments[0]].items()}
     return run(machine, config, steps, final=False)
 
 
 def named(name: str) -> Step:
-    """Return the step `module.function` of this package; its module may come only with an earlier step."""
+    """Return the step `module.function`, imported only when it runs: an earlier step may unpack its module."""
 
     def step(machine: Machine, config: dict[str, Any]) -> str:
         module, _, function = name.partition(".")
@@ -47,13 +47,13 @@ def named(name: str) -> Step:
 
 
 def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final: bool = True) -> int:
-    """Run steps one after another, the instance's identity first; stop at the first failure.
+    """Run steps one after another, beginning with `identity`; stop at the first failure.
 
     Args:
         machine: the instance.
-        config: the role's configuration; what steps find out is added to it.
-        steps: functions by name, in order.
-        final: whether CloudFormation hears how it ended.
+        config: the role's configuration; steps add what they find out.
+        steps: functions by title, in order.
+        final: whether this is the boot, which signals CloudFormation, and not a timer's task.
 
     Returns:
         The process's exit code.
@@ -72,7 +72,7 @@ def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final:
             machine.log(traceback.format_exc())
             failure, hint = f"{type(error).__name__}: {error}", f"see {LOG}"
         else:
-            # A task that has nothing to do says nothing: some run each minute.
+            # A task that had nothing to do logs nothing: some run every minute.
             if final or (outcome and name != "identity"):
                 machine.say(f"{title}: {outcome} ({machine.clock() - start:.1f} s)")
             continue
@@ -81,7 +81,7 @@ def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final:
             try:
                 machine.say(signal(machine, config, "FAILURE"))
             except (BootError, ImportError, KeyError) as error:
-                # Without boto3 or an identity nothing can be told; the stack fails when its time is up.
+                # Without boto3 or an identity no signal can be sent; the stack then fails by its time-out.
                 machine.say(f"CloudFormation was not told: {error}")
         return 1
     if final:
@@ -90,7 +90,7 @@ def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final:
 
 
 def identity(machine: Machine, config: dict[str, Any]) -> str:
-    """Find out which instance this is, and put it and the stack's references into the configuration."""
+    """Read the instance's identity document; fill it and the stack's references into the configuration."""
     document = json.loads(machine.metadata("dynamic/instance-identity/document"))
     instance, zone = document["instanceId"], document["availabilityZone"]
     facts = {
@@ -104,62 +104,66 @@ def identity(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def remaining(machine: Machine, config: dict[str, Any]) -> float:
-    """Return how many seconds a step may still wait so that a failure reaches CloudFormation before its time-out."""
+    """Return for how many seconds a step may still wait and signal its failure before the stack times out."""
     return max(60.0, float(config["deadline"]) - machine.clock())
 
 
 def succeed(machine: Machine, config: dict[str, Any]) -> str:
-    """Tell CloudFormation that the instance works."""
+    """Send the success signal to CloudFormation."""
     return signal(machine, config, "SUCCESS")
 
 
 def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
-    """Signal the stack once in the instance's life; a stack that is not waiting needs no signal.
+    """Signal the stack once in the instance's life; it is no error if no resource is waiting for a signal.
 
-    A master signals its Auto Scaling group, which waits in updates, and its wait condition, which waits when the
-    cluster or the slot is created. Usually only one of them waits; the other one "cannot be signaled". A failure is not
-    the last word: an instance that works after a reboot says so, and whoever waits after that operation hears it. A
-    signal that "already exists" has arrived, and only the answer has not.
+    A master signals its Auto Scaling group, which waits during updates, and its wait condition, which waits while the
+    cluster or the slot is created. Usually only one of them is waiting; the other one "cannot be signaled". After a
+    failure signal, an instance that works after a reboot sends a success signal, for an operation that is repeated. A
+    signal that "already exists" was received, though its response was lost.
 
     Raises:
-        BootError: CloudFormation cannot be reached or refuses the role.
+        BootError: CloudFormation cannot be reached, or the role lacks the permission.
     """
     facts = config["facts"]
-    told, _, before = machine.read(SIGNALLED).partition(" ")
-    if told == facts["instanceId"] and before in ("SUCCESS", status):
-        return f"told CloudFormation {before} before"
-    refusals = [_signal(machine, facts, facts["stack"], facts["resource"], status, 0)]
+    signalled_instance, _, signalled_status = machine.read(SIGNALLED).partition(" ")
+    if signalled_instance == facts["instanceId"] and signalled_status in ("SUCCESS", status):
+        return f"told CloudFormation {signalled_status} before"
+    refusals = [_signal_resource(machine, facts, facts["stack"], facts["resource"], status, 0)]
     if facts.get("condition"):
         stack = facts["conditionStack"]
-        refusals.append(_signal(machine, facts, stack, facts["condition"], status, PATIENCE[status]))
+        refusals.append(_signal_resource(machine, facts, stack, facts["condition"], status, SIGNAL_TIMEOUTS[status]))
     machine.write(SIGNALLED, f"{facts['instanceId']} {status}")
-    arrived = (told, before) != (facts["instanceId"], "FAILURE") and any(map(ARRIVED.match, refusals))
-    return f"told CloudFormation {status}" if "" in refusals or arrived else "; ".join(refusals)
+    is_duplicate = (signalled_instance, signalled_status) != (facts["instanceId"], "FAILURE") and any(
+        map(DUPLICATE.match, refusals)
+    )
+    return f"told CloudFormation {status}" if "" in refusals or is_duplicate else "; ".join(refusals)
 
 
-def _signal(machine: Machine, facts: dict[str, str], stack: str, name: str, status: str, patience: float) -> str:
-    """Signal a resource; return why it cannot be, or an empty text.
+def _signal_resource(
+    machine: Machine, facts: dict[str, str], stack: str, resource: str, status: str, seconds: float
+) -> str:
+    """Signal a resource, retried for `seconds` while it does not accept signals; return the refusal or an empty text.
 
-    A resource that CloudFormation has not come to yet "does not exist": a wait condition is made after its group. An
-    update that makes one comes to it only when all masters' groups have been updated, to which this instance's signal
-    contributes; then, and where an operation has failed and may be repeated, the signal waits for who waits for it.
+    A resource that CloudFormation has not created yet "does not exist": a wait condition is created after its group. An
+    update creates it only after all masters' groups have been updated, for which it needs this instance's signal to
+    its group. The signal is also retried after a failed operation, which may be repeated.
     """
-    end = machine.clock() + patience
-    said = False
+    deadline = machine.clock() + seconds
+    reported = False
     while True:
-        answer = machine.aws(
+        response = machine.aws(
             "cloudformation",
             "signal_resource",
             "ValidationError",
             StackName=stack,
-            LogicalResourceId=name,
+            LogicalResourceId=resource,
             UniqueId=facts["instanceId"],
             Status=status,
         )
-        refusal = str(answer["Error"]["Message"]) if "Error" in answer else ""
-        if not UNBORN.match(refusal) or machine.clock() >= end:
+        refusal = str(response["Error"]["Message"]) if "Error" in response else ""
+        if not NOT_WAITING.match(refusal) or machine.clock() >= deadline:
             return refusal
-        if not said:
-            machine.say(f"waiting until the stack {stack} waits for {name}, to tell it {status}")
-            said = True
+        if not reported:
+            machine.say(f"waiting until the stack {stack} waits for {resource}, to tell it {status}")
+            reported = True
         machine.sleep(10)

@@ -13,19 +13,23 @@ from .runner import remaining
 
 FILES = HOME + "/files"
 SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
-# How often a file is asked for that is another one, or that its server does not have: about ten seconds.
-TRIES = 5
-# What the kubelet talks to in containerd 2, by type and id as `ctr plugins ls` lists them.
-CRI = {("io.containerd.cri.v1", "images"), ("io.containerd.cri.v1", "runtime"), ("io.containerd.grpc.v1", "cri")}
-# Answers of HTTP that ask for patience, though they say that the asker is at fault.
-LATER = (408, 425, 429)
+# How often a download with a wrong digest or a 4xx status is tried: for about ten seconds.
+MAX_REFUSALS = 5
+# The plug-ins of containerd 2 that the kubelet needs, by type and id as in `ctr plugins ls`.
+CRI_PLUGINS = {
+    ("io.containerd.cri.v1", "images"),
+    ("io.containerd.cri.v1", "runtime"),
+    ("io.containerd.grpc.v1", "cri"),
+}
+# HTTP status codes below 500 that are retried: Request Timeout, Too Early, Too Many Requests.
+RETRYABLE_STATUS = (408, 425, 429)
 
 
 def settings(machine: Machine, config: dict[str, Any]) -> str:
-    """Put the files of /opt/cfngen/files in place, load kernel modules, set kernel parameters, turn swap off."""
+    """Copy the files below /opt/cfngen/files to /, load kernel modules, set kernel parameters, turn swap off."""
     files = {path[len(FILES) :]: fill(machine.read(path), config["facts"]) for path in machine.glob(FILES + "/**/*")}
     changed = [path for path, text in files.items() if machine.write(path, text)]
-    # A kernel may have modules built in or refuse a parameter; kubeadm checks the ones that matter.
+    # Errors are ignored: modules may be built in, parameters unknown; kubeadm checks those that matter.
     machine.run("modprobe", "-a", "overlay", "br_netfilter", expect=(0, 1))
     machine.run("sysctl", "-e", "-p", SYSCTL, expect=(0, 1))
     if len(machine.read("/proc/swaps").splitlines()) > 1:
@@ -35,7 +39,7 @@ def settings(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def downloads(machine: Machine, config: dict[str, Any]) -> str:
-    """Fetch what is not there with the right digest, four files at a time; unpack archives."""
+    """Download files that are missing or have another digest, four at a time; unpack archives."""
     seconds = remaining(machine, config)
     with ThreadPoolExecutor(4) as pool:
         fetched = list(pool.map(lambda asset: provide(machine, asset, seconds), config["assets"]))
@@ -43,37 +47,37 @@ def downloads(machine: Machine, config: dict[str, Any]) -> str:
 
 
 def provide(machine: Machine, asset: dict[str, Any], seconds: float) -> bool:
-    """See that a file is there with the right digest, and unpacked if it is to be.
+    """Download a file unless it exists with the right digest, and unpack it if it is an archive.
 
     Args:
         machine: the instance.
-        asset: its `url` and `sha256`; the `file` it becomes, or the `folder` it is unpacked in, perhaps only `members`
-            of it (shell patterns), which leave the archive's uppermost folder behind.
-        seconds: how long to try.
+        asset: `url` and `sha256`, and either the `file` to write, or the `folder` to unpack it in. With `members`
+            (shell patterns) only those are unpacked, without the archive's top-level folder.
+        seconds: time-out.
 
     Returns:
-        Whether it had to be fetched.
+        Whether it had to be downloaded.
 
     Raises:
-        BootError: it cannot be had, or has another digest.
+        BootError: the download failed, or its digest is wrong.
     """
     url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
     path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
-    missing = bool(machine.sha256(path) != sha256)
-    if missing:
-        _fetch(machine, url, path, sha256, seconds)
+    is_missing = bool(machine.sha256(path) != sha256)
+    if is_missing:
+        _download(machine, url, path, sha256, seconds)
     if folder and machine.read(path + ".unpacked") != sha256:
         machine.run("mkdir", "-p", folder)
-        chosen = ["--strip-components=1", "--wildcards", *asset["members"]] if "members" in asset else []
-        machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner", *chosen)
+        members = ["--strip-components=1", "--wildcards", *asset["members"]] if "members" in asset else []
+        machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner", *members)
         machine.write(path + ".unpacked", sha256)
-    return missing
+    return is_missing
 
 
-def _fetch(machine: Machine, url: str, path: str, sha256: str, seconds: float) -> None:
-    """Download a file, again and again while nobody answers.
+def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float) -> None:
+    """Download a file, retried while the server does not answer.
 
-    Where another file is, or none, a few seconds change nothing: then the boot fails at once, not when its time is up.
+    If the digest is wrong or the server has no such file, the boot fails after a few attempts, before its time-out.
     """
     refusals = 0
 
@@ -82,47 +86,48 @@ def _fetch(machine: Machine, url: str, path: str, sha256: str, seconds: float) -
         try:
             machine.download(url, path, sha256)
         except (BootError, HTTPError) as error:
-            if isinstance(error, HTTPError) and (error.code >= 500 or error.code in LATER):
+            if isinstance(error, HTTPError) and (error.code >= 500 or error.code in RETRYABLE_STATUS):
                 raise
             refusals += 1
-            if refusals < TRIES:
+            if refusals < MAX_REFUSALS:
                 raise Pending(str(error)) from error
-            said = str(error) if url in str(error) else f"{url}: {error}"
-            raise BootError(said, "has the server, or assets.mirror, this very file?") from error
+            message = str(error) if url in str(error) else f"{url}: {error}"
+            raise BootError(message, "has the server, or assets.mirror, this very file?") from error
 
     machine.wait("download", attempt, f"can the instance reach {url}?", seconds, (Pending, OSError))
 
 
 def services(machine: Machine, config: dict[str, Any]) -> str:
-    """Start the container runtime and the masquerading of pods; let the kubelet start at later boots."""
+    """Start containerd and the masquerading of pods' traffic; enable the kubelet for later boots."""
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "enable", "--now", *config["services"])
-    if not kubelet.established(machine, config):
-        # An image may have started them already, with a configuration of its own; containers outlive containerd.
+    if not kubelet.is_set_up(machine, config):
+        # An AMI may have started them already, with its own configuration. Containers survive the restart.
         machine.run("systemctl", "restart", *config["services"])
     hint = "`systemctl status containerd`; `journalctl -u containerd`"
-    machine.wait("containerd", lambda: _runtime(machine), hint, 60)
+    machine.wait("containerd", lambda: _check_containerd(machine), hint, 60)
     machine.run("systemctl", "enable", "kubelet")
     return ", ".join(config["services"]) + " running"
 
 
-def _runtime(machine: Machine) -> None:
-    """Return if containerd serves the kubelet: it runs even where that plug-in could not be loaded.
+def _check_containerd(machine: Machine) -> None:
+    """Check that containerd has loaded its CRI plug-ins; it also runs without them.
 
     Raises:
         Pending: it does not answer yet.
-        BootError: a plug-in was not loaded; that does not change by itself.
+        BootError: a plug-in was not loaded; to wait would not help.
     """
     code, text = machine.run("ctr", "plugins", "ls", expect=(0, 1))
     if code:
         raise Pending("it does not answer")
     states = {tuple(row[:2]): row[-1] for row in map(str.split, text.splitlines()) if row}
-    for kind, name in sorted(CRI):
+    for kind, name in sorted(CRI_PLUGINS):
         state = states.get((kind, name), "not there")
         if state != "ok":
             _, details = machine.run("ctr", "plugins", "ls", "-d", f"type=={kind},id=={name}", expect=(0, 1))
-            why = re.search(r"Message:\s*(.+)", details)
+            match = re.search(r"Message:\s*(.+)", details)
+            cause = match[1] if match else "no reason given"
             raise BootError(
-                f"containerd runs, but its plug-in {kind}.{name} is {state}: {why[1] if why else 'no reason given'}",
+                f"containerd runs, but its plug-in {kind}.{name} is {state}: {cause}",
                 "is `containerd.configuration` of the cluster file right? `journalctl -u containerd`",
             )

@@ -1,7 +1,7 @@
-"""In an upgrade nodes and masters are replaced at the same time: a newer node waits here until the masters are done.
+"""Lets a new node wait for older masters: in an upgrade nodes and masters are replaced at the same time.
 
-The time that it waits is not taken from what it may take itself: a failure later on still reaches CloudFormation before
-the update's time is up, which counts on this wait.
+The wait does not count for the node's own time-out but extends its deadline. The time-out of the stack update includes
+the wait, so a later failure is still signalled in time.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from .machine import Machine
 
 
 def wait(machine: Machine, config: dict[str, Any]) -> str:
-    """Wait while a master is of an older minor version than this node's kubelet, for `config["upgradeWait"]` minutes.
+    """Wait at most `config["upgradeWait"]` minutes while a master's minor version is older than this node's kubelet.
 
     Raises:
-        BootError: time is up.
+        BootError: a master is still older after that time.
     """
-    begin = machine.clock()
+    start = machine.clock()
 
     def probe() -> str:
         versions.await_masters(config, join_secret.read(machine, config))
-        waited = machine.clock() - begin
+        waited = machine.clock() - start
         return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
 
     hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
-    done = machine.wait("masters of this version", probe, hint, config["upgradeWait"] * 60)
-    config["deadline"] += machine.clock() - begin
-    return done
+    outcome = machine.wait("masters of this version", probe, hint, config["upgradeWait"] * 60)
+    config["deadline"] += machine.clock() - start
+    return outcome

@@ -1,6 +1,6 @@
-"""Kubernetes' versions, and who may be newer than whom.
+"""Kubernetes versions and the version skew policy.
 
-API servers of one cluster differ by one minor version at most; a kubelet is never newer than an API server that it may
+API servers of a cluster may differ by one minor version; a kubelet must not be newer than any API server that it may
 talk to (https://kubernetes.io/releases/version-skew-policy/).
 """
 
@@ -18,10 +18,10 @@ def numbers(version: str) -> tuple[int, int, int]:
     Raises:
         BootError: it is no version.
     """
-    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
-    if not found:
+    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
+    if not match:
         raise BootError(f"{version!r} is no version of Kubernetes")
-    return int(found[1]), int(found[2]), int(found[3])
+    return int(match[1]), int(match[2]), int(match[3])
 
 
 def minor(version: str) -> int:
@@ -34,11 +34,11 @@ def await_masters(config: dict[str, Any], information: dict[str, Any]) -> None:
 
     Args:
         config: the node's configuration; `kubernetesVersion` is its kubelet's.
-        information: the join information; `kubernetesVersion` is the oldest master's. Masters of an older program
-            do not say which one they have.
+        information: the join information; `kubernetesVersion` is the oldest master's. Masters with an older boot
+            program do not publish it.
 
     Raises:
-        Pending: they are not; in an update nodes and masters are replaced at the same time.
+        Pending: one is older; in an update nodes and masters are replaced at the same time.
     """
     own, oldest = config["kubernetesVersion"], information.get("kubernetesVersion", "")
     if oldest and minor(oldest) < minor(own):

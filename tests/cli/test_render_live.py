@@ -12,7 +12,7 @@ import pytest
 
 from cfngen.cli.render.live import HEARTBEAT, LiveScreen, fitted, heartbeat, tree_lines
 from cfngen.deploy.messages import Event
-from cfngen.deploy.watching.expectations import GROUP
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.progress import Progress, ResourceProgress, StackProgress
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
@@ -26,7 +26,7 @@ NODES = StackProgress(
     95,
     (
         ResourceProgress("NodeGroupNodesLaunchTemplate", "AWS::EC2::LaunchTemplate", "CREATE_COMPLETE", 3, 10),
-        ResourceProgress("NodeGroupNodesAutoScalingGroup", GROUP, "CREATE_IN_PROGRESS", 90, 300, 1, 4),
+        ResourceProgress("NodeGroupNodesAutoScalingGroup", AUTO_SCALING_GROUP, "CREATE_IN_PROGRESS", 90, 300, 1, 4),
     ),
 )
 IAM = StackProgress(("IamStack",), "", "", 0, 4, 0)

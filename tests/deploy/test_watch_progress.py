@@ -12,9 +12,10 @@ from watched import SECONDS, Operator, operating
 
 from cfngen.deploy.messages import Event
 from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.expectations import (
+    AUTO_SCALING_GROUP,
     BOOT_SECONDS,
-    GROUP,
     Expectation,
     Expected,
     expect_operation,
@@ -37,7 +38,9 @@ def own(status: str, second: int, *, child: bool = False) -> Event:
     return Event(str(next(NUMBERS)), time, name, path, name, identity, STACK, status, "", identity)
 
 
-def of(name: str, status: str, second: int, reason: str = "", kind: str = GROUP, physical_id: str = "x") -> Event:
+def of(
+    name: str, status: str, second: int, reason: str = "", kind: str = AUTO_SCALING_GROUP, physical_id: str = "x"
+) -> Event:
     time = NOON + timedelta(seconds=second)
     return Event(str(next(NUMBERS)), time, "k8s-NodesStack-ABC", NODES, name, physical_id, kind, status, reason, CHILD)
 
@@ -89,7 +92,7 @@ def test_what_is_expected_is_there_before_it_begins():
         (
             Expected((), "NodesStack", STACK, "create"),
             Expected(NODES, "Template", "AWS::EC2::LaunchTemplate", "create", seconds=10),
-            Expected(NODES, "Group", GROUP, "create", signals=4, seconds=300),
+            Expected(NODES, "Group", AUTO_SCALING_GROUP, "create", signals=4, seconds=300),
         ),
         310,
     )

@@ -92,7 +92,7 @@ class Certificates:
 def issued() -> Certificates:
     bundle = certificates.authorities(START)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(certificates, "VALIDITY", timedelta(hours=1))
+        patched.setattr(certificates, "CERTIFICATE_VALIDITY", timedelta(hours=1))
         client = certificates.client(bundle, "operator", "system:masters", START)
     return Certificates(bundle["ca.crt"], certificates.server(bundle, {"127.0.0.1"}, START), client)
 

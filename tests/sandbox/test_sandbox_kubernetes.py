@@ -195,13 +195,13 @@ def test_a_certificate_of_another_authority_is_refused(reached: Reached) -> None
 def test_certificates_are_good_by_the_simulated_clock_or_the_real_one(
     reached: Reached, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(certificates, "VALIDITY", timedelta(hours=1))
+    monkeypatch.setattr(certificates, "CERTIFICATE_VALIDITY", timedelta(hours=1))
     with reached.core(now=now) as core:
         assert core.list_node().items
 
 
 def test_an_outdated_certificate_is_refused(reached: Reached, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificates, "VALIDITY", timedelta(hours=1))
+    monkeypatch.setattr(certificates, "CERTIFICATE_VALIDITY", timedelta(hours=1))
     with (
         reached.core(now=SIMULATION_START - timedelta(days=2)) as core,
         pytest.raises(kubernetes.client.ApiException) as caught,

@@ -189,7 +189,7 @@ def test_readable_view_names_references_and_leaves_the_packed_program_out() -> N
     assert '"volumeId": "${volumeId}"' in files["user-data.py"]
     assert "characters: boot/__main__.py, boot/machine.py" in files["user-data.py"]
     assert len(files["user-data.py"]) < 1500
-    assert '"""The master\'s data volume' in files["boot/volume.py"], "people read the sources with their comments"
+    assert "the master's data volume" in files["boot/volume.py"], "people read the sources with their comments"
     assert "\n  " in files["config.json"]
 
 

@@ -14,7 +14,6 @@ from cfngen.deploy.messages import Event
 from cfngen.deploy.publishing.publish import nested
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.expectations import (
-    AUTO_SCALING_GROUP,
     BOOT_SECONDS,
     Expectation,
     Expected,

@@ -135,7 +135,7 @@ def _listed(cloud: CloudFormation) -> None:
 def _too_many_stacks(cloud: CloudFormation) -> None:
     stack = cloud.create_stack("s", body=text({"G": GATEWAY}))
     for _ in range(region.STACK_QUOTA - 1):
-        cloud.add(stack)
+        cloud.add_stack(stack)
     cloud.create_stack("t", body=text({"G": GATEWAY}))
 
 

@@ -28,7 +28,7 @@ EXAMPLE = next(part.text for part in read(ROOT / "README.md") if isinstance(part
 OTHER_BLOCKS = (
     "cluster.yaml ─►",
     "people ─►",
-    "ready ─►",
+    "ensure deployable ─►",
     "cfngen: [6/17]",
     '{"ApiAllowedCidr"',
 )

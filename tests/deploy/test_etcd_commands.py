@@ -205,7 +205,7 @@ def test_it_is_said_before_what_will_happen(where: Place, said: list[Message]) -
     assert [(each.slot, each.instances) for each in plan.masters] == [("a", tuple(masters(where)))]
     assert any("is lost" in each for each in plan.consequences)
     assert backups(where).read("restore.json") == {}
-    assert where.world.machines.answering(where.kubernetes)
+    assert where.world.machines.has_quorum(where.kubernetes)
 
 
 def test_an_earlier_snapshot_can_be_chosen(where: Place, said: list[Message]) -> None:

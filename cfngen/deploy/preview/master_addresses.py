@@ -36,12 +36,15 @@ class AddressesInUseError(CfngenError):
             for address, (letter, _) in taken.items()
         ]
         address, (_, interface) = next(iter(taken.items()))
-        subnet = interface.get("SubnetId", "")
+        subnet, cidr = interface.get("SubnetId", ""), f"{address}/32"
+        # One literal, since the tests read the commands of the AWS CLI from the source.
+        command = (
+            f"aws ec2 create-subnet-cidr-reservation --subnet-id {subnet} --reservation-type explicit --cidr {cidr}"
+        )
         super().__init__(
             f"nothing was changed, since it would fail: {'; '.join(sentences)}",
-            hint="name free addresses in controlPlane.addresses. Or free these: "
-            f"`aws ec2 create-subnet-cidr-reservation --subnet-id {subnet} --reservation-type explicit "
-            f"--cidr {address}/32` keeps EC2 from giving the address out again; then drain and terminate what has it.",
+            hint=f"name free addresses in controlPlane.addresses. Or free these: `{command}` keeps EC2 from giving the "
+            "address out again; then drain and terminate what has it.",
         )
 
 

@@ -41,6 +41,7 @@ SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
 NOT_CREATED = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
 DEFAULT_HINT = "is the resource there?"
 RESTORE_SECRET_HINT = "put the secret's previous value (AWSPREVIOUS) as a new version"
+MASTER_UPGRADE_MINUTES = 60  # minutes that a node waits for the masters' upgrade if an older boot program does not say
 FIRST_SLOT = "a"  # the slot whose master alone may make a new cluster
 MOUNT_POINT = "/mnt/master"
 MODE_RESULTS = {
@@ -109,31 +110,30 @@ class Program:
     @property
     def steps(self) -> dict[str, Step]:
         """The steps of the instance's role in order, by title."""
-        functions: Mapping[str, str] = self.configuration["steps"]
         return {
             "identity": self._read_identity,
-            **{title: self._step_function(function) for title, function in functions.items()},
+            **{title: self._emulated_step(title) for title in self.configuration["steps"]},
             "signal": self._signal_success,
         }
 
-    def _step_function(self, function: str) -> Step:
-        """Return the emulation of a step function, which is named `module.function` of the boot program."""
-        if function in ROUTINE:
-            return functools.partial(self._run_routine_step, function)
+    def _emulated_step(self, title: str) -> Step:
+        """Return the emulation of the step with this title; older boot programs name its function otherwise."""
+        if title in ROUTINE:
+            return functools.partial(self._run_routine_step, title)
         return {
-            "packages.install": self._install_packages,
-            "program.fetch": self._fetch_program,
-            "system.downloads": self._download_files,
-            "volume.volume": self._attach_volume,
-            "control_plane.prepare": self._prepare_control_plane,
-            "control_plane.start": self._start_control_plane,
-            "addons.essentials": self._apply_addons,
-            "join_information.publish": self._publish_join_information,
-            "certificates.schedule": self._schedule_certificates,
-            "version_skew.wait": self._await_masters_upgrade,
-            "node.join": self._join,
-            "node.ready": self._await_node_ready,
-        }[function]
+            "packages": self._install_packages,
+            "program": self._fetch_program,
+            "downloads": self._download_files,
+            "volume": self._attach_volume,
+            "authorities": self._prepare_control_plane,
+            "control plane": self._start_control_plane,
+            "add-ons": self._apply_addons,
+            "join information": self._publish_join_information,
+            "certificates": self._schedule_certificates,
+            "masters": self._await_masters_upgrade,
+            "join": self._join,
+            "ready": self._await_node_ready,
+        }[title]
 
     def boot(self) -> Boot:
         """Boot the instance: firmware, kernel, cloud-init, then the steps; yields the seconds to wait."""
@@ -196,10 +196,10 @@ class Program:
         role = self.configuration["role"]
         return f"{self.instance.id} in {self.instance.zone}, {role} of {self.configuration['cluster']}"
 
-    def _run_routine_step(self, function: str) -> Generator[float, None, str]:
-        seconds, message = ROUTINE[function]
+    def _run_routine_step(self, title: str) -> Generator[float, None, str]:
+        seconds, message = ROUTINE[title]
         yield seconds
-        self.instance.watches = self.instance.watches or function == DRAINING
+        self.instance.watches = self.instance.watches or title == DRAINING
         return message(self.configuration, self.instance)
 
     def _install_packages(self) -> Generator[float, None, str]:
@@ -369,7 +369,10 @@ class Program:
         begin = self._clock.now
         hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
         yield from self._wait(
-            "masters of this version", self._why_masters_too_old, hint, self.configuration["upgradeWait"] * 60
+            "masters of this version",
+            self._why_masters_too_old,
+            hint,
+            self.configuration.get("upgradeWait", MASTER_UPGRADE_MINUTES) * 60,
         )
         waited = self._clock.now - begin
         self._deadline += waited

@@ -1,6 +1,6 @@
 """Steps of the boot program without effect on the rest of the sandbox: their durations and log lines.
 
-Each step is named by its function in the boot program. The durations are estimates.
+The durations are estimates.
 """
 
 from __future__ import annotations
@@ -110,24 +110,24 @@ def addresses_looked_up(configuration: Configuration, instance: Instance) -> str
 
 
 STORAGE_MOUNT_POINT = "/mnt/instance-storage"
-DRAINING = "drain.start"  # starts the service that drains the node before the instance is terminated
+DRAINING = "draining"  # starts the service that drains the node before the instance is terminated
 ROUTINE: Mapping[str, tuple[float, Callable[[Configuration, Instance], str]]] = {
-    "hooks.before": (1.0, commands_before),
-    "system.settings": (0.6, settings),
-    "pod_network.prepare": (0.5, pod_network),
+    "pre-boot commands": (1.0, commands_before),
+    "settings": (0.6, settings),
+    "pod network": (0.5, pod_network),
     DRAINING: (0.3, draining),
-    "hooks.files": (0.2, further_files),
-    "disks.disks": (0.4, instance_storage),
-    "system.services": (2.3, services),
-    "hooks.units": (0.4, further_units),
-    "hosts.of_master": (0.1, names),
-    "csr_approval.start": (0.8, serving_certificates),
-    "backup.schedule": (0.4, backups),
-    "first_pod.run": (1.6, first_pod),
-    "node.follow": (0.2, addresses_looked_up),
-    "hooks.after": (1.0, commands_after),
+    "further files": (0.2, further_files),
+    "instance storage": (0.4, instance_storage),
+    "services": (2.3, services),
+    "further units": (0.4, further_units),
+    "names": (0.1, names),
+    "serving certificates": (0.8, serving_certificates),
+    "backups": (0.4, backups),
+    "first pod": (1.6, first_pod),
+    "addresses": (0.2, addresses_looked_up),
+    "post-boot commands": (1.0, commands_after),
 }
-"""Duration in seconds and log line of each step, by `module.function` of the boot program."""
+"""Duration in seconds and log line of each step, by the title of the step."""
 
 
 def disks(instance: Instance) -> list[str]:

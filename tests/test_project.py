@@ -25,7 +25,8 @@ MODULES = sorted((ROOT / "cfngen").rglob("*.py"))
 
 # Which parts of the package a part may import; `boot` runs on instances and is packed, never imported.
 MAY_IMPORT = {
-    "errors": set(),
+    "hints": set(),
+    "errors": {"hints"},
     "text": set(),
     "text_limits": set(),
     "releases": {"errors"},
@@ -34,12 +35,12 @@ MAY_IMPORT = {
     "templates": {"errors", "releases", "cluster", "userdata"},
     "lint": {"errors", "text", "templates"},
     "output": {"errors", "templates", "userdata"},
-    "deploy": {"errors", "text", "cluster", "userdata", "templates", "releases"},
-    "rehearse": {"errors", "text", "cluster", "userdata", "templates", "deploy"},
+    "deploy": {"errors", "hints", "text", "cluster", "userdata", "templates", "releases"},
+    "rehearse": {"errors", "hints", "text", "cluster", "userdata", "templates", "deploy"},
     "sandbox": {"errors", "text_limits"},
     "cli": {
-        *("errors", "text", "text_limits", "cluster", "userdata", "templates", "lint", "output", "releases", "deploy"),
-        *("rehearse", "sandbox"),
+        *("errors", "hints", "text", "text_limits", "cluster", "userdata", "templates", "lint", "output", "releases"),
+        *("deploy", "rehearse", "sandbox"),
     },
     "boot": set(),
     "__main__": {"cli"},

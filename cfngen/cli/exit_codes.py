@@ -17,6 +17,7 @@ import click
 from cfngen.cli.json_output import emit
 from cfngen.cli.usage import message_and_hint
 from cfngen.errors import CfngenError
+from cfngen.hints import Hint
 
 SUCCESS = 0
 FAILED = 1
@@ -65,13 +66,13 @@ class Settings:
         debug: whether to show tracebacks.
         color: whether to use colours; None means only on a terminal.
         json: whether standard output is JSON.
-        complete_commands: adds the options for the same cluster, stack and account to the commands in a hint.
+        render_hint: returns a hint as text, with the options for the same cluster, stack and account in its commands.
     """
 
     debug: bool = False
     color: bool | None = None
     json: bool = False
-    complete_commands: Callable[[str], str] = str
+    render_hint: Callable[[Hint], str] = str
 
 
 @dataclass(frozen=True)
@@ -166,11 +167,11 @@ def _run(run: Callable[[], Any], settings: Settings) -> int:
             click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
         code = USAGE if isinstance(failure, click.UsageError) else failure.exit_code
         message, hint = message_and_hint(failure)
-        return _show_failure([message], settings.complete_commands(hint), code, settings)
+        return _show_failure([message], hint, code, settings)
     except CfngenError as failure:
         # Some errors, such as that of a cluster file, list several problems.
         problems = getattr(failure, "problems", ()) or (failure,)
-        hint = settings.complete_commands(failure.hint)
+        hint = settings.render_hint(failure.hint)
         return _show_failure([str(problem) for problem in problems], hint, failure.exit_code, settings, failure)
     except BrokenPipeError:
         return BROKEN_PIPE

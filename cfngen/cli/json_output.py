@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cfngen.cli.signs import verbatim
+from cfngen.hints import CommandText, SuggestedCommand
 
 
 def emit(thing: Any) -> None:
@@ -25,6 +26,8 @@ def emit(thing: Any) -> None:
 
 def plain(thing: Any) -> Any:
     """Return a dataclass, and everything in it, as dicts, lists and scalars for JSON."""
+    if isinstance(thing, (Path, SuggestedCommand, CommandText)):
+        return str(thing)
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         json_keys = keys(type(thing))
         return kind_of(type(thing)) | {key: plain(getattr(thing, name)) for name, key in json_keys.items()}
@@ -40,8 +43,6 @@ def plain(thing: Any) -> Any:
         return thing.isoformat().replace("+00:00", "Z")
     if isinstance(thing, (str, int, float, bool)) or thing is None:
         return thing
-    if isinstance(thing, Path):
-        return str(thing)
     raise TypeError(f"{type(thing).__name__} has no form in JSON")
 
 

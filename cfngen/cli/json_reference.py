@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cfngen.cli.json_output import keys, kind_of
+from cfngen.hints import Hint, SuggestedCommand
 
 _WORK_CLASSES = ("messages.Step", "messages.Notice")
 _WATCH_CLASSES = ("messages.Event", "watching.progress.Progress", "watching.diagnosis.Diagnosis", "messages.Finished")
@@ -227,6 +228,8 @@ def _definition(class_: type, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    if hint in (Hint, str | SuggestedCommand, SuggestedCommand):
+        return {"type": "string"}
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
         return {"enum": list(arguments)}

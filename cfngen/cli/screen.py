@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,6 +18,8 @@ import click
 
 from cfngen.cli.exit_codes import TERMINATED
 from cfngen.cli.json_output import emit
+from cfngen.cli.suggested_commands import next_line
+from cfngen.hints import Line, suggest
 
 if TYPE_CHECKING:
     from cfngen.cli.render.live import LiveScreen
@@ -94,7 +96,7 @@ class Screen:
         from cfngen.deploy.preview.plan import Plan
         from cfngen.deploy.watching.diagnosis import Diagnosis
 
-        lines: list[str]
+        lines: Sequence[Line]
         if isinstance(message, Plan):
             lines = plan.lines(message, full=self._full)
         elif isinstance(message, Diagnosis):
@@ -128,8 +130,7 @@ class Screen:
             return
         # Progress goes to standard error, results to standard output.
         is_progress = isinstance(message, (ValidationChange, Removed, DeletionFailed, RestoreProgress))
-        suggested = (self._target.complete_commands(line) if line.startswith("Next:") else line for line in lines)
-        click.echo("\n".join(suggested), err=is_progress)
+        click.echo("\n".join(str(self._target.complete_commands(line)) for line in lines), err=is_progress)
 
     def interaction(self, consent: Consent) -> Interaction:
         """Return how an operation reports and asks: through this screen, with the given consent."""
@@ -188,12 +189,12 @@ class Screen:
         return self._live
 
 
-def _summary(finished: Finished) -> list[str]:
+def _summary(finished: Finished) -> list[Line]:
     """Return the last lines of a command: how the operation ended, and what to do next."""
     name = finished.stack
     if finished.goes_on:
         text = f"{name}: {finished.status}; it goes on without cfngen."
-        return [text, "", f"Next: cfngen watch --stack-name {name}   attaches again."]
+        return [text, "", next_line(suggest("watch", stack=name), "   attaches again.")]
     if finished.action == "none":
         return [click.style(f"{name} is up to date: nothing was changed.", fg="green")]
     from cfngen.cli.render.durations import duration
@@ -201,17 +202,18 @@ def _summary(finished: Finished) -> list[str]:
     elapsed = duration(finished.seconds)
     if not finished.succeeded:
         return [click.style(f"{name}: {finished.status or 'deleted'} after {elapsed}.", fg="red", bold=True)]
-    lines = [click.style(f"{name}: {finished.status} after {elapsed}.", fg="green", bold=True)]
+    lines: list[Line] = [click.style(f"{name}: {finished.status} after {elapsed}.", fg="green", bold=True)]
     if finished.action == "delete":
-        step = f"Next: cfngen delete --stack-name {name}"
-        return [*lines, "", f"{step}   removes what Kubernetes has made and left, and lists what stays."]
+        purpose = "   removes what Kubernetes has made and left, and lists what stays."
+        return [*lines, "", next_line(suggest("delete", stack=name), purpose)]
     if finished.action == "rollback" and finished.outputs:
-        lines += ["", f"Next: cfngen validate cluster --stack-name {name}   looks whether everything runs."]
+        command = suggest("validate cluster", stack=name)
+        lines += ["", next_line(command, "   looks whether everything runs.")]
     elif endpoint := finished.outputs.get("ApiEndpoint"):
         lines += [
             f"Kubernetes API: {endpoint}",
             "",
-            "Next: cfngen kubeconfig && kubectl get nodes",
+            next_line(suggest("kubeconfig"), " && kubectl get nodes"),
             "",
         ]
     return lines

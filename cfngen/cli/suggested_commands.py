@@ -1,75 +1,57 @@
-"""Adding the options for the same cluster, stack and account to the commands that messages suggest.
-
-The code below the command line knows neither the cluster file nor the credentials, and suggests just `cfngen watch
---stack-name k8s`. Run like that after a command with --sandbox, it would use a real account.
-"""
+"""Adding the options for the same cluster, stack and account to the commands that messages suggest."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
-import shlex
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-Options = Sequence[tuple[str, ...]]
-"""Command line options: each its name, and its value if it takes one."""
+import click
 
-ATTRIBUTES = frozenset({"hint", "command", "next_command"})
-"""Attributes of messages whose text contains commands."""
+from cfngen.hints import CommandText, Option, SuggestedCommand
 
-_LONG_TO_SHORT = {"--cluster": "-f"}
-_VALUE = r"""(?:'[^']*'|[^\s`'"-](?:[^\s`'";&|(),]*[^\s`'";&|(),.:])?)"""
-_COMMAND = re.compile(
-    r"\bcfngen (?:plan|deploy|watch|events|status|validate(?: cluster)?|kubeconfig|etcd (?:list|backup|restore)|"
-    r"rollback|delete)\b"
-    rf"(?P<options>(?: --?[a-z][a-z-]*(?:[ =]{_VALUE})?)*)"
-)
-_OPTION = re.compile(r" (--?[a-z][a-z-]*)")
 _Thing = TypeVar("_Thing")
 
 
-def complete_commands(thing: _Thing, options: Options) -> _Thing:
-    """Return a text or message in which each suggested command has the options.
+def complete_commands(thing: _Thing, options: Sequence[Option]) -> _Thing:
+    """Return a hint, a command or a message in which each suggested command has the options.
 
     Options that a command has already are kept.
 
     Args:
-        thing: a text, or a dataclass whose attributes in `ATTRIBUTES` are texts.
+        thing: a hint or a command, or a dataclass or tuple with such in it, at any depth. Anything else is returned
+            as it is.
         options: the options that choose the cluster, the stack and the account.
     """
     if not options:
         return thing
-    completed: _Thing = _complete_text(thing, options) if isinstance(thing, str) else _complete_value(thing, options)
-    return completed
+    completed: object = thing
+    if isinstance(thing, (SuggestedCommand, CommandText)):
+        completed = thing.with_options(options)
+    elif isinstance(thing, tuple):
+        completed = _complete_tuple(thing, options)
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        changes = {
+            field.name: value
+            for field in dataclasses.fields(thing)
+            if field.init
+            and (value := complete_commands(getattr(thing, field.name), options)) is not getattr(thing, field.name)
+        }
+        completed = dataclasses.replace(thing, **changes) if changes else thing
+    return completed  # type: ignore[return-value]  # a value of the same type
 
 
-def suggested(text: str) -> tuple[str, ...]:
-    """Return the commands in a text, in order."""
-    return tuple(match[0] for match in _COMMAND.finditer(text))
+def next_line(command: SuggestedCommand, text: str) -> CommandText:
+    """Return the line `Next: COMMAND`, followed by a text, with which the output of a command ends."""
+    return CommandText("Next: ", command, text, quote="")
 
 
-def _complete_text(text: Any, options: Options) -> Any:
-    def completed(match: re.Match[str]) -> str:
-        present = {_LONG_TO_SHORT.get(name, name) for name in _OPTION.findall(match["options"])}
-        missing = (shlex.join(option) for option in options if option[0] not in present)
-        return " ".join((match[0], *missing))
-
-    return _COMMAND.sub(completed, text)
+def colored(text: CommandText, color: str) -> CommandText:
+    """Return the text in a colour, whatever options its commands get later."""
+    return CommandText(click.style("", fg=color, reset=False), text, click.style(""), quote=text.quote)
 
 
-def _complete_value(thing: Any, options: Options) -> Any:
-    """Return a value of a message with completed commands; the same object if it contains none."""
-    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        changed: dict[str, Any] = {}
-        for field in dataclasses.fields(thing):
-            old_value = getattr(thing, field.name)
-            is_suggestion = field.name in ATTRIBUTES and isinstance(old_value, str)
-            new_value = _complete_text(old_value, options) if is_suggestion else _complete_value(old_value, options)
-            if field.init and new_value is not old_value and new_value != old_value:
-                changed[field.name] = new_value
-        return dataclasses.replace(thing, **changed) if changed else thing
-    if type(thing) is tuple:
-        items = tuple(_complete_value(element, options) for element in thing)
-        return items if any(new is not old for new, old in zip(items, thing, strict=True)) else thing
-    return thing
+def _complete_tuple(values: tuple[object, ...], options: Sequence[Option]) -> tuple[object, ...]:
+    """Return the tuple with its values completed; the same object if none has a command."""
+    completed = tuple(complete_commands(value, options) for value in values)
+    return completed if any(new is not old for new, old in zip(completed, values, strict=True)) else values

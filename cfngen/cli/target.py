@@ -21,6 +21,7 @@ from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
 from cfngen.cli.terminal import warning
 from cfngen.errors import CfngenError
+from cfngen.hints import Hint
 
 if TYPE_CHECKING:
     from cfngen.cluster.model import Cluster
@@ -107,8 +108,12 @@ class Target:
         return (*sandbox_option, *self.source.options, *((name, value) for name, value in values.items() if value))
 
     def complete_commands(self, thing: _Thing) -> _Thing:
-        """Return a text or message with the options for this target added to the commands in it."""
+        """Return a hint or message with the options for this target added to the commands in it."""
         return complete_commands(thing, self.options)
+
+    def render_hint(self, hint: Hint) -> str:
+        """Return a hint as text, with the options for this target added to the commands in it."""
+        return str(self.complete_commands(hint))
 
     @property
     def json(self) -> bool:
@@ -180,7 +185,7 @@ class Target:
         elif isinstance(message, Notice):
             warning(message.text)
             if message.hint:
-                click.echo(click.style("hint: ", bold=True) + message.hint, err=True)
+                click.echo(click.style("hint: ", bold=True) + str(message.hint), err=True)
 
     @cached_property
     def _running(self) -> RunningSandbox:
@@ -247,7 +252,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         target = Target(source, stack_name, profile, account_number, sandbox, output)
         settings = click.get_current_context().find_object(Settings)
         if settings is not None:
-            settings.complete_commands = target.complete_commands
+            settings.render_hint = target.render_hint
         return command(*args, target=target, **options)
 
     return with_target

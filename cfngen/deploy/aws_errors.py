@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cfngen.errors import CfngenError
+from cfngen.hints import Hint
 
 EXPIRED_CODES = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
 INVALID_CREDENTIALS_CODES = frozenset(
@@ -49,7 +50,7 @@ class AwsError(CfngenError):
         code: AWS's error code; empty if there was no response.
     """
 
-    def __init__(self, message: str, *, hint: str = "", operation: str = "", code: str = "") -> None:
+    def __init__(self, message: str, *, hint: Hint = "", operation: str = "", code: str = "") -> None:
         super().__init__(message, hint=hint)
         self.operation = operation
         self.code = code

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
+from cfngen.hints import Hint
+
 
 @dataclass(frozen=True)
 class Message:
@@ -42,7 +44,7 @@ class Notice(Message):
 
     kind: ClassVar[str] = "notice"
     text: str
-    hint: str = ""
+    hint: Hint = ""
 
 
 @dataclass(frozen=True)

@@ -5,38 +5,39 @@ Tests run each command from each status; docs/operations.md shows the results.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cfngen.deploy.status import StackHealth, StackStatus
+from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 
-_STEPS: Mapping[StackHealth, tuple[tuple[str, str], ...]] = {
-    StackHealth.ABSENT: (("deploy", "creates the cluster"),),
-    StackHealth.EMPTY: (("deploy", "creates the cluster in the empty stack"),),
-    StackHealth.BUSY: (("watch", "attaches to the operation that is still under way"),),
+_STEPS: Mapping[StackHealth, tuple[tuple[SuggestedCommand, str], ...]] = {
+    StackHealth.ABSENT: ((suggest("deploy"), "creates the cluster"),),
+    StackHealth.EMPTY: ((suggest("deploy"), "creates the cluster in the empty stack"),),
+    StackHealth.BUSY: ((suggest("watch"), "attaches to the operation that is still under way"),),
     StackHealth.PAUSED: (
-        ("deploy", "goes on from here, once the cause is removed"),
-        ("rollback", "returns to the last success, or deletes what has been created if there was none"),
+        (suggest("deploy"), "goes on from here, once the cause is removed"),
+        (suggest("rollback"), "returns to the last success, or deletes what has been created if there was none"),
     ),
     StackHealth.DEAD: (
-        ("deploy", "asks to delete the remains and creates the cluster anew, once the cause is removed"),
-        ("delete", "deletes the remains"),
+        (suggest("deploy"), "asks to delete the remains and creates the cluster anew, once the cause is removed"),
+        (suggest("delete"), "deletes the remains"),
     ),
     StackHealth.STUCK: (
-        ("rollback", "continues the rollback, once the cause is removed"),
-        ("rollback --force", "continues it and leaves what cannot be taken back as it is"),
+        (suggest("rollback"), "continues the rollback, once the cause is removed"),
+        (suggest("rollback", "--force"), "continues it and leaves what cannot be taken back as it is"),
     ),
     StackHealth.LOST: (
-        ("events --failures", "shows what failed; AWS Support can put such a stack right"),
-        ("delete", "deletes the cluster; CloudFormation has no way to continue the rollback of an import"),
+        (suggest("events", "--failures"), "shows what failed; AWS Support can put such a stack right"),
+        (suggest("delete"), "deletes the cluster; CloudFormation has no way to continue the rollback of an import"),
     ),
     StackHealth.UNDELETED: (
-        ("delete", "removes what Kubernetes has made and goes on with the deletion"),
-        ("delete --leave-behind", "goes on, and gives up what CloudFormation cannot delete"),
+        (suggest("delete"), "removes what Kubernetes has made and goes on with the deletion"),
+        (suggest("delete", "--leave-behind"), "goes on, and gives up what CloudFormation cannot delete"),
     ),
     StackHealth.HEALTHY: (),
 }
-_STEPS_AFTER_FAILED_CREATION = (_STEPS[StackHealth.PAUSED][0], ("rollback", "deletes what has been created"))
+_STEPS_AFTER_FAILED_CREATION = (_STEPS[StackHealth.PAUSED][0], (suggest("rollback"), "deletes what has been created"))
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class NextStep:
         purpose: what it does.
     """
 
-    command: str
+    command: SuggestedCommand
     purpose: str
 
 
@@ -60,11 +61,13 @@ def next_steps(status: StackStatus, stack: str = "") -> tuple[NextStep, ...]:
         stack: name for the option --stack-name of the commands; empty leaves the option out.
     """
     steps = _STEPS_AFTER_FAILED_CREATION if status.name == "CREATE_FAILED" else _STEPS[status.standing]
-    option = f" --stack-name {stack}" if stack else ""
-    return tuple(NextStep(f"cfngen {command}{option}", purpose) for command, purpose in steps)
+    options = (("--stack-name", stack),) if stack else ()
+    return tuple(NextStep(command.with_options(options), purpose) for command, purpose in steps)
 
 
-def as_hint(steps: tuple[NextStep, ...]) -> str:
+def as_hint(steps: Sequence[NextStep]) -> Hint:
     """Return the commands as one line of text, each with its purpose."""
-    text = "; ".join(f"`{step.command}` {step.purpose}" for step in steps)
-    return f"{text}." if text else ""
+    if not steps:
+        return ""
+    first, *others = (CommandText(step.command, f" {step.purpose}") for step in steps)
+    return CommandText(first, *(CommandText("; ", other) for other in others), ".")

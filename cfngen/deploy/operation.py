@@ -48,6 +48,7 @@ from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.expectations import Action, Expectation, expect_operation
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 from cfngen.templates.document import Document
 from cfngen.templates.immutable_settings import COUNT, recorded_settings
 
@@ -64,7 +65,7 @@ class BegunError(CfngenError):
     def __init__(self, stack: str) -> None:
         super().__init__(
             f"interrupted while CloudFormation was told to begin: it may be at work on the stack {stack} by now",
-            hint=f"`cfngen watch --stack-name {stack}` shows it, and can cancel it.",
+            hint=CommandText(suggest("watch", stack=stack), " shows it, and can cancel it."),
         )
 
 

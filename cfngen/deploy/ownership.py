@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView
 from cfngen.errors import CfngenError
+from cfngen.hints import suggest
 
 
 class ForeignStackError(CfngenError):
@@ -38,6 +39,8 @@ def check(stack: StackView, cluster: str) -> None:
     if stack.cluster:
         message = f"the stack {stack.name} belongs to the cluster {stack.cluster}, not to {cluster}"
     else:
-        message = f"the stack {stack.name} was not made by `cfngen deploy`: it lacks the tag {CLUSTER_TAG}={cluster}"
+        message = (
+            f"the stack {stack.name} was not made by `{suggest('deploy')}`: it lacks the tag {CLUSTER_TAG}={cluster}"
+        )
     hint = "choose another name with --stack-name; a stack made in the console is updated in the console."
     raise ForeignStackError(message, hint=hint)

@@ -21,6 +21,7 @@ from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.stacks import NESTED_STACK, StackView, find, resources, stack_name
 from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 # Nested stacks that hold the cluster's state: etcd's volumes, the API's address, and the certificate authorities.
 STATEFUL_STACKS = ("MasterStack", "SecretsStack")
@@ -223,7 +224,7 @@ def _restore_policies(
     """Restore lifted stack policies; report or raise if that fails."""
     if policies and _is_in_progress(account, root.id):
         # A nested stack that the update has not reached yet would accept its policy, which then denies the update.
-        hint = f"`cfngen watch --stack-name {root.name}` sets them again at the end of the update."
+        hint = CommandText(suggest("watch", stack=root.name), " sets them again at the end of the update.")
         report(Notice("the stack policies stay lifted while the update goes on", hint))
         return
     unrestored: list[str] = []

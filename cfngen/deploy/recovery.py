@@ -25,6 +25,7 @@ from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import Choice, WatchResult, watch
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, Hint, suggest
 
 MAX_ROLLBACK_ATTEMPTS = 10
 """Maximum number of times a rollback is continued; each time skips at least one more resource."""
@@ -43,7 +44,7 @@ class BusyError(CfngenError):
     def __init__(self, stack: StackView, since: str = "") -> None:
         super().__init__(
             f"another operation is under way: the stack {stack.name} is in {stack.status}{since and f' {since}'}",
-            hint=f"`cfngen watch --stack-name {stack.name}` shows it; repeat the command when it has ended.",
+            hint=CommandText(suggest("watch", stack=stack.name), " shows it; repeat the command when it has ended."),
         )
         self.stack = stack
         self.since = since
@@ -98,8 +99,12 @@ class RemainsError(CfngenError):
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: its creation failed, and CloudFormation plans nothing in "
             f"it. A deployment asks, deletes {what_is_deleted} and creates the cluster anew; nothing was changed now",
-            hint=f"`cfngen deploy --stack-name {stack.name}` shows the plan of the creation once the stack is gone, "
-            f"and `cfngen delete --stack-name {stack.name}` only deletes.",
+            hint=CommandText(
+                suggest("deploy", stack=stack.name),
+                " shows the plan of the creation once the stack is gone, and ",
+                suggest("delete", stack=stack.name),
+                " only deletes.",
+            ),
         )
         self.stack = stack
         self.remains = remains
@@ -109,7 +114,9 @@ class NothingToRollBackError(CfngenError):
     """The stack's status does not allow a rollback."""
 
     def __init__(self, stack: StackView) -> None:
-        hint_for_healthy = "to return to earlier templates, check out the earlier cluster file and run `cfngen deploy`."
+        hint_for_healthy = CommandText(
+            "to return to earlier templates, check out the earlier cluster file and run ", suggest("deploy"), "."
+        )
         super().__init__(
             f"the stack {stack.name} is in {stack.status}, from which nothing is rolled back",
             hint=_next_steps_hint(stack) or hint_for_healthy,
@@ -178,7 +185,9 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         interaction.report(Notice(f"the last update of {stack.name} was taken back; this is the next one"))
     if health is StackHealth.PAUSED:
         text = f"{stack.name} is in {stack.status}: this goes on where the last operation failed, with rollback off"
-        interaction.report(Notice(text, f"`cfngen rollback --stack-name {stack.name}` would take it back instead."))
+        interaction.report(
+            Notice(text, CommandText(suggest("rollback", stack=stack.name), " would take it back instead."))
+        )
     operation_origin.report_other_plans(account, stack, interaction.report)
     return stack
 
@@ -294,7 +303,7 @@ def _report_stale_groups(account: Account, stack: StackView, interaction: Intera
     except AwsError:
         return  # `status`, `plan` and `deploy` check again
     for group in groups:
-        hint = f"`cfngen deploy --stack-name {stack.name}` puts back the program that its instances boot from."
+        hint = CommandText(suggest("deploy", stack=stack.name), " puts back the program that its instances boot from.")
         interaction.report(Notice(group.text, hint))
 
 
@@ -353,7 +362,7 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
     return shows_creation and not any(status.standing is StackHealth.HEALTHY for status in stack_statuses)
 
 
-def _next_steps_hint(stack: StackView) -> str:
+def _next_steps_hint(stack: StackView) -> Hint:
     return as_hint(next_steps(stack.status, stack.name))
 
 

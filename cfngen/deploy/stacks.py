@@ -13,6 +13,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 CLUSTER_TAG = "cfngen:cluster"
 NESTED_STACK = "AWS::CloudFormation::Stack"
@@ -26,7 +27,7 @@ class NoStackError(CfngenError):
     def __init__(self, account: Account, name: str) -> None:
         super().__init__(
             f"there is no stack {name} in {account.region} of account {account.id}",
-            hint="`cfngen deploy` creates it; --stack-name names another one.",
+            hint=CommandText(suggest("deploy"), " creates it; --stack-name names another one."),
         )
 
 

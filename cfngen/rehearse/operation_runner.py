@@ -129,7 +129,9 @@ class OperationRunner:
             operation = Operation(action.name, seconds=seconds, error=self.masks(str(error)))
             if isinstance(cause, _ACCOUNT_ERRORS):
                 self._add_to_report(operation, deployable, None, step, action)
-                raise StoppedError("refused", self.masks(" ".join(filter(None, (str(error), error.hint))))) from error
+                raise StoppedError(
+                    "refused", self.masks(" ".join(filter(None, (str(error), str(error.hint)))))
+                ) from error
         if self._interrupted:
             self._add_to_report(operation, deployable, None, step, action)
             raise KeyboardInterrupt

@@ -38,7 +38,6 @@ from moto.core.models import DEFAULT_ACCOUNT_ID  # noqa: E402
 
 from cfngen.cli.application import application  # noqa: E402
 from cfngen.cli.screen import Screen  # noqa: E402
-from cfngen.cli.suggested_commands import suggested  # noqa: E402
 from cfngen.cli.target import Target  # noqa: E402
 from cfngen.deploy.status import StackHealth, StackStatus  # noqa: E402
 from cfngen.deploy.watching.watch import Choice  # noqa: E402
@@ -56,6 +55,12 @@ LIFE = ("plan", "deploy", "status", "events", "validate cluster", "kubeconfig", 
 """What all of cfngen's modules and clients are needed for."""
 _PLACEHOLDERS = ("etcd restore",)  # what takes the key of a snapshot
 _SUFFIX = re.compile(r"-[0-9A-F]{12}\b")
+_VALUE = r"""(?:'[^']*'|[^\s`'"-](?:[^\s`'";&|(),]*[^\s`'";&|(),.:])?)"""
+_SUGGESTED = re.compile(
+    r"\bcfngen ((?:plan|deploy|watch|events|status|validate(?: cluster)?|kubeconfig|etcd (?:list|backup|restore)|"
+    rf"rollback|delete)\b(?: --?[a-z][a-z-]*(?:[ =]{_VALUE})?)*)"
+)
+"""A command that the output suggests, as an operator finds it there."""
 Answer = TypeVar("Answer")
 
 
@@ -263,7 +268,7 @@ class Walk:
         assert not self.clock.leaving, f"{line}: the root has never been in {leaving}: {err.getvalue()}"
         self.place.world.close()  # a copy would have its sockets, and not the threads that answer there
         text = out.getvalue() + err.getvalue()
-        steps = tuple(dict.fromkeys(each.removeprefix("cfngen ") for each in suggested(text)))
+        steps = tuple(dict.fromkeys(match[1] for match in _SUGGESTED.finditer(text)))
         return Ran(shortened(line), code, text, before, self.state(), self.stacks, tuple(self._ends()[ends:]), steps)
 
     def follow(self, ran: Ran, known: Known) -> None:

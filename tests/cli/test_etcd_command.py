@@ -124,7 +124,7 @@ def test_status_shows_the_newest_snapshot_and_that_it_is_late(run: Command, wher
     where.world.machines.clusters.clear()  # nobody takes snapshots any more
     where.clock.sleep(50 * 60)
     status = read_status(where.account, where.name, where.cluster, override=where.override)
-    lines = "\n".join(screen(status))
+    lines = "\n".join(map(str, screen(status)))
     assert re.search(r"\x1b\[31mthe newest is of .* ago; there should be one every 15 minutes\x1b", lines)
 
 
@@ -133,7 +133,7 @@ def test_a_long_list_is_cut_unless_all_is_asked_for(where: Place) -> None:
     many = tuple(Snapshot(f"one/etcd/hourly/{number}.db", "hourly", now, 2**20, 60.0) for number in range(40))
     found = Snapshots("one", "bucket", "one/etcd/", many)
     assert "  … and 28 more; --all shows them" in render.listing(found)
-    assert len([line for line in render.listing(found, everything=True) if ".db" in line]) == 40
+    assert len([line for line in render.listing(found, everything=True) if ".db" in str(line)]) == 40
     assert "40 snapshots, 40.0 MiB, in the bucket bucket" in render.listing(found)
     assert render.listing(Snapshots("one", "b", "one/etcd/", ())) == [
         "There is no snapshot under s3://b/one/etcd/ yet."

@@ -93,6 +93,6 @@ def test_a_deletion_that_failed_names_the_whole_command_that_gives_up_what_canno
     status: str, further: list[str]
 ) -> None:
     deleted = Deleted("kubernetes", "us-west-2", "k8s", "arn", status, succeeded=False, goes_on=False, seconds=1)
-    lines = [line for line in deletion.result(deleted, 120) if line.startswith("Next:")]
+    lines = [str(line) for line in deletion.result(deleted, 120) if str(line).startswith("Next:")]
     commands = [line.removeprefix("Next: ").partition("   ")[0] for line in lines]
     assert commands == ["cfngen delete --stack-name k8s", *further]

@@ -125,7 +125,7 @@ def test_what_is_not_well_is_named(where: Place) -> None:
         volumes=Unknown("not allowed"),
         kubelets=Unknown("no"),
     )
-    text = "\n".join(screen(ill))
+    text = "\n".join(map(str, screen(ill)))
     assert "not ready (etcd)" in text
     assert "not Ready" in text
     assert "2 years old, outdated" in text
@@ -148,7 +148,8 @@ def test_what_an_operation_has_left_undone_is_named(where: Place) -> None:
 
 
 def test_groups_left_behind_are_for_deploy() -> None:
-    assert next_command(StackStatus("UPDATE_ROLLBACK_COMPLETE"), healthy=False, left_behind=True) == "cfngen deploy"
+    suggested = next_command(StackStatus("UPDATE_ROLLBACK_COMPLETE"), healthy=False, left_behind=True)
+    assert str(suggested) == "cfngen deploy"
 
 
 @pytest.mark.parametrize("width", [80, 100])

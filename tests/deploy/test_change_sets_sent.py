@@ -236,7 +236,7 @@ def test_where_nothing_can_be_planned_the_status_is_named(status: str) -> None:
     with pytest.raises(UnplannableError) as raised:
         planned(api)
     assert str(raised.value) == f"the stack kubernetes is in {status}, in which CloudFormation plans nothing"
-    assert "`cfngen status`" in raised.value.hint
+    assert "`cfngen status`" in str(raised.value.hint)
 
 
 @pytest.mark.parametrize("code", ["ChangeSetNotFound", "ChangeSetNotFoundException"])
@@ -330,4 +330,4 @@ def test_refusals_name_what_is_in_the_way() -> None:
     for how, words in (({"express": True}, "the express mode"), ({"on_failure": "DO_NOTHING"}, "the wish to keep")):
         with pytest.raises(ReplacementRefusedError, match="Eni may be replaced") as raised:
             execute(api.account, planned(api, entry, **how))
-        assert words in raised.value.hint
+        assert words in str(raised.value.hint)

@@ -23,13 +23,13 @@ def test_a_cluster_that_is_being_created():
         before = read(where)
         where.clock.sleep(40)
         early = read(where)
-        text = click.unstyle("\n".join(screen(early)))
+        text = click.unstyle("\n".join(map(str, screen(early))))
         while isinstance(read(where).api, Unknown):
             where.clock.sleep(5)
         later = read(where)
     assert before.stack.status == early.stack.status == "CREATE_IN_PROGRESS"
     assert (early.stack.operation, early.stack.succeeded) == ("create", None)
-    assert early.next_command == "cfngen watch"
+    assert str(early.next_command) == "cfngen watch"
     # The masters' stack, which is complete before they work, has its outputs before the root has.
     assert early.endpoint == later.endpoint
     assert isinstance(early.api, Unknown)
@@ -48,6 +48,6 @@ def test_a_cluster_whose_creation_has_failed():
         status = read(where)
     assert status.stack.status == "ROLLBACK_COMPLETE"
     assert (status.stack.operation, status.stack.succeeded) == ("create", False)
-    assert status.next_command == "cfngen deploy"
+    assert str(status.next_command) == "cfngen deploy"
     assert (status.masters, status.api, status.certificates) == (None, None, ())
-    assert "Next: cfngen deploy" in click.unstyle("\n".join(screen(status)))
+    assert "Next: cfngen deploy" in click.unstyle("\n".join(map(str, screen(status))))

@@ -139,7 +139,7 @@ def test_of_an_update_the_failure_that_it_was_rolled_back_for(operator: Operator
     assert found.cause is not None
     assert found.cause.event.logical_id == "Group"
     [step] = found.next_steps
-    assert step.command == "cfngen deploy --stack-name k8s"
+    assert str(step.command) == "cfngen deploy --stack-name k8s"
     assert "as it was before" in step.purpose
 
 
@@ -178,7 +178,7 @@ def test_a_cancelled_update_has_no_cause(operator: Operator):
     found = ended(operator)
     assert (found.cause, found.cancelled) == (None, True)
     [step] = found.next_steps
-    assert step.command == "cfngen deploy --stack-name k8s"
+    assert str(step.command) == "cfngen deploy --stack-name k8s"
     assert "cause" not in step.purpose
 
 
@@ -197,7 +197,7 @@ def test_a_rollback_of_an_import_cannot_be_continued(operator: Operator):
     operator.created()
     operator.root.status = "IMPORT_ROLLBACK_FAILED"
     found = diagnose(operator.account, NAME)
-    assert [step.command for step in found.next_steps] == ["cfngen delete --stack-name k8s"]
+    assert [str(step.command) for step in found.next_steps] == ["cfngen delete --stack-name k8s"]
 
 
 def test_no_such_stack(operator: Operator):
@@ -311,7 +311,7 @@ def test_what_still_uses_a_network_that_could_not_be_deleted(operator: Operator)
     assert found.cause is not None
     [occupant] = found.cause.occupants
     assert occupant.startswith(f"{interface['NetworkInterfaceId']} (ELB app/web/1)")
-    assert [step.command for step in found.next_steps] == [
+    assert [str(step.command) for step in found.next_steps] == [
         "cfngen delete --stack-name k8s",
         "cfngen delete --leave-behind --stack-name k8s",
     ]
@@ -326,14 +326,14 @@ def fails(operator: Operator, **options: Any) -> Diagnosis:
 
 
 def test_next_after_a_creation_that_was_rolled_back(operator: Operator):
-    steps = [step.command for step in fails(operator).next_steps]
+    steps = [str(step.command) for step in fails(operator).next_steps]
     assert steps == ["cfngen deploy --stack-name k8s", "cfngen delete --stack-name k8s"]
 
 
 def test_next_after_a_creation_that_was_kept(operator: Operator):
     found = fails(operator, OnFailure="DO_NOTHING")
     assert found.status == "CREATE_FAILED"
-    assert [step.command for step in found.next_steps] == [
+    assert [str(step.command) for step in found.next_steps] == [
         "cfngen deploy --stack-name k8s",
         "cfngen rollback --stack-name k8s",
     ]
@@ -344,7 +344,7 @@ def test_next_after_a_creation_that_was_deleted(operator: Operator):
     assert found.status == "DELETE_COMPLETE"
     assert found.cause is not None
     assert found.cause.event.logical_id == "Disk"
-    assert [step.command for step in found.next_steps] == ["cfngen deploy --stack-name k8s"]
+    assert [str(step.command) for step in found.next_steps] == ["cfngen deploy --stack-name k8s"]
 
 
 def test_next_after_a_rollback_that_failed(operator: Operator):
@@ -355,7 +355,7 @@ def test_next_after_a_rollback_that_failed(operator: Operator):
     operator.update("t3.large")
     found = ended(operator)
     assert found.status == "UPDATE_ROLLBACK_FAILED"
-    assert [step.command for step in found.next_steps] == [
+    assert [str(step.command) for step in found.next_steps] == [
         "cfngen rollback --stack-name k8s",
         "cfngen rollback --force --stack-name k8s",
     ]
@@ -365,7 +365,9 @@ def test_next_after_a_rollback_that_failed(operator: Operator):
 
 def test_next_while_it_goes_on(operator: Operator):
     operator.create()
-    assert [step.command for step in diagnose(operator.account, NAME).next_steps] == ["cfngen watch --stack-name k8s"]
+    assert [str(step.command) for step in diagnose(operator.account, NAME).next_steps] == [
+        "cfngen watch --stack-name k8s"
+    ]
 
 
 def test_what_cloudformation_does_not_tell_is_an_error(operator: Operator):

@@ -177,7 +177,9 @@ def test_whether_somebody_ended_it(events: tuple[Any, ...], ended: bool) -> None
 )
 def test_the_ways_on(status: str, events: tuple[Any, ...], commands: list[str], words: str) -> None:
     found = diagnosed(status, *events)
-    assert [step.command for step in found.next_steps] == [f"cfngen {each} --stack-name {NAME}" for each in commands]
+    assert [str(step.command) for step in found.next_steps] == [
+        f"cfngen {each} --stack-name {NAME}" for each in commands
+    ]
     assert [step.purpose.startswith(words) for step in found.next_steps[:1]] == [True] * bool(commands)
     assert (found.stack, found.stack_id, found.status) == (NAME, STACK_ID, status)
 

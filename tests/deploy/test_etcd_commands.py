@@ -151,15 +151,15 @@ def test_without_a_master_nobody_answers(where: Place, said: list[Message]) -> N
     where.world.machines.refresh()
     with pytest.raises(NoAnswerError, match="within 180 seconds") as caught:
         take_snapshot(backups(where), said.append, timedelta(minutes=3))
-    assert "journalctl -u cfngen-backup" in caught.value.hint
+    assert "journalctl -u cfngen-backup" in str(caught.value.hint)
 
 
 def test_no_bucket_is_told(where: Place) -> None:
     other = where.cluster.model_copy(update={"name": "other"})
     with pytest.raises(BackupsOffError, match="no stack nothing that names a bucket") as caught:
         find_store(where.account, "nothing", other)
-    assert "--set etcd.backups.bucket=NAME" in caught.value.hint
-    assert "cfngen deploy" not in caught.value.hint
+    assert "--set etcd.backups.bucket=NAME" in str(caught.value.hint)
+    assert "cfngen deploy" not in str(caught.value.hint)
     with pytest.raises(NoBackupBucketError, match="there is no bucket gone"):
         Store(where.account, "gone", "kubernetes").snapshots()
 
@@ -229,7 +229,7 @@ def test_an_interrupted_restore_goes_on_when_asked_for_again(where: Place, said:
     with pytest.raises(RestoreDetachedError) as caught:
         set_back(where, said)
     assert caught.value.exit_code == 130
-    assert "`cfngen etcd restore` attaches again" in caught.value.hint
+    assert "`cfngen etcd restore` attaches again" in str(caught.value.hint)
     request = backups(where).read("restore.json")
     said.clear()
     done = set_back(where, said)

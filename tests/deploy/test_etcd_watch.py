@@ -178,7 +178,7 @@ def test_patience_has_an_end(watched: Watched, minutes: int, looks: int) -> None
     with pytest.raises(RestoreFailedError, match=f"not every master works after {minutes} minutes") as failed:
         watched.wait((slot("a", machine("i-new")),), minutes=minutes)
     assert (watched.passed, watched.api.opened) == (60 * minutes, looks)
-    assert "aws ec2 get-console-output --latest --region us-west-2" in failed.value.hint
+    assert "aws ec2 get-console-output --latest --region us-west-2" in str(failed.value.hint)
 
 
 def test_only_what_is_missing_is_named_and_why_no_instance_comes(

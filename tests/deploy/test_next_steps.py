@@ -111,8 +111,8 @@ def operator() -> Iterator[Operator]:
 )
 def test_the_ways_on_from_a_status(status: str, commands: list[str]):
     steps = next_steps(StackStatus(status))
-    assert [step.command for step in steps] == [f"cfngen {command}" for command in commands]
-    named = as_hint(next_steps(StackStatus(status), "k8s"))
+    assert [str(step.command) for step in steps] == [f"cfngen {command}" for command in commands]
+    named = str(as_hint(next_steps(StackStatus(status), "k8s")))
     assert [command for command in commands if f"`cfngen {command} --stack-name k8s` " not in named] == []
 
 
@@ -138,7 +138,7 @@ def test_an_empty_stack_is_not_called_somebody_elses_by_rollback(operator: Opera
     operator.empty_stack()
     with pytest.raises(NothingToRollBackError, match="REVIEW_IN_PROGRESS") as raised:
         rollback(operator.account, STACK, STACK, operator.waiting)
-    assert "`cfngen deploy --stack-name one`" in raised.value.hint
+    assert "`cfngen deploy --stack-name one`" in str(raised.value.hint)
 
 
 @pytest.mark.parametrize(
@@ -150,15 +150,15 @@ def test_where_nothing_is_rolled_back_the_named_command_is_one_that_works(
     operator.engine.wait(operator.engine.create_stack(STACK, body=TWO, tags={"cfngen:cluster": STACK})).status = status
     with pytest.raises(NothingToRollBackError) as raised:
         rollback(operator.account, STACK, STACK, operator.waiting)
-    assert f"`cfngen {command}" in raised.value.hint
-    assert ("earlier cluster file" in raised.value.hint) == (status == "CREATE_COMPLETE")
+    assert f"`cfngen {command}" in str(raised.value.hint)
+    assert ("earlier cluster file" in str(raised.value.hint)) == (status == "CREATE_COMPLETE")
 
 
 def test_there_is_nothing_to_watch_in_an_empty_stack(operator: Operator):
     operator.empty_stack()
     with pytest.raises(NothingUnderWayError, match="nothing is under way in it") as raised:
         attach(operator.account, STACK, STACK, operator.waiting)
-    assert "`cfngen deploy --stack-name one`" in raised.value.hint
+    assert "`cfngen deploy --stack-name one`" in str(raised.value.hint)
     assert operator.messages == []
 
 
@@ -187,6 +187,6 @@ def test_an_empty_stack_of_nobody_is_not_deleted_and_the_ways_to_use_or_remove_i
     operator.empty_stack()
     with pytest.raises(ForeignStackError, match="no change set in it says") as raised:
         delete(operator.account, DeletionRequest(STACK, STACK), operator.waiting)
-    assert "`cfngen deploy --stack-name one`" in raised.value.hint
-    assert "`aws cloudformation delete-stack --region us-west-2 --stack-name one`" in raised.value.hint
+    assert "`cfngen deploy --stack-name one`" in str(raised.value.hint)
+    assert "`aws cloudformation delete-stack --region us-west-2 --stack-name one`" in str(raised.value.hint)
     assert operator.status() == "REVIEW_IN_PROGRESS"

@@ -230,7 +230,7 @@ def test_credentials_that_end_during_the_watch_say_how_to_come_back(operator: Op
     with pytest.raises(WatchEndedError, match="expired") as raised:
         operator.deploy(ONE)
     assert raised.value.exit_code == 6
-    assert "cfngen watch" in raised.value.hint
+    assert "cfngen watch" in str(raised.value.hint)
 
 
 def test_expired_credentials_change_nothing(operator: Operator):

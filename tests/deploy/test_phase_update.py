@@ -194,7 +194,7 @@ def test_a_phase_that_fails_is_the_last_and_what_is_left_is_told() -> None:
     assert notice.text == (
         "phase 2 of 3 did not succeed; what the phases before it did stays. Left: node group Kept, node group New"
     )
-    assert "`cfngen deploy`" in notice.hint
+    assert "`cfngen deploy`" in str(notice.hint)
     assert "third" not in operator.done
 
 
@@ -206,7 +206,9 @@ def test_a_phase_that_is_left_to_itself_is_the_last(number: int) -> None:
     left = ["node group Kept", "node group New"][number - 1 :]
     # Of the last one nothing is left: it goes on, and has not failed.
     assert [each.text for each in operator.said(Notice)] == ([f"not begun: {', '.join(left)}"] if left else [])
-    assert ["`cfngen watch --stack-name one`" in each.hint for each in operator.said(Notice)] == [True] * bool(left)
+    assert ["`cfngen watch --stack-name one`" in str(each.hint) for each in operator.said(Notice)] == [True] * bool(
+        left
+    )
     assert len([each for each in operator.done if isinstance(each, str)]) == number
 
 

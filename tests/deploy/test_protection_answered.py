@@ -193,7 +193,7 @@ def test_while_the_update_goes_on_they_stay_lifted() -> None:
     [notice] = said
     assert isinstance(notice, Notice)
     assert notice.text == "the stack policies stay lifted while the update goes on"
-    assert f"`cfngen watch --stack-name {NAME}`" in notice.hint
+    assert f"`cfngen watch --stack-name {NAME}`" in str(notice.hint)
     api, said = Protected(), list[Message]()
     with protection.lift_policies(api.account, root(), report=said.append):
         api.status = "UPDATE_IN_PROGRESS"

@@ -166,7 +166,7 @@ def test_a_refused_upload_says_which_template_and_that_nothing_was_deployed(acco
     calls.refuse("s3:PutObject")
     with pytest.raises(UploadError, match=r"the template [a-z-]+ could not be uploaded to s3://cfngen-") as failed:
         publish(account, documents, cluster="kubernetes", report=said.append)
-    assert failed.value.hint.startswith("nothing was deployed")
+    assert str(failed.value.hint).startswith("nothing was deployed")
     assert failed.value.code == "AccessDenied"
 
 
@@ -177,7 +177,7 @@ def test_a_lost_connection_says_that_nothing_was_deployed(account, documents, sa
     account.client("s3").meta.events.register("before-send.s3.PutObject", lost)
     with pytest.raises(UploadError, match="Could not connect") as failed:
         publish(account, documents, cluster="kubernetes", report=said.append)
-    assert failed.value.hint.startswith("nothing was deployed")
+    assert str(failed.value.hint).startswith("nothing was deployed")
 
 
 def test_a_refusal_of_the_bucket_is_explained(account, calls, documents, said):

@@ -71,7 +71,7 @@ def test_a_status_that_must_be_left_first_is_refused(status: str, error: type[Ex
     api = RecordedStack(status)
     with pytest.raises(error, match=words) as raised:
         begin(api)
-    assert f"cfngen {'watch' if error is BusyError else ''}" in raised.value.hint  # type: ignore[attr-defined]
+    assert f"cfngen {'watch' if error is BusyError else ''}" in str(raised.value.hint)  # type: ignore[attr-defined]
     assert not changes(api)
 
 
@@ -213,5 +213,5 @@ def test_a_plan_only_names_the_remains(left: bool, words: str) -> None:
         ensure_deployable(PlanningAccount.of(api.account), NAME, NAME, Told().waiting)
     assert raised.value.exit_code == 4
     assert raised.value.remains == (("Vpc", "Bucket") if left else ())
-    assert "cfngen delete --stack-name kubernetes" in raised.value.hint
+    assert "cfngen delete --stack-name kubernetes" in str(raised.value.hint)
     assert not changes(api)

@@ -93,7 +93,7 @@ def test_a_failed_rollback_is_continued_once_the_cause_is_gone(operator: Operato
     stuck(operator)
     with pytest.raises(BlockedError, match="UPDATE_ROLLBACK_FAILED") as raised:
         operator.deploy(LARGER)
-    assert "cfngen rollback --stack-name one" in raised.value.hint
+    assert "cfngen rollback --stack-name one" in str(raised.value.hint)
     assert back(operator).status.name == "UPDATE_ROLLBACK_COMPLETE"
     assert operator.deploy(LARGER).status == "UPDATE_COMPLETE"
 
@@ -169,7 +169,7 @@ def test_a_half_deleted_stack_is_for_delete(operator: Operator):
     assert status(operator) == "DELETE_FAILED"
     with pytest.raises(BlockedError, match="DELETE_FAILED") as raised:
         operator.deploy(ONE)
-    assert "cfngen delete --stack-name one" in raised.value.hint
+    assert "cfngen delete --stack-name one" in str(raised.value.hint)
 
 
 def test_the_end_of_a_cleanup_is_waited_for(operator: Operator):

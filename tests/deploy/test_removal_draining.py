@@ -95,7 +95,7 @@ def test_what_cannot_be_put_back_is_told_and_tried_again(
     [notice] = said
     assert isinstance(notice, Notice)
     assert "no longer drained" in notice.text
-    assert hint in notice.hint
+    assert hint in str(notice.hint)
     draining.restore()
     assert len(aws.sent("autoscaling:PutLifecycleHook")) == 2
     draining.restore()

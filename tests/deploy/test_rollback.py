@@ -153,10 +153,10 @@ def test_the_stack_of_another_cluster_is_left_alone() -> None:
 def test_from_where_a_healthy_stack_goes_back_is_said_in_words() -> None:
     with pytest.raises(NothingToRollBackError) as raised:
         back(RecordedStack(HEALTHY))
-    assert "check out the earlier cluster file" in raised.value.hint
+    assert "check out the earlier cluster file" in str(raised.value.hint)
     with pytest.raises(NothingToRollBackError) as raised:
         back(RecordedStack("DELETE_FAILED"))
-    assert "cfngen delete --stack-name kubernetes" in raised.value.hint
+    assert "cfngen delete --stack-name kubernetes" in str(raised.value.hint)
 
 
 BEGINNING = ("REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS", "CREATE_FAILED")
@@ -288,7 +288,7 @@ def test_who_is_at_work_and_since_when_is_said(token: str, note: bool, since: st
         back(api)
     message = str(raised.value)
     assert f"the stack {NAME} is in UPDATE_IN_PROGRESS since 12:00 UTC (less than a minute ago), {since}" in message
-    assert "cfngen watch --stack-name kubernetes" in raised.value.hint
+    assert "cfngen watch --stack-name kubernetes" in str(raised.value.hint)
     assert raised.value.exit_code == 6
 
 

@@ -75,7 +75,7 @@ def test_where_masters_report_nothing_there_is_nothing(where: Place) -> None:
     found = status(where)
     assert found.addons is None
     assert not [each for each in found.certificates if each.what.startswith("master")]
-    assert "Add-ons" not in "\n".join(screen(found))
+    assert "Add-ons" not in "\n".join(map(str, screen(found)))
 
 
 def test_the_screen_shows_what_the_masters_report(where: Place) -> None:

@@ -68,7 +68,7 @@ def test_a_node_that_is_not_ready_says_why(where):
     assert said(found) == [("node", node, "of node group nodes is not Ready")]
     [problem] = found.problems
     assert problem.detail == "KubeletNotReady: cni plugin not initialized"
-    assert "journalctl" in problem.hint
+    assert "journalctl" in str(problem.hint)
     assert [each.ready for each in found.members if each.instance == node] == [False]
 
 
@@ -307,7 +307,7 @@ def test_a_stack_that_is_not_at_rest_is_a_problem(status, hint, where):
     seen = ClusterState(replace(STACK, status=StackStatus(status)), (), WORKING)
     [problem] = find_problems(seen, where.cluster, where.clock.now()).problems
     assert (problem.area, problem.text) == ("stack", f"is {status}")
-    assert hint in problem.hint
+    assert hint in str(problem.hint)
 
 
 @pytest.mark.parametrize(

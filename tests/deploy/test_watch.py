@@ -144,8 +144,8 @@ def test_expired_credentials_end_it_and_say_that_the_operation_goes_on(operator:
         operator.watch(root_id)
     assert isinstance(caught.value.cause, ExpiredCredentialsError)
     assert caught.value.exit_code == 6
-    assert "cfngen watch --stack-name k8s" in caught.value.hint
-    assert "sign in again" in caught.value.hint
+    assert "cfngen watch --stack-name k8s" in str(caught.value.hint)
+    assert "sign in again" in str(caught.value.hint)
     operator.faults.renew_credentials()
     outcome = operator.watch()
     assert outcome.succeeded

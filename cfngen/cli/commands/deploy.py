@@ -82,10 +82,13 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
     from cfngen.deploy.inspection.validation import validate, wait_until_valid
     from cfngen.deploy.messages import Notice, Step
     from cfngen.errors import CfngenError
+    from cfngen.hints import CommandText, suggest
 
     display.report(Step("looking at masters, nodes and pods"))
     validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
-    hint = "`cfngen validate cluster` says it, from where the API can be reached and by whom it lets in."
+    hint = CommandText(
+        suggest("validate cluster"), " says it, from where the API can be reached and by whom it lets in."
+    )
     try:
         validation = validate_now()
         if not _is_api_unreachable(validation):

@@ -63,7 +63,7 @@ def listing(target: Target, everything: bool) -> None:
         emit(snapshots)
     else:
         click.echo(
-            "\n".join(target.complete_commands(line) for line in render.listing(snapshots, everything=everything))
+            "\n".join(str(target.complete_commands(line)) for line in render.listing(snapshots, everything=everything))
         )
 
 

@@ -102,7 +102,7 @@ def command(
     target = Target(source, NAME, profile, account_number, sandbox, output)
     settings = context.find_object(Settings)
     if settings is not None:
-        settings.complete_commands = target.complete_commands
+        settings.render_hint = target.render_hint
     steps, expected = chosen_steps(up_to), recorded()
     shown_steps = outlines(steps, zone_names, expected)
     if listing:

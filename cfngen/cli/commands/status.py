@@ -46,4 +46,4 @@ def command(target: Target, drift: bool) -> None:
     if target.json:
         emit(cluster_status)
     else:
-        click.echo(target.complete_commands("\n".join(render.screen(cluster_status))))
+        click.echo("\n".join(str(target.complete_commands(line)) for line in render.screen(cluster_status)))

@@ -16,6 +16,7 @@ from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
 from cfngen.cli.terminal import columns, examples, warning
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
@@ -169,7 +170,10 @@ def _print_report(
     changes = f"{pluralize(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
     click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
     next_step = complete_commands(
-        "Next: `cfngen plan` shows what would change in your account, `cfngen deploy` does it.", source.options
+        CommandText(
+            "Next: ", suggest("plan"), " shows what would change in your account, ", suggest("deploy"), " does it."
+        ),
+        source.options,
     )
     if f"{STANDALONE}.{style}" in files:
         click.echo(f"\n{next_step}")

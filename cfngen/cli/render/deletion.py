@@ -9,6 +9,7 @@ import click
 from cfngen.cli.render.durations import duration
 from cfngen.cli.render.wrapping import columns as columns_of
 from cfngen.cli.render.wrapping import wrapped
+from cfngen.cli.suggested_commands import next_line
 from cfngen.deploy.deletion.deletion_report import Counted
 from cfngen.deploy.deletion.execution import Deleted
 from cfngen.deploy.deletion.leftovers import Remains
@@ -16,6 +17,7 @@ from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
 from cfngen.deploy.deletion.plan import DeletionPlan, Part
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
+from cfngen.hints import Line, suggest
 from cfngen.text import pluralize
 
 MAX_IDS_SHOWN = 5  # of one kind of resource; the others are only counted
@@ -110,7 +112,7 @@ def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
     ]
 
 
-def result(deleted: Deleted, width: int | None = None) -> list[str]:
+def result(deleted: Deleted, width: int | None = None) -> list[Line]:
     """Return the result of a deletion: the verdict in the first line, then the details and the next command.
 
     Args:
@@ -118,7 +120,7 @@ def result(deleted: Deleted, width: int | None = None) -> list[str]:
         width: width of the terminal in columns; None means the actual one.
     """
     columns = columns_of(width)
-    lines = [_verdict(deleted)]
+    lines: list[Line] = [_verdict(deleted)]
     if deleted.namesake:
         lines += wrapped(_sentence(deleted.namesake) + " It is not touched, nor what bears its name.", columns)
     lines += _section("Checked afterwards", _count_rows(deleted.counted), None, columns)
@@ -137,14 +139,17 @@ def result(deleted: Deleted, width: int | None = None) -> list[str]:
         # kubectl's configuration may belong to the other cluster of the same name.
         return lines
     if deleted.succeeded:
-        lines += ["", "Next: cfngen kubeconfig --remove   takes the cluster out of kubectl's configuration."]
+        purpose = "   takes the cluster out of kubectl's configuration."
+        lines += ["", next_line(suggest("kubeconfig", "--remove"), purpose)]
     elif deleted.goes_on:
-        lines += ["", f"Next: cfngen delete --stack-name {deleted.stack}   attaches again, and sees it to its end."]
+        command = suggest("delete", stack=deleted.stack)
+        lines += ["", next_line(command, "   attaches again, and sees it to its end.")]
     elif deleted.status:
-        command = f"cfngen delete --stack-name {deleted.stack}"
-        lines += ["", f"Next: {command}   goes on, once nothing is in the way any more."]
+        command = suggest("delete", stack=deleted.stack)
+        lines += ["", next_line(command, "   goes on, once nothing is in the way any more.")]
         if deleted.status == "DELETE_FAILED":
-            lines += [f"Next: {command} --leave-behind   goes on without what cannot be deleted."]
+            command = command.with_options((("--leave-behind",),))
+            lines += [next_line(command, "   goes on without what cannot be deleted.")]
     return lines
 
 
@@ -246,7 +251,7 @@ def _retained_lines(resources: Iterable[RetainedResource], columns: int) -> Iter
         for text in filter(None, (resource.why, resource.cost)):
             yield from wrapped(text, columns, "      ")
         # Not wrapped, so that the command can be copied as one line.
-        yield from (f"      {text}" for text in (resource.command,) if text)
+        yield from (f"      {text}" for text in (str(resource.command),) if text)
 
 
 def _orphan_lines(deleted: Deleted, columns: int) -> Iterator[str]:

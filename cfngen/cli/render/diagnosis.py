@@ -56,7 +56,7 @@ def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
     if diagnosis.next_steps:
         yield ""
         yield click.style("Next:", bold=True)
-        longest = max(len(step.command) for step in diagnosis.next_steps)
+        longest = max(len(str(step.command)) for step in diagnosis.next_steps)
         for step in diagnosis.next_steps:
             yield from _step(step, longest, columns)
 
@@ -73,10 +73,10 @@ def _step(step: NextStep, longest: int, columns: int) -> Iterator[str]:
     hanging = 2 + longest + 2
     if columns - hanging >= _MIN_TEXT_WIDTH:
         first, *more = wrapped(step.purpose, columns, " " * hanging)
-        yield f"  {click.style(step.command.ljust(longest), fg='cyan')}  {first.lstrip()}".rstrip()
+        yield f"  {click.style(str(step.command).ljust(longest), fg='cyan')}  {first.lstrip()}".rstrip()
         yield from more
     else:
-        yield f"  {click.style(step.command, fg='cyan')}"
+        yield f"  {click.style(str(step.command), fg='cyan')}"
         yield from wrapped(step.purpose, columns, "      ")
 
 
@@ -97,14 +97,14 @@ def _cause(cause: Cause, columns: int) -> Iterator[str]:
     for note in cause.notes:
         yield from _labelled("unknown:", note, columns)
     if cause.hint:
-        yield from _labelled("do:", cause.hint, columns)
+        yield from _labelled("do:", str(cause.hint), columns)
 
 
 def _other(cause: Cause, columns: int) -> Iterator[str]:
     yield from _headline(cause, columns)
     yield from wrapped(cause.event.reason or "CloudFormation gives no reason", columns, "      ")
     if cause.hint:
-        yield from _labelled("do:", cause.hint, columns)
+        yield from _labelled("do:", str(cause.hint), columns)
 
 
 def _headline(cause: Cause, columns: int) -> Iterator[str]:

@@ -6,20 +6,22 @@ import click
 
 from cfngen.cli.render.durations import duration
 from cfngen.cli.render.wrapping import wrapped
+from cfngen.cli.suggested_commands import colored, next_line
 from cfngen.cli.terminal import screen_width, table
 from cfngen.deploy.etcd.backup import BackupTaken
 from cfngen.deploy.etcd.restore import Restored, RestorePlan
 from cfngen.deploy.etcd.snapshots import Snapshots
 from cfngen.deploy.etcd.watch import READY, RestoreProgress
+from cfngen.hints import CommandText, Line, suggest
 from cfngen.text import pluralize
 
 MAX_SNAPSHOTS_SHOWN = 12  # the others are only counted
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
-_RESTORING = "Masters are being set back to {}; `cfngen etcd restore` sees it to its end."
 
 
-def listing(inventory: Snapshots, *, everything: bool = False) -> list[str]:
+def listing(inventory: Snapshots, *, everything: bool = False) -> list[Line]:
     """Return a table of the newest snapshots, or of all."""
+    lines: list[Line]
     if not inventory.snapshots:
         lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
     else:
@@ -34,7 +36,7 @@ def listing(inventory: Snapshots, *, everything: bool = False) -> list[str]:
             )
             for snapshot in visible
         ]
-        lines = table(("TIME", "AGE", "SIZE", "KIND", "KEY"), rows)
+        lines = [*table(("TIME", "AGE", "SIZE", "KIND", "KEY"), rows)]
         if len(visible) < len(inventory.snapshots):
             lines.append(f"  … and {len(inventory.snapshots) - len(visible):,} more; --all shows them")
         total = sum(snapshot.size for snapshot in inventory.snapshots)
@@ -43,7 +45,8 @@ def listing(inventory: Snapshots, *, everything: bool = False) -> list[str]:
             f"{pluralize(len(inventory.snapshots), 'snapshot')}, {size(total)}, in the bucket {inventory.bucket}",
         ]
     if inventory.restoring:
-        lines += ["", click.style(_RESTORING.format(inventory.restoring), fg="yellow")]
+        text = f"Masters are being set back to {inventory.restoring}; "
+        lines += ["", colored(CommandText(text, suggest("etcd restore"), " sees it to its end."), "yellow")]
     return lines
 
 
@@ -90,13 +93,13 @@ def progress(message: RestoreProgress) -> list[str]:
     return ["  " + "; ".join([*parts, f"API {api}"])]
 
 
-def restored(message: Restored) -> list[str]:
+def restored(message: Restored) -> list[Line]:
     """Return that every master works, and the next command."""
     text = f"{message.cluster} works on {message.snapshot.key}, after {duration(message.seconds)}."
     return [
         click.style(text, fg="green", bold=True),
         "",
-        "Next: cfngen validate cluster   says whether every node has come back too.",
+        next_line(suggest("validate cluster"), "   says whether every node has come back too."),
     ]
 
 

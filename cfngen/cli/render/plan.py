@@ -363,7 +363,7 @@ def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
         ]
         yield from flow(pieces, width, indent=2, hanging=6)
         if quota.hint and not (quota.enough and quota.room_to_grow is not False):
-            yield from flow([(quota.hint, FAINT)], width, indent=6, hanging=6)
+            yield from flow([(str(quota.hint), FAINT)], width, indent=6, hanging=6)
 
 
 def _warnings(plan: Plan, width: int) -> Iterator[str]:

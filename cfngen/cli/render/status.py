@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cfngen.cli.suggested_commands import colored
 from cfngen.cli.terminal import table
 from cfngen.deploy.inspection.cluster_status import (
     AddonState,
@@ -23,6 +24,7 @@ from cfngen.deploy.inspection.cluster_status import (
 )
 from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.public_addresses import LostAddress
+from cfngen.hints import CommandText, Hint, Line, suggest
 from cfngen.text import pluralize
 
 EXPIRY_WARNING = timedelta(days=30)  # before a certificate expires
@@ -31,9 +33,9 @@ _COLOURS = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "
 _UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def screen(status: ClusterStatus) -> list[str]:
+def screen(status: ClusterStatus) -> list[Line]:
     """Return the whole screen."""
-    lines = [
+    lines: list[Line] = [
         click.style(status.cluster, bold=True) + f"  {status.region}, account {status.account}",
         "",
         *_stack(status.stack, status.time),
@@ -52,7 +54,7 @@ def screen(status: ClusterStatus) -> list[str]:
             *_section("Drift", status.drift, _drift),
         ]
     if status.next_command:
-        lines += ["", click.style("Next: ", bold=True) + status.next_command]
+        lines += ["", click.style("Next: ", bold=True) + str(status.next_command)]
     return lines
 
 
@@ -62,7 +64,7 @@ def _lost_addresses(lost: Sequence[LostAddress]) -> Iterator[str]:
         yield f"    {address.command}"
 
 
-def _stack(stack: StackState, now: datetime) -> Iterator[str]:
+def _stack(stack: StackState, now: datetime) -> Iterator[Line]:
     if not stack.status:
         yield f"Stack       {stack.name} does not exist"
         return
@@ -75,7 +77,8 @@ def _stack(stack: StackState, now: datetime) -> Iterator[str]:
     if isinstance(stack.without_policy, Unknown):
         yield f"            stack policies: {_unknown(stack.without_policy)}"
     elif stack.without_policy:
-        yield f"            without a stack policy: {', '.join(stack.without_policy)}; `cfngen deploy` sets it,"
+        without_policy = f"            without a stack policy: {', '.join(stack.without_policy)}; "
+        yield CommandText(without_policy, suggest("deploy"), " sets it,")
         yield "            also when nothing else changes, and termination protection unless --no-protect is given"
 
 
@@ -102,11 +105,16 @@ def _api(status: ClusterStatus) -> Iterator[str]:
         yield f"Kubernetes  {status.wanted_version} in the cluster file"
     else:
         yield f"API         {url}  {_unknown(api) if api else ''}"
-        if isinstance(api, Unknown) and api.hint and "`cfngen status" not in api.hint:  # this is it
+        if isinstance(api, Unknown) and api.hint and not _suggests_status(api.hint):
             yield f"            {click.style('hint:', bold=True)} {api.hint}"
         yield f"Kubernetes  {status.wanted_version} in the cluster file"
     if isinstance(status.persistent_volumes, int):
         yield f"Storage     {pluralize(status.persistent_volumes, 'PersistentVolume')}"
+
+
+def _suggests_status(hint: Hint) -> bool:
+    """Return whether a hint suggests the command that shows it."""
+    return isinstance(hint, CommandText) and any(command.name == "status" for command in hint.commands)
 
 
 def _masters(masters: Sequence[MasterState], now: datetime) -> list[str]:
@@ -165,17 +173,17 @@ def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
     return table(("SLOT", "VOLUME", "STATE", "SIZE", "ZONE", "ATTACHED TO"), rows)
 
 
-def _backups(backups: BackupState, now: datetime) -> Iterator[str]:
+def _backups(backups: BackupState, now: datetime) -> Iterator[Line]:
     if backups.newest is None:
         text = "there is no snapshot yet"
     else:
         text = f"the newest is of {backups.newest:%Y-%m-%d %H:%M} UTC, {_duration(now - backups.newest)} ago"
     late = f"; there should be one every {pluralize(backups.interval, 'minute')}" if backups.late else ""
     yield f"  {click.style(text + late, fg='red') if backups.late else text}"
-    yield f"  in the bucket {backups.bucket}; `cfngen etcd list` shows them"
+    yield CommandText(f"  in the bucket {backups.bucket}; ", suggest("etcd list"), " shows them")
     if backups.restoring:
-        text = f"masters are being set back to {backups.restoring}; `cfngen etcd restore` sees it to its end"
-        yield f"  {click.style(text, fg='yellow')}"
+        text = f"masters are being set back to {backups.restoring}; "
+        yield CommandText("  ", colored(CommandText(text, suggest("etcd restore"), " sees it to its end"), "yellow"))
 
 
 def _addons(addons: Sequence[AddonState], now: datetime) -> list[str]:
@@ -222,11 +230,11 @@ def _drift(drift: Drift) -> list[str]:
     return lines or ["  none: every resource is as its template says"]
 
 
-def _section(title: str, reading: Any, lines: Any) -> list[str]:
+def _section(title: str, reading: Any, lines: Any) -> list[Line]:
     """Return a section with its title; empty if the reading is None, since it was not requested."""
     if reading is None:
         return []
-    head = ["", click.style(title, bold=True)]
+    head: list[Line] = ["", click.style(title, bold=True)]
     if isinstance(reading, Unknown):
         return [*head, f"  {_unknown(reading)}"]
     return [*head, *(lines(reading) or ["  none"])]

@@ -14,6 +14,7 @@ from cfngen.deploy.access.certificates import CertificateError, KeyPair, is_matc
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, as_aws_error, error_code
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 CERTIFICATE, KEY, INITIALISED = "ca.crt", "ca.key", "initialised"
 NOT_FOUND_CODE = "ResourceNotFoundException"
@@ -25,7 +26,7 @@ class EmptySecretError(CfngenError):
     def __init__(self, arn: str) -> None:
         super().__init__(
             f"no master has written the secret {arn} yet: the cluster has not been initialised",
-            hint="a master's first boot takes some minutes; `cfngen status` shows how far it is.",
+            hint=CommandText("a master's first boot takes some minutes; ", suggest("status"), " shows how far it is."),
         )
 
 
@@ -138,7 +139,7 @@ def _read_secret(account: Account, arn: str) -> dict[str, Any]:
 def _error_for(account: Account, arn: str, error: Exception) -> CfngenError:
     """Return the error for a failed call of GetSecretValue."""
     code = error_code(error)
-    hint = "`cfngen status` shows what there is."
+    hint = CommandText(suggest("status"), " shows what there is.")
     if code == NOT_FOUND_CODE:
         # AWS answers with the same code if a secret does not exist, and if it has no value yet.
         return (

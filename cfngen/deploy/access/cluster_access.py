@@ -18,6 +18,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.stacks import NESTED_STACK, StackView, existing, find, resources
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 ENDPOINT, CA_SECRET, JOIN_SECRET = "ApiEndpoint", "CaSecretArn", "JoinSecretArn"
 ALLOWED = "ApiAllowedCidr"
@@ -80,7 +81,9 @@ def endpoint(stack: StackView, stack_outputs: Mapping[str, str], override: Overr
     """
     url = stack_outputs.get(ENDPOINT, "")
     if not url:
-        raise NoEndpointError(_missing_output(stack, ENDPOINT), hint="`cfngen status` shows how far the cluster is.")
+        raise NoEndpointError(
+            _missing_output(stack, ENDPOINT), hint=CommandText(suggest("status"), " shows how far the cluster is.")
+        )
     return Endpoint(url, override(url), stack.parameters.get(ALLOWED, ""))
 
 
@@ -93,7 +96,9 @@ def authority(account: Account, stack: StackView, stack_outputs: Mapping[str, st
     """
     arn = stack_outputs.get(CA_SECRET, "")
     if not arn:
-        raise NoEndpointError(_missing_output(stack, CA_SECRET), hint="`cfngen status` shows how far the cluster is.")
+        raise NoEndpointError(
+            _missing_output(stack, CA_SECRET), hint=CommandText(suggest("status"), " shows how far the cluster is.")
+        )
     return read_authority(account, arn)
 
 

@@ -17,6 +17,7 @@ from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
+from cfngen.hints import CommandText, suggest
 
 _PUT_HOOK_KEYS = (
     "LifecycleHookName",
@@ -61,7 +62,8 @@ class DrainHooks:
                     del self._hooks[group]
         except AwsError as error:
             text = f"nodes are no longer drained before they are terminated: {error}"
-            self._report(Notice(text, error.hint or "the next `cfngen delete` ends with the cluster, or tries again."))
+            try_later = CommandText("the next ", suggest("delete"), " ends with the cluster, or tries again.")
+            self._report(Notice(text, error.hint or try_later))
 
     def _remove(self, group: str) -> None:
         autoscaling = self._account.client("autoscaling")

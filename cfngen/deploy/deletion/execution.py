@@ -43,6 +43,7 @@ from cfngen.deploy.recovery import BusyError, DeclinedError, Interaction, busy
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, find, tree
 from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
+from cfngen.hints import suggest
 from cfngen.text import join_and, pluralize, verb_form
 
 DELETABLE_IN_PROGRESS = frozenset({"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"})
@@ -249,7 +250,7 @@ class _Deletion:
         if stack is None or stack.status.standing is StackHealth.EMPTY:
             text = f"Delete what is left of the cluster {name}?"
         elif prepared.plan.by_console:
-            text = f"Delete {stack.name}, which was made from cfngen's templates but not by `cfngen deploy`?"
+            text = f"Delete {stack.name}, which was made from cfngen's templates but not by `{suggest('deploy')}`?"
         else:
             text = f"Delete the cluster {name} and everything in it?"
         return self.interaction.consent(

@@ -22,6 +22,7 @@ from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, CLUSTER_TAG, NESTED_STACK, StackView, find, stack_name
 from cfngen.deploy.status import StackHealth
+from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize
 
 
@@ -307,8 +308,13 @@ def _check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
             raise ForeignStackError(
                 f"the stack {stack.name} is in {stack.status}: it is empty, and no change set in it says that it is "
                 f"for the cluster {cluster}",
-                hint=f"`cfngen deploy --stack-name {stack.name}` creates the cluster in it; if nobody needs it, `aws "
-                f"cloudformation delete-stack --region {account.region} --stack-name {stack.name}` removes it.",
+                hint=CommandText(
+                    suggest("deploy", stack=stack.name),
+                    (
+                        " creates the cluster in it; if nobody needs it, `aws cloudformation delete-stack --region "
+                        f"{account.region} --stack-name {stack.name}` removes it."
+                    ),
+                ),
             )
         return False
     if not stack.cluster and _template_cluster(account, stack) == cluster:

@@ -17,6 +17,7 @@ from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.stacks import NESTED_STACK, StackResource
+from cfngen.hints import CommandText, Hint, suggest
 from cfngen.text import pluralize
 
 UNDELETED_STATUSES = frozenset({"DELETE_SKIPPED", "DELETE_FAILED"})
@@ -40,7 +41,7 @@ class RetainedResource:
     id: str
     why: str
     cost: str = ""
-    command: str = ""
+    command: Hint = ""
 
 
 def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool = True) -> tuple[RetainedResource, ...]:
@@ -156,7 +157,11 @@ def templates(objects: Objects) -> tuple[RetainedResource, ...]:
             "S3 storage, billed per GiB and month; less than a mebibyte"
             if objects.gigabytes < 1 / 1024
             else f"S3 storage, {objects.gigabytes:.2f} GiB, billed per GiB and month",
-            f"cfngen delete --empty-bucket   (or, without old versions: aws s3 rm --recursive {uri})",
+            CommandText(
+                suggest("delete", "--empty-bucket"),
+                f"   (or, without old versions: aws s3 rm --recursive {uri})",
+                quote="",
+            ),
         ),
     )
 

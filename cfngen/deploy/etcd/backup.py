@@ -10,6 +10,7 @@ from typing import ClassVar
 from cfngen.deploy.etcd.snapshots import Snapshot, Store
 from cfngen.deploy.messages import Message, Report, Step
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 REQUEST_KEY = "backup-request.json"
 TIMEOUT = timedelta(minutes=5)
@@ -71,8 +72,13 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
         if elapsed >= timeout.total_seconds():
             raise NoAnswerError(
                 f"no master has taken a snapshot within {elapsed:.0f} seconds",
-                hint="`cfngen status` shows whether they work; on a master `journalctl -u cfngen-backup` says why not. "
-                "The request stays, and is answered as soon as one can.",
+                hint=CommandText(
+                    suggest("status"),
+                    (
+                        " shows whether they work; on a master `journalctl -u cfngen-backup` says why not. The request "
+                        "stays, and is answered as soon as one can."
+                    ),
+                ),
             )
         if elapsed - last_progress >= PROGRESS_INTERVAL_SECONDS:
             last_progress = elapsed

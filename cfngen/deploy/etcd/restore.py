@@ -27,6 +27,7 @@ from cfngen.deploy.ownership import check
 from cfngen.deploy.recovery import DeclinedError, busy
 from cfngen.deploy.stacks import ResourceView, StackView, existing, tree
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 from cfngen.text import join_and, pluralize
 
 # Logical ids of the masters' Auto Scaling groups, for every possible slot.
@@ -188,7 +189,7 @@ class _Restore:
         except KeyboardInterrupt:
             raise RestoreDetachedError(
                 f"the restore of {self.cluster.name} goes on without cfngen, as far as it has come",
-                hint="`cfngen etcd restore` attaches again, and sees it to its end.",
+                hint=CommandText(suggest("etcd restore"), " attaches again, and sees it to its end."),
             ) from None
         self._delete_request()
         return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.started).total_seconds())
@@ -201,7 +202,9 @@ class _Restore:
         if snapshot_name != LATEST and find_snapshot(self.store, snapshot_name).key != restoring.key:
             raise RestoreInProgressError(
                 f"{self.cluster.name} is being set back to {restoring.key} already",
-                hint="`cfngen etcd restore` goes on with that; another snapshot can be restored when it has ended.",
+                hint=CommandText(
+                    suggest("etcd restore"), " goes on with that; another snapshot can be restored when it has ended."
+                ),
             )
         return restoring
 
@@ -217,7 +220,7 @@ class _Restore:
         if not master_groups or any(group.missing for group in master_groups):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
-                hint="`cfngen status` shows what there is; `cfngen deploy` makes it whole.",
+                hint=CommandText(suggest("status"), " shows what there is; ", suggest("deploy"), " makes it whole."),
             )
         return master_groups
 
@@ -257,7 +260,7 @@ class _Restore:
             if not self.store.write(REQUEST_KEY, request, new=True):
                 raise RestoreInProgressError(
                     f"somebody else has begun to restore {self.cluster.name} just now",
-                    hint="`cfngen etcd restore` shows from which snapshot, and goes on with it.",
+                    hint=CommandText(suggest("etcd restore"), " shows from which snapshot, and goes on with it."),
                 )
         if "instances" not in request:
             # Listed only after the request was written: every instance launched from now on finds it.

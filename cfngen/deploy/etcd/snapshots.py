@@ -16,6 +16,7 @@ from cfngen.deploy.aws_errors import error_code, translate_aws_errors
 from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import find
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 BUCKET_OUTPUT = "BackupBucketName"  # output of the stack
 LATEST = "latest"
@@ -210,14 +211,16 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
         outputs = cluster_access.outputs(account, stack) if stack and stack.status.exists else {}
     bucket = outputs.get(BUCKET_OUTPUT, "") or cluster.etcd.backups.bucket or ""
     if not bucket:
-        message, hint = f"the stack {stack_name} names no bucket of etcd's snapshots", "`cfngen deploy` makes one."
-        if not stack or not stack.status.exists:
-            message, hint = f"there is no stack {stack_name} that names a bucket of etcd's snapshots", ""
-        elif not cluster.etcd.backups.enabled:
-            message += "; `etcd.backups.enabled` is false in the cluster file"
-            hint = f"Turn them on there; {hint}"
         deleted_cluster_hint = "What a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`."
-        raise BackupsOffError(message, hint=f"{hint} {deleted_cluster_hint}".strip())
+        if not stack or not stack.status.exists:
+            message = f"there is no stack {stack_name} that names a bucket of etcd's snapshots"
+            raise BackupsOffError(message, hint=deleted_cluster_hint)
+        message = f"the stack {stack_name} names no bucket of etcd's snapshots"
+        hint = CommandText(suggest("deploy"), " makes one. ", deleted_cluster_hint)
+        if not cluster.etcd.backups.enabled:
+            message += "; `etcd.backups.enabled` is false in the cluster file"
+            hint = CommandText("Turn them on there; ", hint)
+        raise BackupsOffError(message, hint=hint)
     return Store(account, bucket, cluster.name)
 
 
@@ -244,7 +247,11 @@ def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
     problem = f"there is no snapshot {name}" if snapshots else "there is no snapshot"
     raise NoSnapshotError(
         f"{problem} under s3://{snapshot_store.bucket}/{snapshot_store.prefix}",
-        hint="`cfngen etcd list` shows what there is." if snapshots else "`cfngen etcd backup` takes one.",
+        hint=(
+            CommandText(suggest("etcd list"), " shows what there is.")
+            if snapshots
+            else CommandText(suggest("etcd backup"), " takes one.")
+        ),
     )
 
 

@@ -17,6 +17,7 @@ from cfngen.deploy.messages import Message, Notice, Report
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching import console_output
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 POLL_INTERVAL_SECONDS = 10.0
 CONSOLE_INTERVAL_SECONDS = 60.0
@@ -171,6 +172,11 @@ class Masters:
                 problems += console_output.launch_failures(self._account, group.id)[:1]
         return RestoreFailedError(
             f"not every master works after {elapsed / 60:.0f} minutes: {'; '.join(problems)}",
-            hint="`cfngen etcd restore` goes on waiting; the console of a master says what it does: "
-            f"aws ec2 get-console-output --latest --region {self._account.region} --output text --instance-id ID.",
+            hint=CommandText(
+                suggest("etcd restore"),
+                (
+                    " goes on waiting; the console of a master says what it does: aws ec2 get-console-output "
+                    f"--latest --region {self._account.region} --output text --instance-id ID."
+                ),
+            ),
         )

@@ -17,6 +17,7 @@ from cfngen.deploy.public_addresses import LostAddress
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.stale_groups import StaleGroup
 from cfngen.deploy.status import StackHealth, StackStatus
+from cfngen.hints import Hint, SuggestedCommand, suggest
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Unknown:
     """
 
     unknown: str
-    hint: str = ""
+    hint: Hint = ""
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,7 @@ class ClusterStatus(Message):
     account: str
     time: datetime
     stack: StackState
-    next_command: str
+    next_command: str | SuggestedCommand
     wanted_version: str
     endpoint: str | Unknown | None = None
     api: ApiState | Unknown | None = None
@@ -292,7 +293,7 @@ def next_command(
     healthy: bool = True,
     left_behind: bool = False,
     lost_addresses: tuple[LostAddress, ...] = (),
-) -> str:
+) -> str | SuggestedCommand:
     """Return the command to run next; an empty text if nothing needs to be done.
 
     Args:
@@ -306,8 +307,8 @@ def next_command(
     if lost_addresses:
         return lost_addresses[0].command
     if left_behind:
-        return "cfngen deploy"
-    return "" if healthy else "cfngen validate cluster"
+        return suggest("deploy")
+    return "" if healthy else suggest("validate cluster")
 
 
 def _operation(status: StackStatus) -> str:

@@ -27,6 +27,7 @@ from cfngen.deploy.messages import Message, Report
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.stacks import StackView, tree
 from cfngen.deploy.status import StackHealth
+from cfngen.hints import CommandText, Hint, suggest
 
 INTERVAL = 10.0  # seconds between two validations
 API_SERVER = "API server"
@@ -50,14 +51,14 @@ class Problem:
         subject: id or name of the object, e.g. `i-0123456789abcdef0`.
         text: what is wrong with it, e.g. `is not ready`; `sentence` puts the subject before it.
         detail: further message of the object itself; may change while the problem stays the same.
-        hint: what to do or where to look.
+        hint: what to do or where to look; may be empty.
     """
 
     area: str
     subject: str
     text: str
     detail: str = field(default="", compare=False)
-    hint: str = ""
+    hint: Hint = ""
 
     @property
     def sentence(self) -> str:
@@ -294,27 +295,38 @@ def _api_problems(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
             "version",
             API_SERVER,
             f"runs Kubernetes {api.version}, the cluster file says {file_version}",
-            hint="`cfngen deploy` brings the masters to the version of the cluster file; or correct the file.",
+            hint=CommandText(
+                suggest("deploy"), " brings the masters to the version of the cluster file; or correct the file."
+            ),
         )
     for node in api.nodes:
         if reason := skew(node.version, api.version):
-            hint = "replace the instance: `cfngen deploy` does where its launch template has changed."
-            yield Problem("version", node.name, f"has a kubelet of version {reason}", hint=hint)
+            yield Problem(
+                "version",
+                node.name,
+                f"has a kubelet of version {reason}",
+                hint=CommandText(
+                    "replace the instance: ", suggest("deploy"), " does where its launch template has changed."
+                ),
+            )
         elif node.version != file_version and api.version == file_version:
-            hint = "`cfngen deploy` replaces instances of an older version; or terminate it."
             yield Problem(
                 "version",
                 node.name,
                 f"has a kubelet of version {node.version}, the cluster file says {file_version}",
-                hint=hint,
+                hint=CommandText(suggest("deploy"), " replaces instances of an older version; or terminate it."),
             )
 
 
 def _group_problems(group: Group, nodes: dict[str, Node] | None) -> Iterator[Problem]:
     """Yield the problems of a group, its instances and their Nodes; `nodes` is None if they could not be read."""
     if group.missing:
-        hint = "`cfngen status` shows what there is."
-        yield Problem("group", group.title, f"has no Auto Scaling group: {group.id} does not exist", hint=hint)
+        yield Problem(
+            "group",
+            group.title,
+            f"has no Auto Scaling group: {group.id} does not exist",
+            hint=CommandText(suggest("status"), " shows what there is."),
+        )
         return
     if group.in_service < group.desired:
         yield Problem(

@@ -16,6 +16,7 @@ from cfngen.deploy.preview.plan import Danger, Phase, Plan
 from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 from cfngen.templates.document import Document
 
 PlanPart = Callable[[Part, Sequence[Document], int], Plan]
@@ -35,7 +36,8 @@ class UnfinishedError(CfngenError):
 
     def __init__(self, reason: str, remaining: Sequence[str]) -> None:
         super().__init__(
-            f"{reason}; not begun: {', '.join(remaining)}", hint="`cfngen deploy` goes on with what is left."
+            f"{reason}; not begun: {', '.join(remaining)}",
+            hint=CommandText(suggest("deploy"), " goes on with what is left."),
         )
         self.left = tuple(remaining)
 
@@ -135,7 +137,9 @@ def carry_out(
         waiting.report(Step(f"phase {index + 1} of {total}: {remaining[0]}"))
         outcome = execute(plan, templates)
         if outcome.detached:
-            hint = f"`cfngen watch --stack-name {plan.stack}` follows it; when it has ended, `cfngen deploy` goes on."
+            hint = CommandText(
+                suggest("watch", stack=plan.stack), " follows it; when it has ended, ", suggest("deploy"), " goes on."
+            )
             if remaining[1:]:
                 waiting.report(Notice(f"not begun: {', '.join(remaining[1:])}", hint))
             return outcome
@@ -151,7 +155,7 @@ def _remaining_notice(remaining: Sequence[str], reason: str) -> Notice:
     stays = "what the phases before it did stays"
     return Notice(
         f"{reason}; {stays}. Left: {', '.join(remaining)}",
-        "when the cause is mended, `cfngen deploy` goes on with what is left.",
+        CommandText("when the cause is mended, ", suggest("deploy"), " goes on with what is left."),
     )
 
 

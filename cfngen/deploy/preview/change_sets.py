@@ -29,6 +29,7 @@ from cfngen.deploy.protection import unprotect
 from cfngen.deploy.stacks import find
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 _STALE_AGE = timedelta(hours=1)
 _CREATION_TIMEOUT_SECONDS = 1800
@@ -82,7 +83,9 @@ def make_plan(
     if not status.change_set_kind:
         raise UnplannableError(
             f"the stack {request.stack} is in {status}, in which CloudFormation plans nothing",
-            hint="wait until it is done, or bring it into order first; `cfngen status` says which.",
+            hint=CommandText(
+                "wait until it is done, or bring it into order first; ", suggest("status"), " says which."
+            ),
         )
     operation = status.change_set_kind.lower()
     if status.standing is StackHealth.PAUSED:
@@ -229,7 +232,9 @@ def execute(account: Account, plan: Plan) -> str:
     """
     if plan.refusal:
         option = "the express mode" if plan.express else "the wish to keep what failed"
-        hint = f"leave out {option}, and repeat; from a failure that was kept, `cfngen rollback` leads back first."
+        hint = CommandText(
+            f"leave out {option}, and repeat; from a failure that was kept, ", suggest("rollback"), " leads back first."
+        )
         raise ReplacementRefusedError(plan.refusal, hint=hint)
     if plan.retries:
         retrying.retry(account, plan)

@@ -22,6 +22,7 @@ from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.publishing import bucket as buckets
 from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText
 from cfngen.templates.document import Document
 from cfngen.text import pluralize
 
@@ -272,7 +273,9 @@ def _upload(account: Account, bucket: str, template: AddressedTemplate) -> None:
 
 def _upload_error(bucket: str, template: AddressedTemplate, error: Exception) -> AwsError:
     reason = as_aws_error(error)
-    hint = f"nothing was deployed; {reason.hint or 'repeat the command: what was uploaded is not uploaded again.'}"
+    hint = CommandText(
+        "nothing was deployed; ", reason.hint or "repeat the command: what was uploaded is not uploaded again."
+    )
     message = f"the template {template.document.name} could not be uploaded to s3://{bucket}/{template.key}: {reason}"
     return UploadError(message, hint=hint, operation=reason.operation, code=reason.code)
 

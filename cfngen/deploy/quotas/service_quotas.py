@@ -17,6 +17,7 @@ from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.quotas import vcpus
 from cfngen.deploy.quotas.demand import Demand, Instances
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
+from cfngen.hints import Hint
 
 WORKERS = 12
 GIB_PER_TIB = 1024
@@ -44,7 +45,7 @@ class Quota:
     used: int | None
     limit: int | None
     enough: bool | None
-    hint: str = ""
+    hint: Hint = ""
     most: int = 0
     room_to_grow: bool | None = None
 

@@ -28,6 +28,7 @@ from cfngen.deploy.watching.event_scope import is_at_rest, last_operation_and_fa
 from cfngen.deploy.watching.events import StackEvents, is_cancelled, parse_event, read_all, repeats_another_failure
 from cfngen.deploy.watching.progress import operation_of
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE, Explanation, explain, explain_event
+from cfngen.hints import Hint, suggest
 
 _FAILURE_SIGNAL = re.compile(r"Received FAILURE signal with UniqueId (i-[0-9a-f]+)")
 _WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
@@ -59,7 +60,7 @@ class Cause:
 
     event: Event
     explanation: str = ""
-    hint: str = ""
+    hint: Hint = ""
     instances: tuple[ConsoleExcerpt, ...] = ()
     launches: tuple[str, ...] = ()
     occupants: tuple[str, ...] = ()
@@ -353,8 +354,8 @@ def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = Fals
             purpose = "makes the change after all; until then the cluster is as it was before"
         else:
             purpose = "tries again, once the cause is removed; until then the cluster is as it was before"
-        return (NextStep(f"cfngen deploy --stack-name {stack.name}", purpose),)
+        return (NextStep(suggest("deploy", stack=stack.name), purpose),)
     if status.standing is StackHealth.ABSENT and failed:
-        return (NextStep(f"cfngen deploy --stack-name {stack.name}", "creates the cluster, once the cause is removed"),)
+        return (NextStep(suggest("deploy", stack=stack.name), "creates the cluster, once the cause is removed"),)
     # The diagnosis itself shows the failures already.
-    return tuple(step for step in next_steps(status, stack.name) if "events --failures" not in step.command)
+    return tuple(step for step in next_steps(status, stack.name) if step.command.name != "events")

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from cfngen.deploy.messages import Event
+from cfngen.hints import CommandText, Hint, suggest
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class KnownReason:
 
     pattern: re.Pattern[str]
     meaning: str
-    hint: str
+    hint: Hint
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Explanation:
     """
 
     meaning: str = ""
-    hint: str = ""
+    hint: Hint = ""
 
 
 def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
@@ -53,9 +55,9 @@ def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
         if match := entry.pattern.search(reason):
             placeholders = {key: value or "" for key, value in match.groupdict().items()}
             placeholders |= {"region": region, "id": physical_id or "<id>"}
-            return Explanation(
-                _fill_placeholders(entry.meaning, placeholders), _fill_placeholders(entry.hint, placeholders)
-            )
+            fill = partial(_fill_placeholders, placeholders=placeholders)
+            hint = entry.hint.map_text(fill) if isinstance(entry.hint, CommandText) else fill(entry.hint)
+            return Explanation(fill(entry.meaning), hint)
     return Explanation()
 
 
@@ -69,7 +71,7 @@ def _fill_placeholders(text: str, placeholders: dict[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: placeholders.get(match[1], match[0]), text)
 
 
-def _reason(pattern: str, meaning: str, hint: str) -> KnownReason:
+def _reason(pattern: str, meaning: str, hint: Hint) -> KnownReason:
     return KnownReason(re.compile(pattern, re.IGNORECASE | re.DOTALL), meaning, hint)
 
 
@@ -119,8 +121,13 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     _reason(
         r"Action denied by stack policy",
         "the stack policy protects this resource from updates",
-        "`cfngen deploy` lifts the protection once you agree to the dangerous change; from elsewhere, see "
-        "`aws cloudformation get-stack-policy`.",
+        CommandText(
+            suggest("deploy"),
+            (
+                " lifts the protection once you agree to the dangerous change; from elsewhere, see `aws "
+                "cloudformation get-stack-policy`."
+            ),
+        ),
     ),
     _reason(
         r"S3 error: .*(?:Access ?Denied|Forbidden)|TemplateURL.*(?:Access ?Denied|Forbidden)",
@@ -130,7 +137,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     _reason(
         r"S3 error: .*(?:NoSuchKey|does not exist)|TemplateURL must",
         "a nested stack's template is not where the root says",
-        "`cfngen deploy` uploads it again; never let objects of the bucket of templates expire.",
+        CommandText(suggest("deploy"), " uploads it again; never let objects of the bucket of templates expire."),
     ),
     _reason(
         r"iam:PassRole",
@@ -151,7 +158,10 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     _reason(
         r"Requires capabilities",
         "the templates create IAM roles, which has to be acknowledged",
-        "`cfngen deploy` does so; in the console tick the box, with the AWS CLI say `--capabilities CAPABILITY_IAM`.",
+        CommandText(
+            suggest("deploy"),
+            " does so; in the console tick the box, with the AWS CLI say `--capabilities CAPABILITY_IAM`.",
+        ),
     ),
     _reason(
         r"Access to KMS is not allowed|KMS(?:InvalidState|Disabled|NotFound|AccessDenied)|InvalidKMSKey|"
@@ -281,7 +291,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         r"DependencyViolation|has dependencies and cannot be deleted|has a dependent object|mapped public address",
         "something that CloudFormation does not know still uses it, usually a load balancer or an interface that "
         "Kubernetes has made",
-        "`cfngen delete` removes what Kubernetes has made; what others have made they have to remove.",
+        CommandText(suggest("delete"), " removes what Kubernetes has made; what others have made they have to remove."),
     ),
     _reason(
         r"VolumeInUse|is currently attached to",
@@ -292,7 +302,11 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     _reason(
         r"The following hook\(s\) failed|Hook",
         "a hook that somebody has activated in this account refuses the resource",
-        "the hook's own words are among the events (`cfngen events --verbose`); its owner knows the rule.",
+        CommandText(
+            "the hook's own words are among the events (",
+            suggest("events", "--verbose"),
+            "); its owner knows the rule.",
+        ),
     ),
     _reason(
         r"Rate exceeded|Throttling|RequestLimitExceeded|TooManyRequests",

@@ -24,6 +24,7 @@ from cfngen.deploy.watching.events import TreeEvents
 from cfngen.deploy.watching.expectations import Expectation
 from cfngen.deploy.watching.progress import Progress, ProgressTracker
 from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
 
 STALE_READS = 5
 """Reads that may still show the status from before the operation: CloudFormation is eventually consistent
@@ -58,7 +59,9 @@ class WatchEndedError(CfngenError):
     def __init__(self, stack: str, cause: AwsError) -> None:
         super().__init__(
             f"{cause}; the operation on the stack {stack} goes on without cfngen",
-            hint=" ".join(filter(None, (cause.hint, f"Then look again with `cfngen watch --stack-name {stack}`."))),
+            hint=CommandText(
+                cause.hint, " " if cause.hint else "", "Then look again with ", suggest("watch", stack=stack), "."
+            ),
         )
         self.stack = stack
         self.cause = cause

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from cfngen.deploy.preview.impact.subject import ChangeContext
 from cfngen.deploy.preview.plan import Danger, Impact
+from cfngen.hints import suggest
 
 
 def _bucket_impact(subject: ChangeContext) -> Impact | None:
@@ -13,7 +14,7 @@ def _bucket_impact(subject: ChangeContext) -> Impact | None:
         # Its DeletionPolicy and UpdateReplacePolicy are Retain.
         return Impact(
             f"backups: the bucket {subject.change.physical_id} is no longer the cluster's; it stays with every "
-            "snapshot in it, and `cfngen etcd` finds those no more",
+            f"snapshot in it, and `{suggest('etcd')}` finds those no more",
             Danger.DISRUPTIVE,
         )
     if subject.touches("LifecycleConfiguration"):

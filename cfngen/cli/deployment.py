@@ -83,7 +83,6 @@ class Deployment:
         lint_or_fail(generated.documents, region=generated.cluster.region, cache=self.cache)
         from cfngen.deploy.operation import DeploymentRequest
         from cfngen.deploy.parameters.parameter_file import read_file
-        from cfngen.userdata.user_data_diff import difference
 
         return DeploymentRequest(
             cluster=generated.cluster,
@@ -102,7 +101,6 @@ class Deployment:
             protect=protect,
             express=self.express,
             ignore_quotas=self.ignore_quotas,
-            compare_user_data=difference,
         )
 
 

@@ -35,7 +35,6 @@ from cfngen.deploy.preview import change_sets, existing_objects, foundations, ma
 from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.immutable_changes import setting_impacts
 from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
-from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import add_old_programs
 from cfngen.deploy.publishing.publish import address_templates, nested, publish
@@ -99,7 +98,6 @@ class DeploymentRequest:
         express: whether to use CloudFormation's express mode.
         token: unique name of this deployment: letters, digits and hyphens.
         ignore_quotas: whether to continue although the account's quotas do not suffice.
-        compare_user_data: describes the differences between two user data; None leaves the description out.
     """
 
     cluster: Cluster
@@ -118,7 +116,6 @@ class DeploymentRequest:
     protect: bool = True
     express: bool = False
     ignore_quotas: bool = False
-    compare_user_data: CompareUserData | None = None
 
 
 def plan(account: Account, request: DeploymentRequest, interaction: Interaction) -> Plan:
@@ -255,9 +252,7 @@ def _prepare(
             masters=int(recorded_settings(previous_template).get(COUNT, 0)),
         )
         interaction.report(Step("asking CloudFormation what would change"))
-        overall_plan = change_sets.make_plan(
-            account, plan_request, report=interaction.report, compare_user_data=request.compare_user_data
-        )
+        overall_plan = change_sets.make_plan(account, plan_request, report=interaction.report)
         cleanup.callback(change_sets.discard, account, overall_plan, interaction.report)
         if (
             existing is None
@@ -271,7 +266,7 @@ def _prepare(
             overall_plan,
             read_deployed(account, existing.id, previous_template),
             request.documents,
-            PartPlanner(account, plan_request, upload, interaction.report, request.compare_user_data, cleanup),
+            PartPlanner(account, plan_request, upload, interaction.report, cleanup),
             lambda plan: change_sets.discard(account, plan, interaction.report),
         )
     return _Preparation(phases.plan if phases else overall_plan, existing, phases)

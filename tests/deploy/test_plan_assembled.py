@@ -27,6 +27,7 @@ from cfngen.deploy.preview.change_set_reading import UNKNOWN
 from cfngen.deploy.preview.change_sets import make_plan
 from cfngen.deploy.preview.plan import Change, Cost, Counts, Danger, Impact, Plan, PropertyChange, Replacement
 from cfngen.templates.document import Document
+from cfngen.userdata import user_data_diff
 
 ASG, ENI, TEMPLATE = "AWS::AutoScaling::AutoScalingGroup", "AWS::EC2::NetworkInterface", "AWS::EC2::LaunchTemplate"
 WILL, MIGHT, NO = Replacement.WILL, Replacement.MIGHT, Replacement.NO
@@ -43,7 +44,10 @@ def planned(*root: dict[str, Any], api: Recorded | None = None, said: list[Any] 
     for name, changes in children.items():
         api.change_sets[nested_arn(name)] = description(nested_arn(name), *changes)
     report = said.append if said is not None else lambda _: None
-    return make_plan(api.account, request(**more), report=report, compare_user_data=compare)
+    with pytest.MonkeyPatch.context() as patch:
+        if compare is not None:
+            patch.setattr(user_data_diff, "difference", compare)
+        return make_plan(api.account, request(**more), report=report)
 
 
 def shown(plan: Plan) -> list[Any]:

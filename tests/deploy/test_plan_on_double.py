@@ -20,7 +20,7 @@ from cfngen.deploy.preview.early_validation import ChangeSetFailedError, EarlyVa
 from cfngen.deploy.preview.plan import Change, Danger, Plan, PlanRequest, Replacement
 from cfngen.deploy.publishing.publish import publish
 from cfngen.deploy.stacks import find
-from cfngen.userdata.user_data_diff import difference
+from cfngen.userdata import user_data_diff
 
 CIDR = {"ApiAllowedCidr": "203.0.113.7/32"}
 NODES = {"name": "nodes", "minSize": 4}
@@ -66,7 +66,10 @@ class Operator:
         **given: str,
     ) -> Plan:
         request = self.request(file if file is not None else TWO, alter, **given)
-        plan = make_plan(self.account, request, report=lambda _: None, compare_user_data=compare)
+        with pytest.MonkeyPatch.context() as patch:
+            if compare is not None:
+                patch.setattr(user_data_diff, "difference", compare)
+            plan = make_plan(self.account, request, report=lambda _: None)
         discard(self.account, plan)
         return plan
 
@@ -286,7 +289,7 @@ class TestMaster:
 
     def test_user_data_is_described_and_not_printed(self, operator: Operator):
         kubelet = {"kubernetes": {"kubeletConfiguration": {"maxPods": 50}}}
-        plan = operator.plan({**TWO, **kubelet}, compare=difference)
+        plan = operator.plan({**TWO, **kubelet})
         properties = [each for change in plan.changes for each in change.properties if each.path.endswith("/UserData")]
         assert {each.note for each in properties} == {"what changes: the kubelet's configuration"}
         assert all(each.before and each.after and each.before not in text_of(plan) for each in properties)
@@ -295,8 +298,9 @@ class TestMaster:
         assert len(properties) == 3
         assert max(len(line) for line in text_of(plan).splitlines()) <= 100
 
-    def test_user_data_that_nobody_compares_is_not_printed_either(self, operator: Operator):
-        plan = operator.plan({**TWO, "kubernetes": {"kubeletConfiguration": {"maxPods": 50}}})
+    def test_user_data_that_cannot_be_compared_is_not_printed_either(self, operator: Operator):
+        kubelet = {"kubernetes": {"kubeletConfiguration": {"maxPods": 50}}}
+        plan = operator.plan({**TWO, **kubelet}, compare=lambda before, after: "")
         notes = {each.note for change in plan.changes for each in change.properties if each.path.endswith("/UserData")}
         assert notes == {"the boot program or its configuration changes"}
 

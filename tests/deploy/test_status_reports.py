@@ -83,7 +83,7 @@ def test_the_screen_shows_what_the_masters_report(where: Place) -> None:
     config_map(where, "cfngen-certificates", **{master: {"expires": "2026-01-10T00:00:00Z", "which": "apiserver.crt"}})
     failed = {"version": "9.50.1", "status": "failed", "time": "2026-01-01T00:01:00Z", "message": "no such image"}
     config_map(where, "cfngen-addons", **{"cluster-autoscaler": failed})
-    text = "\n".join(screen(status(where)))
+    text = "\n".join(map(str, screen(status(where))))
     where.kubernetes.state.remove("configmaps", "cfngen-certificates", "kube-system")
     where.kubernetes.state.remove("configmaps", "cfngen-addons", "kube-system")
     assert re.search(r"master a: apiserver.crt +\x1b\[31m2026-01-10 00:00 UTC, in 8 days", text)

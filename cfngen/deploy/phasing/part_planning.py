@@ -14,7 +14,6 @@ from cfngen.deploy.phasing import documents as templates
 from cfngen.deploy.phasing.parts import Part
 from cfngen.deploy.preview import change_sets
 from cfngen.deploy.preview.plan import Plan, PlanRequest
-from cfngen.deploy.preview.planning import CompareUserData
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.publish import Published
 from cfngen.deploy.stacks import existing
@@ -33,7 +32,6 @@ class PartPlanner:
         request: the request for the plan of the whole update.
         upload: uploads templates to S3.
         report: receives progress messages.
-        compare_user_data: describes the differences between two versions of user data.
         cleanup: deletes, at the end, the change sets that were not executed.
     """
 
@@ -41,7 +39,6 @@ class PartPlanner:
     request: PlanRequest
     upload: Callable[[Sequence[Document]], Published]
     report: Report
-    compare_user_data: CompareUserData | None
     cleanup: ExitStack
 
     def __call__(self, part: Part, documents: Sequence[Document], number: int) -> Plan:
@@ -69,9 +66,7 @@ class PartPlanner:
             foreseen=(),
         )
         self.report(Step(f"asking CloudFormation what would change: {part.title}"))
-        plan = change_sets.make_plan(
-            self.account, request, report=self.report, compare_user_data=self.compare_user_data
-        )
+        plan = change_sets.make_plan(self.account, request, report=self.report)
         self.cleanup.callback(change_sets.discard, self.account, plan, self.report)
         return plan
 

@@ -24,7 +24,7 @@ from cfngen.deploy.preview.change_set_reading import (
 )
 from cfngen.deploy.preview.early_validation import failure
 from cfngen.deploy.preview.plan import Plan, PlanRequest
-from cfngen.deploy.preview.planning import CompareUserData, plan_from_change_set
+from cfngen.deploy.preview.planning import plan_from_change_set
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.stacks import find
 from cfngen.deploy.status import StackHealth, StackStatus
@@ -60,16 +60,13 @@ class UnplannableError(CfngenError):
     """The stack is in a status in which CloudFormation creates no change sets."""
 
 
-def make_plan(
-    account: Account, request: PlanRequest, *, report: Report, compare_user_data: CompareUserData | None = None
-) -> Plan:
+def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan:
     """Create a change set and return the plan of the deployment. The plan must be executed or discarded.
 
     Args:
         account: the account and region.
         request: what is to be deployed.
         report: receives notices for the user.
-        compare_user_data: describes the differences between two versions of user data, which are in base64.
 
     Raises:
         UnplannableError: the stack's status allows no change set.
@@ -102,15 +99,7 @@ def make_plan(
         if description.failed and not description.nothing_to_do:
             raise failure(account, description)
         if not description.failed:
-            plan = plan_from_change_set(
-                account,
-                request,
-                description,
-                operation=operation,
-                shell=shell,
-                compare_user_data=compare_user_data,
-                report=report,
-            )
+            plan = plan_from_change_set(account, request, description, operation=operation, shell=shell, report=report)
             # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
             if not (plan.is_empty and status.standing is StackHealth.PAUSED):
                 return plan

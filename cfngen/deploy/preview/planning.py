@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from cfngen.deploy.account import Account
@@ -26,9 +26,7 @@ from cfngen.deploy.preview.plan import (
 from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
 from cfngen.deploy.publishing.publish import with_template_urls
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, resources, stack_name, template
-
-CompareUserData = Callable[[str, str], str]
-"""Describes the differences between two versions of user data, which are in base64."""
+from cfngen.userdata import user_data_diff
 
 _ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
 _POLICIES = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
@@ -44,7 +42,6 @@ def plan_from_change_set(
     *,
     operation: str,
     shell: bool,
-    compare_user_data: CompareUserData | None,
     report: Report,
 ) -> Plan:
     """Return the plan that a change set describes.
@@ -55,11 +52,10 @@ def plan_from_change_set(
         description: the root's change set.
         operation: `create` or `update`.
         shell: whether the stack was created for the plan.
-        compare_user_data: describes the differences between two versions of user data.
         report: receives notices for the user.
     """
     is_update = operation == "update"
-    assembly = _Assembly(account, request, description, compare_user_data, report, is_update=is_update)
+    assembly = _Assembly(account, request, description, report, is_update=is_update)
     stacks = sorted(assembly.stacks(), key=_stack_sort_key)
     changes = [change for stack in stacks for change in stack.changes]
     return Plan(
@@ -95,7 +91,6 @@ class _Assembly:
         account: Account,
         request: PlanRequest,
         root: ChangeSet,
-        compare_user_data: CompareUserData | None,
         report: Report,
         *,
         is_update: bool,
@@ -104,7 +99,6 @@ class _Assembly:
         self._root = root
         self._analysis = ReplacementAnalysis(root, request.documents)
         self._impacts = ImpactAssessment(request.cluster, request.masters)
-        self._compare_user_data = compare_user_data
         self._report = report
         self._is_update = is_update
         self._no_echo_parameters = frozenset(
@@ -246,9 +240,8 @@ class _Assembly:
     def _note(self, detail: ChangeDetail) -> str:
         """Describe the change if the values themselves are not readable; else return an empty text."""
         if detail.place.endswith(USER_DATA):
-            difference = ""
-            if self._compare_user_data and detail.before and detail.after and not detail.unknown:
-                difference = self._compare_user_data(detail.before, detail.after)
+            is_comparable = detail.before and detail.after and not detail.unknown
+            difference = user_data_diff.difference(detail.before, detail.after) if is_comparable else ""
             return difference or "the boot program or its configuration changes"
         if detail.cause.endswith(".LatestVersionNumber"):
             return "the new version of its launch template"

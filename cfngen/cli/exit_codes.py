@@ -95,7 +95,7 @@ class Ended(Protocol):
     """How an operation of CloudFormation ended."""
 
     @property
-    def goes_on(self) -> bool:
+    def in_progress(self) -> bool:
         """Whether it has not ended, because the user left it."""
 
     @property
@@ -105,7 +105,7 @@ class Ended(Protocol):
 
 def operation_exit_code(result: Ended) -> int:
     """Return the exit code of a command that started or watched an operation."""
-    if result.goes_on:
+    if result.in_progress:
         return IN_PROGRESS
     return SUCCESS if result.succeeded else FAILED
 

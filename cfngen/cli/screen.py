@@ -192,7 +192,7 @@ class Screen:
 def _summary(finished: Finished) -> list[Line]:
     """Return the last lines of a command: how the operation ended, and what to do next."""
     name = finished.stack
-    if finished.goes_on:
+    if finished.in_progress:
         text = f"{name}: {finished.status}; it goes on without cfngen."
         return [text, "", next_line(suggest("watch", stack=name), "   attaches again.")]
     if finished.action == "none":

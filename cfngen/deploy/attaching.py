@@ -48,7 +48,7 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
     """
     with translate_aws_errors():
         stack = existing(account, stack_name)
-        if stack.status.standing is StackHealth.EMPTY:
+        if stack.status.health is StackHealth.EMPTY:
             raise NothingUnderWayError(stack)
         report = interaction.report
         outcome = watch(account, stack.id, report=report, interrupted=interaction.interrupted)
@@ -62,7 +62,7 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
             public_addresses.report_lost_addresses(account, current, report)
         if not outcome.detached and current.cluster == cluster:
             _finish_deployment(account, current, outcome, report)
-            if current.status.standing is StackHealth.DEAD:
+            if current.status.health is StackHealth.DEAD:
                 leftovers.report_failed_creation(account, current, cluster, report)
     return outcome.finished(outcome.action, current)
 

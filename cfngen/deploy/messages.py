@@ -102,7 +102,7 @@ class Finished(Message):
         seconds: how long CloudFormation took, from its first event to its last, or has taken so far; of `none`, how
             long it took to find out.
         outputs: the stack's outputs.
-        goes_on: whether the operation has not ended, because the user left it.
+        in_progress: whether the operation has not ended, because the user left it.
     """
 
     kind: ClassVar[str] = "finished"
@@ -113,7 +113,7 @@ class Finished(Message):
     succeeded: bool
     seconds: float
     outputs: Mapping[str, str] = field(default_factory=dict)
-    goes_on: bool = False
+    in_progress: bool = False
 
 
 Report = Callable[[Message], None]

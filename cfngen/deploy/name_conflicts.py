@@ -71,5 +71,5 @@ def check(account: Account, cluster: str, stack: str) -> None:
 
 
 def _conflicts(stack: StackView, besides: str) -> bool:
-    is_in_use = stack.status.exists and stack.status.standing is not StackHealth.EMPTY
+    is_in_use = stack.status.exists and stack.status.health is not StackHealth.EMPTY
     return is_in_use and stack.status.name not in EMPTY_STACK_STATUSES and besides not in (stack.name, stack.id)

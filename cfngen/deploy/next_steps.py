@@ -60,7 +60,7 @@ def next_steps(status: StackStatus, stack: str = "") -> tuple[NextStep, ...]:
         status: status of the root stack.
         stack: name for the option --stack-name of the commands; empty leaves the option out.
     """
-    steps = _STEPS_AFTER_FAILED_CREATION if status.name == "CREATE_FAILED" else _STEPS[status.standing]
+    steps = _STEPS_AFTER_FAILED_CREATION if status.name == "CREATE_FAILED" else _STEPS[status.health]
     options = (("--stack-name", stack),) if stack else ()
     return tuple(NextStep(command.with_options(options), purpose) for command, purpose in steps)
 

@@ -244,7 +244,7 @@ def _prepare(
             role_arn=request.role_arn,
             notification_arns=request.notification_arns,
             express=request.express,
-            foreseen=(*immutable_impacts, *carry_over.meanings, *volume_truth.meanings),
+            predicted=(*immutable_impacts, *carry_over.impacts, *volume_truth.impacts),
             note=operation_origin.change_set_description(account, name, protect=request.protect),
             quotas=() if demand_now is None else service_quotas.check(account, demand_after, demand_now),
             quotas_ignored=request.ignore_quotas,
@@ -337,7 +337,7 @@ def _finish(
             interaction.report(diagnose(account, stack.id))
             protection.unprotect_failed_creation(account, stack, interaction.report)
             public_addresses.report_lost_addresses(account, stack, interaction.report)
-            if action == "create" and stack.status.standing is not StackHealth.PAUSED:
+            if action == "create" and stack.status.health is not StackHealth.PAUSED:
                 leftovers.report_failed_creation(account, stack, request.cluster.name, interaction.report)
     return outcome.finished(action, stack)
 

@@ -31,7 +31,7 @@ class LostAddress:
         address: the Elastic IP.
         allocation: its allocation id.
         interface: id of the master's network interface.
-        elsewhere: id of the network interface that it is associated with instead; empty if none.
+        associated_with: id of the network interface that it is associated with instead; empty if none.
         region: the AWS region.
     """
 
@@ -39,19 +39,19 @@ class LostAddress:
     address: str
     allocation: str
     interface: str
-    elsewhere: str
+    associated_with: str
     region: str
 
     @property
     def text(self) -> str:
         """What is wrong, in one sentence."""
-        location = f"belongs to {self.elsewhere}" if self.elsewhere else "is associated with nothing"
+        location = f"belongs to {self.associated_with}" if self.associated_with else "is associated with nothing"
         return f"master {self.slot} is without its Elastic IP: {self.address} {location}"
 
     @property
     def command(self) -> str:
         """The AWS CLI command that associates the address again."""
-        reassociation = " --allow-reassociation" if self.elsewhere else ""
+        reassociation = " --allow-reassociation" if self.associated_with else ""
         return (
             f"aws ec2 associate-address --region {self.region} --allocation-id {self.allocation} "
             f"--network-interface-id {self.interface}{reassociation}"
@@ -99,7 +99,7 @@ def report_lost_addresses(account: Account, stack: StackView, report: Report) ->
         stack: the root stack as it is now.
         report: receives a notice for each lost address.
     """
-    if not stack.status.taken_back and stack.status.standing is not StackHealth.STUCK:
+    if not stack.status.rolled_back and stack.status.health is not StackHealth.STUCK:
         return
     try:
         with translate_aws_errors():

@@ -155,7 +155,7 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         RemainsError: it must be deleted first, which a plan does not do.
     """
     stack = find(account, stack_name)
-    if stack is None or stack.status.standing is StackHealth.EMPTY:
+    if stack is None or stack.status.health is StackHealth.EMPTY:
         # The owner is not checked: an empty stack shows no tags before its first change set is executed.
         name_conflicts.check(account, cluster, stack_name)
         if stack is not None:
@@ -166,7 +166,7 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         interaction.report(Step(f"waiting for {stack.name} to finish {stack.status}"))
         watch(account, stack.id, report=interaction.report, interrupted=interaction.interrupted)
         stack = reread(account, stack)
-    health = stack.status.standing
+    health = stack.status.health
     if health is StackHealth.BUSY:
         raise busy(account, stack)
     if health is StackHealth.STUCK:
@@ -229,14 +229,14 @@ def _start_rollback(
 ) -> WatchResult:
     """Roll back a failed creation or update, or continue a failed rollback."""
     stack = existing(account, stack_name)
-    if stack.status.standing is StackHealth.EMPTY:
+    if stack.status.health is StackHealth.EMPTY:
         # An empty stack shows no tags, so its owner cannot be checked.
         raise NothingToRollBackError(stack)
     check(stack, cluster)
     cloudformation = account.client("cloudformation")
     if stack.status.in_progress:
         raise busy(account, stack)
-    if stack.status.standing is StackHealth.PAUSED:
+    if stack.status.health is StackHealth.PAUSED:
         deletes_stack = _never_succeeded(account, stack)
         consequences = (
             ("the creation never succeeded, so rolling back deletes everything the stack has made",)
@@ -254,9 +254,9 @@ def _start_rollback(
         if deletes_stack and not outcome.detached:
             leftovers.report_failed_creation(account, reread(account, stack), cluster, interaction.report)
         return outcome
-    if stack.status.standing is StackHealth.LOST:
+    if stack.status.health is StackHealth.LOST:
         raise LostError(stack)
-    if stack.status.standing is not StackHealth.STUCK:
+    if stack.status.health is not StackHealth.STUCK:
         raise NothingToRollBackError(stack)
     return _continue_rollback(account, stack, interaction, skip, force=force)
 
@@ -285,9 +285,9 @@ def _continue_rollback(
         outcome = watch(
             account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
         )
-        if skipped and outcome.status.taken_back:
+        if skipped and outcome.status.rolled_back:
             _report_stale_groups(account, stack, interaction)
-        if not force or outcome.detached or outcome.status.standing is not StackHealth.STUCK:
+        if not force or outcome.detached or outcome.status.health is not StackHealth.STUCK:
             return outcome
         if set(rollback_blockers(account, stack)) <= set(skipped):
             return outcome
@@ -359,7 +359,7 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
         if event.get("PhysicalResourceId") == stack.id
     ]
     shows_creation = any(status.name in ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS") for status in stack_statuses)
-    return shows_creation and not any(status.standing is StackHealth.HEALTHY for status in stack_statuses)
+    return shows_creation and not any(status.health is StackHealth.HEALTHY for status in stack_statuses)
 
 
 def _next_steps_hint(stack: StackView) -> Hint:

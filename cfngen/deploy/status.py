@@ -62,7 +62,7 @@ class StackStatus:
         return self.name or "absent"
 
     @property
-    def standing(self) -> StackHealth:
+    def health(self) -> StackHealth:
         """Which operations the status allows."""
         # A status that is not in the table is either *_IN_PROGRESS or new in CloudFormation: nothing is done in it.
         return _HEALTH_BY_STATUS.get(self.name, StackHealth.BUSY)
@@ -70,12 +70,12 @@ class StackStatus:
     @property
     def in_progress(self) -> bool:
         """Whether an operation is in progress."""
-        return self.standing is StackHealth.BUSY
+        return self.health is StackHealth.BUSY
 
     @property
     def exists(self) -> bool:
         """Whether the stack exists, even if it has no resources."""
-        return self.standing is not StackHealth.ABSENT
+        return self.health is not StackHealth.ABSENT
 
     @property
     def succeeded(self) -> bool:
@@ -83,7 +83,7 @@ class StackStatus:
         return self.name in _SUCCESSES
 
     @property
-    def taken_back(self) -> bool:
+    def rolled_back(self) -> bool:
         """Whether a rollback succeeded; the rollback of a creation that never succeeded deletes the stack."""
         return self.name in _ROLLED_BACK
 
@@ -113,6 +113,6 @@ class StackStatus:
     @property
     def change_set_kind(self) -> str:
         """Type of change set that CloudFormation accepts: CREATE or UPDATE; empty if none."""
-        if self.standing in (StackHealth.ABSENT, StackHealth.EMPTY):
+        if self.health in (StackHealth.ABSENT, StackHealth.EMPTY):
             return "CREATE"
-        return "UPDATE" if self.standing in (StackHealth.HEALTHY, StackHealth.PAUSED) else ""
+        return "UPDATE" if self.health in (StackHealth.HEALTHY, StackHealth.PAUSED) else ""

@@ -76,7 +76,7 @@ def find_rehearsal_stack(account: Account) -> StackView | None:
         if stack is None or not stack.status.exists:
             return None
         # A stack has no tags before its first change set is executed; the change set has them.
-        tags = _tags_of_change_sets(account, stack) if stack.status.standing is StackHealth.EMPTY else stack.tags
+        tags = _tags_of_change_sets(account, stack) if stack.status.health is StackHealth.EMPTY else stack.tags
         if REHEARSAL_TAG not in tags:
             raise NotOursError(account)
         return stack
@@ -110,16 +110,16 @@ def count_retained(account: Account, stack_id: str) -> dict[str, str]:
     return {f"{kind}s that CloudFormation keeps": str(kinds.count(kind)) for kind in ("bucket", "snapshot")}
 
 
-def remove_stack(account: Account, stack: StackView, waiting: Interaction) -> Deleted:
+def remove_stack(account: Account, stack: StackView, interaction: Interaction) -> Deleted:
     """Delete the rehearsal's stack, whatever its status.
 
     Raises:
         CfngenError: as `deletion.delete`.
     """
     with translate_aws_errors():
-        _finish_update(account, stack, waiting)
+        _finish_update(account, stack, interaction)
         request = DeletionRequest(NAME, NAME, authorities=AuthorityCopy("destroy"))
-    return delete(account, request, waiting)
+    return delete(account, request, interaction)
 
 
 def remove_kept(account: Account, stack_ids: Iterable[str], report: Report) -> tuple[Leftover, ...]:
@@ -138,12 +138,12 @@ def remove_kept(account: Account, stack_ids: Iterable[str], report: Report) -> t
     return tuple(leftovers)
 
 
-def remove_templates(account: Account, waiting: Interaction, *, bucket: str, made: bool) -> tuple[Leftover, ...]:
+def remove_templates(account: Account, interaction: Interaction, *, bucket: str, made: bool) -> tuple[Leftover, ...]:
     """Delete the rehearsal's templates, and their bucket if the rehearsal created it; return what could not be.
 
     Args:
         account: the AWS account.
-        waiting: receives messages.
+        interaction: receives messages.
         bucket: name of the operator's bucket; cfngen's own bucket if empty.
         made: whether the rehearsal created the bucket.
     """
@@ -152,7 +152,7 @@ def remove_templates(account: Account, waiting: Interaction, *, bucket: str, mad
         with translate_aws_errors():
             if not template_objects.find(account, name, NAME).versions:
                 return ()
-            waiting.report(Step(f"deleting the templates in s3://{name}/{NAME}/"))
+            interaction.report(Step(f"deleting the templates in s3://{name}/{NAME}/"))
             template_objects.empty(account, name, NAME)
             if made:
                 template_objects.delete_bucket(account, name)
@@ -172,14 +172,14 @@ def bucket_exists(account: Account, bucket: str) -> bool:
     return True
 
 
-def _finish_update(account: Account, stack: StackView, waiting: Interaction) -> None:
+def _finish_update(account: Account, stack: StackView, interaction: Interaction) -> None:
     """Cancel an update and wait until an operation in progress has ended, so that the stack can be deleted."""
     if stack.status.cancellable:
-        waiting.report(Notice(f"the update of {stack.name} is being cancelled"))
+        interaction.report(Notice(f"the update of {stack.name} is being cancelled"))
         account.client("cloudformation").cancel_update_stack(StackName=stack.id)
     elif not stack.status.in_progress or stack.status.name in ("CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"):
         return
-    watch(account, stack.id, report=waiting.report, interrupted=waiting.interrupted)
+    watch(account, stack.id, report=interaction.report, interrupted=interaction.interrupted)
 
 
 def _tags_of_change_sets(account: Account, stack: StackView) -> dict[str, str]:

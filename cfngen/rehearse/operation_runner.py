@@ -77,7 +77,7 @@ class OperationRunner:
         interrupted: called after each Ctrl-C; returns what to do with the operation in progress.
 
     Attributes:
-        waiting: receives the messages of operations and answers their questions.
+        interaction: receives the messages of operations and answers their questions.
         masks: masks what a report must not contain.
         operations: the operations of the current step.
         deleted: ids of the stacks that were deleted.
@@ -94,7 +94,7 @@ class OperationRunner:
         self.account = account
         self.request = request
         self.expected = expected
-        self.waiting = Interaction(self.report, lambda question: True, self._interrupt)
+        self.interaction = Interaction(self.report, lambda question: True, self._interrupt)
         caller = account.caller.split(":")[-1].split("/")[1:]
         self.masks = Masks((request.profile, request.bucket, request.role_arn.rpartition("/")[2], *caller))
         self.operations: list[RehearsedOperation] = []
@@ -169,10 +169,10 @@ class OperationRunner:
         request = self._deployment_request(deployable)
         if action.verb == "plan":
             start = self.account.clock.now()
-            self._plan = deployment.plan(self.account, request, self.waiting)
+            self._plan = deployment.plan(self.account, request, self.interaction)
             seconds = (self.account.clock.now() - start).total_seconds()
             return self._with_observations(action, Operation(action.name, "planned", seconds), "")
-        finished = deployment.deploy(self.account, request, self.waiting)
+        finished = deployment.deploy(self.account, request, self.interaction)
         return self._with_observations(
             action, Operation(action.name, finished.status, finished.seconds), finished.stack_id
         )
@@ -217,7 +217,7 @@ class OperationRunner:
         if stack is None:
             return Operation(action.name, "deleted")
         self.deleted.append(stack.id)
-        deleted = cleanup.remove_stack(self.account, stack, self.waiting)
+        deleted = cleanup.remove_stack(self.account, stack, self.interaction)
         with translate_aws_errors():
             stack_after = find(self.account, stack.id)
             facts = cleanup.count_retained(self.account, stack.id)
@@ -272,13 +272,13 @@ def _describe_diagnosis(diagnosis: Diagnosis | None) -> tuple[str, ...]:
     """Return the causes in a diagnosis as texts, with the console output of the instances."""
     if diagnosis is None:
         return ()
-    causes = [*([diagnosis.cause] if diagnosis.cause else []), *diagnosis.others, *diagnosis.undoing]
+    causes = [*([diagnosis.cause] if diagnosis.cause else []), *diagnosis.others, *diagnosis.rollback_failures]
     return tuple(
         line
         for cause in causes
         for line in (
             f"failed: {'/'.join((*cause.event.path, cause.event.logical_id))}: {cause.event.reason}",
             *(f"could not be launched: {reason}" for reason in cause.launches),
-            *(f"console of {instance.id}: {word}" for instance in cause.instances for word in instance.words),
+            *(f"console of {instance.id}: {word}" for instance in cause.instances for word in instance.lines),
         )
     )

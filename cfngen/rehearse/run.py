@@ -44,7 +44,7 @@ class RehearsalResult:
     stop: BaseException | None = None
 
 
-def clean_up(account: Account, waiting: Interaction, request: RehearsalRequest) -> tuple[Leftover, ...]:
+def clean_up(account: Account, interaction: Interaction, request: RehearsalRequest) -> tuple[Leftover, ...]:
     """Remove what earlier rehearsals have left, after the user's consent; return what could not be removed.
 
     Raises:
@@ -54,18 +54,18 @@ def clean_up(account: Account, waiting: Interaction, request: RehearsalRequest) 
     """
     stack, retained = cleanup.find_rehearsal_stack(account), cleanup.deleted_stacks_with_leftovers(account)
     if stack or retained:
-        if not waiting.consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?")):
+        if not interaction.consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?")):
             raise DeclinedError
         # The user has agreed to all of it: answer the deletion's questions with yes, and drop its warnings, which are
         # meant for clusters with data.
-        quiet = Interaction(only_shown(waiting.report), lambda question: True, waiting.interrupted)
+        quiet = Interaction(only_shown(interaction.report), lambda question: True, interaction.interrupted)
         return _remove_everything(account, quiet, bucket=request.bucket)
-    waiting.report(Step("no rehearsal has left a stack, a snapshot or a bucket"))
-    return cleanup.remove_templates(account, waiting, bucket=request.bucket, made=False)
+    interaction.report(Step("no rehearsal has left a stack, a snapshot or a bucket"))
+    return cleanup.remove_templates(account, interaction, bucket=request.bucket, made=False)
 
 
 def rehearse(
-    account: Account, request: RehearsalRequest, expected: Expectations | None, waiting: Interaction
+    account: Account, request: RehearsalRequest, expected: Expectations | None, interaction: Interaction
 ) -> RehearsalResult:
     """Run a rehearsal, and remove everything that it created.
 
@@ -73,24 +73,24 @@ def rehearse(
         account: the AWS account.
         request: what to rehearse.
         expected: what the emulator does; None to record operations without comparing them.
-        waiting: receives messages and asks for consent. Ctrl-C does not ask: it always means to clean up and end.
+        interaction: receives messages and asks for consent. Ctrl-C does not ask: it always means to clean up and end.
 
     Raises:
         NotOursError: a stack with the rehearsal's name was not created by a rehearsal.
         DeclinedError: the user declined.
         AwsError: a call failed before anything was created.
     """
-    return _Run(account, request, expected, waiting).run()
+    return _Run(account, request, expected, interaction).run()
 
 
 class _Run:
     def __init__(
-        self, account: Account, request: RehearsalRequest, expected: Expectations | None, waiting: Interaction
+        self, account: Account, request: RehearsalRequest, expected: Expectations | None, interaction: Interaction
     ) -> None:
         self.account = account
         self.request = request
-        self.interaction = waiting
-        self.performance = OperationRunner(account, request, expected, waiting.report, self._interrupted)
+        self.interaction = interaction
+        self.performance = OperationRunner(account, request, expected, interaction.report, self._interrupted)
         self.masks = self.performance.masks
         self.steps: list[RehearsedStep] = []
         self.interruptions = 0
@@ -168,7 +168,7 @@ class _Run:
 
     def _remove_earlier(self) -> None:
         self.interaction.report(Step("removing what an earlier rehearsal has left"))
-        if leftovers := _remove_everything(self.account, self.performance.waiting, bucket=self.request.bucket):
+        if leftovers := _remove_everything(self.account, self.performance.interaction, bucket=self.request.bucket):
             raise AwsError(f"an earlier rehearsal's {leftovers[0].kind} {leftovers[0].id} stays: {leftovers[0].why}")
 
     def _run_steps(self) -> None:
@@ -199,7 +199,7 @@ class _Run:
         request, deleted = self.request, tuple(self.performance.deleted)
         try:
             return _remove_everything(
-                self.account, self.performance.waiting, bucket=request.bucket, made=made, deleted=deleted
+                self.account, self.performance.interaction, bucket=request.bucket, made=made, deleted=deleted
             )
         except (KeyboardInterrupt, SystemExit):
             self._interrupted()
@@ -224,19 +224,19 @@ class _Run:
 
 
 def _remove_everything(
-    account: Account, waiting: Interaction, *, bucket: str, made: bool = False, deleted: tuple[str, ...] = ()
+    account: Account, interaction: Interaction, *, bucket: str, made: bool = False, deleted: tuple[str, ...] = ()
 ) -> tuple[Leftover, ...]:
     """Delete the stack, what CloudFormation retained of it and earlier ones, and the templates; return the rest."""
     leftovers: list[Leftover] = []
     stack = cleanup.find_rehearsal_stack(account)
     if stack is not None:
-        result = cleanup.remove_stack(account, stack, waiting)
-        if result.goes_on or result.status:
+        result = cleanup.remove_stack(account, stack, interaction)
+        if result.in_progress or result.status:
             return (Leftover("stack", NAME, f"it is in {result.status or 'deletion'}"),)
     leftovers += cleanup.remove_kept(
-        account, dict.fromkeys((*deleted, *cleanup.deleted_stacks_with_leftovers(account))), waiting.report
+        account, dict.fromkeys((*deleted, *cleanup.deleted_stacks_with_leftovers(account))), interaction.report
     )
-    leftovers += cleanup.remove_templates(account, waiting, bucket=bucket, made=made)
+    leftovers += cleanup.remove_templates(account, interaction, bucket=bucket, made=made)
     return tuple(leftovers)
 
 

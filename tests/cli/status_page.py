@@ -82,11 +82,7 @@ def _pair(first: Ran, second: Ran) -> str:
 
 def _cell(ran: Ran) -> str:
     code = f"({ran.code})"
-    if (
-        ran.command == "watch"
-        and not ran.changed
-        and ran.status.standing not in (StackHealth.ABSENT, StackHealth.EMPTY)
-    ):
+    if ran.command == "watch" and not ran.changed and ran.status.health not in (StackHealth.ABSENT, StackHealth.EMPTY):
         return f"shows how it ended {code}"
     if ran.refused:
         steps = [f"`{shortened(step)}`" for step in ran.steps if shortened(step) in LEADING]

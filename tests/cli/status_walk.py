@@ -106,7 +106,7 @@ class Ran:
     @property
     def good(self) -> bool:
         """Whether it has left nothing, or a cluster that may be deployed to."""
-        return self.status.standing in (StackHealth.ABSENT, StackHealth.HEALTHY)
+        return self.status.health in (StackHealth.ABSENT, StackHealth.HEALTHY)
 
 
 Known = dict[tuple[str, str], Ran]

@@ -149,9 +149,9 @@ def test_a_program_reads_json_lines(cloud: Cloud, cluster: Any, cfngen: Shell) -
     assert ran.code == 0, ran.err
     lines = [json.loads(line) for line in ran.out.splitlines()]
     assert (lines[0]["type"], lines[-1]["type"]) == ("survey", "deleted")
-    assert lines[0]["stays"][0]["kind"] == "snapshot"
+    assert lines[0]["retained"][0]["kind"] == "snapshot"
     last = lines[-1]
-    assert (last["succeeded"], last["goesOn"], last["leftovers"]) == (True, False, [])
+    assert (last["succeeded"], last["inProgress"], last["orphans"]) == (True, False, [])
     assert [each["kind"] for each in last["retained"]] == ["snapshot", "KMS key", "bucket of etcd's snapshots"]
 
 

@@ -31,7 +31,7 @@ def survey(**more: Any) -> list[str]:
 
 
 def test_columns_line_up_beside_a_text_that_has_no_room() -> None:
-    lines = survey(goes=GOES)
+    lines = survey(deleted_parts=GOES)
     rows = lines[lines.index("Goes with the stack") + 1 :]
     heads = [line for line in rows if line[2:4].strip().isdigit()]
     assert [line[2:4] for line in heads] == ["12", " 1", " 1"]
@@ -92,7 +92,7 @@ def test_only_what_can_be_cancelled_is_offered_for_it(
 def test_a_deletion_that_failed_names_the_whole_command_that_gives_up_what_cannot_go(
     status: str, further: list[str]
 ) -> None:
-    deleted = Deleted("kubernetes", "us-west-2", "k8s", "arn", status, succeeded=False, goes_on=False, seconds=1)
+    deleted = Deleted("kubernetes", "us-west-2", "k8s", "arn", status, succeeded=False, in_progress=False, seconds=1)
     lines = [str(line) for line in deletion.result(deleted, 120) if str(line).startswith("Next:")]
     commands = [line.removeprefix("Next: ").partition("   ")[0] for line in lines]
     assert commands == ["cfngen delete --stack-name k8s", *further]

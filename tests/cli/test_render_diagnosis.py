@@ -75,14 +75,14 @@ def test_the_cause_what_it_means_who_saw_it_and_what_to_type():
 
 
 def test_the_line_on_which_the_boot_failed_is_red():
-    assert click.style(f"      | {SAID.words[1]}", fg="red") in lines(DIAGNOSIS, 120)
+    assert click.style(f"      | {SAID.lines[1]}", fg="red") in lines(DIAGNOSIS, 120)
 
 
 def test_narrow_terminals_tear_no_command():
     told = plain(DIAGNOSIS, 60)
     assert f"      {FETCH}" in told
     said = " ".join(line.removeprefix("      | ") for line in told if line.startswith("      | "))
-    assert said == " ".join(SAID.words)
+    assert said == " ".join(SAID.lines)
     assert all(len(line) < 60 for line in told if line.startswith("      | "))
 
 

@@ -51,7 +51,7 @@ GROUP = Change(
     "AWS::AutoScaling::AutoScalingGroup",
     "update",
     properties=(PropertyChange("/Properties/LaunchTemplate/Version", note="the new version of its launch template"),),
-    meaning=ROLLS,
+    impact=ROLLS,
     danger=Danger.DISRUPTIVE,
 )
 
@@ -109,7 +109,7 @@ def test_stacks_that_come_and_go_say_so():
     new = stack(
         Change("A", "", "AWS::X::Y", "add"),
         action="create",
-        meaning=Impact("new node group `gpu`: 2 nodes of t3.large"),
+        impact=Impact("new node group `gpu`: 2 nodes of t3.large"),
     )
     gone = stack(Change("B", "b-1", "AWS::X::Y", "remove", policy="retain"), name="OldStack", action="delete")
     assert text(update(new, gone, counts=Counts(add=1, remove=1)))[2:10] == [
@@ -253,8 +253,8 @@ def test_an_update_says_what_it_adds_to_costs_and_quotas():
         stack(GROUP, name="NodesStack"),
         counts=Counts(update=1),
         quotas=(
-            Quota("Security groups", 1, 4, 5, True, most=1, room_to_grow=True),
-            Quota("vCPUs", 4, 50, 64, True, "ask for more", most=20, room_to_grow=False),
+            Quota("Security groups", 1, 4, 5, True, needed_at_maximum=1, room_to_grow=True),
+            Quota("vCPUs", 4, 50, 64, True, "ask for more", needed_at_maximum=20, room_to_grow=False),
         ),
         costs=(Cost(2, "instance", "t3.large"), Cost(-100, "GiB", "gp3 volumes")),
     )
@@ -318,7 +318,7 @@ def test_long_values_can_be_shown_whole():
 
 
 def test_of_what_is_said_only_the_part_that_hurts_is_repeated_at_the_end():
-    both = Impact("it rolls; it grows", Danger.DISRUPTIVE, hurts="it rolls")
-    change = Change("G", "g", "T", "update", meaning=both, danger=Danger.DISRUPTIVE)
+    both = Impact("it rolls; it grows", Danger.DISRUPTIVE, dangerous_part="it rolls")
+    change = Change("G", "g", "T", "update", impact=both, danger=Danger.DISRUPTIVE)
     shown = text(update(stack(change)))
     assert shown[-1] == "  ! it rolls"

@@ -137,10 +137,10 @@ def test_what_is_not_well_is_named(where: Place) -> None:
 def test_what_an_operation_has_left_undone_is_named(where: Place) -> None:
     """No stack policies after a creation that was left, and a group that a forced rollback has skipped."""
     status = read_status(where.account, where.name, where.cluster, override=where.override)
-    assert status.left_behind is None
+    assert status.stale_groups is None
     behind = StaleGroup(NODES, "asg-1", "lt-1", "2", "3", "NodesProgram0123", "", unbootable=True)
     stack = replace(status.stack, without_policy=("k8s", "k8s-MasterStack-1"))
-    text = "\n".join(map(str, screen(replace(status, stack=stack, left_behind=(behind,)))))
+    text = "\n".join(map(str, screen(replace(status, stack=stack, stale_groups=(behind,)))))
     assert "without a stack policy: k8s, k8s-MasterStack-1; `cfngen deploy` sets it" in text
     [line] = under(text, "\x1b[1mLeft behind\x1b[0m")
     assert f"{NODES} launches from version 2 of the launch template lt-1, where the stack has version 3" in line
@@ -148,7 +148,7 @@ def test_what_an_operation_has_left_undone_is_named(where: Place) -> None:
 
 
 def test_groups_left_behind_are_for_deploy() -> None:
-    suggested = next_command(StackStatus("UPDATE_ROLLBACK_COMPLETE"), healthy=False, left_behind=True)
+    suggested = next_command(StackStatus("UPDATE_ROLLBACK_COMPLETE"), healthy=False, stale_groups=True)
     assert str(suggested) == "cfngen deploy"
 
 

@@ -42,4 +42,4 @@ def test_every_status_of_cloudformation_is_tried() -> None:
         # They pass within a second, and are followed by the event of the operation's end.
         "DELETE_COMPLETE",
     }
-    assert all(StackStatus(each).standing is not StackHealth.BUSY or each.endswith("_IN_PROGRESS") for each in tried)
+    assert all(StackStatus(each).health is not StackHealth.BUSY or each.endswith("_IN_PROGRESS") for each in tried)

@@ -70,7 +70,7 @@ def test_who_comes_back_protects_what_the_deployment_was_asked_to(
 ) -> None:
     api, told = stack(*events, token=token, note=note), Told()
     finished = come_back(api, told)
-    assert (finished.status, finished.stack_id, finished.goes_on) == (events[-1], STACK_ID, False)
+    assert (finished.status, finished.stack_id, finished.in_progress) == (events[-1], STACK_ID, False)
     assert set_calls(api) == expected
     succeeded = events[-1] in ("CREATE_COMPLETE", "UPDATE_COMPLETE") or events[0].startswith("UPDATE_ROLLBACK")
     assert finished.succeeded == succeeded
@@ -88,7 +88,7 @@ def test_an_operation_that_is_left_again_is_neither_explained_nor_protected() ->
     api, told = stack(UPDATING, token="cfngen-plan-1", note=OURS), Told()
     api.interrupt_waiting()
     finished = come_back(api, told)
-    assert (finished.goes_on, finished.succeeded) == (True, False)
+    assert (finished.in_progress, finished.succeeded) == (True, False)
     assert (set_calls(api), kinds(told)) == ([], [])
 
 

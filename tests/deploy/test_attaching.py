@@ -35,7 +35,7 @@ def left(operator: Operator, cluster=ONE, **options) -> Finished:
     """A deployment that its operator leaves after some seconds."""
     operator.cloud.faults.after("DescribeStackEvents", interrupt, nth=3)
     finished = operator.deploy(cluster, **options)
-    assert finished.goes_on
+    assert finished.in_progress
     return finished
 
 

@@ -46,13 +46,13 @@ def read(where: Place, account: Account | None = None) -> ClusterStatus:
 def test_everything_about_a_cluster_is_read(where):
     status = read(where)
     assert (status.cluster, status.region, status.account) == ("kubernetes", "us-west-2", "123456789012")
-    assert (status.stack.name, status.stack.status, status.stack.standing) == ("k8s", "CREATE_COMPLETE", "healthy")
+    assert (status.stack.name, status.stack.status, status.stack.health) == ("k8s", "CREATE_COMPLETE", "healthy")
     assert (status.stack.operation, status.stack.succeeded) == ("create", True)
     assert status.stack.since == where.clock.now()
     assert status.next_command == ""
     assert status.api == ApiState("1.36.3", ready=True)
     assert status.kubelets == {"1.36.3": 5}
-    assert status.wanted_version == "1.36.3"
+    assert status.target_version == "1.36.3"
     assert status.persistent_volumes == 0
     assert status.drift is None
 

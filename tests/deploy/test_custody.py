@@ -93,6 +93,6 @@ def test_nothing_is_said_of_authorities_that_no_master_has_made(cloud: Cloud, op
 
 def test_who_attaches_to_a_deletion_is_not_kept_out_for_the_authorities(cloud: Cloud, operator: Operator) -> None:
     initialised(cloud)
-    assert operator.deletes(authorities=AuthorityCopy("destroy"), detach=True).goes_on
+    assert operator.deletes(authorities=AuthorityCopy("destroy"), detach=True).in_progress
     cloud.faults.deny("secretsmanager:GetSecretValue")
     assert operator.deletes().succeeded

@@ -73,12 +73,12 @@ def test_nothing_stays_but_what_was_announced(cloud: Cloud, operator: Operator, 
     )
     announced = preview_deletion(operator.account, DeletionRequest(NAME, NAME))
     deleted = operator.deletes()
-    assert (deleted.succeeded, deleted.status, deleted.leftovers) == (True, "", ())
+    assert (deleted.succeeded, deleted.status, deleted.orphans) == (True, "", ())
     rest = left(before)
     assert set(rest) == {"snapshots"}
     assert [each.id for each in deleted.retained] == [*rest["snapshots"], key, bucket]
     stays = [("snapshot", f"one of {volume}"), ("KMS key", key), ("bucket of etcd's snapshots", bucket)]
-    assert [(each.kind, each.id) for each in announced.stays] == stays
+    assert [(each.kind, each.id) for each in announced.retained] == stays
     assert {each.kind for each in deleted.counted} >= {"roles", "instance profiles", "DHCP options", "Elastic IPs"}
     assert all(not each.left for each in deleted.counted)
     [question] = operator.questions
@@ -110,7 +110,7 @@ def test_the_survey_changes_nothing(cloud: Cloud, operator: Operator) -> None:
     assert [each.operation for each in cloud.faults.calls if not each.operation.startswith(reads)] == []
     assert (inventory(REGION), made.balancer_names(operator.account)) == before
     assert {each.kind for each in found.removed} == {"load balancer", "security group"}
-    parts = {each.kind: len(each.ids) for each in found.goes}
+    parts = {each.kind: len(each.ids) for each in found.deleted_parts}
     assert (parts["instances"], parts["secrets"], parts["nested stacks"]) == (5, 2, 6)
     assert len(found.authorities) == 1
 
@@ -177,7 +177,7 @@ def test_a_volume_that_cannot_be_deleted_is_no_success(cloud: Cloud, operator: O
     volume = made.volume(operator.account, made.claimed(NAME))
     cloud.faults.refuse("ec2:DeleteVolume", "VolumeInUse", "it is attached", times=float("inf"))
     deleted = operator.deletes(delete_volumes=True)
-    assert (deleted.succeeded, [each.id for each in deleted.leftovers]) == (False, [volume])
+    assert (deleted.succeeded, [each.id for each in deleted.orphans]) == (False, [volume])
     assert volume not in {each.id for each in deleted.retained}
 
 
@@ -317,10 +317,10 @@ def test_no_advice_is_given_that_would_take_things_from_a_living_cluster(
         operator.account, DeletionRequest("fresh", NAME, bucket="mine", pod_cidr="10.244.0.0/16")
     )
     assert isinstance(refusal, SameNameClusterError)
-    assert (found.removed, found.volumes, found.stays) == ((), (), ())
-    assert {volume, f"s3://mine/{NAME}/", logs} <= {each.id for each in found.theirs}
-    assert not any(each.command for each in found.theirs)
-    assert found.namesake == f"the cluster {NAME} lives in the stack {NAME}"
+    assert (found.removed, found.volumes, found.retained) == ((), (), ())
+    assert {volume, f"s3://mine/{NAME}/", logs} <= {each.id for each in found.foreign_resources}
+    assert not any(each.command for each in found.foreign_resources)
+    assert found.name_conflict == f"the cluster {NAME} lives in the stack {NAME}"
     for wish in ({"delete_volumes": True}, {"empty_bucket": True, "bucket": "mine"}):
         with pytest.raises((SameNameClusterError, TemplatesInUseError), match=f"stack {NAME}"):
             operator.deletes("fresh", **wish)
@@ -339,7 +339,7 @@ def test_nothing_of_a_misnamed_stack_is_to_be_deleted(cloud: Cloud, operator: Op
     made.volume(operator.account, made.claimed(NAME))
     deleted = operator.deletes("fresh")
     assert (deleted.succeeded, deleted.retained, operator.questions) == (True, (), [])
-    assert deleted.namesake == f"the cluster {NAME} lives in the stack {NAME}"
+    assert deleted.name_conflict == f"the cluster {NAME} lives in the stack {NAME}"
 
 
 def test_who_may_not_see_other_stacks_still_learns_of_running_namesakes(cloud: Cloud, operator: Operator) -> None:
@@ -348,8 +348,8 @@ def test_who_may_not_see_other_stacks_still_learns_of_running_namesakes(cloud: C
     listing = operator.account.client("cloudformation")
     listing.meta.events.register("before-call.cloudformation.DescribeStacks", _only_by_name)
     found, _ = preview_with_refusal(operator.account, DeletionRequest("fresh", NAME))
-    assert "instances of a cluster named kubernetes run outside of this stack" in found.namesake
-    assert ([each.id for each in found.theirs], found.stays) == ([volume], ())
+    assert "instances of a cluster named kubernetes run outside of this stack" in found.name_conflict
+    assert ([each.id for each in found.foreign_resources], found.retained) == ([volume], ())
 
 
 def _only_by_name(params: dict[str, Any], **_: Any) -> None:
@@ -398,7 +398,7 @@ def test_others_in_the_network_are_named_before_anything_is_lost(cloud: Cloud, o
     before = inventory(REGION)
     with pytest.raises(OccupiedError) as refused:
         operator.deletes()
-    assert [(each.id, each.what) for each in refused.value.obstacles] == [(guest, "instance guest of the cluster two")]
+    assert [(each.id, each.what) for each in refused.value.blockers] == [(guest, "instance guest of the cluster two")]
     assert inventory(REGION) == before
     assert operator.questions == []
 
@@ -465,7 +465,7 @@ def test_leftovers_of_a_stack_that_is_gone_are_found(cloud: Cloud, operator: Ope
     balancer = made.classic(elsewhere, NAME)
     again = operator.deletes()
     assert again.succeeded
-    assert {each.leftover.id for each in operator.heard(Removed)} == {balancer.id, balancer.group}
+    assert {each.orphan.id for each in operator.heard(Removed)} == {balancer.id, balancer.group}
     assert operator.questions[-1].text == f"Delete what is left of the cluster {NAME}?"
     assert [each.kind for each in again.retained] == ["snapshot", "KMS key", "bucket of etcd's snapshots"]
 

@@ -49,7 +49,7 @@ def test_after_three_rounds_the_user_decides(cloud: Cloud, operator: Operator) -
     cloud.engine.fail("Vpc", "nobody knows why", during="DELETE", times=3)
     operator.answers = lambda question: question.text != LEFT_BEHIND
     deleted = operator.deletes()
-    assert (deleted.succeeded, deleted.status, deleted.goes_on) == (False, "DELETE_FAILED", False)
+    assert (deleted.succeeded, deleted.status, deleted.in_progress) == (False, "DELETE_FAILED", False)
     vpc = resources(stack)["Vpc"].physical_id
     assert operator.questions[-1].text == LEFT_BEHIND
     assert operator.questions[-1].consequences == (f"VpcStack/Vpc ({vpc}) stays: nobody knows why",)
@@ -94,7 +94,7 @@ def test_an_interrupted_watch_leaves_cloudformation_to_it(cloud: Cloud, operator
 
     cloud.faults.after("DescribeStackEvents", interrupt, nth=4)
     deleted = operator.deletes()
-    assert (deleted.goes_on, deleted.succeeded, deleted.status) == (True, False, "DELETE_IN_PROGRESS")
+    assert (deleted.in_progress, deleted.succeeded, deleted.status) == (True, False, "DELETE_IN_PROGRESS")
     assert operator.deletes().succeeded
     assert stack.status == "DELETE_COMPLETE"
 
@@ -234,7 +234,7 @@ def test_nothing_of_a_clusters_own_is_taken_for_an_obstacle(case: str) -> None:
         given = {key: value for key, value in lent.items() if key in names}
         created(cloud, "cluster", cluster.name, {"cfngen:cluster": cluster.name}, **given)
         before = preview_deletion(account, DeletionRequest(cluster.name, cluster.name, vpc_id=given.get("VpcId", "")))
-        assert (before.obstacles, before.removed) == ((), ())
+        assert (before.blockers, before.removed) == ((), ())
         assert Operator(account).deletes(cluster.name, cluster=cluster.name, vpc_id=given.get("VpcId", "")).succeeded
 
 

@@ -71,7 +71,7 @@ def test_the_failure_in_each_nested_stack_of_a_cluster_is_named(stack: str, reso
     assert (found.cause.event.path, found.cause.event.logical_id) == ((stack,), resource)
     assert found.cause.event.reason == NO_WAY
     assert found.others == ()
-    assert found.undoing == ()
+    assert found.rollback_failures == ()
     assert not found.cancelled
 
 
@@ -104,7 +104,7 @@ def test_what_fails_while_it_is_taken_back_is_told_apart(operator: Operator):
     assert found.status == "ROLLBACK_FAILED"
     assert found.cause is not None
     assert found.cause.event.logical_id == "Disk"
-    [later] = found.undoing
+    [later] = found.rollback_failures
     assert later.event.logical_id == "Gateway"
     assert "still uses it" in later.explanation
 
@@ -220,9 +220,9 @@ def test_instances_that_never_signal_are_asked_for_their_last_words(operator: Op
     assert found.cause.explanation == "2 of the group's instances did not report in time that they work"
     spoken, silent = found.cause.instances
     assert (spoken.id, spoken.state, spoken.failed) == (one, "terminated", True)
-    assert spoken.words[0] == "[1/6] identity: i-1 in us-west-2a, node of kubernetes (0.1 s)"
-    assert spoken.words[-2].startswith("[3/6] join FAILED after 120.0 s: no secret")
-    assert (silent.id, silent.words) == (two, ())
+    assert spoken.lines[0] == "[1/6] identity: i-1 in us-west-2a, node of kubernetes (0.1 s)"
+    assert spoken.lines[-2].startswith("[3/6] join FAILED after 120.0 s: no secret")
+    assert (silent.id, silent.lines) == (two, ())
     assert "empty" in silent.note
     assert silent.fetch.endswith(f"--instance-id {two}")
 
@@ -360,7 +360,7 @@ def test_next_after_a_rollback_that_failed(operator: Operator):
         "cfngen rollback --force --stack-name k8s",
     ]
     assert found.cause is not None
-    assert [each.event.logical_id for each in found.undoing] == ["Group"]
+    assert [each.event.logical_id for each in found.rollback_failures] == ["Group"]
 
 
 def test_next_while_it_goes_on(operator: Operator):

@@ -109,7 +109,7 @@ def test_an_instance_that_is_not_of_the_nitro_system(account: Account):
         stub.add_client_error("get_console_output", "UnsupportedOperation", "This instance type does not support it")
         stub.add_response("get_console_output", {"InstanceId": "i-1", "Output": encoded(console(ONE, FAILED))})
         found = instance_console(account, "i-1", "terminated")
-    assert found.words == (ONE[8:], FAILED[8:])
+    assert found.lines == (ONE[8:], FAILED[8:])
     assert found.failed
     assert found.note == ""
 
@@ -120,7 +120,7 @@ def test_an_instance_that_ec2_has_forgotten(account: Account):
             "get_console_output", "InvalidInstanceID.NotFound", "The instance ID 'i-1' does not exist"
         )
         found = instance_console(account, "i-1")
-    assert (found.words, found.fetch) == ((), "")
+    assert (found.lines, found.fetch) == ((), "")
     assert "does not know this instance" in found.note
 
 
@@ -130,7 +130,7 @@ def test_a_console_on_which_the_boot_program_is_silent(account: Account):
             "get_console_output", {"InstanceId": "i-1", "Output": encoded("Linux\n\nKernel panic - not syncing\n")}
         )
         found = instance_console(account, "i-1")
-    assert found.words == ("Linux", "Kernel panic - not syncing")
+    assert found.lines == ("Linux", "Kernel panic - not syncing")
     assert "has not spoken" in found.note
 
 

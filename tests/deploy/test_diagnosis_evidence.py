@@ -63,7 +63,7 @@ def group_failed(reason: str = NO_SIGNAL, kind: str = GROUP, **given: Answer) ->
 def test_instances_of_a_group_are_asked_for_their_words() -> None:
     cause = group_failed()
     assert [words.id for words in cause.instances] == ["i-2", "i-1"]
-    assert cause.instances[0].words == ("console of i-2",)
+    assert cause.instances[0].lines == ("console of i-2",)
     assert (cause.launches, cause.notes) == ((), ())
     assert cause.explanation == "2 of the group's instances did not report in time that they work"
 
@@ -272,7 +272,7 @@ def test_the_newest_instances_are_asked_and_those_first_that_say_why() -> None:
 )
 def test_a_console_that_does_not_say(answer: Answer, words: tuple[str, ...], note: str, fetched: bool) -> None:
     found = instance_console(Answers({"ec2:GetConsoleOutput": answer}).account, "i-1", "running")
-    assert (found.id, found.state, found.words, found.failed, found.finished) == ("i-1", "running", words, False, False)
+    assert (found.id, found.state, found.lines, found.failed, found.finished) == ("i-1", "running", words, False, False)
     assert found.note.startswith(note)
     command = "aws ec2 get-console-output --region us-west-2 --output text --latest --instance-id i-1"
     assert found.fetch == (command if fetched else "")
@@ -280,7 +280,7 @@ def test_a_console_that_does_not_say(answer: Answer, words: tuple[str, ...], not
 
 def test_a_console_is_asked_for_its_latest_words_first() -> None:
     api = Answers({"ec2:GetConsoleOutput": lambda sent: said("" if sent.get("Latest") else "early")})
-    assert instance_console(api.account, "i-1").words == ("early",)
+    assert instance_console(api.account, "i-1").lines == ("early",)
     assert api.named("ec2:GetConsoleOutput") == [{"InstanceId": "i-1", "Latest": True}, {"InstanceId": "i-1"}]
 
 

@@ -99,7 +99,7 @@ def test_the_cause_and_what_failed_afterwards(events: tuple[Any, ...], causes: l
     last = events[-1]
     found = diagnosed(last if isinstance(last, str) else last["ResourceStatus"], *events)
     assert names(found.cause, *found.others) == causes
-    assert names(*found.undoing) == undoing
+    assert names(*found.rollback_failures) == undoing
     assert not found.cancelled
     if causes == ["A"] and found.cause:
         assert found.cause.event.reason in ("broken", "first", "")
@@ -109,7 +109,13 @@ def test_only_the_newest_operation_counts() -> None:
     found = diagnosed(
         "UPDATE_COMPLETE", UPDATING, failed("A"), UNDOING, "UPDATE_ROLLBACK_COMPLETE", UPDATING, "UPDATE_COMPLETE"
     )
-    assert (found.cause, found.others, found.undoing, found.action, found.next_steps) == (None, (), (), "update", ())
+    assert (found.cause, found.others, found.rollback_failures, found.action, found.next_steps) == (
+        None,
+        (),
+        (),
+        "update",
+        (),
+    )
 
 
 @pytest.mark.parametrize(

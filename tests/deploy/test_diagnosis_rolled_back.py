@@ -30,4 +30,4 @@ def test_the_instance_that_signalled_failure_is_the_one_that_is_quoted():
         assert found.cause.event.logical_id == GROUP
         [instance] = found.cause.instances
         assert instance.failed
-        assert any("no route to dl.k8s.io" in line for line in instance.words)
+        assert any("no route to dl.k8s.io" in line for line in instance.lines)

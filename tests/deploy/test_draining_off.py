@@ -66,6 +66,6 @@ def test_nodes_that_a_failed_deletion_leaves_are_drained_again(cloud: Cloud, ope
 
 def test_who_leaves_does_not_leave_nodes_draining(cloud: Cloud, operator: Operator) -> None:
     group = resources(created(cloud))["NodeGroupNodesAutoScalingGroup"].physical_id
-    assert operator.deletes(detach=True).goes_on
+    assert operator.deletes(detach=True).in_progress
     assert hooks(operator, group) == []
     assert operator.deletes().stack == NAME

@@ -45,7 +45,7 @@ def test_a_bucket_that_may_not_be_read_is_not_taken_for_an_empty_one(unreadable:
 
 def test_who_leaves_the_templates_alone_need_not_be_able_to_read_them(unreadable: Account) -> None:
     found = preview_deletion(unreadable, DeletionRequest(NAME, NAME, bucket=BUCKET))
-    assert (found.objects, found.stays) == (0, ())
+    assert (found.objects, found.retained) == (0, ())
 
 
 @pytest.mark.parametrize("needed", [True, False])

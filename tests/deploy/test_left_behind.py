@@ -125,7 +125,7 @@ def test_the_program_of_a_group_left_behind_comes_back_and_goes_again(skipped: O
     found = skipped.plan(GREEN)
     [added] = found.changes
     assert (added.action, added.logical_id) == ("add", behind(skipped)[0].program)
-    [meaning] = found.foreseen
+    [meaning] = found.predicted
     assert (meaning.danger, "new instances do not boot" in meaning.text) == (Danger.DISRUPTIVE, True)
     assert skipped.deploy(GREEN).status == "UPDATE_COMPLETE"
     assert boots(skipped)

@@ -250,7 +250,7 @@ def test_a_program_of_the_stacks_own_template_is_carried_over() -> None:
     assert (root, standalone) == (ROOT, STANDALONE)
     assert nodes.body == {"Resources": {GROUP_ID: {}, "OldProgram": BEARER}, "Outputs": {}}
     assert NODES.body["Resources"] == {GROUP_ID: {}}
-    [meaning] = made.meanings
+    [meaning] = made.impacts
     assert meaning.danger is Danger.DISRUPTIVE
     assert meaning.text == (
         f"{BEHIND.text}. The program stays, or comes back, until the group launches from the stack's version"
@@ -290,7 +290,7 @@ def test_only_the_newest_fifty_uploads_are_searched(older: int) -> None:
 )
 def test_a_program_that_is_nowhere_is_told(given: dict[str, Answer]) -> None:
     made, notices = Cluster({}, ("one/1/nodes.json", b"no JSON"), **given).carried()
-    assert (made.documents, made.meanings) == (DOCUMENTS, ())
+    assert (made.documents, made.impacts) == (DOCUMENTS, ())
     assert [notice.text for notice in notices] == [
         BEHIND.text, "the boot program OldProgram is in none of the uploaded templates any more",
     ]  # fmt: skip
@@ -300,7 +300,7 @@ def test_a_program_that_is_generated_anyway_is_not_carried_over() -> None:
     api = Cluster({"Resources": {"OldProgram": BEARER}})
     there = Document("nodes", {"Resources": {GROUP_ID: {}, "OldProgram": {"new": True}}}, "")
     made, notices = api.carried((ROOT, STANDALONE, there))
-    assert (made.documents, made.meanings, len(notices)) == ((ROOT, STANDALONE, there), (), 1)
+    assert (made.documents, made.impacts, len(notices)) == ((ROOT, STANDALONE, there), (), 1)
     # Nor one of a group that is to be removed, or that names none.
     made, _ = api.carried((ROOT, STANDALONE))
     assert made.documents == (ROOT, STANDALONE)

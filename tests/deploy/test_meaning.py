@@ -252,10 +252,10 @@ def test_a_group_without_instances_replaces_none():
 def test_of_a_group_that_rolls_and_grows_only_the_rolling_hurts():
     rolls, grows = ("LaunchTemplate/Version", "1", None), [("MinSize", "3", "3"), ("MaxSize", "6", "8")]
     both = meaning("NodeGroupNodesAutoScalingGroup", ASG, rolls, *grows, instances=3)
-    assert (both.danger, both.hurts) == (
+    assert (both.danger, both.dangerous_part) == (
         DISRUPTIVE,
         "node group `nodes`: its instances are replaced one at a time; pods are not drained first",
     )
-    assert both.text == f"{both.hurts}; it grows from 3-6 to 3-8"
+    assert both.text == f"{both.dangerous_part}; it grows from 3-6 to 3-8"
     alone = meaning("NodeGroupNodesAutoScalingGroup", ASG, *grows, instances=3)
-    assert (alone.danger, alone.hurts) == (NONE, "")
+    assert (alone.danger, alone.dangerous_part) == (NONE, "")

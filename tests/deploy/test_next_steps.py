@@ -130,7 +130,7 @@ def test_a_failed_update_of_what_was_never_complete_is_rolled_back_by_deleting_i
     outcome = rollback(operator.account, STACK, STACK, operator.waiting)
     [question] = operator.questions
     assert question.dangerous == ("never succeeded" in question.consequences[0]) == (not succeeded)
-    assert outcome.status.taken_back
+    assert outcome.status.rolled_back
     assert operator.status() == ("UPDATE_ROLLBACK_COMPLETE" if succeeded else "")
 
 
@@ -166,7 +166,7 @@ def test_who_attaches_to_a_creation_can_end_it(operator: Operator):
     operator.creating()
     finished = attach(operator.account, STACK, STACK, operator.waiting)
     assert [question.text for question in operator.questions] == ["Delete one, which is being created?"]
-    assert (finished.succeeded, finished.goes_on, operator.status()) == (False, False, "")
+    assert (finished.succeeded, finished.in_progress, operator.status()) == (False, False, "")
 
 
 def test_a_creation_that_is_not_to_be_ended_after_all_is_watched_on(operator: Operator):

@@ -41,7 +41,7 @@ def test_everything_by_hand_is_named_before_anything_is_lost(cloud: Cloud, opera
     before = inventory(REGION)
     with pytest.raises(OccupiedError) as refused:
         operator.deletes()
-    named = {each.id: each.what for each in refused.value.obstacles}
+    named = {each.id: each.what for each in refused.value.blockers}
     assert guests.keys() <= named.keys()
     assert all(named[key].startswith(kind) for key, kind in guests.items())
     assert all(key in str(refused.value) for key in guests)
@@ -84,8 +84,8 @@ def test_what_comes_into_the_network_meanwhile_is_named_when_the_deletion_fails(
     cloud.faults.before("DeleteStack", lambda: group.append(made.security_group(place, "late", {})))
     deleted = operator.deletes()
     assert (deleted.succeeded, deleted.status) == (False, "DELETE_FAILED")
-    assert [(each.id, each.what) for each in deleted.obstacles] == [(group[0], "security group late")]
-    assert all(group[0] in {each.id for each in failure.obstacles} for failure in operator.failures())
+    assert [(each.id, each.what) for each in deleted.blockers] == [(group[0], "security group late")]
+    assert all(group[0] in {each.id for each in failure.blockers} for failure in operator.failures())
     assert any(group[0] in text for text in operator.questions[-1].consequences)
     place.ec2.delete_security_group(GroupId=group[0])
     assert operator.deletes().succeeded
@@ -100,7 +100,7 @@ def test_what_lies_in_a_clusters_subnet_of_an_existing_network_is_named() -> Non
         theirs = Place(account, vpc, subnet, "")
         guest = made.interface(theirs, "by hand", made.security_group(theirs, "elsewhere", {}))
         found = preview_deletion(account, DeletionRequest(name, name, vpc_id=vpc))
-        assert [each.id for each in found.obstacles] == [guest]
+        assert [each.id for each in found.blockers] == [guest]
 
 
 def _rented(cloud: Cloud, account: Account) -> str:

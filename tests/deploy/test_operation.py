@@ -186,7 +186,7 @@ def test_a_second_deployer_at_the_same_time_is_refused(operator: Operator):
 def test_leaving_lets_cloudformation_go_on(operator: Operator):
     operator.cloud.faults.after("DescribeStackEvents", interrupt, nth=3)
     finished = operator.deploy(ONE)
-    assert finished.goes_on
+    assert finished.in_progress
     assert not finished.succeeded
     operator.cloud.clock.sleep(3600)
     assert stack(operator)["StackStatus"] == "CREATE_COMPLETE"
@@ -196,7 +196,7 @@ def test_cancelling_a_creation_deletes_what_there_is(operator: Operator):
     operator.choice = lambda: Choice.CANCEL
     operator.cloud.faults.after("DescribeStackEvents", interrupt, nth=3)
     finished = operator.deploy(ONE)
-    assert (finished.succeeded, finished.goes_on) == (False, False)
+    assert (finished.succeeded, finished.in_progress) == (False, False)
     assert stacks(operator) == {}
 
 

@@ -366,4 +366,4 @@ def test_an_operator_with_the_policy_can_prepare_a_deployment(cloud, said):
         assert publish(account, documents, cluster="kubernetes", report=said.append).written == 7
         protection.protect(account, find(account, "kubernetes"), report=said.append)
         assert find(account, "kubernetes").protected
-        assert {each.enough for each in service_quotas.check(account, count_demand(documents, {}))} == {True}
+        assert {each.sufficient for each in service_quotas.check(account, count_demand(documents, {}))} == {True}

@@ -141,14 +141,14 @@ def test_groups_that_the_root_no_longer_has_come_behind_the_others_by_name() -> 
 @pytest.mark.parametrize("name", ["Size", "Iops", "Throughput", "VolumeType"])
 def test_what_modifies_a_volume_goes_at_once_and_all_else_of_it_later(name: str) -> None:
     """EC2 takes the next modification of a volume only after a pause."""
-    both = change("V", VOLUME, "Size", name, "Tags/0", danger=ROLLS, meaning=Impact("grows", ROLLS))
+    both = change("V", VOLUME, "Size", name, "Tags/0", danger=ROLLS, impact=Impact("grows", ROLLS))
     plan = Plan("one", "arn", "update", "arn", stacks=(stack(MASTERS, both),))
     volumes, rest = divide_into_parts(plan, (), ())
     [now], [later] = volumes.stacks[0].changes, rest.stacks[0].changes
     assert {each.path for each in now.properties} == {"/Properties/Size", f"/Properties/{name}"}
-    assert (now.meaning, now.danger) == (both.meaning, ROLLS)
+    assert (now.impact, now.danger) == (both.impact, ROLLS)
     assert [each.path for each in later.properties] == ["/Properties/Tags/0"]
-    assert (later.meaning, later.danger) == (None, CALM)
+    assert (later.impact, later.danger) == (None, CALM)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_what_modifies_a_volume_goes_at_once_and_all_else_of_it_later(name: str)
 def test_how_a_part_is_called(kind: Any, groups: tuple[str, ...], title: str) -> None:
     part = Part(kind, (group(A),), groups)
     assert part.title == title
-    assert part.phase(foreseen=True).danger is ROLLS
-    assert Part(kind, (), groups).phase(foreseen=False).danger is CALM
+    assert part.phase(predicted=True).danger is ROLLS
+    assert Part(kind, (), groups).phase(predicted=False).danger is CALM
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_what_a_node_groups_stack_is_called(name: str, expected: bool) -> None:
 
 
 def hurting(logical_id: str, danger: Danger, text: str = "") -> Change:
-    return change(logical_id, danger=danger, meaning=Impact(text, danger) if text else None)
+    return change(logical_id, danger=danger, impact=Impact(text, danger) if text else None)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
 from cfngen.templates.document import Document
+from cfngen.userdata import user_data_diff
 
 KEPT, NEW = "NodeGroupKeptStack", "NodeGroupNewStack"
 
@@ -111,7 +112,7 @@ def test_the_first_phase_stands_ready_and_the_others_are_foreseen() -> None:
     assert found is not None
     assert [each.change_set_id for each in discarded] == ["whole"]
     assert found.plan.change_set_id == found.first.change_set_id == "first"
-    shown = [(each.title, each.foreseen) for each in found.plan.phases]
+    shown = [(each.title, each.predicted) for each in found.plan.phases]
     assert shown == [("control plane", False), ("node group Kept", True), ("node group New", True)]
     assert found.plan.stacks == (CONTROL, FIRST, SECOND)
     # Groups of later phases stay as they are: the new one is not there yet.
@@ -269,7 +270,7 @@ def test_a_phase_that_is_declined_is_not_begun_and_its_change_set_goes() -> None
 
 def test_a_phase_that_would_fail_is_not_begun() -> None:
     operator = Operator()
-    found = turned(operator, Danger.NONE, foreseen=(Impact("EBS refuses it", Danger.DISRUPTIVE, fails=True),))
+    found = turned(operator, Danger.NONE, predicted=(Impact("EBS refuses it", Danger.DISRUPTIVE, fails=True),))
     with pytest.raises(UnfinishedError, match=r"^node group Kept would fail: EBS refuses it; not begun: "):
         operator.carry_out(found)
     assert operator.said(Question) == []
@@ -322,9 +323,10 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
 
     said: list[Any] = []
     hurts = Impact("foreseen of the whole", Danger.DANGEROUS)
-    with ExitStack() as leaving:
-        asked = request(documents=WANTED, parameters=entries, foreseen=(hurts,))
-        planning = PartPlanner(api.account, asked, upload, said.append, "{} becomes {}".format, leaving)
+    with ExitStack() as leaving, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(user_data_diff, "difference", "{} becomes {}".format)
+        asked = request(documents=WANTED, parameters=entries, predicted=(hurts,))
+        planning = PartPlanner(api.account, asked, upload, said.append, leaving)
         iam = Document(
             "iam", {"Resources": {"R": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": "x"}}}, **SECRET}, "m"
         )
@@ -342,7 +344,7 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
         if name.startswith(entry) and name.endswith(".ParameterKey")
     ]
     assert sorted(told) == parameters
-    assert made.foreseen == ()
+    assert made.predicted == ()
     # Which values are secret the part's own templates say.
     properties = {each.logical_id: each.properties[0] for each in made.changes}
     assert properties["MasterAVolume"].sensitive

@@ -30,7 +30,7 @@ def with_pods(number: int, **more: Any) -> dict[str, Any]:
 
 
 def phases(plan: Plan) -> list[tuple[str, tuple[str, ...], bool]]:
-    return [(each.kind, each.groups, each.foreseen) for each in plan.phases]
+    return [(each.kind, each.groups, each.predicted) for each in plan.phases]
 
 
 def statuses(operator: Operator) -> dict[str, str]:
@@ -123,7 +123,7 @@ def test_leaving_a_phase_to_itself_says_what_is_left(operator: Operator) -> None
     operator.deploy(ONE)
     hear(operator, lambda said: isinstance(said, Event) and said.logical_id == "MasterAAutoScalingGroup", interrupted)
     finished = operator.deploy(with_pods(90))
-    assert (finished.goes_on, finished.succeeded) == (True, False)
+    assert (finished.in_progress, finished.succeeded) == (True, False)
     [left] = [each for each in operator.reported(Notice) if "not begun" in each.text]
     assert "node group General, node group Work" in left.text
     assert "cfngen watch --stack-name one" in str(left.hint)

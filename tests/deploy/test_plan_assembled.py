@@ -65,7 +65,12 @@ def one(*details: dict[str, Any], **more: Any) -> Change:
 def test_what_was_asked_for_is_in_the_plan() -> None:
     hurts = Impact("Kubernetes changes", Danger.DANGEROUS)
     cost = Cost(1, "key", "KMS")
-    asked: dict[str, Any] = {"costs": (cost,), "foreseen": (hurts,), "on_failure": "DO_NOTHING", "quotas_ignored": True}
+    asked: dict[str, Any] = {
+        "costs": (cost,),
+        "predicted": (hurts,),
+        "on_failure": "DO_NOTHING",
+        "quotas_ignored": True,
+    }
     plan = planned(change("Thing", "AWS::X::Y", detail("A", "1", "2")), **asked)
     assert plan == Plan(
         "kubernetes",
@@ -79,7 +84,7 @@ def test_what_was_asked_for_is_in_the_plan() -> None:
         quotas_ignored=True,
         costs=(cost,),
         on_failure="DO_NOTHING",
-        foreseen=(hurts,),
+        predicted=(hurts,),
     )
     assert planned(change("Thing", "AWS::X::Y", detail("A", "1", "2")), express=True).express
 
@@ -90,7 +95,7 @@ def test_what_was_asked_for_is_in_the_plan() -> None:
 def test_the_worst_of_all_is_the_plans_danger(foreseen: Any, worst: Danger) -> None:
     calm = change("MasterAVolume", "AWS::EC2::Volume", detail("Size", "20", "40"))
     moved = change("ApiLoadBalancer", "AWS::ElasticLoadBalancingV2::LoadBalancer", detail("Subnets/0", "a", "b"))
-    assert planned(calm, moved, foreseen=foreseen).danger is worst
+    assert planned(calm, moved, predicted=foreseen).danger is worst
     assert planned(calm).danger is Danger.NONE
 
 
@@ -108,8 +113,8 @@ def test_a_new_cluster_is_told_by_what_it_consists_of_and_not_by_what_may_hurt()
         ("", "kubernetes", "create", []),
         ("IamStack", "kubernetes-IamStack-XYZ", "create", []),
     ]
-    assert {(each.meaning, each.danger) for each in plan.changes} == {(None, Danger.NONE)}
-    assert [each.meaning for each in plan.stacks] == [None, None, None]
+    assert {(each.impact, each.danger) for each in plan.changes} == {(None, Danger.NONE)}
+    assert [each.impact for each in plan.stacks] == [None, None, None]
     assert planned(change("Thing", "AWS::X::Y", detail("A", "1", "2"))).creation is None
 
 
@@ -133,11 +138,11 @@ def test_nested_stacks_that_come_stay_and_go() -> None:
         ("NodeGroupNodesStack", "kubernetes-NodeGroupNodesStack-XYZ", "create", [f"add {GROUP}"]),
         ("NodeGroupLateStack", "", "create", []),
     ]
-    meanings = {stack.path[-1]: stack.meaning.text for stack in plan.stacks if stack.meaning}
+    meanings = {stack.path[-1]: stack.impact.text for stack in plan.stacks if stack.impact}
     assert sorted(meanings) == ["NodeGroupLateStack", "NodeGroupNodesStack", "NodeGroupOldStack"]
     assert meanings["NodeGroupLateStack"] == "new node group `late`"
     # What is in a stack that comes needs no words of its own.
-    assert [each.meaning for each in plan.changes if each.logical_id == GROUP] == [None]
+    assert [each.impact for each in plan.changes if each.logical_id == GROUP] == [None]
     assert plan.counts == Counts(add=2, update=1)
 
 
@@ -170,7 +175,7 @@ def test_what_is_in_a_stack_that_goes_is_read_and_only_told_where_it_is_worse() 
     }
     [stack] = planned(nested("NodeGroupNodesStack", action="Remove"), api=api).stacks
     assert (stack.action, stack.danger) == ("delete", Danger.DANGEROUS)
-    told = [(each.logical_id, each.physical_id, each.action, each.meaning is None) for each in stack.changes]
+    told = [(each.logical_id, each.physical_id, each.action, each.impact is None) for each in stack.changes]
     assert told == [
         ("NodeGroupNodesVolume", "physical-NodeGroupNodesVolume", "remove", False),
         (GROUP, f"physical-{GROUP}", "remove", True),
@@ -349,7 +354,7 @@ def test_a_group_that_rolls_is_asked_how_many_instances_it_has(groups: list[int]
     asked = scaling(api, *groups, code=code)
     rolling = change(GROUP, ASG, detail("LaunchTemplate/Version", "1", "2"))
     [found] = planned(rolling, change("T", TEMPLATE, detail("LaunchTemplateData/KeyName", "a", "b")), api=api).stacks
-    meaning = next(each.meaning for each in found.changes if each.logical_id == GROUP)
+    meaning = next(each.impact for each in found.changes if each.logical_id == GROUP)
     assert meaning is not None
     assert words in meaning.text
     assert asked == [f"physical-{GROUP}"]

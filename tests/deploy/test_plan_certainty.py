@@ -166,7 +166,7 @@ class TestReplacement:
         group = change("NodeGroupNodesAutoScalingGroup", ASG, version, replacement="Conditional")
         found = by_id(planned((nested("NodeGroupNodesStack"),), NodeGroupNodesStack=(launch, group)))
         assert found["NodeGroupNodesAutoScalingGroup"].replacement is Replacement.NO
-        assert "one at a time" in found["NodeGroupNodesAutoScalingGroup"].meaning.text
+        assert "one at a time" in found["NodeGroupNodesAutoScalingGroup"].impact.text
 
     def test_a_version_of_a_launch_template_that_only_gets_tags_stays(self):
         launch = change("NodeGroupNodesLaunchTemplate", TEMPLATE, detail("Tags/0/Value", "a", "b"))
@@ -216,7 +216,7 @@ class TestProperties:
         }
         [stack] = make_plan(api.account, request(), report=lambda _: None).stacks
         assert stack.action == "delete"
-        assert stack.meaning.text.startswith("node group `old-one` is removed with its instances")
+        assert stack.impact.text.startswith("node group `old-one` is removed with its instances")
         assert [(each.logical_id, each.action) for each in stack.changes] == [
             ("NodeGroupOldOneAutoScalingGroup", "remove")
         ]

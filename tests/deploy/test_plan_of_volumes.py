@@ -109,7 +109,7 @@ LARGER = "a has 40 GiB and b has 30 GiB already, though the stack says 20: a rol
 def test_a_volume_that_is_larger_than_the_stack_says_is_told() -> None:
     told = Account(b=30, a=40, c=20).truth("20")
     [notice] = told.notices
-    assert (notice.text, told.meanings) == (LARGER, ())
+    assert (notice.text, told.impacts) == (LARGER, ())
     assert notice.hint.startswith("set controlPlane.volume.size to 40, which brings the stack in line")
 
 
@@ -117,13 +117,13 @@ def test_a_volume_that_is_larger_than_the_stack_says_is_told() -> None:
 def test_less_than_a_volume_has_is_refused(wanted: str) -> None:
     told = Account(b=30, a=40).truth(wanted)
     words = f"{LARGER}. EBS shrinks no volume: controlPlane.volume.size must be at least 40, not {wanted}"
-    assert told == volumes.VolumeFindings(meanings=(Impact(words, Danger.DISRUPTIVE, fails=True),))
+    assert told == volumes.VolumeFindings(impacts=(Impact(words, Danger.DISRUPTIVE, fails=True),))
 
 
 @pytest.mark.parametrize("wanted", ["40", "41"])
 def test_as_much_as_a_volume_has_brings_the_stack_in_line(wanted: str) -> None:
     told = Account(b=30, a=40).truth(wanted)
-    [meaning] = told.meanings
+    [meaning] = told.impacts
     assert meaning == Impact(f"{LARGER}; the update brings the stack in line, or lets it grow from there")
     assert told.notices == ()
 

@@ -176,7 +176,7 @@ class TestNodeGroups:
         assert kind.cause == "parameter NodeGroupGpuInstanceType"
         group = changes["NodeGroupGpuAutoScalingGroup"]
         assert group.replacement is Replacement.NO
-        assert group.meaning.text == (
+        assert group.impact.text == (
             "node group `gpu`: its instances are replaced one at a time; pods are drained first"
         )
         assert plan.danger is Danger.DISRUPTIVE
@@ -184,13 +184,13 @@ class TestNodeGroups:
     def test_more_room_replaces_nothing(self, operator: Operator):
         plan = operator.plan(NodeGroupGpuMinSize="2", NodeGroupGpuMaxSize="8")
         [group] = only(plan, "NodeGroupGpuStack").values()
-        assert group.meaning.text == "node group `gpu` grows from 2 to 2-8: no instance is replaced"
+        assert group.impact.text == "node group `gpu` grows from 2 to 2-8: no instance is replaced"
         assert plan.danger is Danger.NONE
 
     def test_less_room_takes_instances_away(self, operator: Operator):
         plan = operator.plan({"nodeGroups": [{**NODES, "minSize": 1, "maxSize": 2}, GPU]})
         [group] = only(plan, "NodeGroupNodesStack").values()
-        assert "shrinks from 4 to 1-2: instances above 2 are terminated" in group.meaning.text
+        assert "shrinks from 4 to 1-2: instances above 2 are terminated" in group.impact.text
         assert plan.danger is Danger.DISRUPTIVE
 
     def test_a_new_group_is_a_stack_of_its_own(self, operator: Operator):
@@ -198,20 +198,20 @@ class TestNodeGroups:
         plan = operator.plan({"nodeGroups": [NODES, GPU, new]})
         [stack] = plan.stacks
         assert (stack.path, stack.action) == (("NodeGroupBigOneStack",), "create")
-        assert stack.meaning.text == "new node group `big-one`: 1-3 nodes of m5.xlarge"
+        assert stack.impact.text == "new node group `big-one`: 1-3 nodes of m5.xlarge"
         assert plan.counts.add == len(stack.changes) == 3
         assert plan.danger is Danger.NONE
 
     def test_a_new_group_of_one_has_one_node(self, operator: Operator):
         new = {"name": "lone", "minSize": 1, "maxSize": 1, "instanceType": "m5.xlarge"}
         [stack] = operator.plan({"nodeGroups": [NODES, GPU, new]}).stacks
-        assert stack.meaning.text == "new node group `lone`: 1 node of m5.xlarge"
+        assert stack.impact.text == "new node group `lone`: 1 node of m5.xlarge"
 
     def test_a_group_that_is_left_out_goes_with_its_instances(self, operator: Operator):
         plan = operator.plan({"nodeGroups": [NODES]})
         [stack] = plan.stacks
         assert (stack.path, stack.action) == (("NodeGroupGpuStack",), "delete")
-        assert "node group `gpu` is removed with its instances" in stack.meaning.text
+        assert "node group `gpu` is removed with its instances" in stack.impact.text
         assert {re.sub("[0-9a-f]{12}$", "", each.logical_id) for each in stack.changes} == {
             "NodeGroupGpuLaunchTemplate",
             "NodeGroupGpuAutoScalingGroup",
@@ -226,9 +226,9 @@ class TestNodeGroups:
         changes = {each.logical_id: each for each in plan.changes}
         [tag] = changes["Vpc"].properties
         assert (tag.path, tag.before, tag.after) == ("/Properties/Tags[team]", None, "platform")
-        assert changes["Vpc"].meaning.text == "tags only"
+        assert changes["Vpc"].impact.text == "tags only"
         # Volumes and network interfaces of instances have tags by the launch template, which so gets a new version.
-        assert "replaced one at a time" in changes["NodeGroupGpuAutoScalingGroup"].meaning.text
+        assert "replaced one at a time" in changes["NodeGroupGpuAutoScalingGroup"].impact.text
         assert not [each for each in plan.changes if each.type == "AWS::CloudFormation::Stack"]
 
 
@@ -236,23 +236,23 @@ class TestMaster:
     def test_a_larger_volume_grows_in_place(self, operator: Operator):
         plan = operator.plan(MasterVolumeSize="40")
         [volume] = only(plan, "MasterStack").values()
-        assert "grows from 20 to 40 GiB in place" in volume.meaning.text
+        assert "grows from 20 to 40 GiB in place" in volume.impact.text
         assert not plan.is_dangerous
 
     def test_another_type_of_volume_is_made_in_place(self, operator: Operator):
         plan = operator.plan(MasterVolumeType="gp2")
         [volume] = only(plan, "MasterStack").values()
         assert volume.replacement is Replacement.NO
-        assert "becomes gp2 in place" in volume.meaning.text
+        assert "becomes gp2 in place" in volume.impact.text
 
     def test_a_smaller_volume_is_refused_by_aws(self, operator: Operator):
         [volume] = only(operator.plan(MasterVolumeSize="10"), "MasterStack").values()
-        assert "AWS refuses that" in volume.meaning.text
+        assert "AWS refuses that" in volume.impact.text
 
     def test_another_type_takes_the_api_away_for_minutes(self, operator: Operator):
         plan = operator.plan(MasterInstanceType="t3.large")
         group = only(plan, "MasterStack")["MasterAAutoScalingGroup"]
-        assert "the API is away for the minutes of its boot" in group.meaning.text
+        assert "the API is away for the minutes of its boot" in group.impact.text
         assert plan.danger is Danger.DISRUPTIVE
 
     def test_another_address_is_dangerous_and_comes_first(self, operator: Operator):
@@ -260,7 +260,7 @@ class TestMaster:
         changes = only(plan, "MasterStack")
         first = plan.stacks[0].changes[0]
         assert (first.logical_id, first.replacement) == ("MasterANetworkInterface", Replacement.WILL)
-        assert "from 172.20.0.9 to 172.20.0.10" in first.meaning.text
+        assert "from 172.20.0.9 to 172.20.0.10" in first.impact.text
         assert "MasterAVolume" not in changes
         assert plan.is_dangerous
         text = text_of(plan)
@@ -271,7 +271,7 @@ class TestMaster:
             bodies["master"]["Resources"]["MasterAVolume"]["Properties"]["Encrypted"] = False
 
         volume = only(operator.plan(alter=unencrypted), "MasterStack")["MasterAVolume"]
-        assert "AWS refuses: the update fails" in volume.meaning.text
+        assert "AWS refuses: the update fails" in volume.impact.text
 
     def test_a_volume_that_is_left_out_leaves_only_a_snapshot(self, operator: Operator):
         def renamed(bodies: dict[str, Any]) -> None:
@@ -282,8 +282,8 @@ class TestMaster:
         changes = only(plan, "MasterStack")
         volume = changes["MasterAVolume"]
         assert (volume.action, volume.policy) == ("remove", "snapshot")
-        assert "LOST" in volume.meaning.text
-        assert volume.meaning.text.endswith("only a snapshot of the old volume stays")
+        assert "LOST" in volume.impact.text
+        assert volume.impact.text.endswith("only a snapshot of the old volume stays")
         assert changes["MasterADisk"].action == "add"
         assert plan.is_dangerous
 
@@ -309,7 +309,7 @@ class TestAccess:
     def test_another_range_is_named_with_the_old_one(self, operator: Operator):
         plan = operator.plan(ApiAllowedCidr="10.0.0.0/8")
         [rule] = only(plan, "SecurityGroupsStack").values()
-        assert rule.meaning.text == "the API becomes reachable from 10.0.0.0/8, and no longer from 203.0.113.7/32"
+        assert rule.impact.text == "the API becomes reachable from 10.0.0.0/8, and no longer from 203.0.113.7/32"
         assert not plan.is_dangerous
 
     def test_further_ranges_and_ssh_are_named(self, operator: Operator):
@@ -323,7 +323,7 @@ class TestAccess:
         request = PlanRequest(**{**request.__dict__, "parameters": ()})
         plan = make_plan(operator.account, request, report=lambda _: None)
         discard(operator.account, plan)
-        texts = {each.logical_id: each.meaning.text for each in plan.changes}
+        texts = {each.logical_id: each.impact.text for each in plan.changes}
         assert texts["MasterApiFrom10x0x0x0x8"] == "the API becomes reachable from 10.0.0.0/8 in addition"
         assert texts["MasterApiFromAllowedCidr"] == "the API is no longer reachable from 203.0.113.7/32"
         assert texts["NodeSshFrom0x0x0x0x0"].endswith("from 0.0.0.0/0 in addition: from the whole internet")
@@ -334,7 +334,7 @@ class TestNetwork:
         plan = operator.plan(VpcCidr="10.1.0.0/16", SubnetACidr="10.1.0.0/24", MasterAAddress="10.1.0.9")
         vpc = next(each for each in plan.changes if each.logical_id == "Vpc")
         assert vpc.replacement is Replacement.WILL
-        assert "Make a new cluster instead" in vpc.meaning.text
+        assert "Make a new cluster instead" in vpc.impact.text
         certain = {each.logical_id for each in plan.changes if each.replacement is Replacement.WILL}
         # Followed through outputs and parameters of the stacks: certain too.
         assert {"SubnetA", "MasterSecurityGroup", "MasterANetworkInterface"} <= certain

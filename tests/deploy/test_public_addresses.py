@@ -76,7 +76,7 @@ def test_an_existing_address_that_another_interface_has_is_lost(
     associate(account, address, interfaces[1])
     named = {"ApiElasticIpAllocationId": address["AllocationId"]}
     [lost] = lost_addresses(account, views(interfaces[0]), named)
-    assert (lost.interface, lost.elsewhere) == tuple(interfaces)
+    assert (lost.interface, lost.associated_with) == tuple(interfaces)
     assert f"belongs to {interfaces[1]}" in lost.text
     assert lost.command.endswith("--allow-reassociation")
 

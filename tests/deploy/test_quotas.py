@@ -45,7 +45,7 @@ def test_the_default_cluster_takes_ten_processors_and_one_address(documents):
 def test_values_count_instead_of_defaults(documents):
     values = {"NodeGroupNodesMinSize": "2", "NodeGroupNodesInstanceType": "m7i.large", "MasterVolumeSize": "100"}
     found = count_demand(documents, values)
-    assert Instances("m7i.large", 2, spot=False, most=4) in found.instances
+    assert Instances("m7i.large", 2, spot=False, needed_at_maximum=4) in found.instances
     assert found.storage == {"gp3": 20 + 2 * 32 + 100}
 
 
@@ -63,7 +63,7 @@ def test_spot_instances_and_the_desired_size_are_seen():
         "maxSize": 5,
         "spotPrice": "0.05",
     }
-    assert Instances("m7g.large", 3, spot=True, most=5) in count_demand(of(group), {}).instances
+    assert Instances("m7g.large", 3, spot=True, needed_at_maximum=5) in count_demand(of(group), {}).instances
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_which_types_share_a_quota(instance_type, family):
 
 def test_an_empty_account_has_room_for_the_default_cluster(account, documents):
     found = service_quotas.check(account, count_demand(documents, {}))
-    assert {each.enough for each in found} == {True}
+    assert {each.sufficient for each in found} == {True}
     named = by_name(found)
     assert (named["Elastic IPs"].needed, named["Elastic IPs"].used, named["Elastic IPs"].limit) == (1, 0, 5)
     assert named[STANDARD].needed == 10
@@ -110,7 +110,7 @@ def test_what_is_used_counts(cloud, account, documents):
     for _ in range(5):
         cloud.client("ec2").allocate_address(Domain="vpc")
     address = by_name(service_quotas.check(account, count_demand(documents, {})))["Elastic IPs"]
-    assert (address.used, address.limit, address.enough) == (5, 5, False)
+    assert (address.used, address.limit, address.sufficient) == (5, 5, False)
     assert "--service-code ec2 --quota-code L-0263D0A3 --desired-value 6" in address.hint
     assert "--region us-west-2" in address.hint
 
@@ -123,10 +123,10 @@ def test_running_instances_count_by_their_processors(cloud, account, documents):
     ec2.stop_instances(InstanceIds=[stopped["InstanceId"]])
     ec2.run_instances(ImageId=image, InstanceType="g4dn.xlarge", MinCount=1, MaxCount=1)
     found = by_name(service_quotas.check(account, count_demand(documents, {})))[STANDARD]
-    assert (found.used, found.needed, found.limit, found.enough) == (48, 10, 64, True)
+    assert (found.used, found.needed, found.limit, found.sufficient) == (48, 10, 64, True)
     cloud.gaps.quota("ec2", "L-1216C47A", 57)
     found = by_name(service_quotas.check(account, count_demand(documents, {})))[STANDARD]
-    assert found.enough is False
+    assert found.sufficient is False
     assert "--desired-value 58" in found.hint
 
 
@@ -135,7 +135,7 @@ def test_volumes_count_by_their_size_and_limits_are_in_tebibytes(cloud, account,
     cloud.client("ec2").create_volume(AvailabilityZone="us-west-2a", Size=500, VolumeType="gp2")
     cloud.gaps.quota("ebs", "L-7A658B76", 2)
     found = by_name(service_quotas.check(account, count_demand(documents, {})))["gp3 storage (GiB)"]
-    assert (found.used, found.limit, found.enough) == (2000, 2048, False)
+    assert (found.used, found.limit, found.sufficient) == (2000, 2048, False)
     assert "--desired-value 3" in found.hint
 
 
@@ -144,7 +144,7 @@ def test_what_may_not_be_seen_is_unknown_and_says_why(cloud, documents):
     with cloud.permissions.enforcing({"Version": "2012-10-17", "Statement": [only]}) as credentials:
         account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
         found = service_quotas.check(account, count_demand(documents, {}))
-    assert {each.enough for each in found} == {None}
+    assert {each.sufficient for each in found} == {None}
     named = by_name(found)
     assert named["VPCs"].used == 1
     assert named["VPCs"].limit is None
@@ -157,7 +157,7 @@ def test_nothing_can_be_seen_and_nothing_fails(cloud, documents):
     with cloud.permissions.enforcing({"Version": "2012-10-17", "Statement": [nothing]}) as credentials:
         account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
         found = service_quotas.check(account, count_demand(documents, {}))
-    assert {each.enough for each in found} == {None}
+    assert {each.sufficient for each in found} == {None}
     assert all(each.hint for each in found)
 
 
@@ -165,7 +165,7 @@ def test_types_without_a_known_quota_are_named(account, documents):
     found = by_name(
         service_quotas.check(account, count_demand(documents, {"NodeGroupNodesInstanceType": "mac2.metal"}))
     )
-    assert found["vCPUs of mac2.metal"].enough is None
+    assert found["vCPUs of mac2.metal"].sufficient is None
     assert found["vCPUs of mac2.metal"].hint == "it is not known which quota counts"
     assert found[STANDARD].needed == 2
 
@@ -174,9 +174,9 @@ def test_a_type_that_ec2_does_not_know_is_no_failure(account, documents):
     found = by_name(
         service_quotas.check(account, count_demand(documents, {"NodeGroupNodesInstanceType": "t99.medium"}))
     )
-    assert found["vCPUs"].enough is None
+    assert found["vCPUs"].sufficient is None
     assert found["vCPUs"].hint
-    assert found["VPCs"].enough is True
+    assert found["VPCs"].sufficient is True
 
 
 def grown(minimum, maximum, **more):
@@ -187,20 +187,20 @@ def grown(minimum, maximum, **more):
 
 def test_groups_count_at_the_size_they_start_with_and_at_their_greatest(account):
     found = by_name(service_quotas.check(account, count_demand(generate(parse(grown(4, 100))), {})))[STANDARD]
-    assert (found.needed, found.most, found.enough, found.room_to_grow) == (10, 2 + 200, True, False)
+    assert (found.needed, found.needed_at_maximum, found.sufficient, found.room_to_grow) == (10, 2 + 200, True, False)
     assert "--desired-value 202" in found.hint
     storage = by_name(
         service_quotas.check(account, count_demand(generate(parse(grown(4, 200, rootVolume={"size": 500}))), {}))
     )["gp3 storage (GiB)"]
-    assert (storage.enough, storage.room_to_grow) == (True, False)
+    assert (storage.sufficient, storage.room_to_grow) == (True, False)
 
 
 def test_of_an_update_only_what_it_adds_counts(account):
     before, after = (count_demand(generate(parse(grown(*sizes))), {}) for sizes in ((4, 4), (6, 8)))
     found = by_name(service_quotas.check(account, after, before))
     assert set(found) == {STANDARD, "gp3 storage (GiB)"}
-    assert (found[STANDARD].needed, found[STANDARD].most) == (4, 8)
-    assert (found["gp3 storage (GiB)"].needed, found["gp3 storage (GiB)"].most) == (2 * 32, 4 * 32)
+    assert (found[STANDARD].needed, found[STANDARD].needed_at_maximum) == (4, 8)
+    assert (found["gp3 storage (GiB)"].needed, found["gp3 storage (GiB)"].needed_at_maximum) == (2 * 32, 4 * 32)
     assert service_quotas.check(account, before, before) == ()
     assert service_quotas.check(account, before, after) == ()
 
@@ -213,7 +213,7 @@ def test_rules_count_old_and_new_ones_while_they_change(account):
 
     [found] = service_quotas.check(account, ranges(11), ranges(12))
     assert found.name == "Rules of one security group (MasterSecurityGroup)"
-    assert (found.limit, found.enough) == (60, False)
+    assert (found.limit, found.sufficient) == (60, False)
     assert found.needed > 72
     assert "--quota-code L-0EA8095F" in found.hint
 
@@ -225,13 +225,13 @@ def test_quotas_that_the_cluster_file_counts_on_are_looked_at(cloud, account):
         "network": {"quotas": {"rulesPerSecurityGroup": 160, "securityGroupsPerInterface": 6}},
     }
     found = by_name(service_quotas.check(account, count_demand(generate(parse(file)), {})))
-    assert found["Rules of one security group (MasterSecurityGroup)"].enough is False
-    assert found["Security groups of one interface"].enough is False
+    assert found["Rules of one security group (MasterSecurityGroup)"].sufficient is False
+    assert found["Security groups of one interface"].sufficient is False
     cloud.gaps.quota("vpc", "L-0EA8095F", 160)
     cloud.gaps.quota("vpc", "L-2AFB9258", 6)
     found = by_name(service_quotas.check(account, count_demand(generate(parse(file)), {})))
-    assert found["Rules of one security group (MasterSecurityGroup)"].enough is True
-    assert found["Security groups of one interface"].enough is True
+    assert found["Rules of one security group (MasterSecurityGroup)"].sufficient is True
+    assert found["Security groups of one interface"].sufficient is True
 
 
 def test_prefix_lists_count_as_ec2_says(cloud, account):

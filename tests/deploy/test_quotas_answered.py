@@ -95,7 +95,13 @@ def test_resources_are_counted(
     api = account({(service, code): limit})
     api.given[call] = three
     quota = check(api, Demand(resources={kind: 2}))[name]
-    assert (quota.needed, quota.used, quota.limit, quota.enough, quota.most) == (2, 3, limit, enough, 2)
+    assert (quota.needed, quota.used, quota.limit, quota.sufficient, quota.needed_at_maximum) == (
+        2,
+        3,
+        limit,
+        enough,
+        2,
+    )
     assert quota.room_to_grow == enough
     if enough:
         assert quota.hint == ""
@@ -129,7 +135,7 @@ def test_of_nat_gateways_those_of_the_fullest_zone_count() -> None:
         {("vpc", "L-FE5A380F"): 5}, ec2__DescribeNatGateways={"NatGateways": gateways}, ec2__DescribeSubnets=subnets
     )
     quota = check(api, Demand(resources={"AWS::EC2::NatGateway": 2}))["NAT gateways in one zone"]
-    assert (quota.used, quota.enough) == (3, True)
+    assert (quota.used, quota.sufficient) == (3, True)
     [sent] = api.named("ec2:DescribeNatGateways")
     assert sent["Filter"] == [{"Name": "state", "Values": ["pending", "available"]}]
     api.given["ec2:DescribeNatGateways"] = {"NatGateways": []}
@@ -139,7 +145,7 @@ def test_of_nat_gateways_those_of_the_fullest_zone_count() -> None:
 def test_a_quota_that_was_never_changed_is_that_of_everybody() -> None:
     api = account(ec2__DescribeAddresses={"Addresses": []})
     api.given["service-quotas:GetAWSDefaultServiceQuota"] = {"Quota": {"Value": 5.0}}
-    assert check(api, Demand(resources={"AWS::EC2::EIP": 5}))["Elastic IPs"].enough
+    assert check(api, Demand(resources={"AWS::EC2::EIP": 5}))["Elastic IPs"].sufficient
     [sent] = api.named("service-quotas:GetAWSDefaultServiceQuota")
     assert sent == {"ServiceCode": "ec2", "QuotaCode": "L-0263D0A3"}
 
@@ -147,11 +153,17 @@ def test_a_quota_that_was_never_changed_is_that_of_everybody() -> None:
 def test_what_cannot_be_found_out_is_unknown_and_says_why() -> None:
     api = account({("ec2", "L-0263D0A3"): 5})
     quota = check(api, Demand(resources={"AWS::EC2::EIP": 1}))["Elastic IPs"]
-    assert (quota.used, quota.limit, quota.enough, quota.room_to_grow, quota.most) == (None, None, None, None, 1)
+    assert (quota.used, quota.limit, quota.sufficient, quota.room_to_grow, quota.needed_at_maximum) == (
+        None,
+        None,
+        None,
+        None,
+        1,
+    )
     assert "not allowed to call DescribeAddresses" in quota.hint
     api = account(ec2__DescribeAddresses={"Addresses": [{}]})
     quota = check(api, Demand(resources={"AWS::EC2::EIP": 1}))["Elastic IPs"]
-    assert (quota.used, quota.limit, quota.enough) == (1, None, None)
+    assert (quota.used, quota.limit, quota.sufficient) == (1, None, None)
     assert "not allowed to call GetAWSDefaultServiceQuota" in quota.hint
 
 
@@ -164,9 +176,9 @@ def test_what_cannot_be_found_out_is_unknown_and_says_why() -> None:
 )
 def test_iam_counts_by_itself_and_is_asked_for_more_in_one_region(kind: str, name: str, key: str, code: str) -> None:
     api = account(iam__GetAccountSummary={"SummaryMap": {key: 999, f"{key}Quota": 1000}})
-    assert check(api, Demand(resources={kind: 1}))[name].enough
+    assert check(api, Demand(resources={kind: 1}))[name].sufficient
     quota = check(api, Demand(resources={kind: 2}))[name]
-    assert (quota.needed, quota.used, quota.limit, quota.enough) == (2, 999, 1000, False)
+    assert (quota.needed, quota.used, quota.limit, quota.sufficient) == (2, 999, 1000, False)
     assert f"--region us-east-1 --service-code iam --quota-code {code} --desired-value 1001`" in quota.hint
     assert not api.named("service-quotas:GetServiceQuota")
 
@@ -175,11 +187,17 @@ def test_iam_counts_by_itself_and_is_asked_for_more_in_one_region(kind: str, nam
 def test_storage_is_limited_by_the_tebibyte(kind: str, code: str) -> None:
     api = account({("ebs", code): 2}, ec2__DescribeVolumes={"Volumes": [{"Size": 1000}, {"Size": 48}]})
     quota = check(api, Demand(storage={kind: 1000}, most_storage={kind: 1000}))[f"{kind} storage (GiB)"]
-    assert (quota.needed, quota.used, quota.limit, quota.enough, quota.room_to_grow) == (1000, 1048, 2048, True, True)
+    assert (quota.needed, quota.used, quota.limit, quota.sufficient, quota.room_to_grow) == (
+        1000,
+        1048,
+        2048,
+        True,
+        True,
+    )
     [sent] = api.named("ec2:DescribeVolumes")
     assert sent["Filters"] == [{"Name": "volume-type", "Values": [kind]}]
     quota = check(api, Demand(storage={kind: 900}, most_storage={kind: 2048}))[f"{kind} storage (GiB)"]
-    assert (quota.enough, quota.room_to_grow, quota.most) == (True, False, 2048)
+    assert (quota.sufficient, quota.room_to_grow, quota.needed_at_maximum) == (True, False, 2048)
     assert "--service-code ebs" in quota.hint
     assert "--desired-value 4`" in quota.hint
 
@@ -189,7 +207,9 @@ def test_storage_of_an_update_counts_from_what_there_is() -> None:
     api = account({("ebs", "L-7A658B76"): 1}, ec2__DescribeVolumes={"Volumes": []})
     # Only the greatest size grows; of a kind that nothing is added to, nothing is said.
     found = check(api, Demand(storage={"gp3": 100, "gp2": 5}, most_storage={"gp3": 300, "gp2": 20}), before)
-    assert {name: (quota.needed, quota.most) for name, quota in found.items()} == {"gp3 storage (GiB)": (0, 200)}
+    assert {name: (quota.needed, quota.needed_at_maximum) for name, quota in found.items()} == {
+        "gp3 storage (GiB)": (0, 200)
+    }
     found = check(api, Demand(storage={"gp3": 150}, most_storage={"gp3": 200}), before)
     assert found["gp3 storage (GiB)"].needed == 50
     assert "io2 storage (GiB)" not in check(api, Demand(storage={"io2": 5}, most_storage={"io2": 5}))
@@ -201,7 +221,7 @@ def test_rules_of_one_group_are_limited_to_sixty_for_everybody(count: int, told:
     found = check(account({("vpc", "L-0EA8095F"): 60}), Demand(rules=rules))
     assert list(found) == (["Rules of one security group (Large)"] if told else [])
     for quota in found.values():
-        assert (quota.needed, quota.used, quota.limit, quota.enough) == (61, 0, 60, False)
+        assert (quota.needed, quota.used, quota.limit, quota.sufficient) == (61, 0, 60, False)
         assert "--service-code vpc --quota-code L-0EA8095F" in quota.hint
 
 
@@ -229,7 +249,7 @@ def test_security_groups_of_an_interface(before: int, groups: int, told: bool) -
     found = check(account({("vpc", "L-2AFB9258"): 5}), Demand(groups=groups), Demand(groups=before))
     assert list(found) == (["Security groups of one interface"] if told else [])
     for quota in found.values():
-        assert (quota.needed, quota.used, quota.limit, quota.enough) == (groups, 0, 5, False)
+        assert (quota.needed, quota.used, quota.limit, quota.sufficient) == (groups, 0, 5, False)
         assert "--service-code vpc --quota-code L-2AFB9258" in quota.hint
 
 
@@ -241,7 +261,7 @@ def test_policies_of_a_role(before: int, policies: int, told: bool) -> None:
     found = check(api, Demand(policies=policies), Demand(policies=before))
     assert list(found) == (["Managed policies of one role"] if told else [])
     for quota in found.values():
-        assert (quota.needed, quota.used, quota.limit, quota.enough) == (policies, 0, 10, False)
+        assert (quota.needed, quota.used, quota.limit, quota.sufficient) == (policies, 0, 10, False)
         assert "--service-code iam --quota-code L-0DA4ABF3" in quota.hint
 
 
@@ -261,20 +281,22 @@ def test_processors_of_each_family_and_market_count_by_themselves() -> None:
     }
     wanted = Demand(
         instances=(
-            Instances("t3.medium", 3, spot=False, most=8),
-            Instances("m5.xlarge", 1, spot=True, most=2),
-            Instances("g5.xlarge", 1, spot=False, most=1),
+            Instances("t3.medium", 3, spot=False, needed_at_maximum=8),
+            Instances("m5.xlarge", 1, spot=True, needed_at_maximum=2),
+            Instances("g5.xlarge", 1, spot=False, needed_at_maximum=1),
             Instances("t3.medium", 0, spot=True),
         )
     )
     found = check(api, wanted)
-    assert {name: (quota.needed, quota.used, quota.limit, quota.most) for name, quota in found.items()} == {
+    assert {
+        name: (quota.needed, quota.used, quota.limit, quota.needed_at_maximum) for name, quota in found.items()
+    } == {
         ON_DEMAND: (6, 4, 20, 16),
         SPOT: (4, 5, 10, 8),
         "vCPUs of on-demand G and VT instances": (4, 0, 8, 4),
     }
-    assert (found[ON_DEMAND].enough, found[ON_DEMAND].room_to_grow) == (True, True)
-    assert (found[SPOT].enough, found[SPOT].room_to_grow) == (True, False)
+    assert (found[ON_DEMAND].sufficient, found[ON_DEMAND].room_to_grow) == (True, True)
+    assert (found[SPOT].sufficient, found[SPOT].room_to_grow) == (True, False)
     assert "--service-code ec2 --quota-code L-34B43A08 --desired-value 13`" in found[SPOT].hint
     assert api.named("ec2:DescribeInstances")[0]["Filters"] == [
         {"Name": "instance-state-name", "Values": ["pending", "running"]}
@@ -297,48 +319,56 @@ def test_processors_of_each_family_and_market_count_by_themselves() -> None:
 def test_processors_of_an_update(
     before: tuple[int, int], wanted: tuple[int, int], expected: tuple[int, int] | None
 ) -> None:
-    old, new = (Demand(instances=(Instances("t3.medium", n, spot=False, most=most),)) for n, most in (before, wanted))
+    old, new = (
+        Demand(instances=(Instances("t3.medium", n, spot=False, needed_at_maximum=most),))
+        for n, most in (before, wanted)
+    )
     found = check(account(LIMITS, ec2__DescribeInstances=running(("t3.medium", False))), new, old)
-    assert {name: (quota.needed, quota.most) for name, quota in found.items()} == (
+    assert {name: (quota.needed, quota.needed_at_maximum) for name, quota in found.items()} == (
         {ON_DEMAND: expected} if expected else {}
     )
 
 
 def test_processors_of_a_new_group_without_instances_are_asked_about_all_the_same() -> None:
-    wanted = Demand(instances=(Instances("t3.medium", 0, spot=False, most=11),))
+    wanted = Demand(instances=(Instances("t3.medium", 0, spot=False, needed_at_maximum=11),))
     quota = check(account(LIMITS), wanted)[ON_DEMAND]
-    assert (quota.needed, quota.most, quota.enough, quota.room_to_grow) == (0, 22, True, False)
+    assert (quota.needed, quota.needed_at_maximum, quota.sufficient, quota.room_to_grow) == (0, 22, True, False)
 
 
 def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
     unknown = "it is not known which quota counts"
     wanted = Demand(
         instances=(
-            Instances("hpc6a.48xlarge", 1, spot=True, most=2),
+            Instances("hpc6a.48xlarge", 1, spot=True, needed_at_maximum=2),
             Instances("mac2.metal", 1, spot=False),
             Instances("", 1, spot=False),
             Instances("other9.large", 0, spot=False),
         )
     )
     found = check(account(), wanted)
-    assert {name: (quota.needed, quota.limit, quota.enough, quota.hint) for name, quota in found.items()} == {
+    assert {name: (quota.needed, quota.limit, quota.sufficient, quota.hint) for name, quota in found.items()} == {
         "vCPUs of spot HPC instances": (96, None, None, unknown),
         "vCPUs of ": (0, None, None, unknown),
         "vCPUs of mac2.metal": (0, None, None, unknown),
     }
-    assert (found["vCPUs of spot HPC instances"].used, found["vCPUs of spot HPC instances"].most) == (0, 192)
+    assert (found["vCPUs of spot HPC instances"].used, found["vCPUs of spot HPC instances"].needed_at_maximum) == (
+        0,
+        192,
+    )
     # An update says it of new types only, and of what it adds.
     assert check(account(), wanted, wanted) == {}
-    grown = Demand(instances=(Instances("hpc6a.48xlarge", 2, spot=True, most=3),))
-    [quota] = check(account(), grown, Demand(instances=(Instances("hpc6a.48xlarge", 1, spot=True, most=2),))).values()
-    assert (quota.needed, quota.most) == (96, 192)
+    grown = Demand(instances=(Instances("hpc6a.48xlarge", 2, spot=True, needed_at_maximum=3),))
+    [quota] = check(
+        account(), grown, Demand(instances=(Instances("hpc6a.48xlarge", 1, spot=True, needed_at_maximum=2),))
+    ).values()
+    assert (quota.needed, quota.needed_at_maximum) == (96, 192)
 
 
 def test_processors_that_cannot_be_counted_are_unknown() -> None:
     wanted = Demand(instances=(Instances("t3.medium", 1, spot=False), Instances("mac2.metal", 1, spot=False)))
     found = check(account(ec2__DescribeInstances=DENIED), wanted)
     assert list(found) == ["vCPUs", "vCPUs of mac2.metal"]
-    assert (found["vCPUs"].needed, found["vCPUs"].used, found["vCPUs"].enough) == (0, None, None)
+    assert (found["vCPUs"].needed, found["vCPUs"].used, found["vCPUs"].sufficient) == (0, None, None)
     assert "not allowed to call DescribeInstances" in found["vCPUs"].hint
 
 

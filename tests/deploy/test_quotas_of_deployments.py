@@ -47,7 +47,7 @@ def test_the_greatest_size_is_warned_of_and_stops_nobody(operator: Operator):
     operator.cloud.gaps.quota(*PROCESSORS, 10)
     plan = operator.plan(GROWN)
     [found] = [each for each in plan.quotas if each.name.startswith("vCPUs")]
-    assert (found.needed, found.most, found.enough, found.room_to_grow) == (2, 14, True, False)
+    assert (found.needed, found.needed_at_maximum, found.sufficient, found.room_to_grow) == (2, 14, True, False)
     assert not plan.refusal
     assert operator.deploy(GROWN).succeeded
 

@@ -199,7 +199,7 @@ def test_a_rollback_of_a_healthy_stack_is_refused(operator: Operator):
 
 def test_a_rollback_of_a_busy_stack_is_refused(operator: Operator):
     operator.cloud.faults.after("DescribeStackEvents", interrupt, nth=2)
-    assert operator.deploy(ONE).goes_on
+    assert operator.deploy(ONE).in_progress
     with pytest.raises(BusyError) as raised:
         back(operator)
     assert raised.value.exit_code == 6

@@ -214,11 +214,11 @@ def test_the_report_says_what_went_and_what_stays(deletions: Deletions) -> None:
     deletions.events = [(1, Event("e", time, "one", (), "one", "", "AWS::X", "DELETE_IN_PROGRESS")) for time in times]
     done = deleted(deletions, asked, bucket="mine")
     assert (done.cluster, done.region, done.stack, done.stack_id) == ("one", "us-west-2", "one", arn("one"))
-    assert (done.status, done.succeeded, done.goes_on, done.seconds) == ("", True, False, 90)
+    assert (done.status, done.succeeded, done.in_progress, done.seconds) == ("", True, False, 90)
     assert [each.id for each in done.removed] == ["sg-1"]
     assert [each.kind for each in done.retained] == ["volume", "snapshot", "templates"]
     assert {each.kind for each in done.counted} == {"volumes", "VPCs"}
-    assert (done.leftovers, done.obstacles, done.objects, done.bucket_deleted) == ((), (), 0, False)
+    assert (done.orphans, done.blockers, done.objects, done.bucket_deleted) == ((), (), 0, False)
     assert isinstance(asked.told[0], DeletionPlan)
     order = [name for name, _ in deletions.aws.writes()]
     assert order == ["ec2:DeleteSecurityGroup", "cloudformation:DeleteStack"]
@@ -277,7 +277,7 @@ def test_who_does_not_wait_is_told_that_it_goes_on(deletions: Deletions) -> None
     deletions.describe("CREATE_COMPLETE")
     deletions.aws.answers["cloudformation:DeleteStack"] = lambda sent: deletions.describe("DELETE_IN_PROGRESS") or {}  # type: ignore[func-returns-value]
     done = deleted(deletions, Asked(), detach=True)
-    assert (done.goes_on, done.succeeded, done.status, done.counted) == (True, False, "DELETE_IN_PROGRESS", ())
+    assert (done.in_progress, done.succeeded, done.status, done.counted) == (True, False, "DELETE_IN_PROGRESS", ())
     assert (done.retained, deletions.since) == ((), [])
 
 
@@ -292,7 +292,7 @@ def test_a_deletion_that_failed_says_what_is_in_the_way(deletions: Deletions) ->
     )
     asked.agrees = True
     done = deleted(deletions, asked)
-    assert (done.succeeded, done.status, [each.id for each in done.obstacles]) == (False, "DELETE_FAILED", ["subnet-9"])
+    assert (done.succeeded, done.status, [each.id for each in done.blockers]) == (False, "DELETE_FAILED", ["subnet-9"])
     assert [each.id for each in done.retained] == ["vpc-1"]
 
 

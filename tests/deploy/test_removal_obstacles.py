@@ -392,4 +392,4 @@ def test_the_refusal_says_what_is_in_the_way_and_how_to_go_on() -> None:
     error = OccupiedError("one", (Blocker("eni-1", "a database"), Blocker("sg-1", "rules")))
     assert str(error).splitlines()[1:] == ["  - eni-1: a database", "  - sg-1: rules"]
     assert "--even-if-occupied" in error.hint
-    assert [each.id for each in error.obstacles] == ["eni-1", "sg-1"]
+    assert [each.id for each in error.blockers] == ["eni-1", "sg-1"]

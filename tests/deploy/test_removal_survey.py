@@ -41,7 +41,7 @@ def found(aws: Aws, *members: StackResource, request: DeletionRequest = REQUEST,
 @pytest.mark.parametrize(("part", "kind"), PARTS.items())
 def test_each_kind_that_goes_is_counted_under_its_name(aws: Aws, part: str, kind: str) -> None:
     there, gone = resource(arn("x"), type_name=kind), resource(arn("y"), "DELETE_COMPLETE", type_name=kind)
-    assert [(each.kind, each.ids) for each in found(aws, there, gone).goes] == [(part, (arn("x"),))]
+    assert [(each.kind, each.ids) for each in found(aws, there, gone).deleted_parts] == [(part, (arn("x"),))]
 
 
 def test_what_has_no_kind_of_its_own_is_named_and_what_is_kept_is_not(aws: Aws) -> None:
@@ -51,7 +51,7 @@ def test_what_has_no_kind_of_its_own_is_named_and_what_is_kept_is_not(aws: Aws) 
         resource("bucket-1"),
         resource("policy", type_name="AWS::S3::BucketPolicy"),
         resource("acl-1", "DELETE_COMPLETE", type_name="AWS::EC2::NetworkAcl"),
-    ).goes
+    ).deleted_parts
     assert [(each.kind, each.ids) for each in goes] == [("other resources", ("RouteTable",))]
 
 
@@ -62,8 +62,8 @@ def test_machines_go_but_those_that_no_group_has_launched(aws: Aws) -> None:
         instance("i-9"),
     )
     shown = found(aws, resource("vpc-1"), resource("group-1"))
-    assert (shown.goes[0].kind, shown.goes[0].ids) == ("instances", ("i-1", "i-2"))
-    assert [each.id for each in shown.obstacles] == ["i-9"]
+    assert (shown.deleted_parts[0].kind, shown.deleted_parts[0].ids) == ("instances", ("i-1", "i-2"))
+    assert [each.id for each in shown.blockers] == ["i-9"]
 
 
 def test_what_is_known_of_the_stack_is_told(aws: Aws) -> None:
@@ -86,12 +86,12 @@ def test_what_stays_of_the_stack_is_told_before(aws: Aws) -> None:
         resource("key-2", "DELETE_COMPLETE"),
         parameters={"KeyName": "alice"},
     )
-    assert [(each.kind, each.id) for each in shown.stays] == [
+    assert [(each.kind, each.id) for each in shown.retained] == [
         ("snapshot", "one of vol-1"),
         ("KMS key", "key-1"),
         ("key pair", "alice"),
     ]
-    assert all(each.cost for each in shown.stays[:2])
+    assert all(each.cost for each in shown.retained[:2])
 
 
 VOLUME = {"VolumeId": "vol-9", "Size": 8, "Tags": pairs({**OWNED, "CSIVolumeName": "pvc-1"})}
@@ -126,12 +126,12 @@ def test_what_nobody_asked_to_be_deleted_stays(aws: Aws, wishes: dict[str, Any],
     claims(aws)
     request = replace(REQUEST, **({"bucket": "templates"} | wishes))
     shown = found(aws, request=request)
-    assert [each.kind for each in shown.stays] == stays
+    assert [each.kind for each in shown.retained] == stays
     assert [each.id for each in (*shown.volumes, *shown.snapshots)] == ["vol-9", "snap-9"]
     assert shown.objects == (2 if request.bucket else 0)
     told = (shown.delete_volumes, shown.delete_snapshots)
     assert told == (bool(wishes.get("delete_volumes")), bool(wishes.get("delete_snapshots")))
-    assert (shown.namesake, shown.theirs) == ("", ())
+    assert (shown.name_conflict, shown.foreign_resources) == ("", ())
 
 
 GROUP = {"GroupId": "sg-9", "GroupName": "web", "VpcId": "vpc-1", "Tags": pairs(OWNED)}
@@ -161,14 +161,14 @@ def test_what_may_be_a_living_namesakes_is_told_without_a_command(
     stacked(aws, stack(), resources={"one": members})
     surveyed = plan_deletion(aws.account, request)
     shown = surveyed.plan
-    assert "i-7" in shown.namesake
+    assert "i-7" in shown.name_conflict
     assert [each.id for each in shown.removed] == (["sg-9"] if mine else [])
     theirs = [*([] if mine else ["sg-9"]), "vol-9", "snap-9", "s3://templates/one/", LOGS]
-    assert [each.id for each in shown.theirs] == theirs
-    assert not any(each.command for each in shown.theirs)
-    assert shown.theirs[-2].why.startswith("2 object versions")
+    assert [each.id for each in shown.foreign_resources] == theirs
+    assert not any(each.command for each in shown.foreign_resources)
+    assert shown.foreign_resources[-2].why.startswith("2 object versions")
     assert [each.id for each in surveyed.contested] == [*([] if mine else ["sg-9"]), "vol-9"]
-    assert not {"templates", "log group", "volume", "snapshot"} & {each.kind for each in shown.stays}
+    assert not {"templates", "log group", "volume", "snapshot"} & {each.kind for each in shown.retained}
     both = plan_deletion(aws.account, replace(request, delete_volumes=False, delete_snapshots=True)).contested
     assert [each.id for each in both] == [*([] if mine else ["sg-9"]), "snap-9"]
 
@@ -181,7 +181,7 @@ def test_a_volume_that_its_machines_have_attached_is_its_own_beside_a_namesake(a
     aws.answers["ec2:DescribeInstances"] = running(instance("i-7", vpc_id="vpc-7"), instance("i-1", **ours))
     shown = found(aws, *AT_HOME)
     assert [each.id for each in shown.volumes] == ["vol-9"]
-    assert shown.theirs == ()
+    assert shown.foreign_resources == ()
 
 
 def test_a_stack_that_is_gone_has_nothing_that_goes_but_what_is_left_is_found(aws: Aws) -> None:
@@ -199,7 +199,7 @@ def test_a_stack_that_is_gone_has_nothing_that_goes_but_what_is_left_is_found(aw
     aws.answers["cloudformation:ListStacks"] = {"StackSummaries": [summary]}
     surveyed = plan_deletion(aws.account, REQUEST)
     assert (surveyed.stack, surveyed.plan.stack_id, surveyed.plan.status) == (None, "", "")
-    assert (surveyed.plan.goes, surveyed.plan.obstacles, surveyed.plan.authorities) == ((), (), ())
+    assert (surveyed.plan.deleted_parts, surveyed.plan.blockers, surveyed.plan.authorities) == ((), (), ())
     assert surveyed.scope.ids() == {"vol-1"}
 
 

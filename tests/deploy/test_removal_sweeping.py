@@ -51,7 +51,7 @@ class Groups:
 def swept(aws: Aws, scope: Scope = VPC, **more: Any) -> tuple[orphan_removal.SweepResult, list[str]]:
     said: list[Message] = []
     sweep = orphan_removal.sweep(aws.account, scope, said.append, **more)
-    return sweep, [each.text if isinstance(each, Step) else f"- {each.leftover.id}" for each in said]  # type: ignore[attr-defined]
+    return sweep, [each.text if isinstance(each, Step) else f"- {each.orphan.id}" for each in said]  # type: ignore[attr-defined]
 
 
 BEGUN = "deleting what Kubernetes made: load balancers, and what belongs to them"

@@ -141,7 +141,7 @@ def test_a_volume_has_five_minutes_to_leave_its_instance(aws: Aws, free_after: f
     both = (OrphanedResource("volume", "vol-1", "data"), OrphanedResource("snapshot", "snap-1", "copy"))
     said: list[Message] = []
     assert volumes.remove(aws.account, both, said.append) == (both[:1] if remains else ())
-    assert sorted(str(each.leftover.id) for each in said if isinstance(each, Removed)) == (
+    assert sorted(str(each.orphan.id) for each in said if isinstance(each, Removed)) == (
         ["snap-1"] if remains else ["snap-1", "vol-1"]
     )
     assert aws.sent("ec2:DeleteSnapshot") == [{"SnapshotId": "snap-1"}]

@@ -53,15 +53,15 @@ def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
     answers = {each.name: each for each in service_quotas.check(account, count_demand(documents, {}))}
     addresses, balancers = answers["Elastic IPs"], answers["Network load balancers"]
-    assert (addresses.needed, addresses.limit, addresses.enough) == (3, 5, True)
-    assert (balancers.needed, balancers.used, balancers.enough) == (1, 0, True)
+    assert (addresses.needed, addresses.limit, addresses.sufficient) == (3, 5, True)
+    assert (balancers.needed, balancers.used, balancers.sufficient) == (1, 0, True)
 
 
 def test_five_masters_beside_another_address_are_one_too_many(cloud: Cloud):
     cloud.client("ec2").allocate_address(Domain="vpc")
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
     answers = {each.name: each for each in service_quotas.check(account, count_demand(generate(parse(wanted(5))), {}))}
-    assert answers["Elastic IPs"].enough is False
+    assert answers["Elastic IPs"].sufficient is False
     assert "--desired-value 6" in answers["Elastic IPs"].hint
 
 
@@ -124,7 +124,7 @@ def test_the_load_balancer_goes_with_its_stack_and_is_nobodys_leftover(three: Cl
         where = scope.find_scope(account, find(account, stack.name), cluster="prod")
         assert orphan_removal.find(account, where) == ()
         deleted = Remover(account).deletes("prod", cluster="prod")
-        assert (deleted.succeeded, deleted.leftovers) == (True, ())
+        assert (deleted.succeeded, deleted.orphans) == (True, ())
         counted = {each.kind: each for each in deleted.counted}
         assert (counted["load balancers"].gone, counted["load balancers"].left) == (1, ())
         assert (counted["target groups"].gone, counted["target groups"].left) == (1, ())
@@ -151,7 +151,7 @@ def test_one_master_becomes_three(operator: Operator):
     found = operator.plan(wanted(3))
     assert found.consequences[0].text.startswith("1 master becomes 3")
     assert found.consequences[0].danger is Danger.DANGEROUS
-    said = {each.logical_id: each.meaning.text for each in found.changes if each.meaning}
+    said = {each.logical_id: each.impact.text for each in found.changes if each.impact}
     assert "the API is away" in said["MasterAAutoScalingGroup"]
     assert "joins" in said["MasterBAutoScalingGroup"]
     assert not [each for each in found.changes if each.type == "AWS::EC2::Volume" and each.action != "add"]
@@ -171,7 +171,7 @@ def test_fewer_masters_are_refused_and_nothing_is_touched(operator: Operator):
 def test_a_plan_of_a_rolling_update_says_that_the_api_stays(operator: Operator):
     operator.deploy(wanted(3))
     found = operator.plan({**wanted(3), "controlPlane": {"count": 3, "instanceType": "t3.large"}})
-    said = {each.logical_id: each.meaning.text for each in found.changes if each.meaning}
+    said = {each.logical_id: each.impact.text for each in found.changes if each.impact}
     for letter in "abc":
         text = said[f"Master{letter.upper()}AutoScalingGroup"]
         assert text == f"master {letter} is replaced, one master at a time; the API stays up"

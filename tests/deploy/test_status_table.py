@@ -41,13 +41,13 @@ def test_what_a_status_means(name: str, standing: str, marks: str, kind: str) ->
     status = StackStatus(name)
     found = {
         "succeeded": status.succeeded,
-        "taken back": status.taken_back,
+        "taken back": status.rolled_back,
         "rolling back": status.rolling_back,
         "cleaning up": status.cleaning_up,
         "cancellable": status.cancellable,
         "can be ended": status.can_be_ended,
     }
-    assert status.standing is StackHealth(standing)
+    assert status.health is StackHealth(standing)
     assert {mark for mark, holds in found.items() if holds} == set(filter(None, marks.split(", ")))
     assert set(found.values()) <= {True, False}
     assert status.in_progress is (standing == "busy")

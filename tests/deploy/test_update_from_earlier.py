@@ -45,7 +45,7 @@ def test_a_cluster_of_before_is_brought_to_today(case: str) -> None:
         [plan] = operator.reported(Plan)
         rolled = [each.logical_id for each in operator.reported(Event) if "Rolling update initiated" in each.reason]
         assert operator.deploy(before.cluster, flags={}).action == "none"
-    assert [(each.kind, each.groups, each.foreseen) for each in plan.phases] == [
+    assert [(each.kind, each.groups, each.predicted) for each in plan.phases] == [
         ("control-plane", (), False),
         *(("node-groups", (name,), True) for name in names),
     ]

@@ -174,7 +174,12 @@ def test_what_has_ended_and_whether_well(events: Sequence[str], action: str, suc
     assert (outcome.stack, outcome.stack_id) == (NAME, STACK_ID)
     assert not outcome.detached
     finished = outcome.finished("deploy", None)
-    assert (finished.action, finished.status, finished.outputs, finished.goes_on) == ("deploy", events[-1], {}, False)
+    assert (finished.action, finished.status, finished.outputs, finished.in_progress) == (
+        "deploy",
+        events[-1],
+        {},
+        False,
+    )
 
 
 def test_the_last_message_is_about_the_stack_as_it_is_now() -> None:
@@ -355,7 +360,7 @@ def test_leaving_tells_what_has_happened_so_far() -> None:
     outcome = follow(api, told)
     assert (outcome.detached, outcome.cancelled, outcome.succeeded) == (True, False, False)
     assert [message.status for message in told.messages if isinstance(message, Event)] == [UPDATING]
-    assert outcome.finished("update", None).goes_on
+    assert outcome.finished("update", None).in_progress
 
 
 def test_a_second_ctrl_c_leaves() -> None:

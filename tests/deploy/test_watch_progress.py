@@ -99,7 +99,7 @@ def test_what_is_expected_is_there_before_it_begins():
     found = nodes(made, 1)
     assert (found.status, found.done, found.total, found.resources) == ("", 0, 2, ())
     made.see(of("Group", "CREATE_IN_PROGRESS", 5))
-    assert (resource(made, 6).signals_wanted, resource(made, 6).expected) == (4, 300)
+    assert (resource(made, 6).signals_expected, resource(made, 6).expected) == (4, 300)
 
 
 def test_signals_count_once_for_each_instance():
@@ -128,7 +128,7 @@ def test_a_rolling_update_says_how_many_instances_it_replaces():
         of("Group", "UPDATE_IN_PROGRESS", 90, "Received SUCCESS signal with UniqueId i-1"),
     )
     found = resource(made, 100)
-    assert (found.signals, found.signals_wanted, found.expected) == (1, 4, 4 * BOOT_SECONDS)
+    assert (found.signals, found.signals_expected, found.expected) == (1, 4, 4 * BOOT_SECONDS)
 
 
 def test_going_back_is_counted_anew_and_the_failure_stays():

@@ -109,7 +109,7 @@ def command(
         deleted = delete(
             account, request, interaction, drain=drain, choose=lambda: _ask_custody(display, path, yes=yes)
         )
-        if deleted.status and not deleted.goes_on:
+        if deleted.status and not deleted.in_progress:
             with translate_aws_errors():
                 display.report(diagnose(account, deleted.stack_id))
         display.report(deleted)

@@ -51,7 +51,7 @@ def command(
         interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
         outcome = rollback(account, target.stack_name, target.cluster.name, interaction, skip=skip, force=force)
         # The command succeeds if the rollback does, although the outcome of the operation itself is a failure.
-        outcome = replace(outcome, succeeded=outcome.status.taken_back)
+        outcome = replace(outcome, succeeded=outcome.status.rolled_back)
         stack = find(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:
             display.report(diagnose(account, outcome.stack_id))

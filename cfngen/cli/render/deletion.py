@@ -49,21 +49,21 @@ def plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
         lines.append(f"there is no stack {plan.stack}")
     removed = [*plan.removed, *(plan.volumes if plan.delete_volumes else ())]
     removed += plan.snapshots if plan.delete_snapshots else ()
-    blockers = [(blocker.id, blocker.what) for blocker in plan.obstacles]
+    blockers = [(blocker.id, blocker.what) for blocker in plan.blockers]
     for title, rows, colour in (
-        ("Goes with the stack", _part_rows(plan.goes), "red"),
+        ("Goes with the stack", _part_rows(plan.deleted_parts), "red"),
         ("Made by Kubernetes, and deleted", _orphan_rows(removed), "red"),
-        ("Stays", _retained_rows(plan.stays), "yellow"),
+        ("Stays", _retained_rows(plan.retained), "yellow"),
         (_BLOCKERS_TITLE, blockers, "red"),
-        ("Of a cluster that nobody knows, and not touched", _orphan_rows(plan.unclear), "yellow"),
+        ("Of a cluster that nobody knows, and not touched", _orphan_rows(plan.unattributed_volumes), "yellow"),
     ):
         lines += _section(title, rows, colour, columns)
-    if plan.namesake:
-        what_follows = " What follows may be theirs, and is not touched:" if plan.theirs else ""
+    if plan.name_conflict:
+        what_follows = " What follows may be theirs, and is not touched:" if plan.foreign_resources else ""
         lines += [
             "",
-            *wrapped(_sentence(plan.namesake) + what_follows, columns),
-            *_table(_retained_rows(plan.theirs), columns),
+            *wrapped(_sentence(plan.name_conflict) + what_follows, columns),
+            *_table(_retained_rows(plan.foreign_resources), columns),
         ]
     if plan.authorities:
         lines += ["", *wrapped(_AUTHORITIES_NOTE, columns)]
@@ -89,7 +89,7 @@ def removed(message: Removed, width: int | None = None) -> list[str]:
         message: the resource.
         width: width of the terminal in columns; None means the actual one.
     """
-    first, *more = wrapped(_orphan_text(message.leftover), columns_of(width), "    ")
+    first, *more = wrapped(_orphan_text(message.orphan), columns_of(width), "    ")
     return [click.style("  - ", fg="red") + first.lstrip(), *more]
 
 
@@ -104,7 +104,7 @@ def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
     columns = columns_of(width)
     lines = wrapped(f"{head} (try {message.round} of {message.rounds})", columns, "  ", first="")
-    blockers = [(blocker.id, blocker.what) for blocker in message.obstacles]
+    blockers = [(blocker.id, blocker.what) for blocker in message.blockers]
     return [
         *(click.style(line, fg="yellow", bold=True) for line in lines),
         *_table(rows, columns),
@@ -121,8 +121,8 @@ def result(deleted: Deleted, width: int | None = None) -> list[Line]:
     """
     columns = columns_of(width)
     lines: list[Line] = [_verdict(deleted)]
-    if deleted.namesake:
-        lines += wrapped(_sentence(deleted.namesake) + " It is not touched, nor what bears its name.", columns)
+    if deleted.name_conflict:
+        lines += wrapped(_sentence(deleted.name_conflict) + " It is not touched, nor what bears its name.", columns)
     lines += _section("Checked afterwards", _count_rows(deleted.counted), None, columns)
     if deleted.objects:
         lines.append(f"  {pluralize(deleted.objects, 'object version')} of templates deleted")
@@ -130,18 +130,18 @@ def result(deleted: Deleted, width: int | None = None) -> list[Line]:
         lines.append("  the bucket of the templates is deleted")
     for title, colour, blocks in (
         ("Not removed, though Kubernetes made it", "red", _orphan_lines(deleted, columns)),
-        (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.what) for blocker in deleted.obstacles), columns)),
+        (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.what) for blocker in deleted.blockers), columns)),
         ("Stays in your account", "yellow", _retained_lines(deleted.retained, columns)),
     ):
         section_lines = list(blocks)
         lines += ["", click.style(title, fg=colour, bold=True), *section_lines] if section_lines else []
-    if deleted.namesake and deleted.succeeded:
+    if deleted.name_conflict and deleted.succeeded:
         # kubectl's configuration may belong to the other cluster of the same name.
         return lines
     if deleted.succeeded:
         purpose = "   takes the cluster out of kubectl's configuration."
         lines += ["", next_line(suggest("kubeconfig", "--remove"), purpose)]
-    elif deleted.goes_on:
+    elif deleted.in_progress:
         command = suggest("delete", stack=deleted.stack)
         lines += ["", next_line(command, "   attaches again, and sees it to its end.")]
     elif deleted.status:
@@ -156,10 +156,10 @@ def result(deleted: Deleted, width: int | None = None) -> list[Line]:
 def _verdict(deleted: Deleted) -> str:
     """Return the first line of the result."""
     elapsed = duration(deleted.seconds)
-    if deleted.goes_on:
+    if deleted.in_progress:
         return f"{deleted.stack}: {deleted.status or 'deletion'}; it goes on without cfngen."
     if _nothing_to_delete(deleted):
-        subject = f"the stack {deleted.stack}" if deleted.namesake else f"the cluster {deleted.cluster}"
+        subject = f"the stack {deleted.stack}" if deleted.name_conflict else f"the cluster {deleted.cluster}"
         return click.style(f"There is nothing of {subject} to delete.", fg="green")
     if deleted.succeeded:
         return click.style(f"{deleted.cluster} is deleted, after {elapsed}.", fg="green", bold=True)
@@ -256,7 +256,7 @@ def _retained_lines(resources: Iterable[RetainedResource], columns: int) -> Iter
 
 def _orphan_lines(deleted: Deleted, columns: int) -> Iterator[str]:
     """Yield the resources that could not be deleted, each with the command that deletes it."""
-    for leftover in deleted.leftovers:
+    for leftover in deleted.orphans:
         yield from wrapped(_orphan_text(leftover), columns, "    ", first="  ")
         yield f"      {leftover.command(deleted.region) or 'AWS releases it by itself'}"
 

@@ -48,10 +48,10 @@ def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
         yield click.style("Failed as well, by themselves:", bold=True)
         for other in diagnosis.others:
             yield from _other(other, columns)
-    if diagnosis.undoing:
+    if diagnosis.rollback_failures:
         yield ""
         yield click.style("Failed while it was taken back:", bold=True)
-        for other in diagnosis.undoing:
+        for other in diagnosis.rollback_failures:
             yield from _cause(other, columns)
     if diagnosis.next_steps:
         yield ""
@@ -127,11 +127,11 @@ def _instances(instances: Sequence[ConsoleExcerpt], columns: int) -> Iterator[st
     """Yield the last messages of each instance, or why there are none."""
     without_messages: dict[tuple[str, str], list[ConsoleExcerpt]] = {}
     for instance in instances:
-        if not instance.words:
+        if not instance.lines:
             without_messages.setdefault((instance.state, instance.note), []).append(instance)
             continue
         yield f"    {instance.id}{_state(instance.state)} said last:"
-        for line in instance.words:
+        for line in instance.lines:
             failed = " FAILED after " in line
             for part in wrapped(line, columns, "      | "):
                 yield click.style(part, fg="red") if failed else part

@@ -241,8 +241,8 @@ def _state(resource: ResourceProgress) -> str:
     elapsed = duration(resource.seconds) + (f" of about {duration(resource.expected)}" if resource.expected else "")
     activity = resource.status.partition("_")[0].lower().removesuffix("e") + "ing"
     if resource.type == AUTO_SCALING_GROUP and not resource.status.startswith("DELETE"):
-        if resource.signals_wanted:
-            return f"{resource.signals} of {resource.signals_wanted} signals, {elapsed}"
+        if resource.signals_expected:
+            return f"{resource.signals} of {resource.signals_expected} signals, {elapsed}"
         return f"waiting for signals, {resource.signals} so far, {elapsed}"
     if resource.type == CONDITION and not resource.status.startswith("DELETE"):
         return f"waiting for its signal, {elapsed}"

@@ -67,8 +67,8 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         yield from _creation(plan, plan.creation, width)
     else:
         yield from flow([(f"Update of the stack {plan.stack}", BOLD)], width)
-        for meaning in plan.foreseen:
-            yield from flow([("=>", FAINT), (meaning.text, _DANGERS[meaning.danger.value])], width, indent=2, hanging=5)
+        for impact in plan.predicted:
+            yield from flow([("=>", FAINT), (impact.text, _DANGERS[impact.danger.value])], width, indent=2, hanging=5)
         for stack in plan.stacks if not plan.phases else ():
             yield from _stack_section(plan, stack, width, full=full)
         yield from _phases(plan, width, full=full)
@@ -128,7 +128,7 @@ def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
     for number, phase in enumerate(plan.phases, 1):
         yield ""
         heading: list[Piece] = [(f"Phase {number} of {len(plan.phases)}: {phase.title}", BOLD)]
-        if phase.foreseen:
+        if phase.predicted:
             heading.append(("(foreseen; CloudFormation is asked again before it begins)", FAINT))
         yield from flow(heading, width, hanging=4)
         if phase.kind == "volumes":
@@ -152,9 +152,9 @@ def _stack(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, 
         words = {"create": "new stack", "delete": "stack is removed with everything in it"}[stack.action]
         pieces = [(_SYMBOLS[action], _STYLES[action]), *pieces, (words, _STYLES[action])]
     yield from flow(pieces, width, hanging=4)
-    if stack.meaning:
+    if stack.impact:
         yield from flow(
-            [("=>", FAINT), (stack.meaning.text, _DANGERS[stack.meaning.danger.value])], width, indent=2, hanging=5
+            [("=>", FAINT), (stack.impact.text, _DANGERS[stack.impact.danger.value])], width, indent=2, hanging=5
         )
     for change in changes:
         yield from _change(change, width, full=full)
@@ -171,9 +171,9 @@ def _change(change: Change, width: int, *, full: bool) -> Iterator[str]:
     yield from flow(head, width, indent=2, hanging=7)
     for property_ in change.properties:
         yield from _property(property_, width, full=full)
-    if change.meaning:
+    if change.impact:
         yield from flow(
-            [("=>", FAINT), (change.meaning.text, _DANGERS[change.meaning.danger.value])], width, indent=5, hanging=8
+            [("=>", FAINT), (change.impact.text, _DANGERS[change.impact.danger.value])], width, indent=5, hanging=8
         )
 
 
@@ -340,7 +340,7 @@ def _cost_and_quota_changes(plan: Plan, width: int) -> Iterator[str]:
             (f"{cost.quantity:+,}", _unit(abs(cost.quantity), cost.unit), cost.what, cost.detail) for cost in plan.costs
         ]
         yield from _table(rows, width, right=(0,))
-    if notable := [quota for quota in plan.quotas if not (quota.enough and quota.room_to_grow)]:
+    if notable := [quota for quota in plan.quotas if not (quota.sufficient and quota.room_to_grow)]:
         yield ""
         yield from flow([("Quotas of the account", BOLD)], width)
         yield from _quotas(notable, width)
@@ -352,37 +352,40 @@ def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
         limit = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
         used = "" if quota.used is None else f", {quota.used:,} in use"
         verdict: Piece = ("not known", FAINT)
-        if quota.enough is not None:
-            verdict = ("enough", {"fg": "green"}) if quota.enough else ("NOT ENOUGH", {"fg": "red", "bold": True})
-        if quota.enough and quota.room_to_grow is False:
-            verdict = (f"enough at first, not for the {quota.most:,} of the greatest sizes", {"fg": "yellow"})
+        if quota.sufficient is not None:
+            verdict = ("enough", {"fg": "green"}) if quota.sufficient else ("NOT ENOUGH", {"fg": "red", "bold": True})
+        if quota.sufficient and quota.room_to_grow is False:
+            verdict = (
+                f"enough at first, not for the {quota.needed_at_maximum:,} of the greatest sizes",
+                {"fg": "yellow"},
+            )
         pieces: list[Piece] = [
             (f"{quota.name}:", PLAIN),
             (f"{quota.needed:,} needed{used}, {limit}:", PLAIN),
             verdict,
         ]
         yield from flow(pieces, width, indent=2, hanging=6)
-        if quota.hint and not (quota.enough and quota.room_to_grow is not False):
+        if quota.hint and not (quota.sufficient and quota.room_to_grow is not False):
             yield from flow([(str(quota.hint), FAINT)], width, indent=6, hanging=6)
 
 
 def _warnings(plan: Plan, width: int) -> Iterator[str]:
     """Yield disruptions, insufficient quotas and dangers."""
-    insufficient = [quota for quota in plan.quotas if quota.enough is False]
+    insufficient = [quota for quota in plan.quotas if quota.sufficient is False]
     disruptive = [
-        consequence.hurts or consequence.text
+        consequence.dangerous_part or consequence.text
         for consequence in plan.consequences
         if consequence.danger.value == "disruptive"
     ]
     dangerous = [
-        consequence.hurts or consequence.text
+        consequence.dangerous_part or consequence.text
         for consequence in plan.consequences
         if consequence.danger.value == "dangerous"
     ]
     dangerous += [
         f"{change.logical_id} ({change.type}) {_fate(change)}"
         for change in plan.changes
-        if change.danger.value == "dangerous" and change.meaning is None
+        if change.danger.value == "dangerous" and change.impact is None
     ]
     if disruptive:
         yield ""
@@ -394,7 +397,7 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
         yield from _bullets(
             [f"{quota.name}: {quota.hint}" if quota.hint else quota.name for quota in insufficient], width
         )
-    if insufficient_later := [quota for quota in plan.quotas if quota.enough and quota.room_to_grow is False]:
+    if insufficient_later := [quota for quota in plan.quotas if quota.sufficient and quota.room_to_grow is False]:
         yield ""
         yield from flow(
             [("The account's quotas do not suffice for the greatest sizes:", {"fg": "yellow", "bold": True})], width

@@ -45,7 +45,7 @@ def screen(status: ClusterStatus) -> list[Line]:
             *_api(status),
             *_section("Masters", status.masters, lambda masters: _masters(masters, status.time)),
             *_section("Node groups", status.node_groups, _groups),
-            *_section("Left behind", status.left_behind, lambda groups: [f"  {group.text}" for group in groups]),
+            *_section("Left behind", status.stale_groups, lambda groups: [f"  {group.text}" for group in groups]),
             *_section("Lost addresses", status.lost_addresses, _lost_addresses),
             *_section("Data volumes", status.volumes, _volumes),
             *_section("Backups of etcd", status.backups, lambda backups: _backups(backups, status.time)),
@@ -68,7 +68,7 @@ def _stack(stack: StackState, now: datetime) -> Iterator[Line]:
     if not stack.status:
         yield f"Stack       {stack.name} does not exist"
         return
-    status = click.style(stack.status, fg=_COLOURS.get(stack.standing, "red"))
+    status = click.style(stack.status, fg=_COLOURS.get(stack.health, "red"))
     since = f" for {_duration(now - stack.since)}" if isinstance(stack.since, datetime) else ""
     yield f"Stack       {stack.name}  {status}{since}{_operation(stack)}"
     if stack.reason:
@@ -99,15 +99,15 @@ def _api(status: ClusterStatus) -> Iterator[str]:
         yield f"API         {url}  {readiness}"
         kubelets = status.kubelets if isinstance(status.kubelets, Mapping) else {}
         nodes = ", ".join(f"{pluralize(count, 'node')} with {version}" for version, count in sorted(kubelets.items()))
-        yield f"Kubernetes  {status.wanted_version} in the cluster file, {api.version} running; {nodes or 'no nodes'}"
+        yield f"Kubernetes  {status.target_version} in the cluster file, {api.version} running; {nodes or 'no nodes'}"
     elif isinstance(status.endpoint, Unknown):
         yield f"API         {_unknown(status.endpoint)}"
-        yield f"Kubernetes  {status.wanted_version} in the cluster file"
+        yield f"Kubernetes  {status.target_version} in the cluster file"
     else:
         yield f"API         {url}  {_unknown(api) if api else ''}"
         if isinstance(api, Unknown) and api.hint and not _suggests_status(api.hint):
             yield f"            {click.style('hint:', bold=True)} {api.hint}"
-        yield f"Kubernetes  {status.wanted_version} in the cluster file"
+        yield f"Kubernetes  {status.target_version} in the cluster file"
     if isinstance(status.persistent_volumes, int):
         yield f"Storage     {pluralize(status.persistent_volumes, 'PersistentVolume')}"
 

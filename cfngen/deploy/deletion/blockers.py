@@ -29,17 +29,17 @@ class OccupiedError(CfngenError):
     """Foreign resources use the cluster's network or its security groups.
 
     Attributes:
-        obstacles: the resources that block the deletion.
+        blockers: the resources that block the deletion.
     """
 
-    def __init__(self, cluster: str, obstacles: tuple[Blocker, ...]) -> None:
-        lines = "".join(f"\n  - {blocker.id}: {blocker.what}" for blocker in obstacles)
+    def __init__(self, cluster: str, blockers: tuple[Blocker, ...]) -> None:
+        lines = "".join(f"\n  - {blocker.id}: {blocker.what}" for blocker in blockers)
         super().__init__(
             f"not everything in the way of deleting {cluster} is the cluster's own:{lines}",
             hint="move or delete these first; or go on with --even-if-occupied: then the network stays, and may "
             "lose its way to the internet.",
         )
-        self.obstacles = obstacles
+        self.blockers = blockers
 
 
 @dataclass(frozen=True)

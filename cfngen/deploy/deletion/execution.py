@@ -60,16 +60,16 @@ class Deleted(Message):
         stack_id: its ARN; empty if there was no stack.
         status: its status; empty if it no longer exists.
         succeeded: whether nothing is left but what the plan said would stay.
-        goes_on: whether CloudFormation is still deleting the stack.
+        in_progress: whether CloudFormation is still deleting the stack.
         seconds: duration from the first CloudFormation event to the last; without events, of the whole command.
         counted: how many of the stacks' resources are deleted and which still exist, by kind.
         removed: resources that Kubernetes created and that were removed.
         retained: what stays, why, and how to delete it.
-        leftovers: resources that Kubernetes created and that could not be removed.
-        obstacles: foreign resources that block the stack's deletion.
+        orphans: resources that Kubernetes created and that could not be removed.
+        blockers: foreign resources that block the stack's deletion.
         objects: how many object versions of templates were deleted.
         bucket_deleted: whether the bucket of the templates was deleted.
-        namesake: a sentence about another cluster of this name in the region; empty if there is none.
+        name_conflict: a sentence about another cluster of this name in the region; empty if there is none.
     """
 
     kind: ClassVar[str] = "deleted"
@@ -79,16 +79,16 @@ class Deleted(Message):
     stack_id: str
     status: str
     succeeded: bool
-    goes_on: bool
+    in_progress: bool
     seconds: float
     counted: tuple[Counted, ...] = ()
     removed: tuple[OrphanedResource, ...] = ()
     retained: tuple[RetainedResource, ...] = ()
-    leftovers: tuple[OrphanedResource, ...] = ()
-    obstacles: tuple[Blocker, ...] = ()
+    orphans: tuple[OrphanedResource, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
     objects: int = 0
     bucket_deleted: bool = False
-    namesake: str = ""
+    name_conflict: str = ""
 
 
 def preview_deletion(account: Account, request: DeletionRequest) -> DeletionPlan:
@@ -171,7 +171,7 @@ class _Deletion:
         self.event_times: list[datetime] = []
         self.removed_by_id: dict[tuple[str, str], OrphanedResource] = {}
         self.remaining: tuple[OrphanedResource, ...] = ()
-        self.obstacles: tuple[Blocker, ...] = ()
+        self.blockers: tuple[Blocker, ...] = ()
 
     def run(self) -> Deleted:
         """Delete the cluster."""
@@ -196,7 +196,7 @@ class _Deletion:
             if self.request.detach:
                 stack_removal.start(self.account, stack, self.report)
                 drain_hooks.remove()
-                return self._summarize(prepared, find(self.account, stack.id), goes_on=True)
+                return self._summarize(prepared, find(self.account, stack.id), in_progress=True)
         result = stack_removal.remove(
             self.account,
             stack,
@@ -210,7 +210,7 @@ class _Deletion:
         if result and not result.status.in_progress:
             drain_hooks.restore()
         if result and result.status.in_progress:
-            return self._summarize(prepared, result, goes_on=True)
+            return self._summarize(prepared, result, in_progress=True)
         return self._clean_up(prepared, result)
 
     def _seconds(self) -> float:
@@ -233,7 +233,7 @@ class _Deletion:
 
     def _report_and_record(self, message: Message) -> None:
         if isinstance(message, Removed):
-            self.removed_by_id[message.leftover.kind, message.leftover.id] = message.leftover
+            self.removed_by_id[message.orphan.kind, message.orphan.id] = message.orphan
         elif isinstance(message, Event):
             self.event_times.append(message.time)
         self.interaction.report(message)
@@ -241,13 +241,13 @@ class _Deletion:
     def _has_consent(self, prepared: PreparedDeletion) -> bool:
         stack, name = prepared.stack, self.request.cluster
         consequences = self._consequences(prepared)
-        if stack and stack.status.standing is StackHealth.EMPTY and not consequences:
+        if stack and stack.status.health is StackHealth.EMPTY and not consequences:
             text = f"Delete the empty stack {stack.name} and the change sets in it? Nothing has been created from them."
             return self.interaction.consent(Question(text))
         if not consequences:
             # There is nothing to delete, or the deletion in progress was confirmed when it was started.
             return True
-        if stack is None or stack.status.standing is StackHealth.EMPTY:
+        if stack is None or stack.status.health is StackHealth.EMPTY:
             text = f"Delete what is left of the cluster {name}?"
         elif prepared.plan.by_console:
             text = f"Delete {stack.name}, which was made from cfngen's templates but not by `{suggest('deploy')}`?"
@@ -260,7 +260,7 @@ class _Deletion:
     def _consequences(self, prepared: PreparedDeletion) -> list[str]:
         """Return what will be deleted, in sentences of the confirmation prompt."""
         stack, plan, consequences = prepared.stack, prepared.plan, []
-        if stack and stack.status.standing is not StackHealth.EMPTY and stack.status.name != "DELETE_IN_PROGRESS":
+        if stack and stack.status.health is not StackHealth.EMPTY and stack.status.name != "DELETE_IN_PROGRESS":
             consequences.append(f"the stack {stack.name} ({stack.status}) goes, with every instance of the cluster")
             if plan.by_console:
                 consequences.append("its maker works in the console, and may not know of this")
@@ -268,7 +268,7 @@ class _Deletion:
                 consequences.append("its termination protection is lifted")
             if self.custody:
                 consequences.append(self.custody.consequence)
-            if plan.obstacles:
+            if plan.blockers:
                 consequences.append(
                     "the network stays for what others have in it, and may lose its way to the internet"
                 )
@@ -328,16 +328,16 @@ class _Deletion:
 
     def _find_blockers(self, prepared: PreparedDeletion) -> tuple[Blocker, ...]:
         """Return the foreign resources that block the deletion by now; failures are only reported."""
-        self.obstacles = ()
+        self.blockers = ()
         try:
             with translate_aws_errors():
                 stack = find(self.account, prepared.plan.stack_id)
                 if stack:
                     scope = replace(self._current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
-                    self.obstacles = blockers.find(self.account, scope, orphan_removal.find(self.account, scope))
+                    self.blockers = blockers.find(self.account, scope, orphan_removal.find(self.account, scope))
         except AwsError as error:
             self.report(Notice(f"what is in the way could not be looked for: {error}", error.hint))
-        return self.obstacles
+        return self.blockers
 
     def _current_scope(self, stack: StackView) -> Scope:
         return find_scope(
@@ -384,7 +384,7 @@ class _Deletion:
         prepared: PreparedDeletion,
         result: StackView | None,
         *,
-        goes_on: bool = False,
+        in_progress: bool = False,
         objects: int = 0,
         bucket_deleted: bool = False,
     ) -> Deleted:
@@ -395,17 +395,17 @@ class _Deletion:
             stack=self.request.stack_name,
             stack_id=prepared.plan.stack_id,
             status=result.status.name if result and result.status.exists else "",
-            succeeded=result is None and not self.remaining and not goes_on,
-            goes_on=goes_on,
+            succeeded=result is None and not self.remaining and not in_progress,
+            in_progress=in_progress,
             seconds=self._seconds(),
-            counted=() if goes_on else deletion_report.count(self.account, prepared.scope),
+            counted=() if in_progress else deletion_report.count(self.account, prepared.scope),
             removed=tuple(self.removed_by_id.values()),
-            retained=self.copies if goes_on else self._retained_resources(prepared, resources),
-            leftovers=self.remaining,
-            obstacles=self.obstacles if result and result.status.exists else (),
+            retained=self.copies if in_progress else self._retained_resources(prepared, resources),
+            orphans=self.remaining,
+            blockers=self.blockers if result and result.status.exists else (),
             objects=objects,
             bucket_deleted=bucket_deleted,
-            namesake=prepared.plan.namesake,
+            name_conflict=prepared.plan.name_conflict,
         )
 
     def _retained_resources(
@@ -418,7 +418,7 @@ class _Deletion:
             snapshot for snapshot in prepared.plan.snapshots if (snapshot.kind, snapshot.id) not in reported
         ]
         # What is found by the cluster's name alone may belong to another, existing cluster of that name.
-        is_name_unique = not prepared.plan.namesake
+        is_name_unique = not prepared.plan.name_conflict
         bucket = (
             template_objects.find(account, request.bucket, request.cluster)
             if request.bucket and is_name_unique
@@ -455,10 +455,10 @@ def _check_deletable(account: Account, request: DeletionRequest, prepared: Prepa
     stack = prepared.stack
     if stack and stack.status.in_progress and stack.status.name not in DELETABLE_IN_PROGRESS:
         raise busy(account, stack)
-    if prepared.plan.obstacles and not request.even_if_occupied:
-        raise OccupiedError(request.cluster, prepared.plan.obstacles)
+    if prepared.plan.blockers and not request.even_if_occupied:
+        raise OccupiedError(request.cluster, prepared.plan.blockers)
     if prepared.contested:
-        raise SameNameClusterError(request.cluster, prepared.plan.namesake)
+        raise SameNameClusterError(request.cluster, prepared.plan.name_conflict)
     if request.empty_bucket:
         template_objects.check_unused(account, request.cluster, prepared.plan.stack_id)
     orphan_removal.check_name_conflict(

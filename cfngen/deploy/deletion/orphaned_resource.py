@@ -105,11 +105,11 @@ class Removed(Message):
     """A resource that Kubernetes created has been deleted, or AWS has accepted its deletion.
 
     Attributes:
-        leftover: the resource.
+        orphan: the resource.
     """
 
     kind: ClassVar[str] = "removed"
-    leftover: OrphanedResource
+    orphan: OrphanedResource
 
 
 @dataclass

@@ -87,17 +87,17 @@ class DeletionPlan(Message):
         region: the region.
         by_console: whether the stack was created in the console, from cfngen's templates.
         protected: whether its termination protection would be disabled.
-        goes: what is deleted with the stack.
+        deleted_parts: what is deleted with the stack.
         removed: resources that Kubernetes created and that are deleted with the cluster.
         volumes: volumes of PersistentVolumeClaims.
         snapshots: snapshots of such volumes.
         delete_volumes: whether the volumes are deleted too.
         delete_snapshots: whether the snapshots are deleted too.
-        stays: what is known to stay.
-        obstacles: foreign resources that block the deletion.
-        unclear: volumes whose tags do not name their cluster.
-        namesake: a sentence about another cluster of this name in the region; empty if there is none.
-        theirs: resources with the cluster's name that may belong to that other cluster; they are left alone.
+        retained: what is known to stay.
+        blockers: foreign resources that block the deletion.
+        unattributed_volumes: volumes whose tags do not name their cluster.
+        name_conflict: a sentence about another cluster of this name in the region; empty if there is none.
+        foreign_resources: resources with the cluster's name that may belong to that other cluster; they are left alone.
         authorities: ARNs of the secrets that hold the certificate authorities and are deleted.
         objects: how many object versions of templates are in the bucket.
     """
@@ -111,17 +111,17 @@ class DeletionPlan(Message):
     region: str
     by_console: bool = False
     protected: bool = False
-    goes: tuple[Part, ...] = ()
+    deleted_parts: tuple[Part, ...] = ()
     removed: tuple[OrphanedResource, ...] = ()
     volumes: tuple[OrphanedResource, ...] = ()
     snapshots: tuple[OrphanedResource, ...] = ()
     delete_volumes: bool = False
     delete_snapshots: bool = False
-    stays: tuple[RetainedResource, ...] = ()
-    obstacles: tuple[Blocker, ...] = ()
-    unclear: tuple[OrphanedResource, ...] = ()
-    namesake: str = ""
-    theirs: tuple[RetainedResource, ...] = ()
+    retained: tuple[RetainedResource, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+    unattributed_volumes: tuple[OrphanedResource, ...] = ()
+    name_conflict: str = ""
+    foreign_resources: tuple[RetainedResource, ...] = ()
     authorities: tuple[str, ...] = ()
     objects: int = 0
 
@@ -179,13 +179,13 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         region=account.region,
         by_console=by_console,
         protected=bool(existing and existing.protected),
-        goes=tuple(_stack_parts(scope)) if existing else (),
+        deleted_parts=tuple(_stack_parts(scope)) if existing else (),
         removed=orphans,
         volumes=claimed_volumes,
         snapshots=claim_snapshots,
         delete_volumes=request.delete_volumes,
         delete_snapshots=request.delete_snapshots,
-        stays=(
+        retained=(
             *_expected_to_stay(
                 account,
                 request,
@@ -197,10 +197,10 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
             ),
             *(() if name_conflict else log_groups),
         ),
-        obstacles=blockers.find(account, scope, orphans) if existing else (),
-        unclear=volumes.unclear(account, scope),
-        namesake=name_conflict,
-        theirs=_list_without_commands(foreign, templates, log_groups) if name_conflict else (),
+        blockers=blockers.find(account, scope, orphans) if existing else (),
+        unattributed_volumes=volumes.unclear(account, scope),
+        name_conflict=name_conflict,
+        foreign_resources=_list_without_commands(foreign, templates, log_groups) if name_conflict else (),
         authorities=tuple(
             resource.view.physical_id
             for resource in scope.resources
@@ -303,7 +303,7 @@ def _check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
             f"the stack {stack.name} is a part of another one",
             hint=f"name the root with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
         )
-    if stack.status.standing is StackHealth.EMPTY:
+    if stack.status.health is StackHealth.EMPTY:
         if not stack.cluster and cluster not in _change_set_clusters(account, stack):
             raise ForeignStackError(
                 f"the stack {stack.name} is in {stack.status}: it is empty, and no change set in it says that it is "

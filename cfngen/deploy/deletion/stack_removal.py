@@ -54,7 +54,7 @@ class DeletionFailed(Message):
         round: number of the attempt.
         rounds: how many attempts are made.
         undeleted: resources that could not be deleted.
-        obstacles: foreign resources that block the deletion.
+        blockers: foreign resources that block the deletion.
     """
 
     kind: ClassVar[str] = "deletionFailed"
@@ -62,7 +62,7 @@ class DeletionFailed(Message):
     round: int
     rounds: int
     undeleted: tuple[Undeleted, ...]
-    obstacles: tuple[Blocker, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
 
 
 def remove(
@@ -95,7 +95,7 @@ def remove(
     current = stack
     report = _SweepDuringDeletion(account, interaction.report, groups, sweep)
     undeleted: tuple[Undeleted, ...] = ()
-    obstacles: tuple[Blocker, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
     for attempt in range(1, MAX_ATTEMPTS + 1):
         last_seen = None
         if current.status.name != "DELETE_IN_PROGRESS":
@@ -105,10 +105,10 @@ def remove(
         result = _watch_deletion(account, stack, report, interaction, last_seen)
         if result is None or result.status.in_progress or _is_rejected(result):
             return result
-        current, undeleted, obstacles = result, _find_undeleted(account, stack.id), find_blockers()
-        interaction.report(DeletionFailed(stack.name, attempt, MAX_ATTEMPTS, undeleted, obstacles))
+        current, undeleted, blockers = result, _find_undeleted(account, stack.id), find_blockers()
+        interaction.report(DeletionFailed(stack.name, attempt, MAX_ATTEMPTS, undeleted, blockers))
         sweep(True)
-    return _delete_retaining(account, current, undeleted, obstacles, interaction, is_agreed=leave_behind)
+    return _delete_retaining(account, current, undeleted, blockers, interaction, is_agreed=leave_behind)
 
 
 def start(account: Account, stack: StackView, report: Report, **arguments: Any) -> None:
@@ -134,7 +134,7 @@ def _delete_retaining(
     account: Account,
     stack: StackView,
     undeleted: Sequence[Undeleted],
-    obstacles: Sequence[Blocker],
+    blockers: Sequence[Blocker],
     interaction: Interaction,
     *,
     is_agreed: bool,
@@ -144,7 +144,7 @@ def _delete_retaining(
         f"Delete {stack.name} without what cannot be deleted, and leave that behind?",
         (
             *(f"{resource.name} ({resource.id or resource.type}) stays: {resource.reason}" for resource in undeleted),
-            *(f"in the way is {blocker.id}: {blocker.what}" for blocker in obstacles),
+            *(f"in the way is {blocker.id}: {blocker.what}" for blocker in blockers),
         ),
         dangerous=True,
     )
@@ -170,7 +170,7 @@ def _watch_deletion(
 
 def _is_rejected(stack: StackView) -> bool:
     """Return whether CloudFormation rejected the deletion, since other stacks import exports of this one."""
-    return stack.status.standing is not StackHealth.UNDELETED and bool(EXPORT_IN_USE.search(stack.reason))
+    return stack.status.health is not StackHealth.UNDELETED and bool(EXPORT_IN_USE.search(stack.reason))
 
 
 def _find_undeleted(account: Account, root_id: str) -> tuple[Undeleted, ...]:

@@ -154,7 +154,7 @@ class Masters:
             if master.state != BOOTING:
                 continue
             console = console_output.instance_console(self._account, master.instance)
-            failures = [text for text in console.words if " FAILED after " in text]
+            failures = [text for text in console.lines if " FAILED after " in text]
             if console.failed and failures and failures[-1] not in self._reported:
                 self._reported.add(failures[-1])
                 self._report(

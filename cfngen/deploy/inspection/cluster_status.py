@@ -41,7 +41,7 @@ class StackState:
         name: its name.
         id: its ARN; empty if it does not exist.
         status: its status in CloudFormation; empty if it does not exist.
-        standing: what the status means, e.g. `healthy`, `busy`, `paused`.
+        health: what the status means, e.g. `healthy`, `busy`, `paused`.
         reason: the status reason.
         since: when it got this status.
         operation: the last operation, finished or not: `create`, `update`, `import`, `delete`, or empty.
@@ -54,7 +54,7 @@ class StackState:
     name: str
     id: str = ""
     status: str = ""
-    standing: str = StackHealth.ABSENT.value
+    health: str = StackHealth.ABSENT.value
     reason: str = ""
     since: datetime | Unknown | None = None
     operation: str = ""
@@ -222,7 +222,7 @@ class ClusterStatus(Message):
         time: when the status was read.
         stack: the root stack.
         next_command: the command to run next; empty if nothing needs to be done.
-        wanted_version: the Kubernetes version in the cluster file.
+        target_version: the Kubernetes version in the cluster file.
         endpoint: URL of the Kubernetes API.
         api: the API server.
         kubelets: number of nodes by kubelet version.
@@ -234,7 +234,7 @@ class ClusterStatus(Message):
         backups: the backups of etcd; None also if backups are off.
         addons: the add-ons that masters installed.
         drift: resources that differ from the templates; None unless drift detection was requested.
-        left_behind: groups that use another version of the launch template than the one in their stack, or whose
+        stale_groups: groups that use another version of the launch template than the one in their stack, or whose
             instances cannot boot.
         lost_addresses: Elastic IPs that masters should have but do not have.
     """
@@ -246,7 +246,7 @@ class ClusterStatus(Message):
     time: datetime
     stack: StackState
     next_command: str | SuggestedCommand
-    wanted_version: str
+    target_version: str
     endpoint: str | Unknown | None = None
     api: ApiState | Unknown | None = None
     kubelets: Mapping[str, int] | Unknown | None = None
@@ -258,7 +258,7 @@ class ClusterStatus(Message):
     backups: BackupState | Unknown | None = None
     addons: tuple[AddonState, ...] | Unknown | None = None
     drift: Drift | Unknown | None = None
-    left_behind: tuple[StaleGroup, ...] | Unknown | None = None
+    stale_groups: tuple[StaleGroup, ...] | Unknown | None = None
     lost_addresses: tuple[LostAddress, ...] | Unknown | None = None
 
 
@@ -277,7 +277,7 @@ def stack_state(
         name=stack.name,
         id=stack.id,
         status=status.name,
-        standing=status.standing.value,
+        health=status.health.value,
         reason=stack.reason,
         since=since,
         operation=_operation(status),
@@ -291,7 +291,7 @@ def next_command(
     status: StackStatus,
     *,
     healthy: bool = True,
-    left_behind: bool = False,
+    stale_groups: bool = False,
     lost_addresses: tuple[LostAddress, ...] = (),
 ) -> str | SuggestedCommand:
     """Return the command to run next; an empty text if nothing needs to be done.
@@ -299,14 +299,14 @@ def next_command(
     Args:
         status: status of the root stack.
         healthy: whether the API server and all nodes are ready.
-        left_behind: whether groups use another version of the launch template than the one in their stack.
+        stale_groups: whether groups use another version of the launch template than the one in their stack.
         lost_addresses: Elastic IPs that masters should have but do not have.
     """
-    if status.standing is not StackHealth.HEALTHY:
+    if status.health is not StackHealth.HEALTHY:
         return next_steps(status)[0].command
     if lost_addresses:
         return lost_addresses[0].command
-    if left_behind:
+    if stale_groups:
         return suggest("deploy")
     return "" if healthy else suggest("validate cluster")
 

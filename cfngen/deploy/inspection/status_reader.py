@@ -145,10 +145,10 @@ def read_status(
         next_command=next_command(
             stack.status,
             healthy=api_ready and _all_nodes_ready(masters, node_groups),
-            left_behind=bool(stale) and not isinstance(stale, Unknown),
+            stale_groups=bool(stale) and not isinstance(stale, Unknown),
             lost_addresses=() if isinstance(lost, Unknown) else lost,
         ),
-        wanted_version=template_version,
+        target_version=template_version,
         endpoint=endpoint.url if isinstance(endpoint, Endpoint) else endpoint,
         api=kubernetes.api if isinstance(kubernetes, _KubernetesState) else kubernetes,
         kubelets=Counter(node.version for node in nodes) if nodes is not None else _reason_or_empty(kubernetes),
@@ -165,7 +165,7 @@ def read_status(
         backups=backups.result(),
         addons=_addon_states(kubernetes),
         drift=drift_state,
-        left_behind=stale or None,
+        stale_groups=stale or None,
         lost_addresses=lost or None,
     )
 

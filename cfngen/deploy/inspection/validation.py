@@ -277,7 +277,7 @@ def _read_kubernetes(account: Account, stack: StackView, override: Override) -> 
 
 
 def _stack_problems(stack: StackView) -> Iterator[Problem]:
-    health, cleaning_up = stack.status.standing, stack.status.cleaning_up
+    health, cleaning_up = stack.status.health, stack.status.cleaning_up
     # During cleanup only replaced resources are deleted; the new ones are in service already.
     if health is not StackHealth.HEALTHY and not cleaning_up:
         hint = as_hint(next_steps(stack.status))

@@ -26,4 +26,4 @@ def find_worse_changes(agreed: Iterable[StackPlan], actual: Plan) -> tuple[tuple
 
 def _describe_change(stack: StackPlan, change: Change) -> str:
     place = "/".join((*stack.path, change.logical_id))
-    return f"{place}: {change.meaning.text}" if change.meaning else f"{place} {change.action}s"
+    return f"{place}: {change.impact.text}" if change.impact else f"{place} {change.action}s"

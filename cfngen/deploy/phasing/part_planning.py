@@ -63,7 +63,7 @@ class PartPlanner:
             parameters=self._volume_update_parameters(published.root) if is_volumes else parameters,
             capabilities=capabilities.capabilities(documents),
             on_failure=NO_WAY_BACK if is_volumes else self.request.on_failure,
-            foreseen=(),
+            predicted=(),
         )
         self.report(Step(f"asking CloudFormation what would change: {part.title}"))
         plan = change_sets.make_plan(self.account, request, report=self.report)

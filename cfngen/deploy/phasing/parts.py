@@ -34,11 +34,11 @@ class Part:
     @property
     def title(self) -> str:
         """What it updates, in words."""
-        return self.phase(foreseen=True).title
+        return self.phase(predicted=True).title
 
-    def phase(self, *, foreseen: bool) -> Phase:
+    def phase(self, *, predicted: bool) -> Phase:
         """Return it as a phase of the plan."""
-        return Phase(self.kind, self.groups, foreseen, self.stacks)
+        return Phase(self.kind, self.groups, predicted, self.stacks)
 
 
 def is_node_group(logical_id: str) -> bool:
@@ -129,4 +129,4 @@ def _restrict_to(change: Change, *, modified: bool) -> Change:
     properties = tuple(property_ for property_ in change.properties if (property_.path in _MODIFIED_PATHS) is modified)
     if modified:
         return replace(change, properties=properties)
-    return replace(change, properties=properties, meaning=None, danger=Danger.NONE)
+    return replace(change, properties=properties, impact=None, danger=Danger.NONE)

@@ -89,7 +89,7 @@ def plan_phases(
         if not first.is_empty:
             phases = (
                 Phase(part.kind, part.groups, False, first.stacks),
-                *(later_part.phase(foreseen=True) for later_part in rest[1:]),
+                *(later_part.phase(predicted=True) for later_part in rest[1:]),
             )
             plan = replace(
                 whole, change_set_id=first.change_set_id, created=first.created, phases=phases if rest[1:] else ()
@@ -99,14 +99,14 @@ def plan_phases(
 
 
 def carry_out(
-    account: Account, update: PhasedUpdate, waiting: Interaction, execute: CarryOut, cluster: str
+    account: Account, update: PhasedUpdate, interaction: Interaction, execute: CarryOut, cluster: str
 ) -> WatchResult:
     """Carry out all phases; stop after the first that fails or that is no longer watched.
 
     Args:
         account: where.
         update: the update in phases.
-        waiting: reports to the user and asks for confirmation.
+        interaction: reports to the user and asks for confirmation.
         execute: carries out the plan of one phase.
         cluster: name of the cluster, which the user has to type if a phase turns out to be dangerous unexpectedly.
 
@@ -126,25 +126,25 @@ def carry_out(
                 plan = update.plan_part(part, templates, index)
                 if plan.is_empty:
                     continue
-                _confirm_again(account, part, plan, waiting, cluster, remaining)
+                _confirm_again(account, part, plan, interaction, cluster, remaining)
             except KeyboardInterrupt:
                 raise UnfinishedError(f"interrupted after phase {index} of {total}", remaining) from None
             except UnfinishedError:
                 raise
             except CfngenError:
-                waiting.report(_remaining_notice(remaining, f"phase {index + 1} of {total} could not begin"))
+                interaction.report(_remaining_notice(remaining, f"phase {index + 1} of {total} could not begin"))
                 raise
-        waiting.report(Step(f"phase {index + 1} of {total}: {remaining[0]}"))
+        interaction.report(Step(f"phase {index + 1} of {total}: {remaining[0]}"))
         outcome = execute(plan, templates)
         if outcome.detached:
             hint = CommandText(
                 suggest("watch", stack=plan.stack), " follows it; when it has ended, ", suggest("deploy"), " goes on."
             )
             if remaining[1:]:
-                waiting.report(Notice(f"not begun: {', '.join(remaining[1:])}", hint))
+                interaction.report(Notice(f"not begun: {', '.join(remaining[1:])}", hint))
             return outcome
         if not outcome.succeeded:
-            waiting.report(_remaining_notice(remaining, f"phase {index + 1} of {total} did not succeed"))
+            interaction.report(_remaining_notice(remaining, f"phase {index + 1} of {total} did not succeed"))
             return outcome
     if outcome is None:
         raise ValueError("an update without phases")
@@ -168,7 +168,7 @@ def _phase_documents(deployed: Deployed, requested: Sequence[Document], rest: Se
 
 
 def _confirm_again(
-    account: Account, part: Part, plan: Plan, waiting: Interaction, cluster: str, remaining: Sequence[str]
+    account: Account, part: Part, plan: Plan, interaction: Interaction, cluster: str, remaining: Sequence[str]
 ) -> None:
     """Ask for confirmation again if a phase does more than the user agreed to.
 
@@ -178,7 +178,7 @@ def _confirm_again(
     worse_changes = comparison.find_worse_changes(part.stacks, plan)
     if not worse_changes and not plan.refusal:
         return
-    waiting.report(plan)
+    interaction.report(plan)
     try:
         if plan.refusal:
             raise UnfinishedError(f"{remaining[0]} would fail: {plan.refusal}", remaining)
@@ -189,8 +189,8 @@ def _confirm_again(
             dangerous=is_dangerous,
             name=cluster if is_dangerous else "",
         )
-        if not waiting.consent(question):
+        if not interaction.consent(question):
             raise UnfinishedError(f"you did not agree to {remaining[0]}", remaining)
     except BaseException:
-        change_sets.discard(account, plan, waiting.report)
+        change_sets.discard(account, plan, interaction.report)
         raise

@@ -85,7 +85,7 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
             ),
         )
     operation = status.change_set_kind.lower()
-    if status.standing is StackHealth.PAUSED:
+    if status.health is StackHealth.PAUSED:
         # CloudFormation updates such a stack only with rollback disabled: "This stack is currently in a non-terminal
         # [CREATE_FAILED] state. To update the stack from this state, please use the disable-rollback parameter"
         # (ansible-collections/amazon.aws#1655).
@@ -101,7 +101,7 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         if not description.failed:
             plan = plan_from_change_set(account, request, description, operation=operation, shell=shell, report=report)
             # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
-            if not (plan.is_empty and status.standing is StackHealth.PAUSED):
+            if not (plan.is_empty and status.health is StackHealth.PAUSED):
                 return plan
     except BaseException:
         _clean_up(account, change_set_id, stack_id if shell else "", report)
@@ -114,7 +114,7 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         created=description.created,
         on_failure=request.on_failure,
         express=request.express,
-        retries=retrying.failed(account, stack_id) if status.standing is StackHealth.PAUSED else (),
+        retries=retrying.failed(account, stack_id) if status.health is StackHealth.PAUSED else (),
     )
 
 
@@ -321,7 +321,7 @@ def _delete_empty_stack(account: Account, stack_id: str) -> None:
     client = account.client("cloudformation")
     with translate_aws_errors():
         stack = find(account, stack_id)
-    if stack is None or stack.status.standing is not StackHealth.EMPTY:
+    if stack is None or stack.status.health is not StackHealth.EMPTY:
         return
     if stack.protected and account.only_planning:
         return  # somebody has deployed it, or was about to

@@ -79,13 +79,13 @@ class Impact:
         text: one or two sentences.
         danger: how dangerous it is.
         fails: whether AWS refuses it, so that the whole deployment would fail.
-        hurts: the part of the text that describes the danger, if the rest of the text is harmless; else empty.
+        dangerous_part: the part of the text that describes the danger, if the rest of the text is harmless; else empty.
     """
 
     text: str
     danger: Danger = Danger.NONE
     fails: bool = False
-    hurts: str = ""
+    dangerous_part: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Change:
         policy: what happens to the resource that is removed or replaced: `delete`, `retain` or `snapshot`; empty if
             nothing is removed, or it is not known.
         properties: the changes of its properties; none for a resource that is added or removed.
-        meaning: what it means for the cluster; null if there is nothing to add to the change itself.
+        impact: what it means for the cluster; null if there is nothing to add to the change itself.
         danger: how dangerous it is.
     """
 
@@ -112,7 +112,7 @@ class Change:
     replacement: Replacement = Replacement.NO
     policy: str = ""
     properties: tuple[PropertyChange, ...] = ()
-    meaning: Impact | None = None
+    impact: Impact | None = None
     danger: Danger = Danger.NONE
 
 
@@ -125,19 +125,19 @@ class StackPlan:
         name: the stack's name; empty if it has none yet.
         action: `create`, `update` or `delete`.
         changes: the changes of its resources, replacements first.
-        meaning: what it means for the cluster that the whole stack is created or deleted; else null.
+        impact: what it means for the cluster that the whole stack is created or deleted; else null.
     """
 
     path: tuple[str, ...]
     name: str
     action: str
     changes: tuple[Change, ...]
-    meaning: Impact | None = None
+    impact: Impact | None = None
 
     @property
     def danger(self) -> Danger:
         """The danger of its most dangerous change."""
-        dangers = [change.danger for change in self.changes] + [self.meaning.danger if self.meaning else Danger.NONE]
+        dangers = [change.danger for change in self.changes] + [self.impact.danger if self.impact else Danger.NONE]
         return max(dangers, key=lambda danger: danger.rank)
 
 
@@ -221,14 +221,14 @@ class Phase:
         kind: what it updates: data volumes of the masters, everything except node groups, node groups, or node groups
             that are removed.
         groups: logical ids of the stacks of the node groups that it updates.
-        foreseen: whether the changes are taken from the change set of the whole deployment. The change set of the phase
-            is created just before the phase, and compared with these changes.
+        predicted: whether the changes are taken from the change set of the whole deployment. The change set of the
+            phase is created just before the phase, and compared with these changes.
         stacks: the changes in each stack.
     """
 
     kind: PhaseKind
     groups: tuple[str, ...]
-    foreseen: bool
+    predicted: bool
     stacks: tuple[StackPlan, ...]
 
     @property
@@ -271,7 +271,7 @@ class Plan(Message):
         on_failure: what happens to the stack if the deployment fails: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
         express: whether to deploy in express mode, in which CloudFormation does not wait until resources are stable.
         shell: whether the stack is empty and was created for this plan; it is deleted if the plan is not executed.
-        foreseen: impacts that the change set does not show, e.g. of a new Kubernetes version.
+        predicted: impacts that the change set does not show, e.g. of a new Kubernetes version.
         retries: paths of failed resources that are retried; there is no change set then, since templates and parameters
             have not changed.
         phases: the stack updates that the deployment consists of, in order; none if there is only one.
@@ -294,7 +294,7 @@ class Plan(Message):
     on_failure: str = "ROLLBACK"
     express: bool = False
     shell: bool = False
-    foreseen: tuple[Impact, ...] = ()
+    predicted: tuple[Impact, ...] = ()
     retries: tuple[str, ...] = ()
     phases: tuple[Phase, ...] = ()
     _executed: list[str] = field(default_factory=list, repr=False, compare=False)
@@ -332,7 +332,7 @@ class Plan(Message):
         """Why the plan cannot be executed with its options; empty if it can."""
         if failures := [consequence.text for consequence in self.consequences if consequence.fails]:
             return "; ".join(failures)
-        if exceeded := [quota.name for quota in self.quotas if quota.enough is False and not self.quotas_ignored]:
+        if exceeded := [quota.name for quota in self.quotas if quota.sufficient is False and not self.quotas_ignored]:
             return f"the account's quotas do not suffice ({', '.join(exceeded)}); --ignore-quotas goes on all the same"
         rollback_disabled = self.on_failure == "DO_NOTHING"
         if self.operation == "create" or not self.replaces or not (rollback_disabled or self.express):
@@ -353,11 +353,11 @@ class Plan(Message):
         impacts = dict.fromkeys(
             impact
             for impact in (
-                *self.foreseen,
+                *self.predicted,
                 *(
                     impact
                     for stack in self.stacks
-                    for impact in (stack.meaning, *(change.meaning for change in stack.changes))
+                    for impact in (stack.impact, *(change.impact for change in stack.changes))
                 ),
             )
             if impact and impact.danger is not Danger.NONE
@@ -386,7 +386,7 @@ class PlanRequest:
         quotas: what is added to the usage of the account's quotas, from `cfngen.deploy.quotas.service_quotas`.
         quotas_ignored: whether to deploy even if the quotas are exceeded.
         costs: what AWS charges for in addition after an update.
-        foreseen: impacts that the change set does not show.
+        predicted: impacts that the change set does not show.
         note: description of the change set: who created it, and what is to be done at the end.
         masters: current number of masters; 0 if it is not known.
     """
@@ -406,6 +406,6 @@ class PlanRequest:
     quotas: tuple[Quota, ...] = ()
     quotas_ignored: bool = False
     costs: tuple[Cost, ...] = ()
-    foreseen: tuple[Impact, ...] = ()
+    predicted: tuple[Impact, ...] = ()
     note: str = ""
     masters: int = 0

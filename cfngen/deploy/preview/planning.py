@@ -67,7 +67,7 @@ def plan_from_change_set(
         stacks=tuple(stacks),
         counts=_count_changes(changes),
         danger=max(
-            (*(stack.danger for stack in stacks), *(impact.danger for impact in request.foreseen)),
+            (*(stack.danger for stack in stacks), *(impact.danger for impact in request.predicted)),
             key=lambda danger: danger.rank,
             default=Danger.NONE,
         ),
@@ -79,7 +79,7 @@ def plan_from_change_set(
         on_failure=request.on_failure,
         express=request.express,
         shell=shell,
-        foreseen=request.foreseen,
+        predicted=request.predicted,
     )
 
 
@@ -125,9 +125,9 @@ class _Assembly:
                 changes.append(self._change(description, entry, in_update=self._is_update))
         if changes or action == "create":
             is_added = path and self._is_update and action == "create"
-            meaning = self._impacts.of_stack(description, path, action) if is_added else None
+            impact = self._impacts.of_stack(description, path, action) if is_added else None
             name = description.stack_name
-            yield StackPlan(path, name, action, tuple(sorted(changes, key=_change_sort_key)), meaning)
+            yield StackPlan(path, name, action, tuple(sorted(changes, key=_change_sort_key)), impact)
 
     def _nested_stack(self, parent: ChangeSet, entry: ResourceChange, path: tuple[str, ...]) -> Iterator[StackPlan]:
         child = parent.children.get(entry.logical_id)
@@ -151,16 +151,16 @@ class _Assembly:
                     ]
             except AwsError as error:
                 self._report(Notice(f"what {'/'.join(path)} consists of cannot be listed: {error}"))
-        meaning = self._impacts.of_stack(child, path, "delete")
+        impact = self._impacts.of_stack(child, path, "delete")
         changes = [self._change(self._root, removed_entry, in_update=True) for removed_entry in entries]
-        if meaning:
+        if impact:
             # The stack's impact includes that of its resources, except of those that are more dangerous.
             changes = [
-                change if change.danger.rank > meaning.danger.rank else replace(change, meaning=None)
+                change if change.danger.rank > impact.danger.rank else replace(change, impact=None)
                 for change in changes
             ]
         name = child.stack_name if child else stack_name(entry.physical_id)
-        return StackPlan(path, name, "delete", tuple(sorted(changes, key=_change_sort_key)), meaning)
+        return StackPlan(path, name, "delete", tuple(sorted(changes, key=_change_sort_key)), impact)
 
     def _change(self, description: ChangeSet, entry: ResourceChange, *, in_update: bool) -> Change:
         analyzed_changes = self._analysis.details(description, entry) if entry.action == "Modify" else ()
@@ -181,9 +181,9 @@ class _Assembly:
             return change
         rolls = change.type == AUTO_SCALING_GROUP and change.action == "update"
         instances = self._instances(entry.physical_id) if rolls else None
-        meaning = self._impacts.of_resource(change, entry, instances=instances)
-        danger = meaning.danger if meaning else self._impacts.danger(change)
-        return replace(change, meaning=meaning, danger=danger)
+        impact = self._impacts.of_resource(change, entry, instances=instances)
+        danger = impact.danger if impact else self._impacts.danger(change)
+        return replace(change, impact=impact, danger=danger)
 
     def _instances(self, name: str) -> int | None:
         """Return how many instances an Auto Scaling group has; None if that cannot be read."""
@@ -240,8 +240,9 @@ class _Assembly:
     def _note(self, detail: ChangeDetail) -> str:
         """Describe the change if the values themselves are not readable; else return an empty text."""
         if detail.place.endswith(USER_DATA):
-            is_comparable = detail.before and detail.after and not detail.unknown
-            difference = user_data_diff.difference(detail.before, detail.after) if is_comparable else ""
+            difference = ""
+            if detail.before and detail.after and not detail.unknown:
+                difference = user_data_diff.difference(detail.before, detail.after)
             return difference or "the boot program or its configuration changes"
         if detail.cause.endswith(".LatestVersionNumber"):
             return "the new version of its launch template"

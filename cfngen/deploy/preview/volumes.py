@@ -26,11 +26,11 @@ class VolumeFindings:
     """Messages about volumes whose size differs from the one that the stack records.
 
     Attributes:
-        meanings: impacts on the deployment.
+        impacts: impacts on the deployment.
         notices: notices for the user.
     """
 
-    meanings: tuple[Impact, ...] = ()
+    impacts: tuple[Impact, ...] = ()
     notices: tuple[Notice, ...] = ()
 
 
@@ -86,7 +86,5 @@ def check_volume_sizes(account: Account, existing: StackView, values: Mapping[st
         return VolumeFindings(notices=(Notice(text, hint),))
     if int(requested) < max_size:
         refusal = f"{text}. EBS shrinks no volume: {_CLUSTER_FILE_KEY} must be at least {max_size}, not {requested}"
-        return VolumeFindings(meanings=(Impact(refusal, Danger.DISRUPTIVE, fails=True),))
-    return VolumeFindings(
-        meanings=(Impact(f"{text}; the update brings the stack in line, or lets it grow from there"),)
-    )
+        return VolumeFindings(impacts=(Impact(refusal, Danger.DISRUPTIVE, fails=True),))
+    return VolumeFindings(impacts=(Impact(f"{text}; the update brings the stack in line, or lets it grow from there"),))

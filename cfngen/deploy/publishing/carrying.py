@@ -33,11 +33,11 @@ class TemplatesToUpload:
 
     Attributes:
         documents: the generated templates, with old boot programs added.
-        meanings: which programs were added, and why.
+        impacts: which programs were added, and why.
     """
 
     documents: tuple[Document, ...]
-    meanings: tuple[Impact, ...] = ()
+    impacts: tuple[Impact, ...] = ()
 
 
 def add_old_programs(
@@ -69,7 +69,7 @@ def add_old_programs(
         report(Notice(f"whether groups were left behind by an earlier operation is not known: {error}", error.hint))
         return TemplatesToUpload(tuple(documents))
     stacks = {resource.view.logical_id: resource.stack_id for resource in resources}
-    published, meanings = list(documents), []
+    published, impacts = list(documents), []
     for group in stale:
         hint = f"the next change of its configuration rolls it, or set the launch template of {group.id} by hand."
         report(Notice(group.text, hint))
@@ -90,8 +90,8 @@ def add_old_programs(
         body = {**published[index].body, "Resources": {**published[index].body["Resources"], group.program: definition}}
         published[index] = replace(published[index], body=body)
         text = f"{group.text}. The program stays, or comes back, until the group launches from the stack's version"
-        meanings.append(Impact(text, Danger.DISRUPTIVE))
-    return TemplatesToUpload(tuple(published), tuple(meanings))
+        impacts.append(Impact(text, Danger.DISRUPTIVE))
+    return TemplatesToUpload(tuple(published), tuple(impacts))
 
 
 def _has_resource(document: Document, logical_id: str) -> bool:

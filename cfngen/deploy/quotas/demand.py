@@ -26,18 +26,18 @@ class Instances:
         type: instance type; empty if the templates do not specify it.
         count: initial number of instances.
         spot: whether they are spot instances.
-        most: maximum number of instances.
+        maximum: maximum number of instances.
     """
 
     type: str
     count: int
     spot: bool
-    most: int = 0
+    maximum: int = 0
 
     @property
     def grown(self) -> Instances:
         """The same group at its maximum size."""
-        return replace(self, count=max(self.most, self.count))
+        return replace(self, count=max(self.maximum, self.count))
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,9 @@ class Quota:
         needed: what the deployment adds, with every group at its initial size.
         used: current usage; None if unknown.
         limit: value of the quota; None if unknown.
-        enough: whether the quota is sufficient; None if unknown.
+        sufficient: whether the quota is sufficient; None if unknown.
         hint: what to do if the quota is not sufficient, now or at the maximum size, or why it is unknown.
-        most: what the deployment adds, with every group at its maximum size.
+        needed_at_maximum: what the deployment adds, with every group at its maximum size.
         room_to_grow: whether the quota is sufficient for the maximum size; None if unknown.
     """
 
@@ -44,9 +44,9 @@ class Quota:
     needed: int
     used: int | None
     limit: int | None
-    enough: bool | None
+    sufficient: bool | None
     hint: Hint = ""
-    most: int = 0
+    needed_at_maximum: int = 0
     room_to_grow: bool | None = None
 
 
@@ -62,7 +62,7 @@ class _QuotaCheck:
         used: function that returns the current usage.
         limit: function that returns the limit; if None, the limit is read from Service Quotas.
         unit: factor from the unit of Service Quotas to the unit of the other attributes.
-        most: what the deployment adds, with every group at its maximum size, if that is more.
+        needed_at_maximum: what the deployment adds, with every group at its maximum size, if that is more.
     """
 
     name: str
@@ -72,7 +72,7 @@ class _QuotaCheck:
     used: Count
     limit: Count | None = None
     unit: int = 1
-    most: int = 0
+    needed_at_maximum: int = 0
 
 
 def check(account: Account, demand: Demand, current: Demand | None = None) -> tuple[Quota, ...]:
@@ -118,7 +118,7 @@ def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
             limit = quota_check.limit(account) if quota_check.limit else _read_limit(account, quota_check)
     except AwsError as error:
         reason = str(error)
-    max_needed = max(quota_check.most, quota_check.needed)
+    max_needed = max(quota_check.needed_at_maximum, quota_check.needed)
     if used is None or limit is None:
         return Quota(quota_check.name, quota_check.needed, used, limit, None, reason, max_needed)
     is_enough, room_to_grow = used + quota_check.needed <= limit, used + max_needed <= limit
@@ -352,7 +352,9 @@ def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequen
         if current and not added and count <= current_max_vcpus.get((family, spot), 0):
             continue
         if code:
-            quota_check = _QuotaCheck(name, added, "ec2", code, _constant(used_count), most=count - current_count)
+            quota_check = _QuotaCheck(
+                name, added, "ec2", code, _constant(used_count), needed_at_maximum=count - current_count
+            )
             quotas.append(_check_quota(account, quota_check))
         else:
             quotas.append(

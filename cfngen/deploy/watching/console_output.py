@@ -36,7 +36,7 @@ class ConsoleExcerpt:
     Attributes:
         id: the instance's id.
         state: the instance state in EC2, e.g. `running`; empty if EC2 no longer lists the instance.
-        words: the last messages of the boot program's last attempt; the last lines of the console if there are none.
+        lines: the last messages of the boot program's last attempt; the last lines of the console if there are none.
         failed: whether the boot program reports that it failed.
         finished: whether the boot program reports that it succeeded.
         note: a remark about the output, or why there is none; may be empty.
@@ -45,7 +45,7 @@ class ConsoleExcerpt:
 
     id: str
     state: str
-    words: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
     failed: bool = False
     finished: bool = False
     note: str = ""
@@ -69,7 +69,7 @@ def group_consoles(account: Account, group: str, named: str = "") -> tuple[Conso
     ids = [named] if named else list(states)[:MAX_INSTANCES]
     consoles = [instance_console(account, instance_id, states.get(instance_id, "")) for instance_id in ids]
     unfinished = [console for console in consoles if not console.finished] or consoles
-    return tuple(sorted(unfinished, key=lambda console: (not console.failed, not console.words)))
+    return tuple(sorted(unfinished, key=lambda console: (not console.failed, not console.lines)))
 
 
 def instance_console(account: Account, instance_id: str, state: str = "") -> ConsoleExcerpt:

@@ -78,7 +78,7 @@ class Diagnosis(Message):
         action: what failed: `create`, `update`, `rollback`, `delete` or `import`; empty if nothing is known.
         cause: the failure that caused the others; None if nothing failed by itself.
         others: further failures that seem to be independent of the cause, oldest first.
-        undoing: failures during the rollback.
+        rollback_failures: failures during the rollback.
         cancelled: whether somebody cancelled the operation (a creation: deleted its stack), so that nothing failed.
         next_steps: commands to go on with, the usual one first.
     """
@@ -90,7 +90,7 @@ class Diagnosis(Message):
     action: str = ""
     cause: Cause | None = None
     others: tuple[Cause, ...] = ()
-    undoing: tuple[Cause, ...] = ()
+    rollback_failures: tuple[Cause, ...] = ()
     cancelled: bool = False
     next_steps: tuple[NextStep, ...] = ()
 
@@ -125,7 +125,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
         action=operation_of(status_changes[0].status) if status_changes else "",
         cause=_cause_with_evidence(account, causes[0]) if causes else None,
         others=tuple(_cause_from_event(account, event) for event in causes[1:]),
-        undoing=tuple(_cause_with_evidence(account, event) for event in rollback_failures),
+        rollback_failures=tuple(_cause_with_evidence(account, event) for event in rollback_failures),
         cancelled=cancelled,
         next_steps=_next_steps(stack, failed=bool(causes or rollback_failures), cancelled=cancelled),
     )
@@ -349,13 +349,13 @@ class _ErrorsAsNotes:
 
 def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = False) -> tuple[NextStep, ...]:
     status = stack.status
-    if status.standing is StackHealth.HEALTHY and not status.succeeded:
+    if status.health is StackHealth.HEALTHY and not status.succeeded:
         if cancelled:
             purpose = "makes the change after all; until then the cluster is as it was before"
         else:
             purpose = "tries again, once the cause is removed; until then the cluster is as it was before"
         return (NextStep(suggest("deploy", stack=stack.name), purpose),)
-    if status.standing is StackHealth.ABSENT and failed:
+    if status.health is StackHealth.ABSENT and failed:
         return (NextStep(suggest("deploy", stack=stack.name), "creates the cluster, once the cause is removed"),)
     # The diagnosis itself shows the failures already.
     return tuple(step for step in next_steps(status, stack.name) if step.command.name != "events")

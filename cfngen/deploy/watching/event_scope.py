@@ -52,7 +52,7 @@ class LastOperation:
 
 def is_at_rest(status: str) -> bool:
     """Return whether no operation is in progress in a stack with this status."""
-    return StackStatus(status).standing is not StackHealth.BUSY
+    return StackStatus(status).health is not StackHealth.BUSY
 
 
 def _undoes_failure(start: Event) -> bool:

@@ -32,7 +32,7 @@ class ResourceProgress:
         seconds: how long the operation on it has taken so far, or took.
         expected: how many seconds that usually takes; 0 if not known.
         signals: number of instances that have signaled success.
-        signals_wanted: number of signals that CloudFormation waits for; 0 if none or not known.
+        signals_expected: number of signals that CloudFormation waits for; 0 if none or not known.
         reason: why it failed, also after it has been rolled back; empty if it did not fail, or only was cancelled.
     """
 
@@ -42,7 +42,7 @@ class ResourceProgress:
     seconds: float
     expected: int = 0
     signals: int = 0
-    signals_wanted: int = 0
+    signals_expected: int = 0
     reason: str = ""
 
     @property
@@ -114,7 +114,7 @@ class _Resource:
     ended: datetime | None = None
     reason: str = ""
     exists: bool = False  # whether a rollback would have to delete it
-    signals_wanted: int = 0
+    signals_expected: int = 0
     signals: set[str] = field(default_factory=set)  # ids of the instances that have signaled success
 
 
@@ -204,7 +204,7 @@ class ProgressTracker:
                 event.status,
                 event.time,
                 reason=earlier_reason,
-                signals_wanted=signals_wanted,
+                signals_expected=signals_wanted,
             )
             # A resource whose operation begins again moves to the end.
             stack.resources.pop(event.logical_id, None)
@@ -217,7 +217,7 @@ class ProgressTracker:
         if is_running and (match := _SIGNAL_RECEIVED.match(event.reason)) and match[1] == "SUCCESS":
             resource.signals.add(match[2])
         elif is_running and (match := _ROLLING_UPDATE_STARTED.match(event.reason)):
-            resource.signals_wanted = int(match[1])
+            resource.signals_expected = int(match[1])
         if event.status.endswith(_DONE_SUFFIXES) and event.logical_id in stack.to_roll_back:
             stack.rolled_back.add(event.logical_id)
 
@@ -247,7 +247,7 @@ class ProgressTracker:
         if expected and action == ("create" if expected.action == "replace" else expected.action):
             expected_seconds = expected.seconds
         else:
-            expected_seconds = usual_seconds(resource.type, action, resource.signals_wanted)
+            expected_seconds = usual_seconds(resource.type, action, resource.signals_expected)
         return ResourceProgress(
             logical_id=resource.logical_id,
             type=resource.type,
@@ -255,7 +255,7 @@ class ProgressTracker:
             seconds=((resource.ended or now) - resource.begun).total_seconds(),
             expected=expected_seconds,
             signals=len(resource.signals),
-            signals_wanted=resource.signals_wanted,
+            signals_expected=resource.signals_expected,
             reason=resource.reason,
         )
 

@@ -126,7 +126,7 @@ class WatchResult:
             succeeded=self.succeeded,
             seconds=self.seconds,
             outputs=stack.outputs if stack else {},
-            goes_on=self.detached,
+            in_progress=self.detached,
         )
 
 
@@ -300,9 +300,9 @@ class _Watch:
         self.reads_without_news += 1
         if last_stack_event is None:
             # There are no events in scope: the operation has not begun yet, or there is none.
-            is_still_empty = self.was_in_progress and self.stack.status.standing is StackHealth.EMPTY
+            is_still_empty = self.was_in_progress and self.stack.status.health is StackHealth.EMPTY
             return self.reads_without_news >= STALE_READS and not is_still_empty
-        if StackStatus(last_stack_event.status).in_progress or self.stack.status.standing is StackHealth.EMPTY:
+        if StackStatus(last_stack_event.status).in_progress or self.stack.status.health is StackHealth.EMPTY:
             # The status that was read is still the one from before the operation.
             return self.reads_without_news >= MAX_CONTRADICTING_READS
         self.seems_ended = True
@@ -345,7 +345,7 @@ class _Watch:
             else:
                 raise WatchEndedError(self._name, as_aws_error(error)) from error
             return None
-        if status.name == "CREATE_IN_PROGRESS" or status.standing is StackHealth.EMPTY:
+        if status.name == "CREATE_IN_PROGRESS" or status.health is StackHealth.EMPTY:
             self.stack = stack
             self.cancelled = True
             return self._outcome()
@@ -387,7 +387,7 @@ def _scope_since(since: datetime | Event | None) -> Scope:
 def _has_succeeded(action: str, status: StackStatus) -> bool:
     """Return whether this final status means that the operation succeeded; also for a rollback."""
     if action == "rollback":
-        return status.taken_back
+        return status.rolled_back
     return status.name == f"{action.upper()}_COMPLETE" if action in _COMPLETING_ACTIONS else status.succeeded
 
 

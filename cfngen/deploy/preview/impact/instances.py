@@ -67,7 +67,7 @@ def _join_impacts(texts: Sequence[tuple[str, Danger]]) -> Impact | None:
     worst = max((danger for _, danger in texts), key=lambda danger: danger.rank)
     dangerous_texts = [text for text, danger in texts if danger is not Danger.NONE]
     hurts = "; ".join(dangerous_texts) if 0 < len(dangerous_texts) < len(texts) else ""
-    return Impact("; ".join(text for text, _ in texts), worst, hurts=hurts)
+    return Impact("; ".join(text for text, _ in texts), worst, dangerous_part=hurts)
 
 
 def _drained_text(subject: ChangeContext) -> str:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from cfngen.cli.render.live import LiveScreen
     from cfngen.cli.target import Target
     from cfngen.deploy.account import Account
+    from cfngen.deploy.interaction import Interaction
     from cfngen.deploy.messages import Consent, Finished, Message, Question
-    from cfngen.deploy.recovery import Interaction
     from cfngen.deploy.watching.watch import Choice
 
 
@@ -133,7 +133,7 @@ class Screen:
 
     def interaction(self, consent: Consent) -> Interaction:
         """Return how an operation reports and asks: through this screen, with the given consent."""
-        from cfngen.deploy.recovery import Interaction
+        from cfngen.deploy.interaction import Interaction
 
         def ask(question: Question) -> bool:
             self.close()

@@ -12,6 +12,7 @@ from deployed import STACK, Place, place
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.etcd.backup import NoAnswerError, take_snapshot
 from cfngen.deploy.etcd.restore import (
     NoMastersError,
@@ -31,9 +32,9 @@ from cfngen.deploy.etcd.snapshots import (
     find_store,
 )
 from cfngen.deploy.etcd.watch import RestoreFailedError, RestoreProgress
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Message, Notice, Question, Step
 from cfngen.deploy.policies.permissions import etcd_policy, operator_policy
-from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill

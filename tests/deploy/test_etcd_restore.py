@@ -15,6 +15,7 @@ from removing import arn, resource, stack, stacked
 
 from cfngen.cluster.load import load
 from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.etcd import restore as module
 from cfngen.deploy.etcd.restore import (
     NoMastersError,
@@ -25,9 +26,9 @@ from cfngen.deploy.etcd.restore import (
     restore,
 )
 from cfngen.deploy.inspection.machines import Group, Instance
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Message, Notice, Question, Step
 from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.deploy.stacks import NoStackError
 
 NEWEST, OLDER = "one/etcd/hourly/2025-12-31T235900Z.db", "one/etcd/hourly/2025-12-30T000000Z.db"

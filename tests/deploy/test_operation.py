@@ -10,12 +10,13 @@ from deployments import ALLOWED, Operator, groups
 
 from cfngen.deploy.account import WrongAccountError, connect
 from cfngen.deploy.aws_errors import CredentialsError, ExpiredCredentialsError, UnreachableError
+from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice
 from cfngen.deploy.operation import BegunError, ImpossiblePlanError
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.parameters.parameter_values import MissingParameterError
 from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.watch import Choice, WatchEndedError
 from cfngen.sandbox.cloudformation import client

@@ -12,6 +12,7 @@ from recorded import CHANGE_SET, STACK_ID, Recorded, change, description, detail
 from test_phase_documents import DEPLOYED, WANTED
 from test_phase_parts import GROWS, MASTERS, ROLE, group, hurting, stack
 
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step
 from cfngen.deploy.phasing.part_planning import PartPlanner
 from cfngen.deploy.phasing.parts import Part
@@ -19,7 +20,6 @@ from cfngen.deploy.phasing.update import PhasedUpdate, UnfinishedError, carry_ou
 from cfngen.deploy.preview.change_sets import execute
 from cfngen.deploy.preview.plan import Danger, Impact, Plan, StackPlan
 from cfngen.deploy.publishing.publish import Published
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError

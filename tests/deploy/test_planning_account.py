@@ -10,8 +10,9 @@ from cloud import Cloud
 from clusters import inventory
 from deployments import Operator, groups
 
+from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.planning_account import PlanChangesError, PlanningAccount
-from cfngen.deploy.recovery import BlockedError, BusyError, LostError, RemainsError
+from cfngen.deploy.recovery import BlockedError, LostError, RemainsError
 from cfngen.deploy.status import _HEALTH_BY_STATUS
 
 pytestmark = pytest.mark.drill

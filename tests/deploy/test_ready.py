@@ -8,10 +8,12 @@ import pytest
 from recorded import NOW, STACK_ID
 from recorded_stack import NAME, End, RecordedStack, Told, event, resource
 
+from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.name_conflicts import NameConflictError
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.recovery import BlockedError, BusyError, DeclinedError, LostError, RemainsError, ensure_deployable
+from cfngen.deploy.recovery import BlockedError, LostError, RemainsError, ensure_deployable
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView
 from cfngen.deploy.watching.watch import Choice
 

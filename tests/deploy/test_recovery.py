@@ -9,17 +9,11 @@ from botocore.exceptions import ClientError
 from cloud import Cloud
 from deployments import Operator, groups
 
+from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Notice, Step
 from cfngen.deploy.name_conflicts import NameConflictError
-from cfngen.deploy.recovery import (
-    BlockedError,
-    BusyError,
-    DeclinedError,
-    LostError,
-    NothingToRollBackError,
-    ensure_deployable,
-    rollback,
-)
+from cfngen.deploy.recovery import BlockedError, LostError, NothingToRollBackError, ensure_deployable, rollback
 from cfngen.deploy.rollback_blockers import rollback_blockers
 from cfngen.deploy.stacks import find
 

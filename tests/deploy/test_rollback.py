@@ -8,16 +8,11 @@ import pytest
 from recorded import STACK_ID, RefusedError
 from recorded_stack import NAME, End, RecordedStack, Told, event, resource
 
+from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice
 from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.recovery import (
-    MAX_ROLLBACK_ATTEMPTS,
-    BusyError,
-    DeclinedError,
-    LostError,
-    NothingToRollBackError,
-    rollback,
-)
+from cfngen.deploy.recovery import MAX_ROLLBACK_ATTEMPTS, LostError, NothingToRollBackError, rollback
 from cfngen.deploy.rollback_blockers import rollback_blockers
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.watch import WatchResult

@@ -19,12 +19,13 @@ from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import Override
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.busy_stack import busy_error
 from cfngen.deploy.etcd.snapshots import LATEST, Snapshot, Store, find_snapshot, find_store
 from cfngen.deploy.etcd.watch import Masters
 from cfngen.deploy.inspection.machines import Group, groups
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
-from cfngen.deploy.recovery import DeclinedError, busy
 from cfngen.deploy.stacks import ResourceView, StackView, existing, tree
 from cfngen.errors import CfngenError
 from cfngen.text import join_and, pluralize
@@ -144,7 +145,7 @@ def restore(
         stack = existing(account, stack_name)
         check(stack, cluster.name)
         if stack.status.in_progress:
-            raise busy(account, stack)
+            raise busy_error(account, stack)
         snapshot_store = find_store(account, stack_name, cluster)
         restoration = _Restore(account, stack, cluster, snapshot_store, consent, report, override)
         return restoration.run(snapshot_name, patience)

@@ -20,6 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from cfngen.cli.error_reference import error_rows
 from cfngen.cli.json_output import keys, kind_of
 
 _WORK_CLASSES = ("messages.Step", "messages.Notice")
@@ -72,7 +73,7 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
     "cfngen sandbox status": ("sandbox.status.SandboxStatus",),
 }
 """The classes of the objects that each command prints, relative to `cfngen.deploy` or to `cfngen` (see `of`)."""
-FAILURE = "cli.exit_codes.Failure"
+FAILURE = "cli.error_reporting.Failure"
 """The class of the object that every command prints when it fails."""
 
 _PREAMBLE = """\
@@ -85,12 +86,23 @@ what is meant for people goes to standard error. `type` says what an object is. 
 seconds. Keys may be added in a new version; none is removed or changes its meaning without a new major version. The
 same as a JSON Schema: [json.schema.json](json.schema.json).
 
-When a command fails, whichever it is, its last line is an object of type [`error`](#failure): the message and the hint
-that standard error has as text, and the exit code. Only a command line of which `--output` cannot be read, such as one
-with an unknown option, is told on standard error alone.
+When a command fails, whichever it is, its last line is an object of type [`error`](#failure): a `code` by which
+programs tell errors apart ([all codes](#error-codes)), the message and the hint that standard error has as text, and
+the exit code. Only a command line of which `--output` cannot be read, such as one with an unknown option, is told on
+standard error alone.
 
 | command | prints objects of type |
 |---|---|
+"""
+
+_ERRORS_PREAMBLE = """\
+## Error codes
+
+The `code` of an error stays the same while messages are reworded. New codes may be added in a new version; none is
+removed or changes its meaning without a new major version.
+
+| code | exit code | meaning |
+|---|---|---|
 """
 
 
@@ -124,7 +136,13 @@ def page() -> str:
         + "\n".join(rows)
         + "\n"
         + "".join(_section(name, definition) for name, definition in definitions.items())
+        + _error_section()
     )
+
+
+def _error_section() -> str:
+    rows = "".join(f"| `{code}` | {exit_code} | {meaning} |\n" for code, exit_code, meaning in error_rows())
+    return f"\n{_ERRORS_PREAMBLE}{rows}"
 
 
 def _link(class_: type) -> str:

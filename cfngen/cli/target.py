@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from cfngen.cli.exit_codes import Settings
 from cfngen.cli.json_output import emit
 from cfngen.cli.render.wrapping import columns, wrapped
+from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
 from cfngen.cli.terminal import warning
@@ -38,6 +38,8 @@ which begins with the root's name, and CloudFormation truncates the names of nes
 class NobodyToAskError(CfngenError):
     """Consent is needed, but standard input is not a terminal."""
 
+    code = "consent-required"
+
     def __init__(self, question: Question) -> None:
         context = click.get_current_context(silent=True)
         has_allow_danger = context is not None and any(param.name == "allow_danger" for param in context.command.params)
@@ -50,6 +52,8 @@ class NobodyToAskError(CfngenError):
 
 class StackNameError(CfngenError):
     """The stack's name is not allowed by CloudFormation, or too long for the cluster's instances."""
+
+    code = "invalid-stack-name"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ _DEPLOYMENT_ACTIONS = ("create", "update")
 class NothingUnderWayError(CfngenError):
     """The stack is empty: no operation has ever begun in it."""
 
+    code = "no-operation"
+
     def __init__(self, stack: StackView) -> None:
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: it is empty, and nothing is under way in it",

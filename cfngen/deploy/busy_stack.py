@@ -17,7 +17,7 @@ class BusyError(CfngenError):
         since: when and by whom it was started, as far as known, e.g. `since 12:03 UTC (4 minutes ago), begun by arn:…`.
     """
 
-    exit_code = 6
+    code = "operation-in-progress"
 
     def __init__(self, stack: StackView, since: str = "") -> None:
         super().__init__(

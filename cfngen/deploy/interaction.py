@@ -13,6 +13,8 @@ from cfngen.errors import CfngenError
 class DeclinedError(CfngenError):
     """The user said no."""
 
+    code = "declined"
+
     def __init__(self) -> None:
         super().__init__("nothing was changed: you did not agree")
 

@@ -60,7 +60,7 @@ _ON_STACK_FAILURE = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOT
 class BegunError(CfngenError):
     """Ctrl-C was pressed during the call that starts the operation, so it may or may not have started."""
 
-    exit_code = 6
+    code = "start-interrupted"
 
     def __init__(self, stack: str) -> None:
         super().__init__(
@@ -71,6 +71,8 @@ class BegunError(CfngenError):
 
 class ImpossiblePlanError(CfngenError):
     """The plan is known to fail before it is executed."""
+
+    code = "impossible-plan"
 
     def __init__(self, reason: str) -> None:
         super().__init__(

@@ -33,6 +33,8 @@ MAX_ROLLBACK_ATTEMPTS = 10
 class BlockedError(CfngenError):
     """The stack's status first requires another command."""
 
+    code = "stack-blocked"
+
     def __init__(self, stack: StackView, reason: str) -> None:
         super().__init__(f"the stack {stack.name} is in {stack.status}: {reason}", hint=_next_steps_hint(stack))
         self.stack = stack
@@ -40,6 +42,8 @@ class BlockedError(CfngenError):
 
 class LostError(CfngenError):
     """The rollback of an import failed, which no command can repair."""
+
+    code = "import-rollback-failed"
 
     def __init__(self, stack: StackView) -> None:
         super().__init__(
@@ -53,7 +57,7 @@ class LostError(CfngenError):
 class RemainsError(CfngenError):
     """The stack is a failed creation, for which no plan can be made: deploying would delete it first."""
 
-    exit_code = 4  # as a plan with changes
+    code = "failed-creation"
 
     def __init__(self, stack: StackView, remains: tuple[str, ...]) -> None:
         what_is_deleted = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
@@ -69,6 +73,8 @@ class RemainsError(CfngenError):
 
 class NothingToRollBackError(CfngenError):
     """The stack's status does not allow a rollback."""
+
+    code = "nothing-to-roll-back"
 
     def __init__(self, stack: StackView) -> None:
         hint_for_healthy = "to return to earlier templates, check out the earlier cluster file and run `cfngen deploy`."

@@ -33,6 +33,8 @@ VOLUME, BUCKET = "AWS::EC2::Volume", "AWS::S3::Bucket"
 class NotOursError(CfngenError):
     """A stack with the rehearsal's name exists that was not created by a rehearsal."""
 
+    code = "foreign-rehearsal-stack"
+
     def __init__(self, account: Account) -> None:
         super().__init__(
             f"there is a stack {NAME} in {account.region} of account {account.id} that no rehearsal has made: it lacks "

@@ -62,6 +62,8 @@ _SHOWN_MESSAGES = (Step, Notice, Event, Progress, Diagnosis)
 class StoppedError(CfngenError):
     """A step ended the rehearsal: AWS refused an operation, or did something else than the emulator."""
 
+    code = "rehearsal-stopped"
+
     def __init__(self, result: Result, message: str = "") -> None:
         super().__init__(message)
         self.result: Result = result

@@ -8,6 +8,7 @@ from cloud import Cloud
 from clusters import inventory
 from deployments import ALLOWED, Operator, groups
 
+from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.account import WrongAccountError, connect
 from cfngen.deploy.aws_errors import CredentialsError, ExpiredCredentialsError, UnreachableError
 from cfngen.deploy.busy_stack import BusyError
@@ -181,7 +182,7 @@ def test_a_second_deployer_at_the_same_time_is_refused(operator: Operator):
 
     operator.cloud.faults.after("DescribeStackEvents", meanwhile, nth=3)
     assert operator.deploy(ONE).succeeded
-    assert [each.exit_code for each in refused] == [6]
+    assert [error_exit_code(each.code) for each in refused] == [6]
 
 
 def test_leaving_lets_cloudformation_go_on(operator: Operator):

@@ -12,6 +12,7 @@ from recorded import CHANGE_SET, STACK_ID, Recorded, change, description, detail
 from test_phase_documents import DEPLOYED, WANTED
 from test_phase_parts import GROWS, MASTERS, ROLE, group, hurting, stack
 
+from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step
 from cfngen.deploy.phasing.part_planning import PartPlanner
@@ -228,7 +229,7 @@ def test_an_interrupt_between_phases_names_what_is_left() -> None:
     with pytest.raises(UnfinishedError) as raised:
         operator.carry_out(found)
     assert str(raised.value) == "interrupted after phase 1 of 3; not begun: node group Kept, node group New"
-    assert (raised.value.exit_code, raised.value.left) == (6, ("node group Kept", "node group New"))
+    assert (error_exit_code(raised.value.code), raised.value.left) == (6, ("node group Kept", "node group New"))
     assert operator.said(Notice) == []
 
 

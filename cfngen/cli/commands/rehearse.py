@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from cfngen.cli.deployment import role_option
-from cfngen.cli.exit_codes import FAILED, INTERRUPTED, PROBLEMS, SUCCESS, Settings
+from cfngen.cli.exit_codes import FAILED, INTERRUPTED, SUCCESS, rehearsal_exit_code
 from cfngen.cli.json_output import plain
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
+from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source
 from cfngen.cli.target import Target, output_option
 from cfngen.cli.terminal import examples
@@ -150,9 +151,7 @@ def _exit_code(ended: RehearsalResult) -> int:
         return INTERRUPTED
     if ended.stop is not None:
         raise ended.stop
-    if ended.rehearsal.result == "surprise":
-        return PROBLEMS
-    return SUCCESS if ended.rehearsal.result == "as expected" and not ended.left else FAILED
+    return rehearsal_exit_code(ended.rehearsal, leftovers=bool(ended.left))
 
 
 def _show(target: Target, message: object) -> None:

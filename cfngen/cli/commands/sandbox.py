@@ -25,9 +25,13 @@ if TYPE_CHECKING:
 class UnknownGroupError(CfngenError):
     """There is no Auto Scaling group of that name."""
 
+    code = "unknown-sandbox-group"
+
 
 class NoSandboxError(CfngenError):
     """The command needs a running sandbox, and none is running."""
+
+    code = "no-sandbox"
 
     def __init__(self) -> None:
         super().__init__("no sandbox is running", hint="`cfngen sandbox start` starts one.")

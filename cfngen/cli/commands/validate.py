@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from cfngen.cli.duration import Duration
-from cfngen.cli.exit_codes import PROBLEMS, SUCCESS
+from cfngen.cli.exit_codes import validation_exit_code
 from cfngen.cli.json_output import emit
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
@@ -60,4 +60,4 @@ def command(context: click.Context, what: str, target: Target, timeout: timedelt
         emit(verdict)
     else:
         click.echo("\n".join(render.result(verdict)))
-    context.exit(SUCCESS if verdict.valid else PROBLEMS)
+    context.exit(validation_exit_code(valid=verdict.valid))

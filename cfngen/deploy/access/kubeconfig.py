@@ -27,9 +27,13 @@ SINGULAR_BY_LIST = {"clusters": "cluster", "contexts": "context", "users": "user
 class KubeconfigError(CfngenError):
     """A kubeconfig is invalid, or cannot be changed."""
 
+    code = "invalid-kubeconfig"
+
 
 class ForeignEntryError(KubeconfigError):
     """An entry of that name exists and is not this cluster's."""
+
+    code = "kubeconfig-entry-conflict"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ class OccupiedError(CfngenError):
         obstacles: the resources that block the deletion.
     """
 
+    code = "network-in-use"
+
     def __init__(self, cluster: str, obstacles: tuple[Blocker, ...]) -> None:
         lines = "".join(f"\n  - {blocker.id}: {blocker.what}" for blocker in obstacles)
         super().__init__(

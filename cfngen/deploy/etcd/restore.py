@@ -35,21 +35,24 @@ _MASTER_GROUP_IDS = frozenset(auto_scaling_group(slot_id(letter)) for letter in 
 REQUEST_KEY = "restore.json"
 REPLACEMENT_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: the old instances have to be terminated first."""
-INTERRUPTED_EXIT_CODE = 130
 
 
 class NoMastersError(CfngenError):
     """The stack has no masters that could be restored."""
 
+    code = "no-masters"
+
 
 class RestoreInProgressError(CfngenError):
     """Another snapshot is being restored already."""
+
+    code = "restore-in-progress"
 
 
 class RestoreDetachedError(CfngenError):
     """The user interrupted the command; the masters continue the restore."""
 
-    exit_code = INTERRUPTED_EXIT_CODE
+    code = "restore-detached"
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,9 @@ def restore(
         if stack.status.in_progress:
             raise busy_error(account, stack)
         snapshot_store = find_store(account, stack_name, cluster)
-        restoration = _Restore(account, stack, cluster, snapshot_store, consent, report, override)
+        restoration = _Restore(
+            account, stack, cluster, store=snapshot_store, consent=consent, report=report, override=override
+        )
         return restoration.run(snapshot_name, patience)
 
 
@@ -157,6 +162,7 @@ class _Restore:
         account: Account,
         stack: StackView,
         cluster: Cluster,
+        *,
         store: Store,
         consent: Consent,
         report: Report,

@@ -31,7 +31,7 @@ class UnfinishedError(CfngenError):
         left: titles of the phases that were not started.
     """
 
-    exit_code = 6
+    code = "update-unfinished"
 
     def __init__(self, reason: str, remaining: Sequence[str]) -> None:
         super().__init__(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import importlib
 import inspect
 import json
 import re
@@ -20,61 +19,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from cfngen.cli.application import COMMANDS
 from cfngen.cli.error_reference import error_rows
+from cfngen.cli.error_reporting import Failure
 from cfngen.cli.json_output import keys, kind_of
-
-_WORK_CLASSES = ("messages.Step", "messages.Notice")
-_WATCH_CLASSES = ("messages.Event", "watching.progress.Progress", "watching.diagnosis.Diagnosis", "messages.Finished")
-PRINTED: Mapping[str, tuple[str, ...]] = {
-    "cfngen plan": (*_WORK_CLASSES, "preview.plan.Plan"),
-    "cfngen deploy": (
-        *_WORK_CLASSES,
-        "preview.plan.Plan",
-        *_WATCH_CLASSES,
-        "inspection.validation.ValidationChange",
-        "inspection.validation.Validation",
-    ),
-    "cfngen watch": (*_WORK_CLASSES, *_WATCH_CLASSES),
-    "cfngen events": ("messages.Event",),
-    "cfngen events --failures": ("watching.diagnosis.Diagnosis",),
-    "cfngen status": (*_WORK_CLASSES, "inspection.cluster_status.ClusterStatus"),
-    "cfngen validate cluster": ("inspection.validation.ValidationChange", "inspection.validation.Validation"),
-    "cfngen kubeconfig": ("access.kubeconfig.KubeconfigChange",),
-    "cfngen kubeconfig --print": ("access.kubeconfig.KubeconfigDocument",),
-    "cfngen etcd list": ("etcd.snapshots.Snapshots",),
-    "cfngen etcd backup": (*_WORK_CLASSES, "etcd.backup.BackupTaken"),
-    "cfngen etcd restore": (
-        *_WORK_CLASSES,
-        "etcd.restore.RestorePlan",
-        "etcd.watch.RestoreProgress",
-        "etcd.restore.Restored",
-    ),
-    "cfngen rollback": (*_WORK_CLASSES, *_WATCH_CLASSES),
-    "cfngen delete": (
-        *_WORK_CLASSES,
-        "deletion.plan.DeletionPlan",
-        "messages.Event",
-        "watching.progress.Progress",
-        "deletion.orphaned_resource.Removed",
-        "deletion.stack_removal.DeletionFailed",
-        "watching.diagnosis.Diagnosis",
-        "deletion.execution.Deleted",
-        "deletion.leftovers.Remains",
-    ),
-    "cfngen rehearse": (
-        *_WORK_CLASSES,
-        "messages.Event",
-        "watching.progress.Progress",
-        "watching.diagnosis.Diagnosis",
-        "rehearse.report.Rehearsal",
-        "rehearse.report.RehearsalWritten",
-    ),
-    "cfngen rehearse --list": ("rehearse.report.RehearsalSteps",),
-    "cfngen sandbox status": ("sandbox.status.SandboxStatus",),
-}
-"""The classes of the objects that each command prints, relative to `cfngen.deploy` or to `cfngen` (see `of`)."""
-FAILURE = "cli.error_reporting.Failure"
-"""The class of the object that every command prints when it fails."""
+from cfngen.cli.message_types import MESSAGE_TYPES
 
 _PREAMBLE = """\
 # JSON output
@@ -108,8 +57,18 @@ removed or changes its meaning without a new major version.
 
 def classes() -> Iterator[type]:
     """Yield each dataclass that is printed as a line of its own, once."""
-    for name in dict.fromkeys((*(name for names in PRINTED.values() for name in names), FAILURE)):
-        yield class_named(name)
+    for message_type in MESSAGE_TYPES.values():
+        yield message_type.message_class
+    yield Failure
+
+
+def classes_by_command() -> dict[str, list[type]]:
+    """Return the classes that each command prints, in the order of `cfngen --help`; all print `Failure`, too."""
+    printed: dict[str, list[type]] = {}
+    for message_type in MESSAGE_TYPES.values():
+        for command in message_type.commands:
+            printed.setdefault(command, []).append(message_type.message_class)
+    return dict(sorted(printed.items(), key=lambda item: COMMANDS.index(item[0].split()[0])))
 
 
 def schema() -> dict[str, Any]:
@@ -128,8 +87,8 @@ def page() -> str:
     """Return docs/json.md."""
     definitions: Mapping[str, Any] = schema()["$defs"]
     rows = [
-        f"| `{command}` | {', '.join(_link(class_named(name)) for name in names)} |"
-        for command, names in PRINTED.items()
+        f"| `cfngen {command}` | {', '.join(map(_link, printed))} |"
+        for command, printed in classes_by_command().items()
     ]
     return (
         _PREAMBLE
@@ -156,14 +115,6 @@ def main(arguments: Sequence[str]) -> None:
     (directory / "json.md").write_text(page())
 
 
-def class_named(name: str) -> type:
-    """Return a class by its name in `PRINTED` or `FAILURE`."""
-    module, _, attribute = name.rpartition(".")
-    package = "cfngen" if name.startswith(("cli.", "rehearse.", "sandbox.")) else "cfngen.deploy"
-    class_: type = getattr(importlib.import_module(f"{package}.{module}"), attribute)
-    return class_
-
-
 def _title(class_: type) -> str:
     kind = getattr(class_, "kind", "")
     return f"`{kind}`" if isinstance(kind, str) and kind else class_.__name__
@@ -188,6 +139,8 @@ def _section(name: str, definition: Mapping[str, Any]) -> str:
 def _type_text(schema: Mapping[str, Any]) -> str:
     if "const" in schema:
         return f"`{schema['const']}`"
+    if "enum" in schema:
+        return "text"
     if not schema.keys() - {"description"}:
         return "anything"
     if "$ref" in schema:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from cfngen.cli.json_output import emit
+from cfngen.cli.message_output import show
 from cfngen.cli.render.wrapping import columns, wrapped
 from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source, source_options
@@ -171,20 +171,15 @@ class Target:
 
         return ask
 
-    def report(self, message: Message) -> None:
-        """Show a message as JSON; as text, only steps and notices are shown."""
-        message = self.complete_commands(message)
-        if self.json:
-            emit(message)
-            return
-        from cfngen.deploy.messages import Notice, Step
+    def show(self, message: Message, *, full: bool = False) -> None:
+        """Show a message or result in the form of --output; the commands in it are for this target.
 
-        if isinstance(message, Step):
-            click.echo(click.style("• ", fg="cyan") + message.text, err=True)
-        elif isinstance(message, Notice):
-            warning(message.text)
-            if message.hint:
-                click.echo(click.style("hint: ", bold=True) + message.hint, err=True)
+        Args:
+            message: the message.
+            full: whether to shorten nothing in the text.
+        """
+        completed = self.complete_commands(message)
+        show(completed, json=self.json, full=full, complete_commands=self.complete_commands)
 
     @cached_property
     def _running(self) -> RunningSandbox:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from deployed import STACK, Place, place
 
+from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.busy_stack import BusyError
@@ -229,7 +230,7 @@ def test_an_interrupted_restore_goes_on_when_asked_for_again(where: Place, said:
     where.clock.meanwhile[where.clock.sleeps + sleeps] = interrupt
     with pytest.raises(RestoreDetachedError) as caught:
         set_back(where, said)
-    assert caught.value.exit_code == 130
+    assert error_exit_code(caught.value.code) == 130
     assert "`cfngen etcd restore` attaches again" in caught.value.hint
     request = backups(where).read("restore.json")
     said.clear()

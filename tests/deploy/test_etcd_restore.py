@@ -13,6 +13,7 @@ import pytest
 from answering import Aws, refusing
 from removing import arn, resource, stack, stacked
 
+from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.load import load
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.busy_stack import BusyError
@@ -269,7 +270,7 @@ def test_who_leaves_is_told_that_it_goes_on(masters: Masters) -> None:
     masters.meanwhile = interrupt
     with pytest.raises(RestoreDetachedError, match="goes on without cfngen") as left:
         masters.set_back()
-    assert left.value.exit_code == 130
+    assert error_exit_code(left.value.code) == 130
     assert masters.aws.sent("s3:DeleteObject") == []
 
 

@@ -18,12 +18,12 @@ _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 _RESTORING = "Masters are being set back to {}; `cfngen etcd restore` sees it to its end."
 
 
-def listing(inventory: Snapshots, *, everything: bool = False) -> list[str]:
+def listing(inventory: Snapshots, *, full: bool = False) -> list[str]:
     """Return a table of the newest snapshots, or of all."""
     if not inventory.snapshots:
         lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
     else:
-        visible = inventory.snapshots if everything else inventory.snapshots[:MAX_SNAPSHOTS_SHOWN]
+        visible = inventory.snapshots if full else inventory.snapshots[:MAX_SNAPSHOTS_SHOWN]
         rows = [
             (
                 f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC",

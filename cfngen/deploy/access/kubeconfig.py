@@ -81,6 +81,8 @@ class KubeconfigChange(Message):
 
     Attributes:
         action: `written`, `removed`, or `none` where there was nothing to remove.
+        stack: name of the cluster's root stack.
+        region: its region.
         path: the file.
         names: names of the contexts, clusters and users that were written or removed.
         server: URL of the API server; empty where entries were removed.
@@ -92,6 +94,8 @@ class KubeconfigChange(Message):
 
     kind: ClassVar[str] = "kubeconfig"
     action: Literal["written", "removed", "none"]
+    stack: str
+    region: str
     path: str
     names: tuple[str, ...] = ()
     server: str = ""

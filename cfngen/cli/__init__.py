@@ -2,8 +2,8 @@
 
 `application` is the click group of all commands, `commands` holds one module for each command, `render` formats results
 as text. `source` finds the cluster file that a command works on, `target` the stack and the AWS account; `screen` shows
-messages while an operation is in progress, `terminal` formats text, `exit_codes` turns errors into messages and exit
-codes.
+messages while an operation is in progress, `terminal` formats text. `error_reporting` shows what ends a command, and
+`exit_codes` decides the exit code.
 """
 
 from __future__ import annotations
@@ -19,4 +19,6 @@ def main() -> None:
         application.main(prog_name="cfngen")
     except KeyboardInterrupt:
         # Ctrl-C before or after a command ran: there is nothing to report.
-        sys.exit(130)
+        from cfngen.cli.exit_codes import INTERRUPTED
+
+        sys.exit(INTERRUPTED)

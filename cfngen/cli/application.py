@@ -12,7 +12,9 @@ from typing import Any, NoReturn
 import click
 
 from cfngen import __version__
-from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODES, USAGE, Settings, exit_code
+from cfngen.cli.error_reporting import run_and_report
+from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODES, USAGE
+from cfngen.cli.settings import Settings
 from cfngen.cli.signs import ascii_fallback
 from cfngen.cli.usage import Commands
 
@@ -89,7 +91,7 @@ class Application(Commands):
         settings = Settings(color=False if no_color else None)
         options.update(standalone_mode=False, obj=settings)
         with ascii_fallback(environ):
-            code = exit_code(lambda: super(Application, self).main(*arguments, **options), settings)
+            code = run_and_report(lambda: super(Application, self).main(*arguments, **options), settings)
         sys.exit(code)
 
 

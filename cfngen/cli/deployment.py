@@ -29,6 +29,8 @@ _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
 class TagError(CfngenError):
     """A tag of the command line differs from one of the cluster file only in case, which IAM does not distinguish."""
 
+    code = "tag-case-conflict"
+
     def __init__(self, earlier: str, key: str) -> None:
         super().__init__(
             f"the tag {key} differs from {earlier} of the cluster file in upper and lower case only, "

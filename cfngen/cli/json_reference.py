@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import importlib
 import inspect
 import json
 import re
@@ -20,61 +19,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from cfngen.cli.application import COMMANDS
+from cfngen.cli.error_reference import error_rows
+from cfngen.cli.error_reporting import Failure
 from cfngen.cli.json_output import keys, kind_of
+from cfngen.cli.message_types import MESSAGE_TYPES
 from cfngen.hints import Hint, SuggestedCommand
-
-_WORK_CLASSES = ("messages.Step", "messages.Notice")
-_WATCH_CLASSES = ("messages.Event", "watching.progress.Progress", "watching.diagnosis.Diagnosis", "messages.Finished")
-PRINTED: Mapping[str, tuple[str, ...]] = {
-    "cfngen plan": (*_WORK_CLASSES, "preview.plan.Plan"),
-    "cfngen deploy": (
-        *_WORK_CLASSES,
-        "preview.plan.Plan",
-        *_WATCH_CLASSES,
-        "inspection.validation.ValidationChange",
-        "inspection.validation.Validation",
-    ),
-    "cfngen watch": (*_WORK_CLASSES, *_WATCH_CLASSES),
-    "cfngen events": ("messages.Event",),
-    "cfngen events --failures": ("watching.diagnosis.Diagnosis",),
-    "cfngen status": (*_WORK_CLASSES, "inspection.cluster_status.ClusterStatus"),
-    "cfngen validate cluster": ("inspection.validation.ValidationChange", "inspection.validation.Validation"),
-    "cfngen kubeconfig": ("access.kubeconfig.KubeconfigChange",),
-    "cfngen kubeconfig --print": ("access.kubeconfig.KubeconfigDocument",),
-    "cfngen etcd list": ("etcd.snapshots.Snapshots",),
-    "cfngen etcd backup": (*_WORK_CLASSES, "etcd.backup.BackupTaken"),
-    "cfngen etcd restore": (
-        *_WORK_CLASSES,
-        "etcd.restore.RestorePlan",
-        "etcd.watch.RestoreProgress",
-        "etcd.restore.Restored",
-    ),
-    "cfngen rollback": (*_WORK_CLASSES, *_WATCH_CLASSES),
-    "cfngen delete": (
-        *_WORK_CLASSES,
-        "deletion.plan.DeletionPlan",
-        "messages.Event",
-        "watching.progress.Progress",
-        "deletion.orphaned_resource.Removed",
-        "deletion.stack_removal.DeletionFailed",
-        "watching.diagnosis.Diagnosis",
-        "deletion.execution.Deleted",
-        "deletion.leftovers.Remains",
-    ),
-    "cfngen rehearse": (
-        *_WORK_CLASSES,
-        "messages.Event",
-        "watching.progress.Progress",
-        "watching.diagnosis.Diagnosis",
-        "rehearse.report.Rehearsal",
-        "rehearse.report.RehearsalWritten",
-    ),
-    "cfngen rehearse --list": ("rehearse.report.RehearsalSteps",),
-    "cfngen sandbox status": ("sandbox.status.SandboxStatus",),
-}
-"""The classes of the objects that each command prints, relative to `cfngen.deploy` or to `cfngen` (see `of`)."""
-FAILURE = "cli.exit_codes.Failure"
-"""The class of the object that every command prints when it fails."""
 
 _PREAMBLE = """\
 # JSON output
@@ -86,19 +36,40 @@ what is meant for people goes to standard error. `type` says what an object is. 
 seconds. Keys may be added in a new version; none is removed or changes its meaning without a new major version. The
 same as a JSON Schema: [json.schema.json](json.schema.json).
 
-When a command fails, whichever it is, its last line is an object of type [`error`](#failure): the message and the hint
-that standard error has as text, and the exit code. Only a command line of which `--output` cannot be read, such as one
-with an unknown option, is told on standard error alone.
+When a command fails, whichever it is, its last line is an object of type [`error`](#failure): a `code` by which
+programs tell errors apart ([all codes](#error-codes)), the message and the hint that standard error has as text, and
+the exit code. Only a command line of which `--output` cannot be read, such as one with an unknown option, is told on
+standard error alone.
 
 | command | prints objects of type |
 |---|---|
 """
 
+_ERRORS_PREAMBLE = """\
+## Error codes
+
+The `code` of an error stays the same while messages are reworded. New codes may be added in a new version; none is
+removed or changes its meaning without a new major version.
+
+| code | exit code | meaning |
+|---|---|---|
+"""
+
 
 def classes() -> Iterator[type]:
     """Yield each dataclass that is printed as a line of its own, once."""
-    for name in dict.fromkeys((*(name for names in PRINTED.values() for name in names), FAILURE)):
-        yield class_named(name)
+    for message_type in MESSAGE_TYPES.values():
+        yield message_type.message_class
+    yield Failure
+
+
+def classes_by_command() -> dict[str, list[type]]:
+    """Return the classes that each command prints, in the order of `cfngen --help`; all print `Failure`, too."""
+    printed: dict[str, list[type]] = {}
+    for message_type in MESSAGE_TYPES.values():
+        for command in message_type.commands:
+            printed.setdefault(command, []).append(message_type.message_class)
+    return dict(sorted(printed.items(), key=lambda item: COMMANDS.index(item[0].split()[0])))
 
 
 def schema() -> dict[str, Any]:
@@ -117,15 +88,21 @@ def page() -> str:
     """Return docs/json.md."""
     definitions: Mapping[str, Any] = schema()["$defs"]
     rows = [
-        f"| `{command}` | {', '.join(_link(class_named(name)) for name in names)} |"
-        for command, names in PRINTED.items()
+        f"| `cfngen {command}` | {', '.join(map(_link, printed))} |"
+        for command, printed in classes_by_command().items()
     ]
     return (
         _PREAMBLE
         + "\n".join(rows)
         + "\n"
         + "".join(_section(name, definition) for name, definition in definitions.items())
+        + _error_section()
     )
+
+
+def _error_section() -> str:
+    rows = "".join(f"| `{code}` | {exit_code} | {meaning} |\n" for code, exit_code, meaning in error_rows())
+    return f"\n{_ERRORS_PREAMBLE}{rows}"
 
 
 def _link(class_: type) -> str:
@@ -137,14 +114,6 @@ def main(arguments: Sequence[str]) -> None:
     directory = Path(arguments[0])
     (directory / "json.schema.json").write_text(json.dumps(schema(), indent=2) + "\n")
     (directory / "json.md").write_text(page())
-
-
-def class_named(name: str) -> type:
-    """Return a class by its name in `PRINTED` or `FAILURE`."""
-    module, _, attribute = name.rpartition(".")
-    package = "cfngen" if name.startswith(("cli.", "rehearse.", "sandbox.")) else "cfngen.deploy"
-    class_: type = getattr(importlib.import_module(f"{package}.{module}"), attribute)
-    return class_
 
 
 def _title(class_: type) -> str:
@@ -171,6 +140,8 @@ def _section(name: str, definition: Mapping[str, Any]) -> str:
 def _type_text(schema: Mapping[str, Any]) -> str:
     if "const" in schema:
         return f"`{schema['const']}`"
+    if "enum" in schema:
+        return "text"
     if not schema.keys() - {"description"}:
         return "anything"
     if "$ref" in schema:

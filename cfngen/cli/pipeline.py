@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cfngen.cli.terminal import progress
-from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def lint_or_fail(documents: Sequence[Document], *, region: str, cache: bool) -> 
 
     Raises:
         LintError: with all findings.
-        CfngenError: lint cannot run.
+        LintUnavailableError: lint cannot be run.
     """
     from cfngen.lint import LintError
 
@@ -86,16 +85,16 @@ def lint_documents(
         texts: source text by document name, for documents that were read from files.
 
     Raises:
-        CfngenError: lint cannot do its work.
+        LintUnavailableError: lint cannot be run.
     """
-    from cfngen.lint import cache_directory, lint
+    from cfngen.lint import LintUnavailableError, cache_directory, lint
 
     with progress(f"linting {pluralize(len(documents), 'template')}…"):
         directory = cache_directory(os.environ) if cache else None
         try:
             return lint(documents, region=region, cache=directory, texts=texts)
         except OSError as error:
-            raise CfngenError(
+            raise LintUnavailableError(
                 f"lint cannot write its temporary files: {(error.strerror or str(error)).lower()}",
                 hint="make room in the directory for temporary files, or name another one in TMPDIR.",
             ) from error

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from cfngen.cli.exit_codes import Settings
-from cfngen.cli.json_output import emit
+from cfngen.cli.message_output import show
 from cfngen.cli.render.wrapping import columns, wrapped
+from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
 from cfngen.cli.terminal import warning
@@ -39,6 +39,8 @@ which begins with the root's name, and CloudFormation truncates the names of nes
 class NobodyToAskError(CfngenError):
     """Consent is needed, but standard input is not a terminal."""
 
+    code = "consent-required"
+
     def __init__(self, question: Question) -> None:
         context = click.get_current_context(silent=True)
         has_allow_danger = context is not None and any(param.name == "allow_danger" for param in context.command.params)
@@ -51,6 +53,8 @@ class NobodyToAskError(CfngenError):
 
 class StackNameError(CfngenError):
     """The stack's name is not allowed by CloudFormation, or too long for the cluster's instances."""
+
+    code = "invalid-stack-name"
 
 
 @dataclass(frozen=True)
@@ -172,20 +176,14 @@ class Target:
 
         return ask
 
-    def report(self, message: Message) -> None:
-        """Show a message as JSON; as text, only steps and notices are shown."""
-        message = self.complete_commands(message)
-        if self.json:
-            emit(message)
-            return
-        from cfngen.deploy.messages import Notice, Step
+    def show(self, message: Message, *, full: bool = False) -> None:
+        """Show a message or result in the form of --output; the commands in it are for this target.
 
-        if isinstance(message, Step):
-            click.echo(click.style("• ", fg="cyan") + message.text, err=True)
-        elif isinstance(message, Notice):
-            warning(message.text)
-            if message.hint:
-                click.echo(click.style("hint: ", bold=True) + str(message.hint), err=True)
+        Args:
+            message: the message.
+            full: whether to shorten nothing in the text.
+        """
+        show(self.complete_commands(message), json=self.json, full=full, render_line=self.render_hint)
 
     @cached_property
     def _running(self) -> RunningSandbox:

@@ -21,6 +21,8 @@ class TemplateFileError(CfngenError):
         problems: all problems, each with its file and, if known, its line.
     """
 
+    code = "invalid-template-file"
+
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(
             "\n".join(problems),

@@ -61,6 +61,8 @@ class ClusterFileError(CfngenError):
         problems: all problems: those of the file by line, then the environment's, then those of flags.
     """
 
+    code = "invalid-cluster-file"
+
     def __init__(self, problems: Iterable[Problem], *, hint: str = "") -> None:
         self.problems = ordered(problems)
         super().__init__("\n".join(map(str, self.problems)), hint=hint)

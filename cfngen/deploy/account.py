@@ -16,6 +16,8 @@ TIMEOUTS_SECONDS = {"connect_timeout": 10, "read_timeout": 60}  # seconds
 class WrongAccountError(CfngenError):
     """The credentials belong to another account than the expected one."""
 
+    code = "wrong-account"
+
 
 @dataclass(frozen=True)
 class Account:

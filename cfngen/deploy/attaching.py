@@ -7,10 +7,10 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.deletion import leftovers
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Notice, Report
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.ownership import check
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import StackView, existing, reread
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
@@ -22,6 +22,8 @@ _DEPLOYMENT_ACTIONS = ("create", "update")
 
 class NothingUnderWayError(CfngenError):
     """The stack is empty: no operation has ever begun in it."""
+
+    code = "no-operation"
 
     def __init__(self, stack: StackView) -> None:
         super().__init__(

@@ -47,37 +47,51 @@ class AwsError(CfngenError):
 
     Attributes:
         operation: the API call, e.g. `cloudformation:CreateChangeSet`; empty if none was sent.
-        code: AWS's error code; empty if there was no response.
+        aws_code: AWS's error code; empty if there was no response.
     """
 
-    def __init__(self, message: str, *, hint: Hint = "", operation: str = "", code: str = "") -> None:
+    code = "aws-error"
+
+    def __init__(self, message: str, *, hint: Hint = "", operation: str = "", aws_code: str = "") -> None:
         super().__init__(message, hint=hint)
         self.operation = operation
-        self.code = code
+        self.aws_code = aws_code
 
 
 class CredentialsError(AwsError):
     """There are no credentials, or AWS does not accept them."""
 
+    code = "aws-credentials"
+
 
 class ExpiredCredentialsError(CredentialsError):
     """The credentials have expired."""
+
+    code = "aws-credentials-expired"
 
 
 class DeniedError(AwsError):
     """The caller lacks a permission."""
 
+    code = "aws-access-denied"
+
 
 class ThrottledError(AwsError):
     """AWS throttled the call, and each of its retries."""
+
+    code = "aws-throttled"
 
 
 class UnreachableError(AwsError):
     """No answer from AWS: name resolution, network, proxy, or a time-out."""
 
+    code = "aws-unreachable"
+
 
 class RegionError(AwsError):
     """The region does not exist, or is not enabled in this account."""
+
+    code = "aws-region"
 
 
 def as_aws_error(error: Exception) -> AwsError:
@@ -148,7 +162,7 @@ def _from_client_error(error: Exception) -> AwsError:
     response = error.response  # type: ignore[attr-defined]
     code, message = error_code(error), str(response.get("Error", {}).get("Message", "")) or str(error)
     operation = getattr(error, "operation_name", "")
-    attributes = {"operation": operation, "code": code}
+    attributes = {"operation": operation, "aws_code": code}
     if code in EXPIRED_CODES:
         return ExpiredCredentialsError(f"the AWS credentials have expired ({operation})", hint=LOGIN_HINT, **attributes)
     if code in INVALID_CREDENTIALS_CODES:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from cfngen.deploy import protection
 from cfngen.deploy.account import Account
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Question
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.watch import WatchResult, watch

@@ -23,6 +23,8 @@ class NameConflictError(CfngenError):
         stacks: names of those stacks.
     """
 
+    code = "cluster-name-conflict"
+
     def __init__(self, cluster: str, stack: str, stacks: tuple[str, ...]) -> None:
         super().__init__(
             f"the cluster {cluster} lives in the stack {', '.join(stacks)} already: a second one of its name in the "

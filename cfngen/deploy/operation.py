@@ -24,6 +24,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.deletion import leftovers
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Notice, Question, Step
 from cfngen.deploy.parameters import parameter_values
 from cfngen.deploy.parameters.parameter_file import ParameterFile
@@ -40,7 +41,7 @@ from cfngen.deploy.publishing.carrying import add_old_programs
 from cfngen.deploy.publishing.publish import address_templates, nested, publish
 from cfngen.deploy.quotas import route_tables, service_quotas
 from cfngen.deploy.quotas.demand import Demand, count_demand, deployed_demand
-from cfngen.deploy.recovery import DeclinedError, Interaction, ensure_deployable
+from cfngen.deploy.recovery import ensure_deployable
 from cfngen.deploy.stacks import StackView, find, template
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.diagnosis import diagnose
@@ -59,7 +60,7 @@ _ON_STACK_FAILURE = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOT
 class BegunError(CfngenError):
     """Ctrl-C was pressed during the call that starts the operation, so it may or may not have started."""
 
-    exit_code = 6
+    code = "start-interrupted"
 
     def __init__(self, stack: str) -> None:
         super().__init__(
@@ -70,6 +71,8 @@ class BegunError(CfngenError):
 
 class ImpossiblePlanError(CfngenError):
     """The plan is known to fail before it is executed."""
+
+    code = "impossible-plan"
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -318,10 +321,9 @@ def _require_consent(interaction: Interaction, request: DeploymentRequest, plan:
         if is_dangerous
         else f"Deploy {request.stack_name}?"
     )
-    if not interaction.consent(
+    interaction.require_consent(
         Question(text, dangerous=is_dangerous, name=request.cluster.name if is_dangerous else "")
-    ):
-        raise DeclinedError
+    )
 
 
 def _finish(

@@ -12,6 +12,8 @@ from cfngen.hints import suggest
 class ForeignStackError(CfngenError):
     """The stack of that name does not belong to this cluster."""
 
+    code = "foreign-stack"
+
 
 def tags(cluster: str, chosen: Mapping[str, str], stack: StackView | None) -> dict[str, str]:
     """Return the tags of a root stack; CloudFormation propagates them to every resource.

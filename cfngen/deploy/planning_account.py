@@ -35,6 +35,8 @@ _UPLOAD_OPERATIONS = frozenset(
 class PlanChangesError(CfngenError):
     """A plan was about to make a call that changes something."""
 
+    code = "plan-would-change"
+
     def __init__(self, service: str, operation: str) -> None:
         super().__init__(
             f"{service}:{operation} was not sent: a plan changes nothing in the account",

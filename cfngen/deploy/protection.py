@@ -65,6 +65,8 @@ class NotRestoredError(CfngenError):
         stacks: ARNs of the stacks whose policy is not restored.
     """
 
+    code = "stack-policy-not-restored"
+
     def __init__(self, stacks: tuple[str, ...], reason: Exception) -> None:
         names = ", ".join(stack_name(stack) for stack in stacks)
         super().__init__(

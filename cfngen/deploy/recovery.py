@@ -6,15 +6,15 @@ See `status` for what CloudFormation allows in each status. Everything destructi
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy import name_conflicts, operation_origin, public_addresses
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.busy_stack import busy_error
 from cfngen.deploy.deletion import leftovers
-from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
+from cfngen.deploy.interaction import Interaction
+from cfngen.deploy.messages import Event, Notice, Question, Step
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
@@ -23,7 +23,7 @@ from cfngen.deploy.stacks import StackView, existing, find, reread, resources, t
 from cfngen.deploy.stale_groups import stale_groups
 from cfngen.deploy.status import StackHealth, StackStatus
 from cfngen.deploy.watching.events import last_event
-from cfngen.deploy.watching.watch import Choice, WatchResult, watch
+from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, Hint, suggest
 
@@ -31,39 +31,10 @@ MAX_ROLLBACK_ATTEMPTS = 10
 """Maximum number of times a rollback is continued; each time skips at least one more resource."""
 
 
-class BusyError(CfngenError):
-    """Another operation is in progress in the stack.
-
-    Attributes:
-        stack: the stack.
-        since: when and by whom it was started, as far as known, e.g. `since 12:03 UTC (4 minutes ago), begun by arn:…`.
-    """
-
-    exit_code = 6
-
-    def __init__(self, stack: StackView, since: str = "") -> None:
-        super().__init__(
-            f"another operation is under way: the stack {stack.name} is in {stack.status}{since and f' {since}'}",
-            hint=CommandText(suggest("watch", stack=stack.name), " shows it; repeat the command when it has ended."),
-        )
-        self.stack = stack
-        self.since = since
-
-
-def busy(account: Account, stack: StackView) -> BusyError:
-    """Return the error for a stack with an operation in progress: when and by whom it was started, as far as known."""
-    try:
-        origin = operation_origin.read_origin(account, stack)
-    except AwsError:
-        return BusyError(stack)
-    if origin is None:
-        return BusyError(stack)
-    author = f"begun by {origin.caller}" if origin.caller else "and not begun by a deployment of cfngen"
-    return BusyError(stack, f"since {operation_origin.moment(account, origin.time)}, {author}")
-
-
 class BlockedError(CfngenError):
     """The stack's status first requires another command."""
+
+    code = "stack-blocked"
 
     def __init__(self, stack: StackView, reason: str) -> None:
         super().__init__(f"the stack {stack.name} is in {stack.status}: {reason}", hint=_next_steps_hint(stack))
@@ -72,6 +43,8 @@ class BlockedError(CfngenError):
 
 class LostError(CfngenError):
     """The rollback of an import failed, which no command can repair."""
+
+    code = "import-rollback-failed"
 
     def __init__(self, stack: StackView) -> None:
         super().__init__(
@@ -82,17 +55,10 @@ class LostError(CfngenError):
         self.stack = stack
 
 
-class DeclinedError(CfngenError):
-    """The user said no."""
-
-    def __init__(self) -> None:
-        super().__init__("nothing was changed: you did not agree")
-
-
 class RemainsError(CfngenError):
     """The stack is a failed creation, for which no plan can be made: deploying would delete it first."""
 
-    exit_code = 4  # as a plan with changes
+    code = "failed-creation"
 
     def __init__(self, stack: StackView, remains: tuple[str, ...]) -> None:
         what_is_deleted = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
@@ -113,6 +79,8 @@ class RemainsError(CfngenError):
 class NothingToRollBackError(CfngenError):
     """The stack's status does not allow a rollback."""
 
+    code = "nothing-to-roll-back"
+
     def __init__(self, stack: StackView) -> None:
         hint_for_healthy = CommandText(
             "to return to earlier templates, check out the earlier cluster file and run ", suggest("deploy"), "."
@@ -122,21 +90,6 @@ class NothingToRollBackError(CfngenError):
             hint=_next_steps_hint(stack) or hint_for_healthy,
         )
         self.stack = stack
-
-
-@dataclass(frozen=True)
-class Interaction:
-    """How an operation communicates with the user.
-
-    Attributes:
-        report: shows a message.
-        consent: asks a yes-or-no question.
-        interrupted: asks what to do after Ctrl-C: go on watching, detach, or cancel.
-    """
-
-    report: Report
-    consent: Consent
-    interrupted: Callable[[], Choice]
 
 
 def ensure_deployable(account: Account, stack_name: str, cluster: str, interaction: Interaction) -> StackView | None:
@@ -168,7 +121,7 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         stack = reread(account, stack)
     health = stack.status.health
     if health is StackHealth.BUSY:
-        raise busy(account, stack)
+        raise busy_error(account, stack)
     if health is StackHealth.STUCK:
         raise BlockedError(stack, "the rollback of its last update failed")
     if health is StackHealth.LOST:
@@ -235,7 +188,7 @@ def _start_rollback(
     check(stack, cluster)
     cloudformation = account.client("cloudformation")
     if stack.status.in_progress:
-        raise busy(account, stack)
+        raise busy_error(account, stack)
     if stack.status.health is StackHealth.PAUSED:
         deletes_stack = _never_succeeded(account, stack)
         consequences = (
@@ -243,7 +196,7 @@ def _start_rollback(
             if deletes_stack
             else ("the stack returns to the templates and values of its last success",)
         )
-        _require_consent(interaction, Question(f"Roll back {stack.name}?", consequences, dangerous=deletes_stack))
+        interaction.require_consent(Question(f"Roll back {stack.name}?", consequences, dangerous=deletes_stack))
         if deletes_stack:
             unprotect(account, stack)
         previous_event = last_event(account, stack.id)
@@ -274,8 +227,8 @@ def _continue_rollback(
             f"{name} stays as it is, and CloudFormation believes it was rolled back: put it right by hand"
             for name in skipped
         ) or ("the rollback is tried once more; fix first what made it fail",)
-        _require_consent(
-            interaction, Question(f"Continue the rollback of {stack.name}?", consequences, dangerous=bool(skipped))
+        interaction.require_consent(
+            Question(f"Continue the rollback of {stack.name}?", consequences, dangerous=bool(skipped))
         )
         previous_event = last_event(account, stack.id)
         arguments: dict[str, Any] = {"ResourcesToSkip": list(skipped)} if skipped else {}
@@ -322,8 +275,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
     )
     # A bucket with snapshots is not in danger: it only made the rollback fail, since S3 deletes no bucket with objects.
     is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not leftovers.only_backup_buckets_left(account, stack)
-    _require_consent(
-        interaction,
+    interaction.require_consent(
         Question(f"Delete the remains of {stack.name} and create it anew?", consequences, dangerous=is_dangerous),
     )
     unprotect(account, stack)
@@ -336,7 +288,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
         account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
     )
     if outcome.detached:
-        raise busy(account, reread(account, stack))
+        raise busy_error(account, reread(account, stack))
     if outcome.status.exists:
         current = reread(account, stack)
         raise BlockedError(current, "what its failed creation left could not be removed")
@@ -364,11 +316,6 @@ def _never_succeeded(account: Account, stack: StackView) -> bool:
 
 def _next_steps_hint(stack: StackView) -> Hint:
     return as_hint(next_steps(stack.status, stack.name))
-
-
-def _require_consent(interaction: Interaction, question: Question) -> None:
-    if not interaction.consent(question):
-        raise DeclinedError
 
 
 def _request_token(stack: StackView, previous_event: Event | None) -> str:

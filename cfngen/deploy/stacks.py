@@ -24,6 +24,8 @@ _ARN = re.compile(r"arn:[^:]+:cloudformation:[^:]+:\d+:stack/([^/]+)/")
 class NoStackError(CfngenError):
     """There is no stack of that name."""
 
+    code = "stack-not-found"
+
     def __init__(self, account: Account, name: str) -> None:
         super().__init__(
             f"there is no stack {name} in {account.region} of account {account.id}",

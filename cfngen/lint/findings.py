@@ -56,12 +56,20 @@ class Finding:
         return "\n".join(lines)
 
 
+class LintUnavailableError(CfngenError):
+    """Lint cannot be run, so that nothing is known about the templates."""
+
+    code = "lint-unavailable"
+
+
 class LintError(CfngenError):
     """Templates do not pass lint; nothing was written.
 
     Attributes:
         findings: all findings, ordered by document.
     """
+
+    code = "lint-findings"
 
     MAX_SHOWN = 20
 

@@ -20,9 +20,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfngen.errors import CfngenError
 from cfngen.lint.cache import Verdict
-from cfngen.lint.findings import shorten
+from cfngen.lint.findings import LintUnavailableError, shorten
 from cfngen.lint.views import View
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class Linter:
             directory for `judge`.
 
     Raises:
-        CfngenError: cfn-lint does not know the region.
+        LintUnavailableError: cfn-lint does not know the region.
     """
 
     def __init__(self, region: str, workplace: Path) -> None:
@@ -64,7 +63,7 @@ class Linter:
         from cfnlint.runner import Runner
 
         if region not in REGIONS:
-            raise CfngenError(
+            raise LintUnavailableError(
                 f"the installed cfn-lint does not know the region {region}, so templates for it cannot be judged",
                 hint="Upgrade cfn-lint, if the name is right.",
             )
@@ -80,14 +79,14 @@ class Linter:
         """Return the findings of cfn-lint and cfngen's rules, without duplicates, in a stable order.
 
         Raises:
-            CfngenError: cfn-lint crashes on a template of the user (one that has a text).
+            LintUnavailableError: cfn-lint crashes on a template of the user (one that has a text).
         """
         if view.text is None:
             return self._judge(view)
         try:
             return self._judge(view)
         except Exception as error:
-            raise CfngenError(
+            raise LintUnavailableError(
                 f"{view.document}: cannot be judged: cfn-lint itself fails on it ({type(error).__name__}: {error})",
                 hint="Run `cfn-lint` on the file; if it fails too, its maintainers will want to know.",
             ) from error

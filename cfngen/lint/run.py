@@ -15,9 +15,8 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cfngen.errors import CfngenError
 from cfngen.lint import cache as verdicts
-from cfngen.lint.findings import SEVERITIES, Finding
+from cfngen.lint.findings import SEVERITIES, Finding, LintUnavailableError
 from cfngen.lint.views import View, views
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ def lint(
         All findings, by document in the given order, errors first.
 
     Raises:
-        CfngenError: cfn-lint does not know the region, crashes on a template that has a text, or a worker process was
-            killed (out of memory).
+        LintUnavailableError: cfn-lint does not know the region, crashes on a template that has a text, or a worker
+            process was killed (out of memory).
     """
     views_to_judge, findings = views(documents, texts or {})
     verdict_cache = verdicts.Cache(cache) if cache else None
@@ -142,7 +141,7 @@ def _in_processes(judge: Linter, todo: Sequence[View], workplace: Path) -> Itera
         for index in range(len(todo)):
             yield futures[index].result()
     except BrokenProcessPool as error:
-        raise CfngenError(
+        raise LintUnavailableError(
             "lint ended without a verdict: a process of it was killed",
             hint="Most often the machine has run out of memory; lint needs about 200 MB for each processor.",
         ) from error

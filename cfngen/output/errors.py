@@ -25,6 +25,8 @@ class OutputError(CfngenError):
         path: the file or directory that caused it.
     """
 
+    code = "output-not-written"
+
     def __init__(self, path: Path, problem: str, *, hint: str = "") -> None:
         self.path = path
         super().__init__(f"{path}: {problem}; nothing was changed", hint=hint)

@@ -15,10 +15,10 @@ from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.execution import Deleted, delete
 from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.bucket import default_name
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find, tree
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.watch import watch
@@ -32,6 +32,8 @@ VOLUME, BUCKET = "AWS::EC2::Volume", "AWS::S3::Bucket"
 
 class NotOursError(CfngenError):
     """A stack with the rehearsal's name exists that was not created by a rehearsal."""
+
+    code = "foreign-rehearsal-stack"
 
     def __init__(self, account: Account) -> None:
         super().__init__(

@@ -21,10 +21,11 @@ from cfngen.deploy.aws_errors import (
     UnreachableError,
     translate_aws_errors,
 )
+from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.interaction import DeclinedError, Interaction
 from cfngen.deploy.messages import Event, Message, Notice, Report, Step
 from cfngen.deploy.preview.plan import Plan, Replacement
 from cfngen.deploy.publishing.bucket import BucketError
-from cfngen.deploy.recovery import BusyError, DeclinedError, Interaction
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.progress import Progress
@@ -60,6 +61,8 @@ _SHOWN_MESSAGES = (Step, Notice, Event, Progress, Diagnosis)
 
 class StoppedError(CfngenError):
     """A step ended the rehearsal: AWS refused an operation, or did something else than the emulator."""
+
+    code = "rehearsal-stopped"
 
     def __init__(self, result: Result, message: str = "") -> None:
         super().__init__(message)

@@ -25,6 +25,8 @@ SHOWN = 400
 class ReportError(CfngenError):
     """The report cannot be written."""
 
+    code = "report-not-written"
+
 
 @dataclass(frozen=True)
 class RehearsalSteps(Message):

@@ -13,8 +13,8 @@ from typing import Any
 from cfngen import __version__
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step
-from cfngen.deploy.recovery import DeclinedError, Interaction
 from cfngen.deploy.watching.watch import Choice
 from cfngen.errors import CfngenError
 from cfngen.rehearse import cleanup, observations
@@ -54,8 +54,7 @@ def clean_up(account: Account, interaction: Interaction, request: RehearsalReque
     """
     stack, retained = cleanup.find_rehearsal_stack(account), cleanup.deleted_stacks_with_leftovers(account)
     if stack or retained:
-        if not interaction.consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?")):
-            raise DeclinedError
+        interaction.require_consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?"))
         # The user has agreed to all of it: answer the deletion's questions with yes, and drop its warnings, which are
         # meant for clusters with data.
         quiet = Interaction(only_shown(interaction.report), lambda question: True, interaction.interrupted)
@@ -161,10 +160,9 @@ class _Run:
         details.append("everything is removed again; the minutes are estimates, and AWS takes its own time")
         profile = f" (profile {self.request.profile})" if self.request.profile else ""
         place = f"{account.region} of account {account.id}, as {account.caller}{profile}"
-        if not self.interaction.consent(
+        self.interaction.require_consent(
             Question(f"Rehearse {pluralize(len(steps), 'step')} in {place}?", tuple(details))
-        ):
-            raise DeclinedError
+        )
 
     def _remove_earlier(self) -> None:
         self.interaction.report(Step("removing what an earlier rehearsal has left"))

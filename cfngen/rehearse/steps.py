@@ -19,6 +19,8 @@ ObservationKind = Literal["", "empty-stacks", "masters", "secret-ids", "deleted-
 class UnknownStepError(CfngenError):
     """There is no step of that name."""
 
+    code = "unknown-rehearsal-step"
+
 
 @dataclass(frozen=True)
 class Deployable:

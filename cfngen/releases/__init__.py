@@ -33,6 +33,8 @@ PAUSE = "registry.k8s.io/pause:3.10.1"
 class UnknownReleaseError(CfngenError):
     """A Kubernetes version that is not in the catalogue."""
 
+    code = "unknown-kubernetes-version"
+
     def __init__(self, version: str) -> None:
         available = ", ".join(f"{minor} ({', '.join(patches)})" for minor, patches in minors().items())
         super().__init__(f"Kubernetes {version} is not in the catalogue; it holds {available}")

@@ -24,6 +24,8 @@ class UnknownChartError(CfngenError):
         name: the chart's name.
     """
 
+    code = "unknown-chart"
+
     def __init__(self, name: str, minor: str) -> None:
         super().__init__(
             f"the catalogue holds no chart {name} for Kubernetes {minor}",

@@ -29,6 +29,8 @@ CLOCK_REFRESH_SECONDS = 1.0  # real seconds after which the clock asks the sandb
 class SandboxGoneError(CfngenError):
     """The sandbox does not answer any more."""
 
+    code = "sandbox-gone"
+
 
 @dataclass(frozen=True)
 class State:

@@ -48,9 +48,13 @@ REMOVED_VARIABLES = (
 class SandboxMissingError(CfngenError):
     """The packages that the sandbox needs are not installed."""
 
+    code = "sandbox-not-installed"
+
 
 class SandboxEndedError(CfngenError):
     """The last sandbox has ended, and the stacks in it are lost."""
+
+    code = "sandbox-ended"
 
     def __init__(self, last: LastSandbox) -> None:
         super().__init__(
@@ -61,6 +65,8 @@ class SandboxEndedError(CfngenError):
 
 class SandboxStartError(CfngenError):
     """The sandbox did not start."""
+
+    code = "sandbox-not-started"
 
 
 @dataclass(frozen=True)

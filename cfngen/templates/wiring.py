@@ -16,6 +16,8 @@ ROOT_VALUES: Mapping[str, Any] = {"ClusterStackName": {"Ref": "AWS::StackName"}}
 class WiringError(CfngenError):
     """Parameters and outputs of the stacks do not match; a bug in cfngen, not in the cluster file."""
 
+    code = "wiring"
+
 
 @dataclass(frozen=True)
 class Wiring:

@@ -104,6 +104,8 @@ class UserDataTooLargeError(CfngenError):
         size: the maximum size of its user data in bytes.
     """
 
+    code = "user-data-too-large"
+
     def __init__(self, role: str, size: int) -> None:
         super().__init__(
             f"the user data of {role} takes up to {size} bytes, and EC2 allows {LIMIT}",

@@ -133,7 +133,7 @@ def test_a_long_list_is_cut_unless_all_is_asked_for(where: Place) -> None:
     many = tuple(Snapshot(f"one/etcd/hourly/{number}.db", "hourly", now, 2**20, 60.0) for number in range(40))
     found = Snapshots("one", "bucket", "one/etcd/", many)
     assert "  … and 28 more; --all shows them" in render.listing(found)
-    assert len([line for line in render.listing(found, everything=True) if ".db" in str(line)]) == 40
+    assert len([line for line in render.listing(found, full=True) if ".db" in str(line)]) == 40
     assert "40 snapshots, 40.0 MiB, in the bucket bucket" in render.listing(found)
     assert render.listing(Snapshots("one", "b", "one/etcd/", ())) == [
         "There is no snapshot under s3://b/one/etcd/ yet."

@@ -61,9 +61,8 @@ def test_commands_print_what_the_schema_says(run: Command, command: tuple[str, .
 
 
 def classes_of(command: tuple[str, ...]) -> list[type]:
-    line = " ".join(("cfngen", *command))
-    entry = max((each for each in json_reference.PRINTED if f"{line} ".startswith(f"{each} ")), key=len)
-    return [json_reference.class_named(name) for name in json_reference.PRINTED[entry]]
+    line, printed = " ".join(command), json_reference.classes_by_command()
+    return printed[max((each for each in printed if f"{line} ".startswith(f"{each} ")), key=len)]
 
 
 def test_two_classes_of_one_name_are_refused() -> None:

@@ -126,6 +126,8 @@ def test_removal_asks_nobody(run: Command, where: Place, tmp_path: Path) -> None
     assert json.loads(ran.out) == {
         "type": "kubeconfig",
         "action": "removed",
+        "stack": "k8s",
+        "region": "us-west-2",
         "path": str(tmp_path / ".kube" / "config"),
         "names": ["kubernetes"],
         "server": "",

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 import yaml
 
+from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster import yaml_file
 from cfngen.cluster.load import ClusterFileError, load
 from cfngen.errors import CfngenError
@@ -152,7 +153,7 @@ def test_the_error_is_one_of_cfngens_with_every_problem_as_data() -> None:
     assert isinstance(error.value, ClusterFileError)
     assert [problem.path for problem in error.value.problems] == [("name",), ("api", "port")]
     assert [problem.source and problem.source.line for problem in error.value.problems] == [1, 2]
-    assert error.value.exit_code == 1
+    assert error_exit_code(error.value.code) == 1
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.execution import Deleted, delete
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Message, Question
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import Choice
 
 REGION = "us-west-2"

@@ -12,10 +12,10 @@ from clusters import templates_of
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account, connect
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Message, Question
 from cfngen.deploy.operation import DeploymentRequest, deploy, plan
 from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import Choice
 
 ALLOWED = {"ApiAllowedCidr": "203.0.113.7/32"}

@@ -9,8 +9,8 @@ from typing import Any
 
 from recorded import NESTED, NOW, STACK_ID, Recorded, RefusedError
 
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Message, Notice, Question, Step
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView, find
 from cfngen.deploy.watching.watch import Choice
 

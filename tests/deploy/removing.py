@@ -10,8 +10,8 @@ from typing import Any
 from answering import REGION, Aws, RefusedError, pairs
 from in_moto import NUMBER
 
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Event, Message, Question, Report
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import ResourceView, StackResource
 from cfngen.deploy.watching.watch import Choice
 

@@ -10,8 +10,9 @@ from deployments import Operator, groups
 
 from cfngen.deploy import protection
 from cfngen.deploy.attaching import attach
+from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.messages import Event, Finished, Notice
-from cfngen.deploy.recovery import BusyError, rollback
+from cfngen.deploy.recovery import rollback
 from cfngen.deploy.stacks import find
 
 pytestmark = pytest.mark.drill

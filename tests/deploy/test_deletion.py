@@ -16,16 +16,17 @@ from deployments import Operator as Deployer
 from made_by_kubernetes import Place
 
 from cfngen.deploy.account import connect
+from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.deletion.blockers import OccupiedError
 from cfngen.deploy.deletion.execution import preview_deletion, preview_with_refusal
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import Removed
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice, Report
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.publishing.template_objects import TemplatesInUseError
-from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.errors import CfngenError

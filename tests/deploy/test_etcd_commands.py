@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from deployed import STACK, Place, place
 
+from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.etcd.backup import NoAnswerError, take_snapshot
 from cfngen.deploy.etcd.restore import (
     NoMastersError,
@@ -31,9 +33,9 @@ from cfngen.deploy.etcd.snapshots import (
     find_store,
 )
 from cfngen.deploy.etcd.watch import RestoreFailedError, RestoreProgress
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Message, Notice, Question, Step
 from cfngen.deploy.policies.permissions import etcd_policy, operator_policy
-from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
@@ -228,7 +230,7 @@ def test_an_interrupted_restore_goes_on_when_asked_for_again(where: Place, said:
     where.clock.meanwhile[where.clock.sleeps + sleeps] = interrupt
     with pytest.raises(RestoreDetachedError) as caught:
         set_back(where, said)
-    assert caught.value.exit_code == 130
+    assert error_exit_code(caught.value.code) == 130
     assert "`cfngen etcd restore` attaches again" in str(caught.value.hint)
     request = backups(where).read("restore.json")
     said.clear()

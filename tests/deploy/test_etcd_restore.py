@@ -13,8 +13,10 @@ import pytest
 from answering import Aws, refusing
 from removing import arn, resource, stack, stacked
 
+from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.load import load
 from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.etcd import restore as module
 from cfngen.deploy.etcd.restore import (
     NoMastersError,
@@ -25,9 +27,9 @@ from cfngen.deploy.etcd.restore import (
     restore,
 )
 from cfngen.deploy.inspection.machines import Group, Instance
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Message, Notice, Question, Step
 from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.deploy.stacks import NoStackError
 
 NEWEST, OLDER = "one/etcd/hourly/2025-12-31T235900Z.db", "one/etcd/hourly/2025-12-30T000000Z.db"
@@ -268,7 +270,7 @@ def test_who_leaves_is_told_that_it_goes_on(masters: Masters) -> None:
     masters.meanwhile = interrupt
     with pytest.raises(RestoreDetachedError, match="goes on without cfngen") as left:
         masters.set_back()
-    assert left.value.exit_code == 130
+    assert error_exit_code(left.value.code) == 130
     assert masters.aws.sent("s3:DeleteObject") == []
 
 

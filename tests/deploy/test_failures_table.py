@@ -71,7 +71,7 @@ def test_a_refusal_is_of_the_kind_that_its_code_says(kind: type[AwsError], code:
     assert str(found) == text
     assert hint in found.hint
     assert bool(found.hint) == bool(hint)
-    assert (found.operation, found.code) == ("DescribeStacks", code)
+    assert (found.operation, found.aws_code) == ("DescribeStacks", code)
     assert is_transient(refusal(code)) == (kind is ThrottledError)
 
 
@@ -163,7 +163,7 @@ def test_what_fails_before_aws_answers(error: Exception, kind: type[AwsError], w
     assert words in str(raised.value)
     assert hint in raised.value.hint
     assert raised.value.__cause__ is error
-    assert (raised.value.operation, raised.value.code, error_code(error)) == ("", "", "")
+    assert (raised.value.operation, raised.value.aws_code, error_code(error)) == ("", "", "")
     assert is_transient(error) == (kind is UnreachableError)
 
 

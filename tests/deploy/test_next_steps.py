@@ -15,10 +15,11 @@ from cfngen.deploy.account import Account, connect
 from cfngen.deploy.attaching import NothingUnderWayError, attach
 from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Message, Question
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.recovery import Interaction, NothingToRollBackError, rollback
+from cfngen.deploy.recovery import NothingToRollBackError, rollback
 from cfngen.deploy.stacks import find
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import Choice

@@ -8,14 +8,16 @@ from cloud import Cloud
 from clusters import inventory
 from deployments import ALLOWED, Operator, groups
 
+from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.account import WrongAccountError, connect
 from cfngen.deploy.aws_errors import CredentialsError, ExpiredCredentialsError, UnreachableError
+from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice
 from cfngen.deploy.operation import BegunError, ImpossiblePlanError
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.parameters.parameter_values import MissingParameterError
 from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.deploy.watching.diagnosis import Diagnosis
 from cfngen.deploy.watching.watch import Choice, WatchEndedError
 from cfngen.sandbox.cloudformation import client
@@ -180,7 +182,7 @@ def test_a_second_deployer_at_the_same_time_is_refused(operator: Operator):
 
     operator.cloud.faults.after("DescribeStackEvents", meanwhile, nth=3)
     assert operator.deploy(ONE).succeeded
-    assert [each.exit_code for each in refused] == [6]
+    assert [error_exit_code(each.code) for each in refused] == [6]
 
 
 def test_leaving_lets_cloudformation_go_on(operator: Operator):
@@ -220,7 +222,7 @@ def test_ctrl_c_at_the_moment_of_beginning_does_not_say_that_nothing_happens(ope
     operator.cloud.faults.after("ExecuteChangeSet", interrupt)
     with pytest.raises(BegunError, match="may be at work on the stack one") as raised:
         operator.deploy(ONE)
-    assert raised.value.exit_code == 6
+    assert error_exit_code(raised.value.code) == 6
     operator.cloud.clock.sleep(3600)
     assert stack(operator)["StackStatus"] == "CREATE_COMPLETE"
 
@@ -229,7 +231,7 @@ def test_credentials_that_end_during_the_watch_say_how_to_come_back(operator: Op
     operator.cloud.faults.after("ExecuteChangeSet", lambda: operator.cloud.faults.expire_credentials(after=10))
     with pytest.raises(WatchEndedError, match="expired") as raised:
         operator.deploy(ONE)
-    assert raised.value.exit_code == 6
+    assert error_exit_code(raised.value.code) == 6
     assert "cfngen watch" in str(raised.value.hint)
 
 

@@ -12,6 +12,8 @@ from recorded import CHANGE_SET, STACK_ID, Recorded, change, description, detail
 from test_phase_documents import DEPLOYED, WANTED
 from test_phase_parts import GROWS, MASTERS, ROLE, group, hurting, stack
 
+from cfngen.cli.exit_codes import error_exit_code
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step
 from cfngen.deploy.phasing.part_planning import PartPlanner
 from cfngen.deploy.phasing.parts import Part
@@ -19,7 +21,6 @@ from cfngen.deploy.phasing.update import PhasedUpdate, UnfinishedError, carry_ou
 from cfngen.deploy.preview.change_sets import execute
 from cfngen.deploy.preview.plan import Danger, Impact, Plan, StackPlan
 from cfngen.deploy.publishing.publish import Published
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
@@ -231,7 +232,7 @@ def test_an_interrupt_between_phases_names_what_is_left() -> None:
     with pytest.raises(UnfinishedError) as raised:
         operator.carry_out(found)
     assert str(raised.value) == "interrupted after phase 1 of 3; not begun: node group Kept, node group New"
-    assert (raised.value.exit_code, raised.value.left) == (6, ("node group Kept", "node group New"))
+    assert (error_exit_code(raised.value.code), raised.value.left) == (6, ("node group Kept", "node group New"))
     assert operator.said(Notice) == []
 
 

@@ -9,6 +9,7 @@ import pytest
 from cloud import Cloud
 from deployments import Operator, groups
 
+from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.messages import Event, Notice, Step
 from cfngen.deploy.phasing.update import UnfinishedError
 from cfngen.deploy.preview.plan import Plan
@@ -136,7 +137,7 @@ def test_ctrl_c_between_two_phases_names_the_command_that_goes_on(operator: Oper
     hear(operator, lambda said: isinstance(said, Step) and said.text == planning, interrupted)
     with pytest.raises(UnfinishedError) as raised:
         operator.deploy(with_pods(90))
-    assert raised.value.exit_code == 6
+    assert error_exit_code(raised.value.code) == 6
     assert raised.value.left == ("node group General", "node group Work")
     assert "`cfngen deploy`" in str(raised.value.hint)
     assert operator.cloud.client("cloudformation").list_change_sets(StackName="one")["Summaries"] == []

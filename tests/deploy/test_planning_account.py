@@ -10,8 +10,10 @@ from cloud import Cloud
 from clusters import inventory
 from deployments import Operator, groups
 
+from cfngen.cli.exit_codes import error_exit_code
+from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.planning_account import PlanChangesError, PlanningAccount
-from cfngen.deploy.recovery import BlockedError, BusyError, LostError, RemainsError
+from cfngen.deploy.recovery import BlockedError, LostError, RemainsError
 from cfngen.deploy.status import _HEALTH_BY_STATUS
 
 pytestmark = pytest.mark.drill
@@ -65,7 +67,7 @@ def test_where_deploying_would_delete_first_a_plan_says_so(operator: Operator):
     operator.deploy(ONE)
     with pytest.raises(RemainsError, match=r"asks, deletes what is left of it \(.*VpcStack.*\) and creates") as raised:
         operator.plan(ONE)
-    assert raised.value.exit_code == 4
+    assert error_exit_code(raised.value.code) == 4
     assert operator.cloud.engine.stack("one").status == "ROLLBACK_FAILED"
 
 

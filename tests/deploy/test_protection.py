@@ -13,7 +13,7 @@ from cfngen.deploy import operation as operation_module
 from cfngen.deploy import protection
 from cfngen.deploy.account import connect
 from cfngen.deploy.aws_errors import AwsError
-from cfngen.deploy.recovery import Interaction
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.stacks import find, resources
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import Choice

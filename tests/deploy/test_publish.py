@@ -167,7 +167,7 @@ def test_a_refused_upload_says_which_template_and_that_nothing_was_deployed(acco
     with pytest.raises(UploadError, match=r"the template [a-z-]+ could not be uploaded to s3://cfngen-") as failed:
         publish(account, documents, cluster="kubernetes", report=said.append)
     assert str(failed.value.hint).startswith("nothing was deployed")
-    assert failed.value.code == "AccessDenied"
+    assert failed.value.aws_code == "AccessDenied"
 
 
 def test_a_lost_connection_says_that_nothing_was_deployed(account, documents, said):

@@ -8,10 +8,13 @@ import pytest
 from recorded import NOW, STACK_ID
 from recorded_stack import NAME, End, RecordedStack, Told, event, resource
 
+from cfngen.cli.exit_codes import error_exit_code
+from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.name_conflicts import NameConflictError
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.planning_account import PlanningAccount
-from cfngen.deploy.recovery import BlockedError, BusyError, DeclinedError, LostError, RemainsError, ensure_deployable
+from cfngen.deploy.recovery import BlockedError, LostError, RemainsError, ensure_deployable
 from cfngen.deploy.stacks import CLUSTER_TAG, StackView
 from cfngen.deploy.watching.watch import Choice
 
@@ -211,7 +214,7 @@ def test_a_plan_only_names_the_remains(left: bool, words: str) -> None:
     api = dead("ROLLBACK_COMPLETE") if left else RecordedStack("ROLLBACK_COMPLETE")
     with pytest.raises(RemainsError, match=words) as raised:
         ensure_deployable(PlanningAccount.of(api.account), NAME, NAME, Told().waiting)
-    assert raised.value.exit_code == 4
+    assert error_exit_code(raised.value.code) == 4
     assert raised.value.remains == (("Vpc", "Bucket") if left else ())
     assert "cfngen delete --stack-name kubernetes" in str(raised.value.hint)
     assert not changes(api)

@@ -9,17 +9,12 @@ from botocore.exceptions import ClientError
 from cloud import Cloud
 from deployments import Operator, groups
 
+from cfngen.cli.exit_codes import error_exit_code
+from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Notice, Step
 from cfngen.deploy.name_conflicts import NameConflictError
-from cfngen.deploy.recovery import (
-    BlockedError,
-    BusyError,
-    DeclinedError,
-    LostError,
-    NothingToRollBackError,
-    ensure_deployable,
-    rollback,
-)
+from cfngen.deploy.recovery import BlockedError, LostError, NothingToRollBackError, ensure_deployable, rollback
 from cfngen.deploy.rollback_blockers import rollback_blockers
 from cfngen.deploy.stacks import find
 
@@ -202,7 +197,7 @@ def test_a_rollback_of_a_busy_stack_is_refused(operator: Operator):
     assert operator.deploy(ONE).in_progress
     with pytest.raises(BusyError) as raised:
         back(operator)
-    assert raised.value.exit_code == 6
+    assert error_exit_code(raised.value.code) == 6
 
 
 def test_the_rollback_of_an_import_is_not_tried(operator: Operator):

@@ -12,13 +12,14 @@ import pytest
 from answering import Aws, pairs, refusing
 from removing import NOW, OWNED, Asked, Deletions, arn, instance, resource, running, stack
 
+from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.blockers import OccupiedError
 from cfngen.deploy.deletion.execution import Deleted, delete, preview_with_refusal
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice, Step
-from cfngen.deploy.recovery import BusyError, DeclinedError
 from cfngen.errors import CfngenError
 
 CA = resource("arn-of-the-authorities", type_name="AWS::SecretsManager::Secret", name="CaSecret")

@@ -8,16 +8,12 @@ import pytest
 from recorded import STACK_ID, RefusedError
 from recorded_stack import NAME, End, RecordedStack, Told, event, resource
 
+from cfngen.cli.exit_codes import error_exit_code
+from cfngen.deploy.busy_stack import BusyError
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice
 from cfngen.deploy.ownership import ForeignStackError
-from cfngen.deploy.recovery import (
-    MAX_ROLLBACK_ATTEMPTS,
-    BusyError,
-    DeclinedError,
-    LostError,
-    NothingToRollBackError,
-    rollback,
-)
+from cfngen.deploy.recovery import MAX_ROLLBACK_ATTEMPTS, LostError, NothingToRollBackError, rollback
 from cfngen.deploy.rollback_blockers import rollback_blockers
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.watch import WatchResult
@@ -289,7 +285,7 @@ def test_who_is_at_work_and_since_when_is_said(token: str, note: bool, since: st
     message = str(raised.value)
     assert f"the stack {NAME} is in UPDATE_IN_PROGRESS since 12:00 UTC (less than a minute ago), {since}" in message
     assert "cfngen watch --stack-name kubernetes" in str(raised.value.hint)
-    assert raised.value.exit_code == 6
+    assert error_exit_code(raised.value.code) == 6
 
 
 def test_who_may_not_read_events_is_told_of_the_operation_alone() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from watched import NAME, OFTEN, SECONDS, Operator, lines, operating
 
+from cfngen.cli.exit_codes import error_exit_code
 from cfngen.deploy.aws_errors import DeniedError, ExpiredCredentialsError
 from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import NoStackError
@@ -143,7 +144,7 @@ def test_expired_credentials_end_it_and_say_that_the_operation_goes_on(operator:
     with pytest.raises(WatchEndedError, match="operation on the stack k8s goes on") as caught:
         operator.watch(root_id)
     assert isinstance(caught.value.cause, ExpiredCredentialsError)
-    assert caught.value.exit_code == 6
+    assert error_exit_code(caught.value.code) == 6
     assert "cfngen watch --stack-name k8s" in str(caught.value.hint)
     assert "sign in again" in str(caught.value.hint)
     operator.faults.renew_credentials()

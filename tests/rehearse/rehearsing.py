@@ -10,8 +10,8 @@ from typing import Any
 from deployed import Place
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Message, Question
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import Choice
 from cfngen.rehearse import clusters, expectations
 from cfngen.rehearse.expectations import Expectations

@@ -12,8 +12,8 @@ from deployed import Place, place
 from rehearsing import Person, left, steps_of
 
 from cfngen.cli.json_output import plain
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event
-from cfngen.deploy.recovery import DeclinedError
 from cfngen.rehearse import cleanup, clusters, expectations
 from cfngen.rehearse.cleanup import NotOursError
 from cfngen.rehearse.expectations import key

@@ -36,9 +36,9 @@ from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.execution import Deleted, delete
 from cfngen.deploy.deletion.leftovers import Remains
 from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Message, Step
 from cfngen.deploy.preview.plan import Plan, Replacement
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import Choice
 from cfngen.errors import CfngenError
 from cfngen.sandbox.cloudformation import Stack

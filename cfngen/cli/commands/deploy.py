@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.deployment import Deployment, deployment_options
-from cfngen.cli.exit_codes import PROBLEMS, SUCCESS, operation_exit_code
+from cfngen.cli.exit_codes import operation_exit_code, validation_exit_code
 from cfngen.cli.screen import Screen, screen
 from cfngen.cli.target import Target
 from cfngen.cli.terminal import examples
@@ -74,7 +74,7 @@ def command(
         if not finished.succeeded:
             context.exit(operation_exit_code(finished))
         works = not verify or finished.action == "none" or _cluster_works(target, account, display)
-    context.exit(SUCCESS if works else PROBLEMS)
+    context.exit(validation_exit_code(valid=works))
 
 
 def _cluster_works(target: Target, account: Account, display: Screen) -> bool:

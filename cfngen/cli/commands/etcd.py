@@ -7,7 +7,6 @@ from datetime import timedelta
 import click
 
 from cfngen.cli.duration import Duration
-from cfngen.cli.json_output import emit
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples, progress
@@ -48,7 +47,6 @@ def listing(target: Target, everything: bool) -> None:
 
     To list the snapshots of a deleted cluster, name their bucket with `--set etcd.backups.bucket=NAME`.
     """
-    from cfngen.cli.render import etcd as render
     from cfngen.deploy.etcd.restore import REQUEST_KEY
     from cfngen.deploy.etcd.snapshots import Snapshots, find_store
 
@@ -59,12 +57,7 @@ def listing(target: Target, everything: bool) -> None:
         snapshots = Snapshots(
             snapshot_store.cluster, snapshot_store.bucket, snapshot_store.prefix, snapshot_store.snapshots(), restoring
         )
-    if target.json:
-        emit(snapshots)
-    else:
-        click.echo(
-            "\n".join(str(target.complete_commands(line)) for line in render.listing(snapshots, everything=everything))
-        )
+    target.show(snapshots, full=everything)
 
 
 @command.command(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.json_output import emit
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
 
@@ -28,7 +27,6 @@ def command(target: Target, failures: bool, everything: bool, verbose: bool) -> 
 
     Only events of the last operation are shown, unless --all is given; a rollback includes the operation that failed.
     """
-    from cfngen.cli.render import diagnosis
     from cfngen.cli.render.events import history_lines
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.stacks import existing
@@ -39,15 +37,11 @@ def command(target: Target, failures: bool, everything: bool, verbose: bool) -> 
     with translate_aws_errors():
         stack = existing(account, target.stack_name)
         if failures:
-            failure = target.complete_commands(diagnose(account, stack.id))
-            if target.json:
-                emit(failure)
-            else:
-                click.echo("\n".join(diagnosis.lines(failure)))
+            target.show(diagnose(account, stack.id))
             return
         events = read_history(account, stack.id, operation="all" if everything else "latest", complete=verbose)
     if target.json:
         for event in events:
-            emit(event)
+            target.show(event)
     else:
         click.echo("\n".join(history_lines(events)))

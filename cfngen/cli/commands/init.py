@@ -20,6 +20,8 @@ class FileExistsAlreadyError(CfngenError):
         path: the file.
     """
 
+    code = "file-exists"
+
     def __init__(self, path: Path) -> None:
         super().__init__(
             f"{path} exists already and is left as it is",
@@ -34,6 +36,8 @@ class FileNotWrittenError(CfngenError):
     Attributes:
         path: the file.
     """
+
+    code = "file-not-written"
 
     def __init__(self, path: Path, failure: OSError) -> None:
         parent = path.parent

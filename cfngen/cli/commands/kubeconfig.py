@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.duration import Duration
-from cfngen.cli.json_output import emit
 from cfngen.cli.paths import PathArgument
-from cfngen.cli.signs import verbatim
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
 
@@ -96,7 +94,7 @@ def command(
         return
     from cfngen.deploy.access.certificates import ADMINISTRATORS, Identity
     from cfngen.deploy.access.cluster_access import user_name
-    from cfngen.deploy.access.kubeconfig import KubeconfigDocument, build_kubeconfig, to_yaml
+    from cfngen.deploy.access.kubeconfig import KubeconfigDocument, build_kubeconfig
 
     account = target.connect()
     identity = Identity(user or user_name(account.caller), groups or (() if user else (ADMINISTRATORS,)))
@@ -104,10 +102,7 @@ def command(
     access = _access(target, account, name, identity, now, duration)
     if printed:
         content = build_kubeconfig(access)
-        if target.json:
-            emit(KubeconfigDocument(content, identity.user, identity.groups, now + duration))
-        else:
-            verbatim(to_yaml(content).removesuffix("\n"))
+        target.show(KubeconfigDocument(content, identity.user, identity.groups, now + duration))
         return
     _write(target, path, access, identity, now + duration, switch=not no_switch)
 
@@ -142,23 +137,20 @@ def _write(
 
     file = _file(path)
     edit_file(file, lambda text: merge_entries(text, access, switch=switch))
-    if target.json:
-        emit(
-            KubeconfigChange(
-                action="written",
-                path=str(file),
-                names=(access.name,),
-                server=access.server,
-                user=identity.user,
-                groups=identity.groups,
-                expires=expires,
-                current=switch,
-            )
+    target.show(
+        KubeconfigChange(
+            action="written",
+            stack=access.owner.stack,
+            region=access.owner.region,
+            path=str(file),
+            names=(access.name,),
+            server=access.server,
+            user=identity.user,
+            groups=identity.groups,
+            expires=expires,
+            current=switch,
         )
-        return
-    groups = f" of {', '.join(identity.groups)}" if identity.groups else ""
-    click.echo(f"Wrote the context {access.name} to {file}{', and made it the current one' if switch else ''}.")
-    click.echo(f"{access.server} knows you as {identity.user}{groups} until {expires:%Y-%m-%d %H:%M} UTC.")
+    )
 
 
 def _remove(target: Target, path: Path | None, name: str) -> None:
@@ -176,12 +168,15 @@ def _remove(target: Target, path: Path | None, name: str) -> None:
         return new
 
     changed = edit_file(file, edit)
-    if target.json:
-        emit(KubeconfigChange(action="removed" if changed else "none", path=str(file), names=tuple(names)))
-    elif changed:
-        click.echo(f"Removed {', '.join(names)} from {file}.")
-    else:
-        click.echo(f"{file} has no entries of the stack {target.stack_name} in {target.region}.")
+    target.show(
+        KubeconfigChange(
+            action="removed" if changed else "none",
+            stack=owner.stack,
+            region=owner.region,
+            path=str(file),
+            names=tuple(names),
+        )
+    )
 
 
 def _file(path: Path | None) -> Path:

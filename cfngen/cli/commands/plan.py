@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cfngen.cli.deployment import Deployment, deployment_options
-from cfngen.cli.exit_codes import CHANGES, DANGER, SUCCESS
+from cfngen.cli.exit_codes import plan_exit_code
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target
 from cfngen.cli.terminal import examples
@@ -41,6 +41,4 @@ def command(context: click.Context, target: Target, deployment: Deployment) -> N
     with screen(target, account, full=deployment.full) as display:
         result = plan(account, request, display.interaction(target.consent(yes=False)))
         display.report(result)
-    if result.is_empty:
-        context.exit(SUCCESS)
-    context.exit(DANGER if result.is_dangerous or result.refusal else CHANGES)
+    context.exit(plan_exit_code(result))

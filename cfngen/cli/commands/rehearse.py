@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from cfngen.cli.deployment import role_option
-from cfngen.cli.exit_codes import FAILED, INTERRUPTED, PROBLEMS, SUCCESS, Settings
+from cfngen.cli.exit_codes import FAILED, INTERRUPTED, SUCCESS, rehearsal_exit_code
 from cfngen.cli.json_output import plain
+from cfngen.cli.message_output import show
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
+from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source
 from cfngen.cli.target import Target, output_option
 from cfngen.cli.terminal import examples
@@ -106,7 +108,7 @@ def command(
     steps, expected = chosen_steps(up_to), recorded()
     shown_steps = outlines(steps, zone_names, expected)
     if listing:
-        _show(target, RehearsalSteps(shown_steps))
+        show(RehearsalSteps(shown_steps), json=target.json)
         context.exit(SUCCESS)
     request = RehearsalRequest(
         steps,
@@ -134,7 +136,7 @@ def command(
         # The notices contain the ids, which are masked in the report.
         for resource in ended.left:
             display.report(resource.notice)
-        _show(target, ended.rehearsal)
+        show(ended.rehearsal, json=target.json)
         _write_report(target, file, ended.rehearsal)
     context.exit(_exit_code(ended))
 
@@ -150,25 +152,7 @@ def _exit_code(ended: RehearsalResult) -> int:
         return INTERRUPTED
     if ended.stop is not None:
         raise ended.stop
-    if ended.rehearsal.result == "surprise":
-        return PROBLEMS
-    return SUCCESS if ended.rehearsal.result == "as expected" and not ended.left else FAILED
-
-
-def _show(target: Target, message: object) -> None:
-    """Print a message as JSON or text."""
-    from cfngen.cli.json_output import emit
-    from cfngen.cli.render import rehearsal
-    from cfngen.rehearse.report import Rehearsal, RehearsalSteps, RehearsalWritten
-
-    if target.json:
-        emit(message)
-    elif isinstance(message, RehearsalSteps):
-        click.echo("\n".join(rehearsal.steps(message)))
-    elif isinstance(message, Rehearsal):
-        click.echo("\n".join(rehearsal.result(message)))
-    elif isinstance(message, RehearsalWritten):
-        click.echo("\n".join(["", *rehearsal.written(message)]))
+    return rehearsal_exit_code(ended.rehearsal, leftovers=bool(ended.left))
 
 
 def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
@@ -178,7 +162,7 @@ def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
 
     document = json.dumps(plain(rehearsal), indent=1, ensure_ascii=False) + "\n"
     files = write(file, document, page(rehearsal))
-    _show(target, RehearsalWritten(tuple(map(str, files))))
+    show(RehearsalWritten(tuple(map(str, files))), json=target.json)
 
 
 def _parse_zones(text: str) -> tuple[str, ...]:

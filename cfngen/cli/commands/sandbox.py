@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import click
 
 from cfngen.cli.exit_codes import FAILED, SUCCESS
-from cfngen.cli.json_output import emit
-from cfngen.cli.render.sandbox import sandbox_status
+from cfngen.cli.message_output import show
 from cfngen.cli.target import output_option
 from cfngen.cli.terminal import examples, warning
 from cfngen.cli.usage import Commands
@@ -25,9 +23,13 @@ if TYPE_CHECKING:
 class UnknownGroupError(CfngenError):
     """There is no Auto Scaling group of that name."""
 
+    code = "unknown-sandbox-group"
+
 
 class NoSandboxError(CfngenError):
     """The command needs a running sandbox, and none is running."""
+
+    code = "no-sandbox"
 
     def __init__(self) -> None:
         super().__init__("no sandbox is running", hint="`cfngen sandbox start` starts one.")
@@ -92,11 +94,7 @@ def status(context: click.Context, output: str) -> None:
     from cfngen.sandbox import process
 
     sandbox = process.status(os.environ)
-    if output == "json":
-        emit(sandbox)
-    else:
-        for line in sandbox_status(sandbox, datetime.now(timezone.utc)):
-            click.echo(line)
+    show(sandbox, json=output == "json")
     context.exit(SUCCESS if sandbox.running else FAILED)
 
 

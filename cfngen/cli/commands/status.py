@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.json_output import emit
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples, progress
 
@@ -29,7 +28,6 @@ def command(target: Target, drift: bool) -> None:
 
     What cannot be read, because a permission is missing or there is no answer, is shown as unknown with the reason.
     """
-    from cfngen.cli.render import status as render
     from cfngen.deploy.inspection.status_reader import read_status
 
     account = target.connect()
@@ -40,10 +38,6 @@ def command(target: Target, drift: bool) -> None:
             target.cluster,
             override=target.kubernetes_override,
             detect_drift=drift,
-            report=target.report,
+            report=target.show,
         )
-    cluster_status = target.complete_commands(cluster_status)
-    if target.json:
-        emit(cluster_status)
-    else:
-        click.echo("\n".join(str(target.complete_commands(line)) for line in render.screen(cluster_status)))
+    target.show(cluster_status)

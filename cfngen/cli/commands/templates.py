@@ -45,6 +45,8 @@ class TemplateForm(_Choice):
 class TooLargeForOneTemplateError(CfngenError):
     """The cluster is too large for one template."""
 
+    code = "standalone-too-large"
+
     def __init__(self, style: str) -> None:
         super().__init__(
             f"{STANDALONE} is not made: a cluster of this size exceeds what one template may hold "

@@ -8,8 +8,7 @@ from functools import partial
 import click
 
 from cfngen.cli.duration import Duration
-from cfngen.cli.exit_codes import PROBLEMS, SUCCESS
-from cfngen.cli.json_output import emit
+from cfngen.cli.exit_codes import validation_exit_code
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
 
@@ -42,22 +41,10 @@ def command(context: click.Context, what: str, target: Target, timeout: timedelt
 
     Exits with 0 if it is valid, 2 if it is not, 1 if that could not be determined.
     """
-    from cfngen.cli.render import validation as render
-    from cfngen.deploy.inspection.validation import ValidationChange, validate, wait_until_valid
-    from cfngen.deploy.messages import Message
-
-    def report(message: Message) -> None:
-        message = target.complete_commands(message)
-        if target.json:
-            emit(message)
-        elif isinstance(message, ValidationChange):
-            click.echo("\n".join(render.change(message)), err=True)
+    from cfngen.deploy.inspection.validation import validate, wait_until_valid
 
     account = target.connect()
     validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
-    verdict = target.complete_commands(wait_until_valid(validate_now, account.clock, timeout, report))
-    if target.json:
-        emit(verdict)
-    else:
-        click.echo("\n".join(render.result(verdict)))
-    context.exit(SUCCESS if verdict.valid else PROBLEMS)
+    verdict = wait_until_valid(validate_now, account.clock, timeout, target.show)
+    target.show(verdict)
+    context.exit(validation_exit_code(valid=verdict.valid))

@@ -19,13 +19,13 @@ MAX_SNAPSHOTS_SHOWN = 12  # the others are only counted
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def listing(inventory: Snapshots, *, everything: bool = False) -> list[Line]:
+def listing(inventory: Snapshots, *, full: bool = False) -> list[Line]:
     """Return a table of the newest snapshots, or of all."""
     lines: list[Line]
     if not inventory.snapshots:
         lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
     else:
-        visible = inventory.snapshots if everything else inventory.snapshots[:MAX_SNAPSHOTS_SHOWN]
+        visible = inventory.snapshots if full else inventory.snapshots[:MAX_SNAPSHOTS_SHOWN]
         rows = [
             (
                 f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC",

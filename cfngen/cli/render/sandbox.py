@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from cfngen.cli.render.durations import duration
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus
 
 
-def sandbox_status(status: SandboxStatus, now: datetime) -> Iterator[str]:
+def sandbox_status(status: SandboxStatus, now: datetime | None = None) -> Iterator[str]:
     """Yield the status of the sandbox, or that none is running.
 
     Args:
         status: the status.
-        now: the time of this machine's clock.
+        now: the time; None means that of this machine's clock.
     """
     if not status.running or status.started is None or status.time is None:
         yield "No sandbox is running; `cfngen sandbox start` starts one."
         if status.lost:
             yield f"{status.ended[:1].upper()}{status.ended[1:]}; what was in it is gone: {', '.join(status.lost)}."
         return
-    real = duration((now - status.started).total_seconds())
+    real = duration(((now or datetime.now(timezone.utc)) - status.started).total_seconds())
     yield f"The sandbox listens on {status.endpoint}, as process {status.process}."
     yield f"It has run for {real}, in which {duration(status.age)} have passed in it: {status.speed:g} times as fast."
     yield f"Its clock shows {status.time:%Y-%m-%d %H:%M:%S} UTC."

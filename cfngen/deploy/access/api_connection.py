@@ -32,21 +32,31 @@ CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 15.0  # timeouts in seconds; security group
 class KubernetesError(CfngenError):
     """The Kubernetes API did not answer as it should."""
 
+    code = "kubernetes-error"
+
 
 class ApiUnreachableError(KubernetesError):
     """There is no answer from the API's address."""
+
+    code = "kubernetes-unreachable"
 
 
 class WrongServerError(KubernetesError):
     """The server's certificate was not issued by the cluster's certificate authority."""
 
+    code = "kubernetes-wrong-server"
+
 
 class CertificateRefusedError(KubernetesError):
     """The API server does not accept the client's certificate."""
 
+    code = "kubernetes-unauthorized"
+
 
 class ForbiddenError(KubernetesError):
     """The API server knows the client, but denies the request."""
+
+    code = "kubernetes-forbidden"
 
 
 @dataclass(frozen=True)

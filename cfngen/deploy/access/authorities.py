@@ -23,6 +23,8 @@ NOT_FOUND_CODE = "ResourceNotFoundException"
 class EmptySecretError(CfngenError):
     """No master has written the secret yet."""
 
+    code = "authority-secret-empty"
+
     def __init__(self, arn: str) -> None:
         super().__init__(
             f"no master has written the secret {arn} yet: the cluster has not been initialised",
@@ -33,13 +35,19 @@ class EmptySecretError(CfngenError):
 class MissingSecretError(CfngenError):
     """There is no such secret, or it is being deleted."""
 
+    code = "authority-secret-not-found"
+
 
 class SecretDeniedError(CfngenError):
     """The caller has no permission to read or decrypt the secret."""
 
+    code = "authority-secret-denied"
+
 
 class MalformedSecretError(CfngenError):
     """The content of the secret is not what cfngen expects."""
+
+    code = "authority-secret-malformed"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ MAX_NAME_LENGTH = 64  # ub-common-name and ub-organization-name of RFC 5280
 class CertificateError(CfngenError):
     """A certificate or private key cannot be used."""
 
+    code = "invalid-certificate"
+
 
 @dataclass(frozen=True)
 class KeyPair:

@@ -32,6 +32,8 @@ Override = Callable[[str], str]
 class NoEndpointError(CfngenError):
     """The stack does not have (yet) the outputs that lead to the API."""
 
+    code = "no-endpoint"
+
 
 def no_override(endpoint: str) -> str:
     """Return no override: the API listens at its own URL."""

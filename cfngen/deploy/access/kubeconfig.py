@@ -27,9 +27,13 @@ SINGULAR_BY_LIST = {"clusters": "cluster", "contexts": "context", "users": "user
 class KubeconfigError(CfngenError):
     """A kubeconfig is invalid, or cannot be changed."""
 
+    code = "invalid-kubeconfig"
+
 
 class ForeignEntryError(KubeconfigError):
     """An entry of that name exists and is not this cluster's."""
+
+    code = "kubeconfig-entry-conflict"
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class KubeconfigChange(Message):
 
     Attributes:
         action: `written`, `removed`, or `none` where there was nothing to remove.
+        stack: name of the cluster's root stack.
+        region: its region.
         path: the file.
         names: names of the contexts, clusters and users that were written or removed.
         server: URL of the API server; empty where entries were removed.
@@ -88,6 +94,8 @@ class KubeconfigChange(Message):
 
     kind: ClassVar[str] = "kubeconfig"
     action: Literal["written", "removed", "none"]
+    stack: str
+    region: str
     path: str
     names: tuple[str, ...] = ()
     server: str = ""

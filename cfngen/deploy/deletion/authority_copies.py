@@ -32,6 +32,8 @@ _NO_VALUE_CODES = frozenset({"ResourceNotFoundException", "InvalidRequestExcepti
 class UnreadableAuthoritiesError(CfngenError):
     """The certificate authorities cannot be read, so that no copy of them can be kept."""
 
+    code = "authorities-unreadable"
+
     def __init__(self, account: Account, arn: str, reason: str) -> None:
         super().__init__(
             f"no copy of the certificate authorities can be kept: {account.caller} may not read {arn}: {reason}",
@@ -42,6 +44,8 @@ class UnreadableAuthoritiesError(CfngenError):
 
 class CopyError(CfngenError):
     """The copy cannot be written to its file."""
+
+    code = "authorities-copy-not-written"
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(

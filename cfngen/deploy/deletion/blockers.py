@@ -32,6 +32,8 @@ class OccupiedError(CfngenError):
         blockers: the resources that block the deletion.
     """
 
+    code = "network-in-use"
+
     def __init__(self, cluster: str, blockers: tuple[Blocker, ...]) -> None:
         lines = "".join(f"\n  - {blocker.id}: {blocker.what}" for blocker in blockers)
         super().__init__(

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.busy_stack import BusyError, busy_error
 from cfngen.deploy.deletion import (
     authority_copies,
     blockers,
@@ -37,9 +38,9 @@ from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, PreparedD
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.deletion.service_deletion import DeleteServices
+from cfngen.deploy.interaction import DeclinedError, Interaction
 from cfngen.deploy.messages import Event, Message, Notice, Question, Report, Step
 from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.recovery import BusyError, DeclinedError, Interaction, busy
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, find, tree
 from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
@@ -454,7 +455,7 @@ def _check_deletable(account: Account, request: DeletionRequest, prepared: Prepa
     """Raise an error if the cluster must not be deleted now."""
     stack = prepared.stack
     if stack and stack.status.in_progress and stack.status.name not in DELETABLE_IN_PROGRESS:
-        raise busy(account, stack)
+        raise busy_error(account, stack)
     if prepared.plan.blockers and not request.even_if_occupied:
         raise OccupiedError(request.cluster, prepared.plan.blockers)
     if prepared.contested:

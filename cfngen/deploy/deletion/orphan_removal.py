@@ -26,6 +26,8 @@ MAX_POLL_INTERVAL_SECONDS = 20.0
 class SameNameClusterError(CfngenError):
     """Another cluster of the same name exists, and tags do not tell whose resource is whose."""
 
+    code = "ambiguous-cluster-name"
+
     def __init__(self, cluster: str, conflict: str) -> None:
         super().__init__(
             f"{conflict}; what bears the name {cluster} in its tags may be theirs, so none of it is removed",

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.blockers import Blocker
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Event, Message, Question, Report, Step
 from cfngen.deploy.protection import unprotect
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find, tree
 from cfngen.deploy.status import StackHealth
 from cfngen.deploy.watching.events import last_event

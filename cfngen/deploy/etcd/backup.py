@@ -22,6 +22,8 @@ PROGRESS_INTERVAL_SECONDS = 60.0
 class NoAnswerError(CfngenError):
     """No master took the snapshot before the timeout."""
 
+    code = "snapshot-timeout"
+
 
 @dataclass(frozen=True)
 class BackupTaken(Message):

@@ -19,12 +19,13 @@ from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import Override
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.busy_stack import busy_error
 from cfngen.deploy.etcd.snapshots import LATEST, Snapshot, Store, find_snapshot, find_store
 from cfngen.deploy.etcd.watch import Masters
 from cfngen.deploy.inspection.machines import Group, groups
+from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
-from cfngen.deploy.recovery import DeclinedError, busy
 from cfngen.deploy.stacks import ResourceView, StackView, existing, tree
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -35,21 +36,24 @@ _MASTER_GROUP_IDS = frozenset(auto_scaling_group(slot_id(letter)) for letter in 
 REQUEST_KEY = "restore.json"
 REPLACEMENT_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: the old instances have to be terminated first."""
-INTERRUPTED_EXIT_CODE = 130
 
 
 class NoMastersError(CfngenError):
     """The stack has no masters that could be restored."""
 
+    code = "no-masters"
+
 
 class RestoreInProgressError(CfngenError):
     """Another snapshot is being restored already."""
+
+    code = "restore-in-progress"
 
 
 class RestoreDetachedError(CfngenError):
     """The user interrupted the command; the masters continue the restore."""
 
-    exit_code = INTERRUPTED_EXIT_CODE
+    code = "restore-detached"
 
 
 @dataclass(frozen=True)
@@ -145,9 +149,11 @@ def restore(
         stack = existing(account, stack_name)
         check(stack, cluster.name)
         if stack.status.in_progress:
-            raise busy(account, stack)
+            raise busy_error(account, stack)
         snapshot_store = find_store(account, stack_name, cluster)
-        restoration = _Restore(account, stack, cluster, snapshot_store, consent, report, override)
+        restoration = _Restore(
+            account, stack, cluster, store=snapshot_store, consent=consent, report=report, override=override
+        )
         return restoration.run(snapshot_name, patience)
 
 
@@ -157,6 +163,7 @@ class _Restore:
         account: Account,
         stack: StackView,
         cluster: Cluster,
+        *,
         store: Store,
         consent: Consent,
         report: Report,

@@ -27,13 +27,19 @@ _NO_BUCKET_CODES = frozenset({"NoSuchBucket", "404"})
 class BackupsOffError(CfngenError):
     """The cluster has no bucket for snapshots."""
 
+    code = "backups-disabled"
+
 
 class NoBackupBucketError(CfngenError):
     """The bucket of the snapshots does not exist."""
 
+    code = "backup-bucket-not-found"
+
 
 class NoSnapshotError(CfngenError):
     """There is no such snapshot."""
+
+    code = "snapshot-not-found"
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ TERMINATING, WAITING_FOR_INSTANCE, BOOTING, READY = "terminating", "waiting for 
 class RestoreFailedError(CfngenError):
     """The masters are not ready before the timeout."""
 
+    code = "restore-timeout"
+
 
 @dataclass(frozen=True)
 class RestoringMaster:

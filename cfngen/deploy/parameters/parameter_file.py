@@ -32,6 +32,8 @@ class ParameterFileError(CfngenError):
         problems: one sentence for each problem, with the file's path and, if known, the line.
     """
 
+    code = "invalid-parameter-file"
+
     def __init__(self, file: str, problems: Sequence[str], *, hint: str = SHAPES) -> None:
         # Each problem begins with what follows the file's path, e.g. `:3: stands twice`.
         self.file = file

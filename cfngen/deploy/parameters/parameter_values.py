@@ -34,6 +34,8 @@ class ParameterError(CfngenError):
         problems: one sentence for each problem.
     """
 
+    code = "invalid-parameter"
+
     def __init__(self, problems: Sequence[str], *, hint: str) -> None:
         super().__init__("\n".join(problems), hint=hint)
         self.problems = tuple(problems)
@@ -45,6 +47,8 @@ class MissingParameterError(ParameterError):
     Attributes:
         names: their names.
     """
+
+    code = "missing-parameter"
 
     def __init__(self, problems: Sequence[str], names: Sequence[str], *, hint: str) -> None:
         super().__init__(problems, hint=hint)

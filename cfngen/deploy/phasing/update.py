@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step
 from cfngen.deploy.phasing import comparison, documents
 from cfngen.deploy.phasing.deployed import Deployed
@@ -13,7 +14,6 @@ from cfngen.deploy.phasing.part_planning import NO_WAY_BACK
 from cfngen.deploy.phasing.parts import Part, divide_into_parts
 from cfngen.deploy.preview import change_sets
 from cfngen.deploy.preview.plan import Danger, Phase, Plan
-from cfngen.deploy.recovery import Interaction
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -32,7 +32,7 @@ class UnfinishedError(CfngenError):
         left: titles of the phases that were not started.
     """
 
-    exit_code = 6
+    code = "update-unfinished"
 
     def __init__(self, reason: str, remaining: Sequence[str]) -> None:
         super().__init__(

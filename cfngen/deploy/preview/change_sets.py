@@ -43,13 +43,19 @@ _NOT_FOUND_CODES = ("ChangeSetNotFound", "ChangeSetNotFoundException")
 class ChangeSetTimeoutError(CfngenError):
     """CloudFormation did not finish creating a change set in time."""
 
+    code = "change-set-timeout"
+
 
 class ReplacementRefusedError(CfngenError):
     """The plan replaces resources, which CloudFormation refuses in express mode or with rollback disabled."""
 
+    code = "replacement-refused"
+
 
 class PlanOutdatedError(CfngenError):
     """The change set of a plan no longer exists, or can no longer be executed."""
+
+    code = "plan-outdated"
 
 
 class _UndeletableError(CfngenError):
@@ -58,6 +64,8 @@ class _UndeletableError(CfngenError):
 
 class UnplannableError(CfngenError):
     """The stack is in a status in which CloudFormation creates no change sets."""
+
+    code = "stack-not-plannable"
 
 
 def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan:
@@ -165,7 +173,7 @@ def _wait_for_change_set(account: Account, change_set_id: str) -> ChangeSet:
             is_pending = read_change_set_status(account, change_set_id).pending
         except AwsError as error:
             # Reads are eventually consistent: a new change set may not be found yet.
-            if error.code not in _NOT_FOUND_CODES or elapsed > _VISIBILITY_SECONDS:
+            if error.aws_code not in _NOT_FOUND_CODES or elapsed > _VISIBILITY_SECONDS:
                 raise
             is_pending = True
         if not is_pending:
@@ -242,9 +250,9 @@ def execute(account: Account, plan: Plan) -> str:
     try:
         retry_transient_errors(account.clock, lambda: client.execute_change_set(**arguments))
     except AwsError as error:
-        if error.code:
+        if error.aws_code:
             plan.mark_refused()
-        if error.code in (*_NOT_FOUND_CODES, *_INVALID_STATUS_CODES):
+        if error.aws_code in (*_NOT_FOUND_CODES, *_INVALID_STATUS_CODES):
             raise PlanOutdatedError(
                 f"the plan of {plan.stack} cannot be carried out any more: {error}",
                 hint="somebody else may be working on the stack; make the plan again.",
@@ -296,7 +304,7 @@ def _delete_change_set(account: Account, change_set_id: str) -> None:
                 return
             account.clock.sleep(pause())
     except AwsError as error:
-        if error.code not in _NOT_FOUND_CODES:
+        if error.aws_code not in _NOT_FOUND_CODES:
             raise
     else:
         if not is_accepted:
@@ -308,7 +316,7 @@ def _request_deletion(account: Account, client: Any, change_set_id: str) -> bool
     try:
         retry_transient_errors(account.clock, lambda: client.delete_change_set(ChangeSetName=change_set_id))
     except AwsError as error:
-        if error.code not in _INVALID_STATUS_CODES:
+        if error.aws_code not in _INVALID_STATUS_CODES:
             raise
         if not read_change_set_status(account, change_set_id).pending:
             raise _UndeletableError(str(error)) from error

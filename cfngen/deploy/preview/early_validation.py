@@ -27,6 +27,8 @@ class ChangeSetFailedError(CfngenError):
         reason: status reason of the change set.
     """
 
+    code = "change-set-failed"
+
     def __init__(self, stack: str, reason: str, *, hint: str = "") -> None:
         super().__init__(
             f"CloudFormation cannot plan {stack}: {reason or 'it gives no reason'}",
@@ -63,6 +65,8 @@ class EarlyValidationError(ChangeSetFailedError):
     Attributes:
         problems: the problems.
     """
+
+    code = "early-validation-failed"
 
     def __init__(self, stack: str, reason: str, problems: tuple[ValidationFailure, ...]) -> None:
         super().__init__(stack, reason, hint="nothing has been changed; correct what each line names, and repeat.")

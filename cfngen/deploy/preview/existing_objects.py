@@ -30,6 +30,8 @@ class ForeignObjectsError(CfngenError):
         problems: one sentence for each object, which begins with its key in the cluster file.
     """
 
+    code = "foreign-resources"
+
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("; ".join(problems), hint="nothing was changed; correct the keys in the cluster file.")
         self.problems = problems

@@ -34,6 +34,8 @@ class ImmutableSettingError(CfngenError):
         problems: one sentence for each setting.
     """
 
+    code = "immutable-setting"
+
     def __init__(self, problems: tuple[str, ...], hint: str = "") -> None:
         super().__init__("; ".join(problems), hint=hint or "set it back in the cluster file, or make a new cluster.")
         self.problems = problems

@@ -29,6 +29,8 @@ class AddressesInUseError(CfngenError):
         holders: the instance, or the network interface without an instance, that uses each address.
     """
 
+    code = "address-in-use"
+
     def __init__(self, taken: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
         self.holders = {address: _describe_holder(interface) for address, (_, interface) in taken.items()}
         sentences = [

@@ -21,6 +21,8 @@ class BucketError(CfngenError):
         bucket: its name.
     """
 
+    code = "bucket-error"
+
     def __init__(self, bucket: str, message: str, *, hint: str) -> None:
         super().__init__(message, hint=hint)
         self.bucket = bucket
@@ -29,13 +31,19 @@ class BucketError(CfngenError):
 class BucketOwnerError(BucketError):
     """The bucket belongs to another account, or this account has no access to it."""
 
+    code = "bucket-wrong-owner"
+
 
 class BucketRegionError(BucketError):
     """The bucket is in another region, from which CloudFormation does not read templates."""
 
+    code = "bucket-wrong-region"
+
 
 class NoBucketError(BucketError):
     """The bucket that was named does not exist."""
+
+    code = "bucket-not-found"
 
 
 def default_name(account: Account) -> str:

@@ -45,6 +45,8 @@ class TemplateTooLargeError(CfngenError):
         size: its size in bytes.
     """
 
+    code = "template-too-large"
+
     def __init__(self, name: str, size: int) -> None:
         super().__init__(
             f"the template {name} has {size:,} bytes; CloudFormation reads {MAX_BYTES:,} at most",
@@ -56,6 +58,8 @@ class TemplateTooLargeError(CfngenError):
 
 class UploadError(AwsError):
     """Templates could not be uploaded; nothing was deployed."""
+
+    code = "upload-failed"
 
 
 @dataclass(frozen=True)
@@ -277,7 +281,7 @@ def _upload_error(bucket: str, template: AddressedTemplate, error: Exception) ->
         "nothing was deployed; ", reason.hint or "repeat the command: what was uploaded is not uploaded again."
     )
     message = f"the template {template.document.name} could not be uploaded to s3://{bucket}/{template.key}: {reason}"
-    return UploadError(message, hint=hint, operation=reason.operation, code=reason.code)
+    return UploadError(message, hint=hint, operation=reason.operation, aws_code=reason.aws_code)
 
 
 def _map_parallel(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

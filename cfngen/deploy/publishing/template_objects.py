@@ -18,9 +18,13 @@ MISSING = frozenset({"NoSuchBucket", "404"})
 class ObjectsError(CfngenError):
     """S3 could not delete all objects."""
 
+    code = "objects-not-deleted"
+
 
 class TemplatesInUseError(CfngenError):
     """Another stack uses the same templates."""
+
+    code = "templates-in-use"
 
 
 @dataclass(frozen=True)

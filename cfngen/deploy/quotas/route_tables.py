@@ -23,6 +23,8 @@ class RouteTablesError(CfngenError):
         elsewhere: route table of each subnet that does not use the cluster's route table; empty if it has none.
     """
 
+    code = "route-tables-conflict"
+
     def __init__(self, route_table: str, elsewhere: Mapping[str, str]) -> None:
         usage = ", ".join(f"{subnet} uses {table or 'none'}" for subnet, table in sorted(elsewhere.items()))
         super().__init__(

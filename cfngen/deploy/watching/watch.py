@@ -54,7 +54,7 @@ class WatchEndedError(CfngenError):
         cause: the error of AWS.
     """
 
-    exit_code = 6
+    code = "watch-ended"
 
     def __init__(self, stack: str, cause: AwsError) -> None:
         super().__init__(

@@ -1,0 +1,50 @@
+"""The list of all errors for docs/json.md: each `code`, its exit code, and what it means."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import cfngen
+from cfngen.cli.exit_codes import error_exit_code
+from cfngen.errors import CfngenError
+
+OTHER_ERRORS = {
+    "usage": "The command line is not one that cfngen knows.",
+    "interrupted": "The command was interrupted.",
+    "os-error": "The operating system refuses to read or write a file.",
+    "internal-error": "A fault of cfngen itself.",
+}
+"""Errors that are no `CfngenError`: the `code` of each, and what it means."""
+_DEFINES_ERROR = re.compile(r"^class \w+\(\w*Error\):$", re.MULTILINE)
+_EXCLUDED_PARTS = {"boot", "cloudformation"}
+"""Packages with errors that no command ends with: those of the boot program, and the emulator's answers."""
+
+
+def error_classes() -> tuple[type[CfngenError], ...]:
+    """Return `CfngenError` and its subclasses, by `code`; private ones never end a command and are left out."""
+    root = Path(cfngen.__file__).parent
+    for file in sorted(root.rglob("*.py")):
+        parts = file.relative_to(root).with_suffix("").parts
+        if not _EXCLUDED_PARTS & set(parts) and _DEFINES_ERROR.search(file.read_text(encoding="utf-8")):
+            importlib.import_module(".".join(("cfngen", *parts)).removesuffix(".__init__"))
+    classes = {class_ for class_ in _with_subclasses(CfngenError) if not class_.__name__.startswith("_")}
+    return tuple(sorted(classes, key=lambda class_: class_.code))
+
+
+def error_rows() -> list[tuple[str, int, str]]:
+    """Return the code, the exit code and the meaning of each error, sorted by code."""
+    meanings = {class_.code: (inspect.getdoc(class_) or "").partition("\n")[0] for class_ in error_classes()}
+    meanings |= OTHER_ERRORS
+    return [(code, error_exit_code(code), meaning) for code, meaning in sorted(meanings.items())]
+
+
+def _with_subclasses(class_: type[CfngenError]) -> Iterator[type[CfngenError]]:
+    # Tests define errors of their own.
+    if class_.__module__.startswith("cfngen."):
+        yield class_
+    for subclass in class_.__subclasses__():
+        yield from _with_subclasses(subclass)

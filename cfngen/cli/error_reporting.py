@@ -1,0 +1,165 @@
+"""Running a command line, and reporting what ends it: as an error message, as JSON, and as the exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import click
+
+from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, USAGE, error_exit_code
+from cfngen.cli.json_output import emit
+from cfngen.cli.settings import Settings
+from cfngen.cli.usage import message_and_hint
+from cfngen.errors import CfngenError
+
+_OS_ERROR_HINTS = {
+    errno.ENOENT: "check the name; nothing is there.",
+    errno.EISDIR: "name a file; this is a directory.",
+    errno.ENOTDIR: "check the path; a part of it is a file.",
+    errno.EACCES: "give yourself permission, or choose another file.",
+    errno.EPERM: "give yourself permission, or choose another file.",
+    errno.EROFS: "choose another place; this file system is read-only.",
+    errno.ENOSPC: "free space on that file system, or choose another place.",
+    errno.EDQUOT: "your disk quota is used up; free space, or choose another place.",
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A command has failed; the last line of its output.
+
+    Attributes:
+        code: stable name of the error, for programs; see [error codes](#error-codes).
+        message: what went wrong, a line for each problem.
+        hint: what to do about it; may be empty.
+        exit_code: what the process exits with.
+    """
+
+    kind: ClassVar[str] = "error"
+    code: str
+    message: str
+    hint: str
+    exit_code: int
+
+
+def run_and_report(run: Callable[[], object], settings: Settings) -> int:
+    """Run a command line, show its errors and return the exit code of the process.
+
+    Args:
+        run: runs the command line; returns an exit code, or anything else for success.
+        settings: filled in while the command line is parsed.
+    """
+    try:
+        code = _run(run, settings)
+    except BrokenPipeError:
+        code = BROKEN_PIPE
+    except OSError:
+        # Standard error cannot be written: there is nowhere to show the error.
+        code = FAILED
+    return _flush_streams(code, settings)
+
+
+def _flush_streams(code: int, settings: Settings) -> int:
+    """Flush standard output and error; redirect a broken one to /dev/null, so that Python does not fail at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except OSError as failure:
+            with contextlib.suppress(OSError):
+                null_device = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null_device, stream.fileno())
+                os.close(null_device)
+            if isinstance(failure, BrokenPipeError):
+                code = BROKEN_PIPE
+            elif code == SUCCESS:
+                code = FAILED
+                with contextlib.suppress(OSError):
+                    _print_failure(failure, [_os_error_text(failure)], _os_error_hint(failure), settings)
+    return code
+
+
+def _run(run: Callable[[], object], settings: Settings) -> int:
+    """Run the command line and show its errors; return the exit code.
+
+    Raises:
+        OSError: the error message cannot be written.
+    """
+    try:
+        result = run()
+    except click.Abort:
+        return _report("interrupted", ["interrupted; nothing is left half-written"], "", settings)
+    except click.ClickException as failure:
+        # A group without a subcommand shows its help, which is no error. click has this class since 8.2.
+        if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            click.echo(failure.format_message(), err=True)
+            return USAGE
+        if isinstance(failure, click.UsageError) and failure.ctx:
+            click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
+        message, hint = message_and_hint(failure)
+        code = "usage" if isinstance(failure, click.UsageError) else CfngenError.code
+        return _report(code, [message], settings.render_hint(hint), settings)
+    except CfngenError as failure:
+        # Some errors, such as that of a cluster file, list several problems.
+        problems = getattr(failure, "problems", ()) or (failure,)
+        hint = settings.render_hint(failure.hint)
+        return _report(failure.code, [str(problem) for problem in problems], hint, settings, failure)
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    except OSError as failure:
+        return _report("os-error", [_os_error_text(failure)], _os_error_hint(failure), settings, failure)
+    except Exception as failure:  # noqa: BLE001  a bug in cfngen becomes one readable line
+        frame = traceback.extract_tb(failure.__traceback__)[-1]
+        message = f"a fault in cfngen: {type(failure).__name__}: {failure} ({Path(frame.filename).name}:{frame.lineno})"
+        hint = "run the same with `cfngen --debug …` and report the traceback together with your cluster file."
+        return _report("internal-error", [message], hint, settings, failure)
+    return result if isinstance(result, int) else SUCCESS
+
+
+def _os_error_text(failure: OSError) -> str:
+    """Return an operating system error as text: the file and the reason."""
+    reason = failure.strerror or str(failure) or type(failure).__name__
+    # An OSError without a file name comes from writing to standard output.
+    return f"{failure.filename}: {reason}" if failure.filename else f"standard output cannot be written: {reason}"
+
+
+def _os_error_hint(failure: OSError) -> str:
+    if not failure.filename:
+        return "send the output elsewhere."
+    return _OS_ERROR_HINTS.get(
+        failure.errno or 0, "the words are the operating system's; look at the file and where it is."
+    )
+
+
+def _report(
+    code: str, messages: Sequence[str], hint: str, settings: Settings, failure: BaseException | None = None
+) -> int:
+    """Show an error, also as JSON if standard output is JSON; return the exit code that its `code` leads to."""
+    _print_failure(failure, messages, hint, settings)
+    exit_code = error_exit_code(code)
+    if settings.json:
+        emit(Failure(code, "\n".join(messages), hint, exit_code))
+    return exit_code
+
+
+def _print_failure(failure: BaseException | None, messages: Sequence[str], hint: str, settings: Settings) -> None:
+    """Show the messages and the hint, and in debug mode the traceback before them."""
+    if settings.debug and failure is not None:
+        click.echo("".join(traceback.format_exception(failure)), err=True, nl=False)
+    for message in messages:
+        _print_error(message, settings)
+    if hint:
+        click.echo(click.style("hint: ", bold=True) + hint, err=True, color=settings.color)
+
+
+def _print_error(message: str, settings: Settings) -> None:
+    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True, color=settings.color)

@@ -1,0 +1,34 @@
+"""Showing a message or result: as text for people, or as one line of JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from cfngen.cli.json_output import emit
+from cfngen.cli.message_types import Printable, message_type
+from cfngen.cli.signs import verbatim
+from cfngen.hints import Line
+
+
+def show(message: Printable, *, json: bool, full: bool = False, render_line: Callable[[Line], str] = str) -> None:
+    """Show a message or result; as text, nothing of one that only `render.live` can draw.
+
+    Args:
+        message: the message; commands in its attributes are complete already.
+        json: whether to print JSON.
+        full: whether to shorten nothing in the text.
+        render_line: returns a line as text, with the options for the same cluster, stack and account in its commands.
+    """
+    type_ = message_type(message)
+    if json:
+        emit(message)
+        return
+    if not type_.renderer:
+        return
+    lines = "\n".join(render_line(line) for line in type_.lines(message, full=full))
+    if type_.is_data:
+        verbatim(lines)
+    else:
+        click.echo(lines, err=type_.is_progress)

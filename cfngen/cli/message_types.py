@@ -1,0 +1,121 @@
+"""The types of messages and results that commands show; a new type is one more line in `MESSAGE_TYPES`.
+
+The JSON of every message is made from its attributes (see `json_output`), and docs/json.md from this table. Classes and
+renderers are named, not imported: most commands need only one or two of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from cfngen.hints import Line
+
+_DEPLOYING = ("deploy", "watch", "rollback")
+_WATCHING = (*_DEPLOYING, "delete", "rehearse")
+_WORKING = ("plan", *_WATCHING, "status", "etcd backup", "etcd restore")
+
+
+class Printable(Protocol):
+    """A message or result: a dataclass whose `kind` is its `type` in JSON."""
+
+    kind: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class MessageType:
+    """How the messages of one class are shown.
+
+    Attributes:
+        class_name: the class, with its module in cfngen.
+        commands: the commands that show it, with the option that makes them do so, if any.
+        renderer: the function that returns a message as lines of text, with its module in cfngen.cli.render; empty for
+            messages that `render.live` draws while an operation is in progress.
+        has_full_form: whether the renderer has a parameter `full`, to shorten nothing.
+        is_progress: whether the text goes to standard error, so that standard output has results only.
+        blank_line_before: whether a blank line separates the text from the progress above it.
+        is_data: whether the text is data for programs, which is printed as it is in every locale.
+    """
+
+    class_name: str
+    commands: Sequence[str]
+    renderer: str = ""
+    has_full_form: bool = False
+    is_progress: bool = False
+    blank_line_before: bool = False
+    is_data: bool = False
+
+    @property
+    def message_class(self) -> type:
+        """The class of the messages."""
+        class_: type = _import("cfngen", self.class_name)
+        return class_
+
+    def lines(self, message: Printable, *, full: bool = False) -> list[Line]:
+        """Return a message as lines of text."""
+        render: Callable[..., Sequence[Line]] = _import("cfngen.cli.render", self.renderer)
+        lines = render(message, full=full) if self.has_full_form else render(message)
+        return ["", *lines] if self.blank_line_before else list(lines)
+
+
+MESSAGE_TYPES: Mapping[str, MessageType] = {
+    "step": MessageType("deploy.messages.Step", _WORKING, "notices.step", is_progress=True),
+    "notice": MessageType("deploy.messages.Notice", _WORKING, "notices.notice", is_progress=True),
+    "plan": MessageType("deploy.preview.plan.Plan", ("plan", "deploy"), "plan.lines", has_full_form=True),
+    "event": MessageType("deploy.messages.Event", (*_WATCHING, "events")),
+    "progress": MessageType("deploy.watching.progress.Progress", _WATCHING),
+    "diagnosis": MessageType(
+        "deploy.watching.diagnosis.Diagnosis", (*_WATCHING, "events --failures"), "diagnosis.lines"
+    ),
+    "finished": MessageType("deploy.messages.Finished", _DEPLOYING, "finished.result"),
+    "validationChange": MessageType(
+        "deploy.inspection.validation.ValidationChange",
+        ("deploy", "validate cluster"),
+        "validation.change",
+        is_progress=True,
+    ),
+    "validation": MessageType(
+        "deploy.inspection.validation.Validation", ("deploy", "validate cluster"), "validation.result"
+    ),
+    "status": MessageType("deploy.inspection.cluster_status.ClusterStatus", ("status",), "status.screen"),
+    "kubeconfig": MessageType("deploy.access.kubeconfig.KubeconfigChange", ("kubeconfig",), "kubeconfig.change"),
+    "kubeconfigDocument": MessageType(
+        "deploy.access.kubeconfig.KubeconfigDocument", ("kubeconfig --print",), "kubeconfig.document", is_data=True
+    ),
+    "etcdSnapshots": MessageType("deploy.etcd.snapshots.Snapshots", ("etcd list",), "etcd.listing", has_full_form=True),
+    "etcdBackup": MessageType("deploy.etcd.backup.BackupTaken", ("etcd backup",), "etcd.taken"),
+    "etcdRestorePlan": MessageType("deploy.etcd.restore.RestorePlan", ("etcd restore",), "etcd.plan"),
+    "etcdRestoreProgress": MessageType(
+        "deploy.etcd.watch.RestoreProgress", ("etcd restore",), "etcd.progress", is_progress=True
+    ),
+    "etcdRestored": MessageType("deploy.etcd.restore.Restored", ("etcd restore",), "etcd.restored"),
+    "survey": MessageType("deploy.deletion.plan.DeletionPlan", ("delete",), "deletion.plan_lines"),
+    "removed": MessageType(
+        "deploy.deletion.orphaned_resource.Removed", ("delete",), "deletion.removed", is_progress=True
+    ),
+    "deletionFailed": MessageType(
+        "deploy.deletion.stack_removal.DeletionFailed", ("delete",), "deletion.failed", is_progress=True
+    ),
+    "deleted": MessageType("deploy.deletion.execution.Deleted", ("delete",), "deletion.result", blank_line_before=True),
+    "remains": MessageType("deploy.deletion.leftovers.Remains", (*_DEPLOYING, "delete"), "deletion.remains"),
+    "rehearsal": MessageType("rehearse.report.Rehearsal", ("rehearse",), "rehearsal.result"),
+    "rehearsalWritten": MessageType(
+        "rehearse.report.RehearsalWritten", ("rehearse",), "rehearsal.written", blank_line_before=True
+    ),
+    "rehearsalSteps": MessageType("rehearse.report.RehearsalSteps", ("rehearse --list",), "rehearsal.steps"),
+    "sandbox": MessageType("sandbox.status.SandboxStatus", ("sandbox status",), "sandbox.sandbox_status"),
+}
+"""The types of messages, by `kind`."""
+
+
+def message_type(message: Printable) -> MessageType:
+    """Return how a message is shown."""
+    return MESSAGE_TYPES[message.kind]
+
+
+def _import(package: str, name: str) -> Any:
+    """Return an attribute of a module, such as `render.plan.lines`."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(f"{package}.{module}"), attribute)

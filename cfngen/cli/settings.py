@@ -1,0 +1,25 @@
+"""The settings of one run of cfngen that every command and every error message needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cfngen.hints import Hint
+
+
+@dataclass
+class Settings:
+    """Settings from the global options.
+
+    Attributes:
+        debug: whether to show tracebacks.
+        color: whether to use colours; None means only on a terminal.
+        json: whether standard output is JSON.
+        render_hint: returns a hint as text, with the options for the same cluster, stack and account in its commands.
+    """
+
+    debug: bool = False
+    color: bool | None = None
+    json: bool = False
+    render_hint: Callable[[Hint], str] = str

@@ -1,0 +1,41 @@
+"""The error for a stack in which another operation is in progress: since when, and who started it."""
+
+from __future__ import annotations
+
+from cfngen.deploy import operation_origin
+from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import AwsError
+from cfngen.deploy.stacks import StackView
+from cfngen.errors import CfngenError
+from cfngen.hints import CommandText, suggest
+
+
+class BusyError(CfngenError):
+    """Another operation is in progress in the stack.
+
+    Attributes:
+        stack: the stack.
+        since: when and by whom it was started, as far as known, e.g. `since 12:03 UTC (4 minutes ago), begun by arn:…`.
+    """
+
+    code = "operation-in-progress"
+
+    def __init__(self, stack: StackView, since: str = "") -> None:
+        super().__init__(
+            f"another operation is under way: the stack {stack.name} is in {stack.status}{since and f' {since}'}",
+            hint=CommandText(suggest("watch", stack=stack.name), " shows it; repeat the command when it has ended."),
+        )
+        self.stack = stack
+        self.since = since
+
+
+def busy_error(account: Account, stack: StackView) -> BusyError:
+    """Return the error for a stack with an operation in progress: when and by whom it was started, as far as known."""
+    try:
+        origin = operation_origin.read_origin(account, stack)
+    except AwsError:
+        return BusyError(stack)
+    if origin is None:
+        return BusyError(stack)
+    author = f"begun by {origin.caller}" if origin.caller else "and not begun by a deployment of cfngen"
+    return BusyError(stack, f"since {operation_origin.moment(account, origin.time)}, {author}")

@@ -1,0 +1,43 @@
+"""How an operation communicates with the user: reports, questions for consent, and what to do after Ctrl-C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cfngen.deploy.messages import Consent, Question, Report
+from cfngen.deploy.watching.watch import Choice
+from cfngen.errors import CfngenError
+
+
+class DeclinedError(CfngenError):
+    """The user said no."""
+
+    code = "declined"
+
+    def __init__(self) -> None:
+        super().__init__("nothing was changed: you did not agree")
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """How an operation communicates with the user.
+
+    Attributes:
+        report: shows a message.
+        consent: asks a yes-or-no question.
+        interrupted: asks what to do after Ctrl-C: go on watching, detach, or cancel.
+    """
+
+    report: Report
+    consent: Consent
+    interrupted: Callable[[], Choice]
+
+    def require_consent(self, question: Question) -> None:
+        """Ask for consent.
+
+        Raises:
+            DeclinedError: the user declined.
+        """
+        if not self.consent(question):
+            raise DeclinedError

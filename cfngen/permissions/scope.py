@@ -1,45 +1,57 @@
-"""Helpers to write statements of IAM policies for a cluster: ARNs, conditions and the statements themselves."""
+"""The account, region and cluster that a policy is for, and the ARNs of the cluster's objects there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
 from dataclasses import dataclass
-from typing import Any
 
-from cfngen.deploy.deletion.authority_copies import copy_name_prefix as kept_authorities
-from cfngen.deploy.operation_origin import CHANGE_SET_PREFIX
-from cfngen.deploy.policies.generated_names import beginning
+from cfngen.cluster.names import CHANGE_SET_PREFIX, authority_copy_prefix, template_bucket
+from cfngen.cluster.tag_keys import CLUSTER
+from cfngen.permissions.generated_names import beginning
+from cfngen.permissions.statements import Condition, Expression
 
-CLUSTER = "KubernetesCluster"
-"""Tag on every resource of a cluster; its value is the cluster's name."""
 # Maximum lengths of names: CreateStack (CloudFormation), CreateAutoScalingGroup (Amazon EC2 Auto Scaling), CreateRole,
 # CreatePolicy and CreateInstanceProfile (IAM) in their API references; "Bucket naming rules", Amazon S3 User Guide.
 _STACK_NAME, _GROUP_NAME, _ROLE_NAME, _IAM_NAME, _BUCKET_NAME = 128, 255, 64, 128, 63
+_VARIABLE = re.compile(r"\$\{([\w:]+)\}")
 
 
 @dataclass(frozen=True)
-class Place:
+class Scope:
     """The account, region and cluster that permissions apply to; an asterisk stands for any.
 
+    It is also how the statements of instances refer to the cluster's objects (`references.References`).
+
     Attributes:
-        partition: partition of the ARNs.
         account: account number.
         region: region.
         cluster: name of the cluster.
-        stack: name of its root stack.
+        partition: partition of the ARNs.
+        stack: name of the root stack; the cluster's if empty.
+        bucket: name of the user's own bucket for etcd's snapshots; empty for the cluster's.
+        vpc: id of the VPC.
+        route_table: id of the route table that holds the pods' routes.
     """
 
-    partition: str
-    account: str
-    region: str
-    cluster: str
-    stack: str
+    account: str = "*"
+    region: str = "*"
+    cluster: str = "*"
+    partition: str = "aws"
+    stack: str = ""
+    bucket: str = ""
+    vpc: str = "*"
+    route_table: str = "*"
+
+    @property
+    def root_stack(self) -> str:
+        """Name of the root stack."""
+        return self.stack or self.cluster
 
     @property
     def stacks(self) -> list[str]:
         """The root and its nested stacks, which CloudFormation names `<root>-<logical id>-<random>`."""
         arn = self._arn("cloudformation", "stack/")
-        return [f"{arn}*"] if self.stack == "*" else [f"{arn}{self.stack}/*", *self.nested]
+        return [f"{arn}*"] if self.root_stack == "*" else [f"{arn}{self.root_stack}/*", *self.nested]
 
     @property
     def nested(self) -> list[str]:
@@ -76,94 +88,84 @@ class Place:
     @property
     def keys(self) -> list[str]:
         """KMS keys."""
-        return [self._arn("kms", "key/*")]
+        return [self.secrets_key]
+
+    @property
+    def secrets_key(self) -> str:
+        """The KMS key that encrypts the cluster's secrets; its id is not known beforehand."""
+        return self._arn("kms", "key/*")
 
     @property
     def secrets(self) -> list[str]:
         """The cluster's secrets, named after their logical ids."""
-        return [self.secret(name) for name in ("CaSecret", "JoinSecret")]
+        return [self.ca_secret, self.join_secret]
 
     @property
-    def bucket(self) -> str:
+    def ca_secret(self) -> str:
+        """The secret that holds the certificate authorities."""
+        return self._secret("CaSecret")
+
+    @property
+    def join_secret(self) -> str:
+        """The secret that holds what nodes need to join."""
+        return self._secret("JoinSecret")
+
+    @property
+    def template_bucket(self) -> str:
         """The bucket that cfngen creates for templates."""
-        return f"arn:{self.partition}:s3:::cfngen-{self.account}-{self.region}"
+        return f"arn:{self.partition}:s3:::{template_bucket(self.account, self.region)}"
 
     @property
     def templates(self) -> str:
         """The cluster's templates in that bucket."""
-        return f"{self.bucket}/{self.cluster}/*"
+        return f"{self.template_bucket}/{self.cluster}/*"
+
+    @property
+    def backup_bucket(self) -> str:
+        """Name of the bucket of etcd's snapshots: after its nested stack, whose name CloudFormation may truncate."""
+        stack = "*" if self.root_stack == "*" else beginning(self.root_stack.lower(), _BUCKET_NAME)
+        return self.bucket or f"{stack}backupbucket-*"
 
     @property
     def backups(self) -> str:
-        """The bucket of etcd's snapshots, named after its nested stack, whose name CloudFormation may truncate."""
-        stack = "*" if self.stack == "*" else beginning(self.stack.lower(), _BUCKET_NAME)
-        return f"arn:{self.partition}:s3:::{stack}backupbucket-*"
-
-    def secret(self, name: str) -> str:
-        """Return the ARN of a secret by its logical id."""
-        return self._arn("secretsmanager", f"secret:{name}-*")
+        """The bucket of etcd's snapshots."""
+        return f"arn:{self.partition}:s3:::{self.backup_bucket}"
 
     @property
-    def kept_authorities(self) -> str:
+    def authority_copies(self) -> str:
         """The copies of the certificate authorities that are kept after a deletion."""
-        return self._arn("secretsmanager", f"secret:{kept_authorities(self.cluster)}*")
+        return self._arn("secretsmanager", f"secret:{authority_copy_prefix(self.cluster)}*")
 
     def ec2(self, *resources: str) -> list[str]:
         """Return the ARNs of resources of EC2, e.g. `volume/*`."""
         return [self._arn("ec2", resource) for resource in resources]
 
+    def substitute(self, text: str, **values: Expression) -> str:
+        """Return a text with its variables replaced by what they stand for in this scope."""
+        known = {
+            "AWS::Partition": self.partition,
+            "AWS::Region": self.region,
+            "AWS::AccountId": self.account,
+            **values,
+        }
+        return _VARIABLE.sub(lambda match: str(known[match[1]]), text)
+
+    def _secret(self, logical_id: str) -> str:
+        return self._arn("secretsmanager", f"secret:{logical_id}-*")
+
     def _generated(self, max_length: int) -> str:
         """Return a pattern for names that CloudFormation generates in nested stacks, with this maximum length."""
-        return "*-*" if self.stack == "*" else beginning(self.stack, max_length)
+        return "*-*" if self.root_stack == "*" else beginning(self.root_stack, max_length)
 
     def _arn(self, service: str, resource: str) -> str:
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
 
-def allow(
-    sid: str, actions: str, resources: Sequence[str] = ("*",), condition: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return a statement.
-
-    Args:
-        sid: its name.
-        actions: actions, separated by spaces.
-        resources: ARNs.
-        condition: conditions that must all hold.
-    """
-    named = resources[0] if len(resources) == 1 else list(resources)
-    statement = {"Sid": sid, "Effect": "Allow", "Action": sorted(set(actions.split())), "Resource": named}
-    return {**statement, "Condition": condition} if condition else statement
-
-
-def merge_statements(statements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Merge statements with the same resources and conditions, since the size of a policy is limited."""
-    merged_statements: list[dict[str, Any]] = []
-    for statement in statements:
-        scope = {key: value for key, value in statement.items() if key not in ("Sid", "Action")}
-        with_same_scope = (
-            other
-            for other in merged_statements
-            if scope == {key: other[key] for key in other if key not in ("Sid", "Action")}
-        )
-        mergeable = next(with_same_scope, None)
-        if mergeable is None:
-            merged_statements.append(dict(statement))
-        else:
-            mergeable["Action"] = sorted({*mergeable["Action"], *statement["Action"]})
-    return merged_statements
-
-
-def tagged(place: Place, key: str = CLUSTER, value: str = "") -> dict[str, Any]:
+def tagged(scope: Scope, key: str = CLUSTER, value: str = "") -> Condition:
     """Return the condition that a resource has a tag, by default the cluster's tag with its name."""
-    return {"StringLike": {f"aws:ResourceTag/{key}": value or place.cluster}}
+    return {"StringLike": {f"aws:ResourceTag/{key}": value or scope.cluster}}
 
 
-def tagging(place: Place) -> dict[str, Any]:
+def tagging(scope: Scope) -> Condition:
     """Return the condition that a call sets the cluster's tag."""
-    return {"StringLike": {f"aws:RequestTag/{CLUSTER}": place.cluster}}
-
-
-def document(statements: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a policy document."""
-    return {"Version": "2012-10-17", "Statement": list(statements)}
+    return {"StringLike": {f"aws:RequestTag/{CLUSTER}": scope.cluster}}

@@ -31,7 +31,8 @@ MAY_IMPORT = {
     "releases": {"errors"},
     "cluster": {"errors", "text", "text_limits", "releases"},
     "userdata": {"errors", "releases", "cluster"},
-    "templates": {"errors", "releases", "cluster", "userdata"},
+    "permissions": {"cluster"},
+    "templates": {"errors", "releases", "cluster", "userdata", "permissions"},
     "lint": {"errors", "text", "templates"},
     "output": {"errors", "templates", "userdata"},
     "deploy": {"errors", "text", "cluster", "userdata", "templates", "releases"},
@@ -39,7 +40,7 @@ MAY_IMPORT = {
     "sandbox": {"errors", "text_limits"},
     "cli": {
         *("errors", "text", "text_limits", "cluster", "userdata", "templates", "lint", "output", "releases", "deploy"),
-        *("rehearse", "sandbox"),
+        *("permissions", "rehearse", "sandbox"),
     },
     "boot": set(),
     "__main__": {"cli"},

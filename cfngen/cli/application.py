@@ -23,6 +23,7 @@ COMMANDS = (
     "userdata",
     "config",
     "schema",
+    "permissions",
     "plan",
     "deploy",
     "watch",

@@ -25,6 +25,7 @@ from cfngen.cli.json_output import keys, kind_of
 _WORK_CLASSES = ("messages.Step", "messages.Notice")
 _WATCH_CLASSES = ("messages.Event", "watching.progress.Progress", "watching.diagnosis.Diagnosis", "messages.Finished")
 PRINTED: Mapping[str, tuple[str, ...]] = {
+    "cfngen permissions": ("permissions.grants.Policy",),
     "cfngen plan": (*_WORK_CLASSES, "preview.plan.Plan"),
     "cfngen deploy": (
         *_WORK_CLASSES,
@@ -80,10 +81,10 @@ _PREAMBLE = """\
 
 <!-- Written by `make docs` from the code. -->
 
-With `--output json` every command that talks to AWS writes to standard output one JSON object a line, and nothing else;
-what is meant for people goes to standard error. `type` says what an object is. Times are ISO 8601 in UTC, durations
-seconds. Keys may be added in a new version; none is removed or changes its meaning without a new major version. The
-same as a JSON Schema: [json.schema.json](json.schema.json).
+With `--output json` every command that talks to AWS, and `cfngen permissions`, writes one JSON object a line to
+standard output, and nothing else; what is meant for people goes to standard error. `type` says what an object is. Times are ISO
+8601 in UTC, durations seconds. Keys may be added in a new version; none is removed or changes its meaning without a new
+major version. The same as a JSON Schema: [json.schema.json](json.schema.json).
 
 When a command fails, whichever it is, its last line is an object of type [`error`](#failure): the message and the hint
 that standard error has as text, and the exit code. Only a command line of which `--output` cannot be read, such as one
@@ -141,7 +142,7 @@ def main(arguments: Sequence[str]) -> None:
 def class_named(name: str) -> type:
     """Return a class by its name in `PRINTED` or `FAILURE`."""
     module, _, attribute = name.rpartition(".")
-    package = "cfngen" if name.startswith(("cli.", "rehearse.", "sandbox.")) else "cfngen.deploy"
+    package = "cfngen" if name.startswith(("cli.", "permissions.", "rehearse.", "sandbox.")) else "cfngen.deploy"
     class_: type = getattr(importlib.import_module(f"{package}.{module}"), attribute)
     return class_
 
@@ -246,6 +247,7 @@ def _type_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         datetime: {"type": "string", "format": "date-time"},
         type(None): {"type": "null"},
         Any: {},
+        object: {},
     }
     return dict(schemas[hint])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
 from cfngen.permissions.pod_network import pod_network
 from cfngen.permissions.scope import Scope
 from cfngen.permissions.service_role import network_and_instances, roles_and_secrets
-from cfngen.permissions.statements import Document, Statement, documents, size
+from cfngen.permissions.statements import Statement, documents, size
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Policy:
     purpose: str
     managed_policies: tuple[str, ...]
     characters: int
-    document: Document
+    document: Mapping[str, object]
 
 
 def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:

@@ -13,7 +13,7 @@ from cfngen.cluster.network_plugins import network_plugin
 from cfngen.permissions.cloud_controller import cloud_controller
 from cfngen.permissions.pod_network import pod_network
 from cfngen.permissions.references import References, arn, if_resource_tagged, unless_master, via
-from cfngen.permissions.statements import Expression, Statement, allow
+from cfngen.permissions.statements import Condition, Expression, Statement, allow
 from cfngen.permissions.volumes import data_volume, volume_key
 
 
@@ -103,7 +103,7 @@ def _backups(cluster: Cluster, references: References) -> list[Statement]:
     if cluster.etcd.backups.bucket:
         # The user's own bucket may be encrypted with a KMS key. The encryption context is the object's ARN or, with an
         # S3 Bucket Key, the bucket's ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
-        only_this_bucket = {
+        only_this_bucket: Condition = {
             "StringEquals": via(references, "s3"),
             "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket, objects]},
         }

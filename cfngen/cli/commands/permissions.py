@@ -68,9 +68,9 @@ def command(
       nodes-<group>  the role of a node group's instances; the group's name alone will do
 
     The policies of instances are for review: the templates create these roles themselves. One policy is printed as the
-    JSON that `aws iam create-policy` takes, several with a heading each. Where what is needed exceeds 6,144 characters,
-    IAM's limit of a managed policy, it is cut into policies with numbers, such as execution-1 and execution-2; each can be
-    printed alone. AWS is not called.
+    JSON that `aws iam create-policy` takes, several with a heading each. A managed policy of IAM has at most 6,144
+    characters: whoever needs more gets several policies, such as execution-1 and execution-2, which are all to be
+    attached; each can be printed alone. AWS is not called.
     """
     from cfngen.permissions.grants import grants, scope_of
     from cfngen.permissions.operators import SERVICE_ROLE

@@ -70,7 +70,7 @@ statuses: development  ## Try every command in every status of the stacks; write
 	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest -m drill tests/cli/test_status_walk.py
 
 golden: development  ## Write the golden cases of tests/golden again; look at the difference before committing
-	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden tests/deploy/test_permissions.py tests/aws/test_refusals.py
+	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/golden tests/permissions/test_documented_policies.py tests/aws/test_refusals.py
 	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest -m drill tests/rehearse/test_rehearsal_recorded.py -k was_recorded
 
 bench: development  ## Run the benchmarks; they print, nothing is asserted

@@ -32,7 +32,8 @@ MAY_IMPORT = {
     "releases": {"errors"},
     "cluster": {"errors", "text", "text_limits", "releases"},
     "userdata": {"errors", "releases", "cluster"},
-    "templates": {"errors", "releases", "cluster", "userdata"},
+    "permissions": {"cluster"},
+    "templates": {"errors", "releases", "cluster", "userdata", "permissions"},
     "lint": {"errors", "text", "templates"},
     "output": {"errors", "templates", "userdata"},
     "deploy": {"errors", "hints", "text", "cluster", "userdata", "templates", "releases"},
@@ -40,7 +41,7 @@ MAY_IMPORT = {
     "sandbox": {"errors", "text_limits"},
     "cli": {
         *("errors", "hints", "text", "text_limits", "cluster", "userdata", "templates", "lint", "output", "releases"),
-        *("deploy", "rehearse", "sandbox"),
+        *("deploy", "permissions", "rehearse", "sandbox"),
     },
     "boot": set(),
     "__main__": {"cli"},

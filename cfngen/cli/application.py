@@ -25,6 +25,7 @@ COMMANDS = (
     "userdata",
     "config",
     "schema",
+    "permissions",
     "plan",
     "deploy",
     "watch",

@@ -31,10 +31,10 @@ _PREAMBLE = """\
 
 <!-- Written by `make docs` from the code. -->
 
-With `--output json` every command that talks to AWS writes to standard output one JSON object a line, and nothing else;
-what is meant for people goes to standard error. `type` says what an object is. Times are ISO 8601 in UTC, durations
-seconds. Keys may be added in a new version; none is removed or changes its meaning without a new major version. The
-same as a JSON Schema: [json.schema.json](json.schema.json).
+With `--output json` every command that talks to AWS, and `cfngen permissions`, writes one JSON object a line to
+standard output, and nothing else; what is meant for people goes to standard error. `type` says what an object is. Times
+are ISO 8601 in UTC, durations seconds. Keys may be added in a new version; none is removed or changes its meaning
+without a new major version. The same as a JSON Schema: [json.schema.json](json.schema.json).
 
 When a command fails, whichever it is, its last line is an object of type [`error`](#failure): a `code` by which
 programs tell errors apart ([all codes](#error-codes)), the message and the hint that standard error has as text, and
@@ -220,6 +220,7 @@ def _type_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         datetime: {"type": "string", "format": "date-time"},
         type(None): {"type": "null"},
         Any: {},
+        object: {},
     }
     return dict(schemas[hint])
 

@@ -105,6 +105,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "rehearse.report.RehearsalWritten", ("rehearse",), "rehearsal.written", blank_line_before=True
     ),
     "rehearsalSteps": MessageType("rehearse.report.RehearsalSteps", ("rehearse --list",), "rehearsal.steps"),
+    "policy": MessageType("permissions.grants.Policy", ("permissions",), "permissions.document", is_data=True),
     "sandbox": MessageType("sandbox.status.SandboxStatus", ("sandbox status",), "sandbox.sandbox_status"),
 }
 """The types of messages, by `kind`."""

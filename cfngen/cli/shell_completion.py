@@ -32,6 +32,15 @@ def roles(context: click.Context, parameter: click.Parameter, incomplete: str) -
     return _matching(incomplete, ("master", *_groups(cluster))) if cluster else []
 
 
+def grantees(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of those who need permissions for the cluster."""
+    cluster = _cluster(context)
+    if cluster is None:
+        return []
+    snapshots = ("etcd",) if cluster.etcd.backups.enabled else ()
+    return _matching(incomplete, ("operator", "execution", *snapshots, "master", *_groups(cluster)))
+
+
 def _groups(cluster: Cluster) -> tuple[str, ...]:
     return tuple(f"nodes-{group.name}" for group in cluster.node_groups)
 

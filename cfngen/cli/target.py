@@ -223,13 +223,16 @@ output_option = click.option(
 )
 
 
+stack_name_option = click.option(
+    "--stack-name", metavar="NAME", default="", help="Name of the root stack. Default: the cluster's name."
+)
+
+
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that choose cluster, stack and account to a command, which receives them as `target`."""
 
     @source_options
-    @click.option(
-        "--stack-name", metavar="NAME", default="", help="Name of the root stack. Default: the cluster's name."
-    )
+    @stack_name_option
     @click.option("--profile", metavar="NAME", default="", help="Profile of your AWS configuration.")
     @click.option(
         "--account", "account_number", metavar="NUMBER", default="", help="Refuse to work in any other AWS account."

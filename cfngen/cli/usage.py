@@ -37,7 +37,7 @@ class Commands(click.Group):
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
             alternatives = f"there are {', '.join(names)}."
-            ctx.fail(f"no such command {name!r}; {_nearest(name, names) or alternatives}")
+            ctx.fail(f"no such command {name!r}; {nearest(name, names) or alternatives}")
         return super().resolve_command(ctx, args)
 
 
@@ -62,8 +62,8 @@ def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
     if name in _options(outer.command) and outer is not context:
         inner = context.command_path.removeprefix(f"{outer.command_path} ")
         return message, f"it stands before the command: `{outer.command_path} {name} {inner} …`"
-    nearest = _nearest(name, options)
-    return (f"{message}; {nearest}", "") if nearest else (message, "")
+    suggestion = nearest(name, options)
+    return (f"{message}; {suggestion}", "") if suggestion else (message, "")
 
 
 def _options(command: click.Command) -> list[str]:
@@ -75,7 +75,7 @@ def _options(command: click.Command) -> list[str]:
     ]
 
 
-def _nearest(name: str, names: Sequence[str]) -> str:
+def nearest(name: str, names: Sequence[str]) -> str:
     """Return `did you mean …?` with the nearest names; empty if there are none."""
     matches = [repr(match) for match in get_close_matches(name, names, n=3)]
     if not matches:

@@ -13,9 +13,22 @@ from cfngen.text_limits import KEY_PAIR_NAME, LOAD_BALANCER_NAME, STACK_NAME, TA
 
 DRAIN_HOOK = "cfngen-drain"
 """Name of the lifecycle hook that delays the termination of nodes until they are drained."""
+CHANGE_SET_PREFIX = "cfngen-plan-"
+"""Prefix of the names of cfngen's change sets."""
 
 # CloudFormation names nested stacks after the root stack and their logical id and appends up to 13 characters.
 _GENERATED_SUFFIX = "-" + "X" * 13
+
+_PARTITIONS = {
+    "cn-": "aws-cn",
+    "us-gov-": "aws-us-gov",
+    "us-iso-": "aws-iso",
+    "us-isob-": "aws-iso-b",
+    "us-isof-": "aws-iso-f",
+    "eu-isoe-": "aws-iso-e",
+    "eusc-": "aws-eusc",
+}
+"""Partitions by the beginning of their regions' names; other regions are in `aws` (botocore, partitions.json)."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +107,21 @@ def api_host(cluster: Cluster) -> str:
     A name, and not an address, because masters may be added and clients try all addresses of a name.
     """
     return f"api.{cluster.name}.internal"
+
+
+def authority_copy_prefix(cluster: str) -> str:
+    """Return the prefix of the names, in Secrets Manager, of copies of a cluster's certificate authorities."""
+    return f"cfngen/{cluster}/authorities-"
+
+
+def template_bucket(account: str, region: str) -> str:
+    """Return the name of the bucket that cfngen creates for templates in an account and region."""
+    return f"cfngen-{account}-{region}"
+
+
+def aws_partition(region: str) -> str:
+    """Return the partition of a region, as in ARNs."""
+    return next((partition for prefix, partition in _PARTITIONS.items() if region.startswith(prefix)), "aws")
 
 
 def cluster_name_too_long(cluster: str) -> tuple[DerivedName, str] | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from cfngen.cluster.names import CHANGE_SET_PREFIX
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Event, Notice, Report
@@ -19,9 +20,6 @@ from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching.event_scope import LastOperation
 from cfngen.deploy.watching.events import parse_event
 from cfngen.text import pluralize
-
-CHANGE_SET_PREFIX = "cfngen-plan-"
-"""Prefix of the names of cfngen's change sets."""
 
 _DESCRIPTION = re.compile(
     r"^cfngen: the cluster (?P<cluster>\S+), by (?P<caller>arn:\S+?)(?P<unprotected>, not protected)?$"

@@ -59,9 +59,9 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
     stack.output(BUCKET_NAME, Ref(bucket), DESCRIPTION, in_root=True)
 
 
-def bucket_name(stack: Stack, cluster: Cluster) -> Any | None:
-    """Return the reference to the name of the bucket, or None where no snapshots are taken."""
-    return stack.wired_parameter(BUCKET_NAME, description=DESCRIPTION) if cluster.etcd.backups.enabled else None
+def bucket_name(stack: Stack) -> Any:
+    """Return the reference to the name of the bucket."""
+    return stack.wired_parameter(BUCKET_NAME, description=DESCRIPTION)
 
 
 def _lifecycle(cluster: Cluster) -> list[s3.LifecycleRule]:

@@ -8,23 +8,76 @@ from __future__ import annotations
 
 from typing import Any
 
-from awacs.aws import Allow, PolicyDocument, Principal, Statement
+from awacs.aws import Allow, PolicyDocument, Principal
+from awacs.aws import Statement as TrustStatement
 from awacs.sts import AssumeRole
 from troposphere import GetAtt, Ref, Sub, iam
 
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import group_id
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.templates import addon_statements, statements
+from cfngen.permissions.addons import addons
+from cfngen.permissions.instances import master_statements, node_statements
+from cfngen.permissions.pod_network import pod_network
+from cfngen.permissions.statements import Expression, Statement
 from cfngen.templates.backups import bucket_name
 from cfngen.templates.network import route_table_id, vpc_id
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
 # The service principal of EC2 ends in the partition's DNS suffix: amazonaws.com.cn in China.
-_ASSUMED_BY_EC2 = Statement(
+_ASSUMED_BY_EC2 = TrustStatement(
     Effect=Allow, Principal=Principal("Service", Sub("ec2.${AWS::URLSuffix}")), Action=[AssumeRole]
 )
+
+
+class StackReferences:
+    """How statements refer to the cluster's objects in a stack: a parameter is added to it when it is referred to."""
+
+    def __init__(self, stack: Stack, cluster: Cluster) -> None:
+        self._stack = stack
+        self._cluster = cluster
+
+    @property
+    def ca_secret(self) -> Expression:
+        """ARN of the secret that holds the certificate authorities."""
+        return self._stack.wired_parameter("CaSecretArn", description="Secret that holds the certificate authorities")
+
+    @property
+    def join_secret(self) -> Expression:
+        """ARN of the secret that holds what nodes need to join."""
+        return self._stack.wired_parameter("JoinSecretArn", description="Secret that holds what nodes need to join")
+
+    @property
+    def secrets_key(self) -> Expression:
+        """ARN of the KMS key that encrypts these secrets."""
+        description = "KMS key that encrypts the cluster's secrets"
+        return self._stack.wired_parameter("SecretsKeyArn", description=description)
+
+    @property
+    def backup_bucket(self) -> Expression:
+        """Name of the bucket of etcd's snapshots."""
+        return bucket_name(self._stack)
+
+    @property
+    def root_stack(self) -> Expression:
+        """Name of the root stack."""
+        description = "Name of the cluster's root stack; instances may signal it and its children"
+        return self._stack.wired_parameter("ClusterStackName", description=description)
+
+    @property
+    def vpc(self) -> Expression:
+        """Id of the VPC."""
+        return vpc_id(self._stack, self._cluster)
+
+    @property
+    def route_table(self) -> Expression:
+        """Id of the route table that holds the pods' routes."""
+        return route_table_id(self._stack, self._cluster)
+
+    def substitute(self, text: str, **values: Expression) -> Expression:
+        """Return a text in which CloudFormation replaces the variables."""
+        return Sub(text, **values)
 
 
 def build(cluster: Cluster) -> Stack:
@@ -36,24 +89,7 @@ def build(cluster: Cluster) -> Stack:
         __name__,
         f"IAM roles and instance profiles of the Kubernetes cluster {cluster.name}",
     )
-    interfaces = network_plugin(cluster).interfaces
-    master = [
-        *statements.cloud_controller(cluster),
-        *([] if interfaces else _network_plugin_statements(stack, cluster, master=True)),
-        *statements.data_volume(cluster),
-        *statements.volume_key(cluster.control_plane.volume.kms_key),
-        statements.write_secrets(
-            "Secrets",
-            [
-                stack.wired_parameter("CaSecretArn", description="Secret that holds the certificate authorities"),
-                _join_secret(stack),
-            ],
-        ),
-        statements.secrets_key(_secrets_key(stack), write=True),
-        *statements.own_authority(cluster.certificate_authority.secret),
-        *_backup_statements(stack, cluster),
-        *_common_statements(stack, cluster, "MasterStack"),
-    ]
+    references = StackReferences(stack, cluster)
     for role, profile in (
         (
             "Master",
@@ -62,7 +98,7 @@ def build(cluster: Cluster) -> Stack:
                 cluster,
                 prefix="Master",
                 owner="masters",
-                allowed=master,
+                allowed=master_statements(cluster, references),
                 managed_policies=cluster.control_plane.additional_policies,
             ),
         ),
@@ -73,23 +109,18 @@ def build(cluster: Cluster) -> Stack:
                 cluster,
                 prefix="Node",
                 owner="nodes",
-                allowed=_node_statements(stack, cluster),
+                allowed=node_statements(cluster, references),
                 managed_policies=(),
             ),
         ),
     ):
         stack.output(f"{role}InstanceProfileArn", GetAtt(profile, "Arn"), f"Instance profile of {role.lower()}s")
     of_cluster = f"on masters of the Kubernetes cluster {cluster.name}"
-    if interfaces:
-        _attach_to_masters(
-            stack,
-            "PodAddressesPolicy",
-            f"pods' addresses {of_cluster}",
-            _network_plugin_statements(stack, cluster, master=True),
-        )
-    addons = addon_statements.of_masters(cluster)
-    if addons:
-        _attach_to_masters(stack, "AddonsPolicy", f"add-ons {of_cluster}", addons)
+    if network_plugin(cluster).interfaces:
+        statements = pod_network(cluster, references, master=True)
+        _attach_to_masters(stack, "PodAddressesPolicy", f"pods' addresses {of_cluster}", statements)
+    if statements := addons(cluster, references):
+        _attach_to_masters(stack, "AddonsPolicy", f"add-ons {of_cluster}", statements)
     return stack
 
 
@@ -107,7 +138,7 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
         cluster,
         prefix=group_id(group.name),
         owner=f"node group {group.name}",
-        allowed=_node_statements(stack, cluster),
+        allowed=node_statements(cluster, StackReferences(stack, cluster)),
         managed_policies=group.additional_policies,
     )
     return GetAtt(profile, "Arn")
@@ -122,57 +153,10 @@ def _attach_to_masters(stack: Stack, name: str, description: str, allowed: list[
         iam.ManagedPolicy(
             name,
             Description=description,
-            PolicyDocument=PolicyDocument(Version="2012-10-17", Statement=allowed),
+            PolicyDocument={"Version": "2012-10-17", "Statement": allowed},
             Roles=[Ref("MasterRole")],
         )
     )
-
-
-def _join_secret(stack: Stack) -> Any:
-    return stack.wired_parameter("JoinSecretArn", description="Secret that holds what nodes need to join")
-
-
-def _secrets_key(stack: Stack) -> Any:
-    return stack.wired_parameter("SecretsKeyArn", description="KMS key that encrypts the cluster's secrets")
-
-
-def _backup_statements(stack: Stack, cluster: Cluster) -> list[Statement]:
-    bucket = bucket_name(stack, cluster)
-    return [] if bucket is None else statements.backups(cluster, bucket)
-
-
-def _network_plugin_statements(stack: Stack, cluster: Cluster, *, master: bool) -> list[Statement]:
-    """Return the statements that the network plug-in needs."""
-    plugin = network_plugin(cluster)
-    if plugin.interfaces:
-        return statements.pod_addresses(cluster, vpc_id(stack, cluster), master=master)
-    return statements.pod_routes(cluster, route_table_id(stack, cluster)) if plugin.routes and master else []
-
-
-def _common_statements(stack: Stack, cluster: Cluster, nested_stacks: str) -> list[Statement]:
-    """Return the statements that masters and nodes share.
-
-    Args:
-        stack: the stack to add parameters to.
-        cluster: the cluster.
-        nested_stacks: logical ids of the nested stacks that hold the instances, with wildcards.
-    """
-    name = stack.wired_parameter(
-        "ClusterStackName", description="Name of the cluster's root stack; instances may signal it and its children"
-    )
-    session = statements.session_manager() if cluster.ssh.session_manager else []
-    return [statements.signal(name, nested_stacks), *statements.pull_images(), *session]
-
-
-def _node_statements(stack: Stack, cluster: Cluster) -> list[Statement]:
-    drained = any(group.drain_timeout for group in cluster.node_groups)
-    return [
-        statements.read_secrets("JoinSecret", [_join_secret(stack)]),
-        statements.secrets_key(_secrets_key(stack), write=False),
-        *_network_plugin_statements(stack, cluster, master=False),
-        *([statements.drain(cluster)] if drained else []),
-        *_common_statements(stack, cluster, "NodeGroup*Stack"),
-    ]
 
 
 def _add_role(
@@ -201,9 +185,7 @@ def _add_role(
             Description=f"{owner} of the Kubernetes cluster {cluster.name}",
             AssumeRolePolicyDocument=PolicyDocument(Version="2012-10-17", Statement=[_ASSUMED_BY_EC2]),
             Policies=[
-                iam.Policy(
-                    PolicyName="kubernetes", PolicyDocument=PolicyDocument(Version="2012-10-17", Statement=allowed)
-                )
+                iam.Policy(PolicyName="kubernetes", PolicyDocument={"Version": "2012-10-17", "Statement": allowed})
             ],
             Tags=tags(cluster, f"{cluster.name} {owner}"),
             **({"ManagedPolicyArns": list(managed_policies)} if managed_policies else {}),

@@ -32,6 +32,7 @@ from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import auto_scaling_group, slot_id, wait_condition
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
 from cfngen.templates.api_endpoint import PublicAddress, add_elastic_ip, add_load_balancer
 from cfngen.templates.backups import bucket_name
@@ -49,7 +50,6 @@ from cfngen.templates.network import route_table_id, subnet_id
 from cfngen.templates.patterns import ADDRESS
 from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import MASTERS, Stack
-from cfngen.templates.statements import MASTER_ROLE_TAG
 from cfngen.templates.tagging import group_tags, tags
 from cfngen.templates.vpc import internet_access, zone_parameter
 
@@ -223,7 +223,7 @@ def _add_slot(
             "JoinSecretArn", description="Secret that holds what nodes need to join"
         ),
         **({"routeTableId": route_table_id(stack, cluster)} if network_plugin(cluster).routes else {}),
-        **({"bucket": bucket_name(stack, cluster)} if cluster.etcd.backups.enabled else {}),
+        **({"bucket": bucket_name(stack)} if cluster.etcd.backups.enabled else {}),
         **({"publicAddress": endpoint} if endpoint else {}),
         "condition": wait_condition(prefix),
         "conditionStack": stack.wired_parameter(

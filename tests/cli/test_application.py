@@ -310,6 +310,8 @@ def test_completion_knows_the_stacks_and_the_roles(process, directory, network):
     names = [document.name for document in generate(cluster)]
     assert completed(process, "cfngen templates -f own.yaml --only ") == [f"plain,{name}" for name in names]
     assert completed(process, "cfngen userdata -f own.yaml nodes-g") == ["plain,nodes-general", "plain,nodes-gpu"]
+    grantees = ["operator", "execution", "etcd", "master", "nodes-general", "nodes-gpu"]
+    assert completed(process, "cfngen permissions -f own.yaml ") == [f"plain,{name}" for name in grantees]
 
 
 def test_completion_leaves_files_and_directories_to_the_shell(process):

@@ -50,6 +50,7 @@ def test_types_are_told_apart_by_their_type() -> None:
         ("kubeconfig", "--remove"),
         ("etcd", "list"),
         ("delete", "--dry-run"),
+        ("permissions",),
     ],
     ids=" ".join,
 )

@@ -35,7 +35,8 @@ from cfngen.deploy.etcd.snapshots import (
 from cfngen.deploy.etcd.watch import RestoreFailedError, RestoreProgress
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Message, Notice, Question, Step
-from cfngen.deploy.policies.permissions import etcd_policy, operator_policy
+from cfngen.permissions.policies import etcd_policy, operator_policy
+from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation import client
 
 pytestmark = pytest.mark.drill
@@ -314,9 +315,9 @@ def test_a_request_is_what_the_masters_expect(where: Place, said: list[Message])
 
 
 def test_the_operators_policies_suffice(where: Place, said: list[Message]) -> None:
-    place = ("123456789012", "us-west-2", "kubernetes")
-    given = (operator_policy(*place, stack=STACK), etcd_policy(*place, stack=STACK))
-    with where.served.permissions.enforcing(*given) as credentials:
+    scope = Scope("123456789012", "us-west-2", "kubernetes", stack=STACK)
+    policies = (operator_policy(scope), etcd_policy(scope))
+    with where.served.permissions.enforcing(*policies) as credentials:
         account = where.connected(where.session_of(credentials))
         taken = take_snapshot(find_store(account, STACK, where.cluster), said.append)
         done = restore(account, STACK, where.cluster, consent=agree, report=said.append, override=where.override)

@@ -17,11 +17,13 @@ from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.inspection.cluster_status import Unknown
 from cfngen.deploy.inspection.status_reader import read_status
 from cfngen.deploy.inspection.validation import validate
-from cfngen.deploy.policies.permissions import SERVICE_ROLE, operator_policy
 from cfngen.deploy.publishing.bucket import BucketOwnerError, default_name
 from cfngen.deploy.recovery import rollback
 from cfngen.deploy.watching.diagnosis import Diagnosis, diagnose
 from cfngen.deploy.watching.events import read_history
+from cfngen.permissions.operators import SERVICE_ROLE
+from cfngen.permissions.policies import operator_policy
+from cfngen.permissions.scope import Scope
 
 pytestmark = pytest.mark.drill
 
@@ -29,7 +31,7 @@ NAME = "one"
 ONE = {"name": NAME, "nodeGroups": groups("general")}
 ROLE = f"arn:aws:iam::123456789012:role/{SERVICE_ROLE}"
 CLUSTER = parse(dict(ONE))
-PLACE = ("123456789012", "us-west-2", NAME)
+SCOPE = Scope("123456789012", "us-west-2", NAME)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def where() -> Iterator[Place]:
 
 
 def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place) -> None:
-    with where.served.permissions.enforcing(operator_policy(*PLACE)) as credentials:
+    with where.served.permissions.enforcing(operator_policy(SCOPE)) as credentials:
         session = where.session_of(credentials)
         operator = Operator(SimpleNamespace(session=session, cluster=CLUSTER, clock=where.clock))
         account = operator.account
@@ -70,7 +72,7 @@ def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place
 
 @pytest.mark.parametrize("group", ["read", "kubeconfig"])
 def test_who_may_only_read_changes_nothing(where: Place, group: str) -> None:
-    with where.served.permissions.enforcing(operator_policy(*PLACE, only=[group])) as credentials:
+    with where.served.permissions.enforcing(operator_policy(SCOPE, only=[group])) as credentials:
         operator = Operator(SimpleNamespace(session=where.session_of(credentials), cluster=CLUSTER, clock=where.clock))
         with pytest.raises((BucketOwnerError, DeniedError)):
             operator.deploy(ONE)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from answering import Aws, refusing
 
+from cfngen.cluster.names import authority_copy_prefix
 from cfngen.deploy.deletion import authority_copies
 from cfngen.deploy.deletion.authority_copies import (
     AuthorityCopy,
@@ -92,7 +93,7 @@ def test_a_copy_in_a_secret_is_deleted_at_once_and_can_be_brought_back(aws: Aws)
     aws.answers["secretsmanager:DeleteSecret"] = {"DeletionDate": datetime(2026, 1, 31, 12, tzinfo=timezone.utc)}
     [copy], said = kept(aws, AuthorityCopy())
     name = "cfngen/one/authorities-20260101T000000Z"
-    assert name.startswith(authority_copies.copy_name_prefix("one"))
+    assert name.startswith(authority_copy_prefix("one"))
     about = f"Certificate authorities of the deleted Kubernetes cluster one, copied from {ONE.arn}"
     [created] = aws.sent("secretsmanager:CreateSecret")
     created.pop("ClientRequestToken", None)

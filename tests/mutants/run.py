@@ -25,7 +25,7 @@ import pytest
 from mutations import Mutation, modules, mutated, mutations
 
 ROOT = Path(__file__).parents[2]
-PARTS = ["cfngen/deploy", "cfngen/boot", "cfngen/templates", "cfngen/cluster"]
+PARTS = ["cfngen/deploy", "cfngen/boot", "cfngen/templates", "cfngen/permissions", "cfngen/cluster"]
 EQUIVALENT = Path(__file__).parent / "equivalent.json"
 # Tests that compare with what was reviewed, or with pages that are generated: they notice any change at all.
 GOLDEN = re.compile(

@@ -9,7 +9,9 @@ import pytest
 from deployed import place
 from rehearsing import Person, left
 
-from cfngen.deploy.policies.permissions import SERVICE_ROLE, operator_policy
+from cfngen.permissions.operators import SERVICE_ROLE
+from cfngen.permissions.policies import operator_policy
+from cfngen.permissions.scope import Scope
 from cfngen.rehearse.clusters import NAME
 
 pytestmark = pytest.mark.drill
@@ -19,7 +21,7 @@ ROLE = f"arn:aws:iam::123456789012:role/{SERVICE_ROLE}"
 
 
 def test_the_policies_of_the_pages_suffice() -> None:
-    policy = operator_policy("123456789012", "us-west-2", NAME)
+    policy = operator_policy(Scope("123456789012", "us-west-2", NAME))
     policy["Statement"] += json.loads(FILE.read_text())["Statement"]
     with place() as where, where.served.permissions.enforcing(policy) as credentials:
         person = Person(where.connected(where.session_of(credentials)))

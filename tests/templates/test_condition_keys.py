@@ -17,7 +17,8 @@ import pytest
 from test_addon_ports import ALL as ADDONS
 from test_policies import CONFIGURATIONS, resolved
 
-from cfngen.deploy.policies import permissions
+from cfngen.permissions import policies
+from cfngen.permissions.scope import Scope
 
 CLUSTERS: list[dict[str, Any]] = [
     *CONFIGURATIONS,
@@ -120,14 +121,14 @@ def test_conditions_of_instances_rest_on_what_requests_carry(templates: Any, con
 @pytest.mark.parametrize(
     "policy",
     [
-        permissions.operator_policy,
-        permissions.execution_policy,
-        permissions.roles_and_secrets_policy,
-        permissions.several_masters_policy,
-        permissions.etcd_policy,
+        policies.operator_policy,
+        policies.execution_policy,
+        policies.roles_and_secrets_policy,
+        policies.several_masters_policy,
+        policies.etcd_policy,
     ],
 )
 def test_conditions_of_operators_rest_on_what_requests_carry(policy: Any) -> None:
-    found = list(statements(policy("123456789012", "us-west-2", "prod")))
+    found = list(statements(policy(Scope("123456789012", "us-west-2", "prod"))))
     assert found
     assert [each for statement in found for each in unsupported(statement)] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.model import Cluster, Instances
+from cfngen.cluster.names import aws_partition
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
@@ -117,10 +118,6 @@ def _many_policies(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(path, message)
 
 
-def _partition(region: str) -> str:
-    return "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
-
-
 def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
     if cluster.iam.permissions_boundary:
         yield ("iam", "permissionsBoundary"), cluster.iam.permissions_boundary
@@ -136,7 +133,7 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
 
 
 def _arn_partitions(cluster: Cluster) -> Iterator[Problem]:
-    expected = _partition(cluster.region)
+    expected = aws_partition(cluster.region)
     parts = cluster.region.split("-")
     has_other_partition = parts[0] == "eusc" or any(part.startswith("iso") for part in parts)
     for path, arn in _arns(cluster):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from cfngen.cluster.names import authority_copy_prefix
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.deletion.retained_resources import RetainedResource
@@ -99,11 +100,6 @@ class AuthoritySecret:
     text: str
 
 
-def copy_name_prefix(cluster: str) -> str:
-    """Return the prefix of the names of a cluster's copies in Secrets Manager."""
-    return f"cfngen/{cluster}/authorities-"
-
-
 def read_authorities(account: Account, arns: Sequence[str], *, needed: bool) -> tuple[AuthoritySecret, ...]:
     """Return the values to copy; secrets that no master has written yet are left out.
 
@@ -175,7 +171,7 @@ def _write_private_file(path: Path, text: str) -> None:
 def _copy_to_secret(account: Account, cluster: str, secret: AuthoritySecret, report: Report) -> RetainedResource:
     """Create a secret with the copy and schedule its deletion at once: it can be restored, but is not billed."""
     client, region = account.client("secretsmanager"), account.region
-    name = f"{copy_name_prefix(cluster)}{account.clock.now():%Y%m%dT%H%M%SZ}"
+    name = f"{authority_copy_prefix(cluster)}{account.clock.now():%Y%m%dT%H%M%SZ}"
     report(Step(f"copying the certificate authorities to the secret {name}"))
     description = f"Certificate authorities of the deleted Kubernetes cluster {cluster}, copied from {secret.arn}"
     arn = client.create_secret(Name=name, Description=description, SecretString=secret.text)["ARN"]

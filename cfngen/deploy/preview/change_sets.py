@@ -10,10 +10,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from cfngen.cluster.names import CHANGE_SET_PREFIX
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.operation_origin import CHANGE_SET_PREFIX
 from cfngen.deploy.preview import retrying
 from cfngen.deploy.preview.change_set_reading import (
     ChangeSet,

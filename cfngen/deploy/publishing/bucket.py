@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+from cfngen.cluster.names import template_bucket
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.messages import Notice, Report, Step
@@ -48,7 +49,7 @@ class NoBucketError(BucketError):
 
 def default_name(account: Account) -> str:
     """Return the name of cfngen's own bucket in an account and region."""
-    return f"cfngen-{account.id}-{account.region}"
+    return template_bucket(account.id, account.region)
 
 
 def ensure_bucket(account: Account, *, bucket: str = "", kms_key: str = "", report: Report) -> str:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from cfngen.cli.target import STACK_NAME_LIMIT
-from cfngen.deploy.policies.policy_statements import Place
+from cfngen.permissions.scope import Scope
 from cfngen.sandbox.cloudformation.generated_names import generated_name
 
 STACKS = [("production-eu-west-1-" * 5)[:length].rstrip("-") for length in range(1, STACK_NAME_LIMIT + 1)]
@@ -20,13 +20,13 @@ def nested(root: str, logical_id: str, random: str) -> str:
     return generated_name(root, logical_id, random, 128)
 
 
-def place(stack: str) -> Place:
-    return Place("aws", "123456789012", "us-west-2", "blue", stack)
+def scope(stack: str) -> Scope:
+    return Scope("123456789012", "us-west-2", "blue", stack=stack)
 
 
 def names(stack: str, random: str) -> list[tuple[str, list[str]]]:
     """The ARN of each thing whose name is generated, and the patterns that are meant to match it."""
-    here = place(stack)
+    here = scope(stack)
     iam = nested(stack, "IamStack", random)
     bucket = generated_name(nested(stack, "SecretsStack", random), "BackupBucket", random, 63).lower()
     masters = nested(stack, "MasterStack", random)
@@ -58,7 +58,7 @@ def test_every_generated_name_is_matched(random: str) -> None:
 
 
 def test_short_names_match_no_cluster_whose_name_only_begins_alike() -> None:
-    mine, theirs = place("blue"), [arn for arn, _ in names("blue2", RANDOM[0])]
+    mine, theirs = scope("blue"), [arn for arn, _ in names("blue2", RANDOM[0])]
     patterns = [*mine.nested, *mine.roles, *mine.groups, mine.backups]
     assert [arn for arn in theirs for pattern in patterns if fnmatch.fnmatchcase(arn, pattern)] == []
 

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from cfngen.deploy.policies.permissions import (
+from cfngen.permissions.policies import (
     etcd_policy,
     execution_policy,
     operator_policy,
     roles_and_secrets_policy,
     several_masters_policy,
 )
+from cfngen.permissions.scope import Scope
 
-NARROW = ("123456789012", "us-west-2", "kubernetes")
+NARROW = Scope("123456789012", "us-west-2", "kubernetes")
 POLICIES = {
-    "operator": operator_policy(*NARROW),
-    "machines": execution_policy(*NARROW),
-    "secrets": roles_and_secrets_policy(*NARROW),
-    "masters": several_masters_policy(*NARROW),
-    "etcd": etcd_policy(*NARROW),
+    "operator": operator_policy(NARROW),
+    "machines": execution_policy(NARROW),
+    "secrets": roles_and_secrets_policy(NARROW),
+    "masters": several_masters_policy(NARROW),
+    "etcd": etcd_policy(NARROW),
 }
 WIDE = {
     "operator": operator_policy(),
@@ -222,14 +224,14 @@ def test_documents_for_nobody_in_particular_suffice_for_any_cluster() -> None:
 
 
 def test_a_role_of_another_name_can_be_handed_over() -> None:
-    policy = operator_policy(*NARROW, role="deployer")
+    policy = operator_policy(NARROW, role="deployer")
     assert allows(policy, "iam:PassRole", SERVICE_ROLE.replace("cfngen-cloudformation", "deployer"), HANDED_OVER)
     assert not allows(policy, "iam:PassRole", SERVICE_ROLE, HANDED_OVER)
 
 
 @pytest.mark.parametrize("name", ["a-stack-of-name-23chars", "a-stack-of-name-24-chars"], ids=["all of it", "a part"])
 def test_the_bucket_of_a_stack_is_known_by_what_cloudformation_leaves_of_its_name(name: str) -> None:
-    policy = etcd_policy(*NARROW, stack=name)
+    policy = etcd_policy(replace(NARROW, stack=name))
     # A name of S3 has 63 characters at most; of the stack's at least 24 are left.
     bucket = f"arn:aws:s3:::{name[:24]}-backupbucket-1ab"
     assert allows(policy, "s3:GetObject", f"{bucket}/kubernetes/etcd/1.db", {})

@@ -1,27 +1,30 @@
-"""Permissions of CloudFormation for the resources of the templates, as statements of two policies.
+"""Statements of CloudFormation's service role for the resources of the templates, for two policies.
 
 One policy is for nested stacks, network and instances; the other for roles, secrets and etcd's snapshots. One managed
-policy is too small for all of them.
+policy is too small for all of them. An operator who deploys without such a role needs them in addition to their own.
+
+Deleting or replacing a resource requires the cluster's tag on it. A resource that is being created has no tags yet, and
+it is not documented whether CloudFormation tags it in the same call. So creating is restricted only by account and
+region.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from cfngen.permissions.scope import Scope, tagged, tagging
+from cfngen.permissions.statements import Statement, allow
 
-from cfngen.deploy.policies.policy_statements import Place, allow, tagged, tagging
 
-
-def of_network_and_machines(place: Place) -> list[dict[str, Any]]:
+def network_and_instances(scope: Scope) -> list[Statement]:
     """Return the statements of CloudFormation's service role for stacks, network and instances."""
-    return [*_stacks(place), *_network(place), *_tags(place), *_instances(place)]
+    return [*_stacks(scope), *_network(scope), *_tags(scope), *_instances(scope)]
 
 
-def of_roles_and_secrets(place: Place) -> list[dict[str, Any]]:
+def roles_and_secrets(scope: Scope) -> list[Statement]:
     """Return the statements of CloudFormation's service role for roles, secrets and the bucket of etcd's snapshots."""
-    return [*_roles(place), *_secrets(place), *_backups(place)]
+    return [*_roles(scope), *_secrets(scope), *_backups(scope)]
 
 
-def _stacks(place: Place) -> list[dict[str, Any]]:
+def _stacks(scope: Scope) -> list[Statement]:
     return [
         # If a resource fails, CloudFormation cancels the other nested stacks and rolls them back: the reference of
         # AWS::CloudFormation::Stack requires permission to cancel updates, which the registry's schema leaves out.
@@ -32,16 +35,16 @@ def _stacks(place: Place) -> list[dict[str, Any]]:
             cloudformation:DescribeChangeSet cloudformation:DescribeStacks cloudformation:ExecuteChangeSet
             cloudformation:GetTemplate cloudformation:RollbackStack cloudformation:TagResource
             cloudformation:UntagResource cloudformation:UpdateStack""",
-            place.nested,
+            scope.nested,
         ),
-        allow("Templates", "s3:GetObject", [place.templates]),
+        allow("Templates", "s3:GetObject", [scope.templates]),
         allow("Look", "autoscaling:Describe* ec2:Describe* ec2:GetLaunchTemplateData"),
         # Images are found by public SSM parameters of their publishers.
-        allow("Images", "ssm:GetParameters", [f"arn:{place.partition}:ssm:{place.region}::parameter/aws/*"]),
+        allow("Images", "ssm:GetParameters", [f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/*"]),
     ]
 
 
-def _network(place: Place) -> list[dict[str, Any]]:
+def _network(scope: Scope) -> list[Statement]:
     return [
         # An existing Elastic IP or VPC does not have the cluster's tag.
         allow(
@@ -53,7 +56,7 @@ def _network(place: Place) -> list[dict[str, Any]]:
             ec2:DisassociateAddress ec2:ImportKeyPair ec2:ModifyNetworkInterfaceAttribute ec2:ModifySubnetAttribute
             ec2:ModifyVpcAttribute ec2:ReplaceRouteTableAssociation ec2:RevokeSecurityGroupEgress
             ec2:UpdateSecurityGroupRuleDescriptions*""",
-            place.ec2("*"),
+            scope.ec2("*"),
         ),
         allow(
             "ChangeOwn",
@@ -64,30 +67,30 @@ def _network(place: Place) -> list[dict[str, Any]]:
             ec2:DetachVolume ec2:DisassociateRouteTable ec2:ModifyLaunchTemplate ec2:ModifyVolume
             ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute ec2:RevokeSecurityGroupIngress
             ec2:UnassignPrivateIpAddresses""",
-            place.ec2("*"),
-            tagged(place),
+            scope.ec2("*"),
+            tagged(scope),
         ),
         # When a data volume is deleted or replaced, a snapshot of it is created.
-        allow("SnapshotOwn", "ec2:CreateSnapshot", place.ec2("volume/*"), tagged(place)),
-        allow("NewSnapshots", "ec2:CreateSnapshot", [f"arn:{place.partition}:ec2:{place.region}::snapshot/*"]),
+        allow("SnapshotOwn", "ec2:CreateSnapshot", scope.ec2("volume/*"), tagged(scope)),
+        allow("NewSnapshots", "ec2:CreateSnapshot", [f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"]),
     ]
 
 
-def _tags(place: Place) -> list[dict[str, Any]]:
+def _tags(scope: Scope) -> list[Statement]:
     return [
-        allow("TagNew", "ec2:CreateTags", place.ec2("*"), tagging(place)),
-        allow("TagOwn", "ec2:CreateTags", place.ec2("*"), tagged(place)),
+        allow("TagNew", "ec2:CreateTags", scope.ec2("*"), tagging(scope)),
+        allow("TagOwn", "ec2:CreateTags", scope.ec2("*"), tagged(scope)),
         allow(
             "TagSnapshots",
             "ec2:CreateTags",
-            [f"arn:{place.partition}:ec2:{place.region}::snapshot/*"],
+            [f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"],
             {"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}},
         ),
     ]
 
 
-def _instances(place: Place) -> list[dict[str, Any]]:
-    service_linked_roles = f"arn:{place.partition}:iam::{place.account}:role/aws-service-role"
+def _instances(scope: Scope) -> list[Statement]:
+    service_linked_roles = f"arn:{scope.partition}:iam::{scope.account}:role/aws-service-role"
     return [
         allow(
             "Groups",
@@ -96,14 +99,14 @@ def _instances(place: Place) -> list[dict[str, Any]]:
             autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
             autoscaling:SuspendProcesses autoscaling:TerminateInstanceInAutoScalingGroup
             autoscaling:UpdateAutoScalingGroup""",
-            place.groups,
+            scope.groups,
         ),
         # Checked when a launch template is set for a group ("Control Amazon EC2 launch template usage in Auto Scaling
         # groups", Amazon EC2 Auto Scaling User Guide); instances are launched with the service-linked role.
         allow(
             "Launch",
             "ec2:RunInstances",
-            condition={"ArnLike": {"ec2:LaunchTemplate": place.ec2("launch-template/*")[0]}},
+            condition={"ArnLike": {"ec2:LaunchTemplate": scope.ec2("launch-template/*")[0]}},
         ),
         allow(
             "LinkedRoles",
@@ -113,7 +116,7 @@ def _instances(place: Place) -> list[dict[str, Any]]:
     ]
 
 
-def _roles(place: Place) -> list[dict[str, Any]]:
+def _roles(scope: Scope) -> list[Statement]:
     return [
         allow(
             "Roles",
@@ -124,20 +127,20 @@ def _roles(place: Place) -> list[dict[str, Any]]:
             iam:ListPolicyVersions iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary iam:PutRolePolicy
             iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole
             iam:UpdateAssumeRolePolicy iam:UpdateRole iam:UpdateRoleDescription""",
-            place.roles,
+            scope.roles,
         ),
     ]
 
 
-def _secrets(place: Place) -> list[dict[str, Any]]:
-    via_services = {"StringLike": {"kms:ViaService": [f"ec2.{place.region}.*", f"secretsmanager.{place.region}.*"]}}
+def _secrets(scope: Scope) -> list[Statement]:
+    via_services = {"StringLike": {"kms:ViaService": [f"ec2.{scope.region}.*", f"secretsmanager.{scope.region}.*"]}}
     return [
         # No permission to read secrets: CloudFormation creates them empty.
         allow(
             "Secrets",
             """secretsmanager:CreateSecret secretsmanager:DeleteSecret secretsmanager:DescribeSecret
             secretsmanager:TagResource secretsmanager:UntagResource secretsmanager:UpdateSecret""",
-            place.secrets,
+            scope.secrets,
         ),
         # Changes of a key's tags may take five minutes to affect authorization ("ABAC for AWS KMS", AWS KMS Developer
         # Guide).
@@ -146,22 +149,22 @@ def _secrets(place: Place) -> list[dict[str, Any]]:
             """kms:CreateKey kms:DescribeKey kms:EnableKeyRotation kms:GetKeyPolicy kms:GetKeyRotationStatus
             kms:ListResourceTags""",
         ),
-        allow("TagNewKeys", "kms:TagResource", place.keys, tagging(place)),
+        allow("TagNewKeys", "kms:TagResource", scope.keys, tagging(scope)),
         allow(
             "OwnKeys",
             """kms:DisableKey kms:DisableKeyRotation kms:EnableKey kms:PutKeyPolicy kms:ScheduleKeyDeletion
             kms:TagResource kms:UntagResource kms:UpdateKeyDescription""",
-            place.keys,
-            tagged(place),
+            scope.keys,
+            tagged(scope),
         ),
-        allow("UseKeys", "kms:Decrypt kms:GenerateDataKey*", place.keys, via_services),
+        allow("UseKeys", "kms:Decrypt kms:GenerateDataKey*", scope.keys, via_services),
         allow(
-            "GrantKeys", "kms:CreateGrant", place.keys, {**via_services, "Bool": {"kms:GrantIsForAWSResource": "true"}}
+            "GrantKeys", "kms:CreateGrant", scope.keys, {**via_services, "Bool": {"kms:GrantIsForAWSResource": "true"}}
         ),
     ]
 
 
-def _backups(place: Place) -> list[dict[str, Any]]:
+def _backups(scope: Scope) -> list[Statement]:
     # CloudFormation creates the bucket of etcd's snapshots, and deletes it only if the creation fails and it is empty.
     return [
         allow(
@@ -170,6 +173,6 @@ def _backups(place: Place) -> list[dict[str, Any]]:
             s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
             s3:PutBucketTagging s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource
             s3:UntagResource""",
-            [place.backups],
+            [scope.backups],
         )
     ]

@@ -1,20 +1,16 @@
-"""The IAM statements that enabled add-ons need on the masters' role.
+"""Statements that enabled add-ons need on the masters' role.
 
-Least privilege as in `statements`: reads are unconditional, since EC2 and Elastic Load Balancing cannot restrict them;
-changes need a resource with the cluster's tag; creating needs a request with that tag, and tagging is allowed only
-while creating. The actions are those of the
-add-ons' own documentation: aws-ebs-csi-driver, docs/example-iam-policy.json; cluster-autoscaler,
-cloudprovider/aws/README.md; aws-load-balancer-controller, docs/install/iam_policy.json; external-dns,
-docs/tutorials/aws.md.
+Least privilege as in `instances`. The actions are those of the add-ons' own documentation: aws-ebs-csi-driver,
+docs/example-iam-policy.json; cluster-autoscaler, cloudprovider/aws/README.md; aws-load-balancer-controller,
+docs/install/iam_policy.json; external-dns, docs/tutorials/aws.md.
 """
 
 from __future__ import annotations
 
-from awacs.aws import Condition, Null, Statement, StringEquals
-from troposphere import Sub
-
 from cfngen.cluster.model import Cluster
-from cfngen.templates.statements import allow, ec2_arn, if_request_tagged, if_resource_tagged, volume_key
+from cfngen.permissions.references import References, arn, if_request_tagged, if_resource_tagged, only_when_creating
+from cfngen.permissions.statements import Statement, allow
+from cfngen.permissions.volumes import volume_key
 
 # What the EBS CSI driver puts on every volume it makes.
 CSI_TAG = {"ebs.csi.aws.com/cluster": "true"}
@@ -22,48 +18,49 @@ CSI_TAG = {"ebs.csi.aws.com/cluster": "true"}
 SCALED_TAG = {"k8s.io/cluster-autoscaler/enabled": "true"}
 
 
-def of_masters(cluster: Cluster) -> list[Statement]:
-    """Return the statements that the enabled add-ons need on the masters' role, besides those of `statements`."""
-    addons = cluster.addons
+def addons(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements that the enabled add-ons need, besides those of the masters themselves."""
+    charts = cluster.addons
     return [
-        *(_ebs_csi_driver(cluster) if addons.aws_ebs_csi_driver.enabled else []),
-        *(_cluster_autoscaler(cluster) if addons.cluster_autoscaler.enabled else []),
-        *(_load_balancer_controller(cluster) if addons.aws_load_balancer_controller.enabled else []),
-        *(_external_dns(cluster) if addons.external_dns.enabled else []),
+        *(_ebs_csi_driver(cluster, references) if charts.aws_ebs_csi_driver.enabled else []),
+        *(_cluster_autoscaler(cluster) if charts.cluster_autoscaler.enabled else []),
+        *(_load_balancer_controller(cluster, references) if charts.aws_load_balancer_controller.enabled else []),
+        *(_external_dns(cluster, references) if charts.external_dns.enabled else []),
     ]
 
 
-def _ebs_csi_driver(cluster: Cluster) -> list[Statement]:
+def _ebs_csi_driver(cluster: Cluster, references: References) -> list[Statement]:
     """Return statements to create, attach and delete volumes, except the masters' own, which lack the driver's tag.
 
     Volumes of claims are encrypted with the account's default key or with one that a storage class names. Where the
-    masters' volumes have a key of their own, `statements` grants that one only, so all keys are added here.
+    masters' volumes have a key of their own, masters may use that one only, so all keys are added here.
     """
     return [
-        *(volume_key(None) if cluster.control_plane.volume.kms_key else []),
+        *(volume_key(references, None) if cluster.control_plane.volume.kms_key else []),
         allow(
             "EbsRead",
             """ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTypes ec2:DescribeSnapshots
             ec2:DescribeTags ec2:DescribeVolumes ec2:DescribeVolumesModifications ec2:DescribeVolumeStatus""",
         ),
-        allow("EbsNewVolumes", "ec2:CreateVolume", [ec2_arn("volume/*")], if_request_tagged(cluster)),
+        allow("EbsNewVolumes", "ec2:CreateVolume", [arn(references, "ec2", "volume/*")], if_request_tagged(cluster)),
         allow(
             "EbsTagNewVolumes",
             "ec2:CreateTags",
-            [ec2_arn("volume/*")],
-            Condition(
-                StringEquals({"aws:RequestTag/KubernetesCluster": cluster.name, "ec2:CreateAction": "CreateVolume"})
-            ),
+            [arn(references, "ec2", "volume/*")],
+            only_when_creating(cluster, "ec2", "CreateVolume"),
         ),
         allow(
             "EbsOwnVolumes",
             "ec2:AttachVolume ec2:DeleteVolume ec2:DetachVolume ec2:ModifyVolume",
-            [ec2_arn("volume/*")],
+            [arn(references, "ec2", "volume/*")],
             if_resource_tagged(cluster, **CSI_TAG),
         ),
         # EC2 checks the instance as well as the volume.
         allow(
-            "EbsOwnInstances", "ec2:AttachVolume ec2:DetachVolume", [ec2_arn("instance/*")], if_resource_tagged(cluster)
+            "EbsOwnInstances",
+            "ec2:AttachVolume ec2:DetachVolume",
+            [arn(references, "ec2", "instance/*")],
+            if_resource_tagged(cluster),
         ),
     ]
 
@@ -85,7 +82,7 @@ def _cluster_autoscaler(cluster: Cluster) -> list[Statement]:
     ]
 
 
-def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
+def _load_balancer_controller(cluster: Cluster, references: References) -> list[Statement]:
     """Return what the controller needs besides the statements of the cloud controller manager on the same role.
 
     That is rules, certificates, addresses and capacity of load balancers. The permissions for AWS WAF and Shield in its
@@ -107,23 +104,16 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
             "LoadBalancersNamed",
             "acm:DescribeCertificate cognito-idp:DescribeUserPoolClient iam:GetServerCertificate",
             [
-                Sub("arn:${AWS::Partition}:acm:${AWS::Region}:${AWS::AccountId}:certificate/*"),
-                Sub("arn:${AWS::Partition}:cognito-idp:${AWS::Region}:${AWS::AccountId}:userpool/*"),
-                Sub("arn:${AWS::Partition}:iam::${AWS::AccountId}:server-certificate/*"),
+                arn(references, "acm", "certificate/*"),
+                arn(references, "cognito-idp", "userpool/*"),
+                arn(references, "iam", "server-certificate/*", region=""),
             ],
         ),
         allow("LoadBalancersNewRules", "elasticloadbalancing:CreateRule", condition=if_request_tagged(cluster)),
         allow(
             "LoadBalancersTagNewRules",
             "elasticloadbalancing:AddTags",
-            condition=Condition(
-                StringEquals(
-                    {
-                        "aws:RequestTag/KubernetesCluster": cluster.name,
-                        "elasticloadbalancing:CreateAction": "CreateRule",
-                    }
-                )
-            ),
+            condition=only_when_creating(cluster, "elasticloadbalancing", "CreateRule"),
         ),
         allow(
             "LoadBalancersOwn",
@@ -140,35 +130,27 @@ def _load_balancer_controller(cluster: Cluster) -> list[Statement]:
         allow(
             "LoadBalancersOrderRules",
             "elasticloadbalancing:SetRulePriorities",
-            [
-                Sub(
-                    "arn:${AWS::Partition}:elasticloadbalancing:${AWS::Region}:${AWS::AccountId}:"
-                    f"listener-rule/{kind}/*"
-                )
-                for kind in ("app", "net")
-            ],
+            [arn(references, "elasticloadbalancing", f"listener-rule/{kind}/*") for kind in ("app", "net")],
         ),
         # It reconciles the tags of its security groups, except the cluster's tag, which this condition relies on.
         allow(
             "LoadBalancersTagOwnGroups",
             "ec2:CreateTags ec2:DeleteTags",
-            [ec2_arn("security-group/*")],
-            Condition(
-                [
-                    StringEquals({"aws:ResourceTag/KubernetesCluster": cluster.name}),
-                    Null({"aws:RequestTag/KubernetesCluster": "true"}),
-                ]
-            ),
+            [arn(references, "ec2", "security-group/*")],
+            {**if_resource_tagged(cluster), "Null": {"aws:RequestTag/KubernetesCluster": "true"}},
         ),
     ]
 
 
-def _external_dns(cluster: Cluster) -> list[Statement]:
+def _external_dns(cluster: Cluster, references: References) -> list[Statement]:
     return [
         allow("DnsRead", "route53:ListHostedZones"),
         allow(
             "DnsRecords",
             "route53:ChangeResourceRecordSets route53:ListResourceRecordSets",
-            [Sub(f"arn:${{AWS::Partition}}:route53:::hostedzone/{zone}") for zone in cluster.addons.external_dns.zones],
+            [
+                arn(references, "route53", f"hostedzone/{zone}", region="", account="")
+                for zone in cluster.addons.external_dns.zones
+            ],
         ),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,15 @@ import pytest
 from parliament import analyze_policy_string
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.policies.permissions import (
+from cfngen.permissions.operators import command_groups
+from cfngen.permissions.policies import (
     etcd_policy,
     execution_policy,
-    groups,
     operator_policy,
     roles_and_secrets_policy,
     several_masters_policy,
 )
-from cfngen.deploy.policies.policy_statements import Place
+from cfngen.permissions.scope import Scope
 from cfngen.templates import generate
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -32,18 +33,18 @@ DOCUMENTED = {
     "execution-policy-2.json": roles_and_secrets_policy(),
     "etcd-policy.json": etcd_policy(),
 }
-NARROW = ("123456789012", "us-west-2", "kubernetes")
+NARROW = Scope("123456789012", "us-west-2", "kubernetes")
 POLICIES = {
     **DOCUMENTED,
-    "operator of one cluster": operator_policy(*NARROW),
-    "execution for one cluster": execution_policy(*NARROW),
-    "several masters of one cluster": several_masters_policy(*NARROW),
-    "roles and secrets of one cluster": roles_and_secrets_policy(*NARROW),
-    "snapshots of one cluster": etcd_policy(*NARROW),
-    "operator in China": operator_policy("123456789012", "cn-north-1", "kubernetes", partition="aws-cn"),
+    "operator of one cluster": operator_policy(NARROW),
+    "execution for one cluster": execution_policy(NARROW),
+    "several masters of one cluster": several_masters_policy(NARROW),
+    "roles and secrets of one cluster": roles_and_secrets_policy(NARROW),
+    "snapshots of one cluster": etcd_policy(NARROW),
+    "operator in China": operator_policy(Scope("123456789012", "cn-north-1", "kubernetes", "aws-cn")),
 }
 EXECUTION = {"Statement": [*execution_policy()["Statement"], *roles_and_secrets_policy()["Statement"]]}
-ANY = Place("aws", "*", "*", "*", "*")
+ANY = Scope()
 MANAGED, ROLE = 6_144, 10_240  # characters without spaces: "IAM and AWS STS quotas", IAM User Guide
 
 # Of the registry's permissions, what the templates never make CloudFormation do, and the role is better without.
@@ -238,7 +239,7 @@ def test_nobody_may_hand_a_role_to_anything():
 
 
 def test_what_is_destroyed_bears_the_clusters_tag():
-    for statement in [*execution_policy(*NARROW)["Statement"], *roles_and_secrets_policy(*NARROW)["Statement"]]:
+    for statement in [*execution_policy(NARROW)["Statement"], *roles_and_secrets_policy(NARROW)["Statement"]]:
         destroyed = [
             each for each in statement["Action"] if each.startswith(("ec2:Delete", "ec2:Release", "kms:Sched"))
         ]
@@ -247,7 +248,7 @@ def test_what_is_destroyed_bears_the_clusters_tag():
 
 
 def test_one_cluster_is_another_ones_business():
-    text = json.dumps(operator_policy(*NARROW))
+    text = json.dumps(operator_policy(NARROW))
     assert "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes/*" in text
     assert "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes-*/*" in text
     assert "stack/*" not in text
@@ -258,17 +259,19 @@ def test_one_cluster_is_another_ones_business():
 def test_a_change_set_may_be_named_by_its_arn_alone(action):
     for name in ("cfngen-plan-1a2b3c", "cfngen-plan-1a2b3c-VpcStack-1ABCDEF"):
         change_set = f"arn:aws:cloudformation:us-west-2:123456789012:changeSet/{name}/11111111-2222-3333-4444"
-        assert on_what(operator_policy(*NARROW), f"cloudformation:{action}", change_set)
+        assert on_what(operator_policy(NARROW), f"cloudformation:{action}", change_set)
     others = change_set.replace("cfngen-plan-", "by-hand-")
-    assert not on_what(operator_policy(*NARROW), f"cloudformation:{action}", others)
+    assert not on_what(operator_policy(NARROW), f"cloudformation:{action}", others)
 
 
 def test_all_stacks_may_be_described_to_find_another_of_the_clusters_name():
-    assert on_what(operator_policy(*NARROW, only=["read"]), "cloudformation:DescribeStacks", "*")
+    assert on_what(operator_policy(NARROW, only=["read"]), "cloudformation:DescribeStacks", "*")
 
 
 def test_a_stack_may_be_named_unlike_its_cluster():
-    text = json.dumps([make(*NARROW, stack="production") for make in (execution_policy, roles_and_secrets_policy)])
+    text = json.dumps(
+        [make(replace(NARROW, stack="production")) for make in (execution_policy, roles_and_secrets_policy)]
+    )
     assert "stack/production-*/*" in text
     assert "role/production-*" in text
     assert '"aws:ResourceTag/KubernetesCluster": "kubernetes"' in text
@@ -276,14 +279,16 @@ def test_a_stack_may_be_named_unlike_its_cluster():
 
 def test_arns_are_those_of_the_partition():
     made = (execution_policy, roles_and_secrets_policy, several_masters_policy, etcd_policy)
-    text = json.dumps([operator_policy(partition="aws-cn"), *(each(partition="aws-us-gov") for each in made)])
+    text = json.dumps(
+        [operator_policy(Scope(partition="aws-cn")), *(each(Scope(partition="aws-us-gov")) for each in made)]
+    )
     assert "arn:aws:" not in text
 
 
 def test_groups_can_be_given_alone():
-    names = [each.name for each in groups(ANY)]
+    names = [each.name for each in command_groups(ANY)]
     assert names == ["read", "deploy", "delete", "kubeconfig"]
-    assert all(each.purpose for each in groups(ANY))
+    assert all(each.purpose for each in command_groups(ANY))
     read = operator_policy(only=["read"])
     assert not [each for each in actions(read) if each.split(":")[1].startswith(("Create", "Delete", "Put", "Execute"))]
     assert not allows(read, "secretsmanager:GetSecretValue")
@@ -344,26 +349,3 @@ def test_who_may_look_may_ask_for_drift(configuration):
 
 def test_what_is_said_not_to_be_needed_is_not_allowed():
     assert [action for action in NOT_NEEDED if allows(EXECUTION, action)] == []
-
-
-@pytest.fixture
-def said():
-    return []
-
-
-def test_an_operator_with_the_policy_can_prepare_a_deployment(cloud, said):
-    from cfngen.deploy import protection
-    from cfngen.deploy.account import connect
-    from cfngen.deploy.publishing.publish import publish
-    from cfngen.deploy.quotas import service_quotas
-    from cfngen.deploy.quotas.demand import count_demand
-    from cfngen.deploy.stacks import find
-
-    documents = generate(cloud.cluster)
-    cloud.account.create("cluster", name="kubernetes")
-    with cloud.permissions.enforcing(operator_policy(*NARROW)) as credentials:
-        account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
-        assert publish(account, documents, cluster="kubernetes", report=said.append).written == 7
-        protection.protect(account, find(account, "kubernetes"), report=said.append)
-        assert find(account, "kubernetes").protected
-        assert {each.sufficient for each in service_quotas.check(account, count_demand(documents, {}))} == {True}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import fnmatch
 
 import pytest
-from test_permissions import NARROW, actions, allows, on_what, schema
+from test_documented_policies import NARROW, actions, allows, on_what, schema
 
 from cfngen.cluster.load import parse
-from cfngen.deploy.policies.permissions import execution_policy, roles_and_secrets_policy, several_masters_policy
+from cfngen.permissions.policies import execution_policy, roles_and_secrets_policy, several_masters_policy
 from cfngen.templates import generate
 
 ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
@@ -55,7 +55,7 @@ def test_one_master_needs_none_of_it():
 
 @pytest.mark.parametrize("name", ["kubernetes-api", "kubernetes-int"])
 def test_only_the_clusters_own_load_balancer_is_touched(name):
-    policy = several_masters_policy(*NARROW)
+    policy = several_masters_policy(NARROW)
     arn = f"arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/{name}/0123456789abcdef"
     assert on_what(policy, "elasticloadbalancing:CreateLoadBalancer", arn)
     assert not on_what(policy, "elasticloadbalancing:CreateLoadBalancer", arn.replace("kubernetes-", "others-"))
@@ -66,7 +66,7 @@ def test_only_the_clusters_own_load_balancer_is_touched(name):
 def test_what_is_deleted_bears_the_clusters_tag():
     deleting = [
         statement
-        for statement in several_masters_policy(*NARROW)["Statement"]
+        for statement in several_masters_policy(NARROW)["Statement"]
         if any(fnmatch.fnmatch(action, "*:De[lr]e*") for action in statement["Action"])
     ]
     assert len(deleting) == 1

@@ -1,0 +1,136 @@
+"""`cfngen permissions`: the IAM policies that a cluster's operators, its service role and its instances need."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from cfngen.cli import shell_completion
+from cfngen.cli.deployment import role_option
+from cfngen.cli.message_output import show
+from cfngen.cli.source import Source, source_options
+from cfngen.cli.target import Target, output_option, stack_name_option
+from cfngen.cli.terminal import examples
+from cfngen.cli.usage import nearest
+from cfngen.text import pluralize
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cfngen.permissions.grants import Grant, Policy
+
+
+def _check_account(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value and not re.fullmatch(r"[0-9]{12}", value):
+        raise click.BadParameter(f"{value!r} is no account number, which has 12 digits.")
+    return value
+
+
+@click.command(
+    "permissions",
+    short_help="Print the IAM policies that the cluster needs.",
+    epilog=examples(
+        "cfngen permissions",
+        "cfngen permissions operator --account 123456789012 > operator.json",
+        "aws iam create-policy --policy-name kubernetes-operator --policy-document file://operator.json",
+        "cfngen permissions execution --role-arn arn:aws:iam::123456789012:role/deployer",
+        "cfngen permissions --output json | jq -c '[.name, .characters]'",
+    ),
+)
+@click.argument("name", required=False, shell_complete=shell_completion.grantees)
+@source_options
+@stack_name_option
+@click.option(
+    "--account",
+    metavar="NUMBER",
+    default="",
+    callback=_check_account,
+    help="The AWS account that the policies are for. Default: that of --role-arn, else any.",
+)
+@role_option
+@output_option
+def command(
+    name: str | None, source: Source, stack_name: str, account: str, role_arn: str, output: Literal["text", "json"]
+) -> None:
+    r"""Print the IAM policies that this cluster needs, narrowed to its region, its stacks and its name.
+
+    NAME is who needs them; without NAME everybody's are printed:
+
+    \b
+      operator       who deploys, watches and deletes the cluster with cfngen
+      execution      CloudFormation's service role (--role-arn), or an operator who deploys without one
+      etcd           who takes and restores snapshots of etcd, in addition to operator
+      master         the role of the masters' instances
+      nodes-<group>  the role of a node group's instances; the group's name alone will do
+
+    The policies of instances are for review: the templates create these roles themselves. One policy is printed as the
+    JSON that `aws iam create-policy` takes, several with a heading each. A managed policy of IAM has at most 6,144
+    characters: whoever needs more gets several policies, such as execution-1 and execution-2, which are all to be
+    attached; each can be printed alone. AWS is not called.
+    """
+    from cfngen.permissions.grants import grants, scope_of
+    from cfngen.permissions.operators import SERVICE_ROLE
+
+    role_account, role = _account_and_role(role_arn) if role_arn else ("", SERVICE_ROLE)
+    if account and role_account not in ("", account):
+        raise click.UsageError(f"--role-arn is of account {role_account}, and not of {account}: which is meant?")
+    target = Target(source, stack_name)
+    account = account or role_account
+    scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
+    selected = _select(grants(target.cluster, scope, role=role), name)
+    if output == "json":
+        for _, policy in selected:
+            show(policy, json=True)
+        return
+    _print(selected)
+    if not account:
+        _note("the policies are for any account; --account NUMBER narrows them to yours.")
+
+
+def _account_and_role(arn: str) -> tuple[str, str]:
+    """Return the account number and the name, with its path, of a role."""
+    account, _, role = arn.split(":", 4)[4].partition(":role/")
+    return account, role
+
+
+def _select(everybody: Sequence[Grant], name: str | None) -> list[tuple[Grant, Policy]]:
+    """Return the policies of the grantee, or the single policy, of that name; all if there is no name.
+
+    Raises:
+        click.UsageError: there is no such name in this cluster.
+    """
+    policies = [(grant, policy) for grant in everybody for policy in grant.policies]
+    selected = [(grant, policy) for grant, policy in policies if name in (None, grant.name, policy.name)] or [
+        (grant, policy) for grant, policy in policies if grant.name == f"nodes-{name}"
+    ]
+    if not selected:
+        names = [grant.name for grant in everybody]
+        there_are = f"here are {', '.join(names)}."
+        suggestion = nearest(str(name), names)
+        alternatives = f"{suggestion} T{there_are}" if suggestion else f"t{there_are}"
+        raise click.UsageError(f"nobody named {name!r} needs permissions for this cluster; {alternatives}")
+    return selected
+
+
+def _print(selected: Sequence[tuple[Grant, Policy]]) -> None:
+    """Print the policies, with headings if there are several; notes go to standard error."""
+    for _, policy in selected:
+        if len(selected) > 1:
+            click.secho(f"==> {policy.name}: {policy.purpose} <==", bold=True)
+        show(policy, json=False)
+        if len(selected) > 1:
+            click.echo()
+    grantees = {grant.name: grant for grant, _ in selected}.values()
+    for grant in grantees:
+        names = [policy.name for other, policy in selected if other is grant]
+        if len(names) > 1:
+            policies = pluralize(len(names), "policy")
+            _note(f"{grant.name} takes {policies}, since IAM limits their size; attach all: {', '.join(names)}.")
+        if grant.managed_policies:
+            _note(f"{grant.name} also has what the cluster file attaches: {', '.join(grant.managed_policies)}.")
+
+
+def _note(text: str) -> None:
+    click.echo(click.style("note: ", bold=True) + text, err=True)

@@ -1,1 +1,0 @@
-"""IAM policies for operators and for CloudFormation's service role."""

@@ -1,0 +1,96 @@
+"""Statements that the cloud controller manager needs on the masters' role.
+
+The actions are those of its documentation (cloud-provider-aws, docs/prerequisites.md).
+"""
+
+from __future__ import annotations
+
+from cfngen.cluster.model import Cluster
+from cfngen.permissions.references import References, arn, if_request_tagged, if_resource_tagged, only_when_creating
+from cfngen.permissions.statements import Statement, allow
+
+
+def cloud_controller(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the cloud controller manager's statements, except those for pods' routes.
+
+    Four of the reads are calls of Elastic Load Balancing, made with the permissions of whoever creates a load balancer:
+    accounts, addresses and internet gateways while the account has no service-linked role (terraform-aws-eks#900,
+    #1226), security groups whenever the request names some (aws-load-balancer-controller#3917).
+    """
+    return [
+        allow(
+            "CloudControllerRead",
+            """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeTags
+            ec2:DescribeAccountAttributes ec2:DescribeAddresses
+            ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology
+            ec2:DescribeInternetGateways ec2:DescribeRegions
+            ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs
+            ec2:GetSecurityGroupsForVpc
+            elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
+            elasticloadbalancing:DescribeLoadBalancerPolicies elasticloadbalancing:DescribeLoadBalancers
+            elasticloadbalancing:DescribeTargetGroupAttributes elasticloadbalancing:DescribeTargetGroups
+            elasticloadbalancing:DescribeTargetHealth""",
+        ),
+        allow(
+            "CloudControllerOwnGroups",
+            "ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
+            condition=if_resource_tagged(cluster),
+        ),
+        allow(
+            "CloudControllerOwnLoadBalancers",
+            """elasticloadbalancing:AddTags elasticloadbalancing:ApplySecurityGroupsToLoadBalancer
+            elasticloadbalancing:AttachLoadBalancerToSubnets elasticloadbalancing:ConfigureHealthCheck
+            elasticloadbalancing:CreateLoadBalancerListeners elasticloadbalancing:CreateLoadBalancerPolicy
+            elasticloadbalancing:DeleteListener elasticloadbalancing:DeleteLoadBalancer
+            elasticloadbalancing:DeleteLoadBalancerListeners elasticloadbalancing:DeleteTargetGroup
+            elasticloadbalancing:DeregisterInstancesFromLoadBalancer elasticloadbalancing:DeregisterTargets
+            elasticloadbalancing:DetachLoadBalancerFromSubnets elasticloadbalancing:ModifyListener
+            elasticloadbalancing:ModifyLoadBalancerAttributes elasticloadbalancing:ModifyTargetGroup
+            elasticloadbalancing:ModifyTargetGroupAttributes elasticloadbalancing:RegisterInstancesWithLoadBalancer
+            elasticloadbalancing:RegisterTargets elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer
+            elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
+            condition=if_resource_tagged(cluster),
+        ),
+        # Creating with tags needs the permission to add tags, to a resource that has none yet ("Grant permission to tag
+        # resources during creation", Elastic Load Balancing User Guide).
+        allow(
+            "CloudControllerTagNewLoadBalancers",
+            "elasticloadbalancing:AddTags",
+            condition=only_when_creating(
+                cluster, "elasticloadbalancing", "CreateListener", "CreateLoadBalancer", "CreateTargetGroup"
+            ),
+        ),
+        allow(
+            "CloudControllerNewLoadBalancers",
+            """elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
+            elasticloadbalancing:CreateTargetGroup""",
+            condition=if_request_tagged(cluster),
+        ),
+        allow(
+            "CloudControllerNewSecurityGroups",
+            "ec2:CreateSecurityGroup",
+            [arn(references, "ec2", "security-group/*")],
+            if_request_tagged(cluster),
+        ),
+        # EC2 checks the VPC too, for which the request has no tags.
+        allow("CloudControllerNewSecurityGroupsInVpc", "ec2:CreateSecurityGroup", [arn(references, "ec2", "vpc/*")]),
+        allow(
+            "CloudControllerTagNewSecurityGroups",
+            "ec2:CreateTags",
+            [arn(references, "ec2", "security-group/*")],
+            only_when_creating(cluster, "ec2", "CreateSecurityGroup"),
+        ),
+        allow(
+            "CloudControllerServiceLinkedRole",
+            "iam:CreateServiceLinkedRole",
+            [
+                arn(
+                    references,
+                    "iam",
+                    "role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing",
+                    region="",
+                )
+            ],
+            {"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
+        ),
+    ]

@@ -1,0 +1,150 @@
+"""Who needs permissions for one cluster, and the policies that grant them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.names import aws_partition
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.permissions.addons import addons
+from cfngen.permissions.etcd_snapshots import take_and_restore
+from cfngen.permissions.instances import master_statements, node_statements
+from cfngen.permissions.load_balancer import load_balancer
+from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
+from cfngen.permissions.pod_network import pod_network
+from cfngen.permissions.scope import Scope
+from cfngen.permissions.service_role import network_and_instances, roles_and_secrets
+from cfngen.permissions.statements import Statement, documents, size
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What one grantee may do.
+
+    Attributes:
+        name: the grantee: `operator`, `execution`, `etcd`, `master`, or `nodes-<group>`.
+        purpose: who that is, and what they need the permissions for.
+        statements: the statements.
+        managed_policies: ARNs of the managed policies that the grantee has besides.
+    """
+
+    name: str
+    purpose: str
+    statements: Sequence[Statement]
+    managed_policies: tuple[str, ...] = ()
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The statements as managed policies: one, or several if IAM's limit requires it."""
+        pages = documents(self.statements)
+        return tuple(
+            Policy(
+                name=self.name if len(pages) == 1 else f"{self.name}-{number}",
+                grantee=self.name,
+                purpose=self.purpose,
+                managed_policies=self.managed_policies,
+                characters=size(page),
+                document=page,
+            )
+            for number, page in enumerate(pages, 1)
+        )
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy document that fits into one managed policy of IAM.
+
+    Attributes:
+        name: the grantee's name; if one policy is too small for what they need, with a number: `execution-1`.
+        grantee: `operator`, `execution` (CloudFormation's service role), `etcd`, `master`, or `nodes-<group>`.
+        purpose: who the grantee is, and what the permissions are for.
+        managed_policies: ARNs of the managed policies that the grantee has besides, as the cluster file names them.
+        characters: size of the document, of at most 6,144.
+        document: the document, as IAM takes it.
+    """
+
+    kind: ClassVar[str] = "policy"
+    name: str
+    grantee: str
+    purpose: str
+    managed_policies: tuple[str, ...]
+    characters: int
+    document: Mapping[str, object]
+
+
+def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
+    """Return the scope of a cluster.
+
+    Args:
+        cluster: the cluster.
+        stack: name of its root stack; its own name if empty.
+        account: account number; an asterisk if it is not known.
+    """
+    return Scope(
+        account=account,
+        region=cluster.region,
+        cluster=cluster.name,
+        partition=aws_partition(cluster.region),
+        stack=stack,
+        bucket=cluster.etcd.backups.bucket or "",
+        vpc=cluster.network.vpc.id or "*",
+        route_table=cluster.network.route_table or "*",
+    )
+
+
+def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple[Grant, ...]:
+    """Return what each grantee of a cluster may do.
+
+    Args:
+        cluster: the cluster.
+        scope: its scope.
+        role: name of CloudFormation's service role.
+    """
+    return (
+        Grant(
+            "operator",
+            f"deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role {role}",
+            operator_statements(scope, role=role),
+        ),
+        Grant(
+            "execution",
+            f"the service role {role} of CloudFormation, which creates the cluster's resources",
+            [
+                *network_and_instances(scope),
+                *roles_and_secrets(scope),
+                *(load_balancer(scope) if cluster.control_plane.count > 1 else []),
+            ],
+        ),
+        *_etcd(cluster, scope),
+        Grant(
+            "master",
+            "the role of the masters' instances, which the iam stack creates",
+            [
+                *master_statements(cluster, scope),
+                *(pod_network(cluster, scope, master=True) if network_plugin(cluster).interfaces else []),
+                *addons(cluster, scope),
+            ],
+            cluster.control_plane.additional_policies,
+        ),
+        *(
+            Grant(
+                f"nodes-{group.name}",
+                f"the role of the instances of the node group {group.name}",
+                node_statements(cluster, scope),
+                group.additional_policies,
+            )
+            for group in cluster.node_groups
+        ),
+    )
+
+
+def _etcd(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
+    if cluster.etcd.backups.enabled:
+        yield Grant(
+            "etcd",
+            "takes and restores snapshots of etcd with cfngen; in addition to the operator's permissions",
+            take_and_restore(scope),
+        )

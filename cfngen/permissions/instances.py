@@ -1,0 +1,173 @@
+"""Statements of the roles of masters and nodes.
+
+There are three kinds: unconditional reads, which EC2 and ELB cannot restrict to resources; changes of resources that
+have the cluster's tag; and creation of resources with the cluster's tag. The tag is `KubernetesCluster`: the key of an
+IAM condition cannot contain the cluster's name, and the cloud controller manager copies this tag from its instance to
+what it creates.
+"""
+
+from __future__ import annotations
+
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.permissions.cloud_controller import cloud_controller
+from cfngen.permissions.pod_network import pod_network
+from cfngen.permissions.references import References, arn, if_resource_tagged, unless_master, via
+from cfngen.permissions.statements import Condition, Expression, Statement, allow
+from cfngen.permissions.volumes import data_volume, volume_key
+
+
+def master_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements of masters, except those of add-ons and of a network plug-in that gives pods addresses."""
+    return [
+        *cloud_controller(cluster, references),
+        *([] if network_plugin(cluster).interfaces else pod_network(cluster, references, master=True)),
+        *data_volume(cluster, references),
+        *volume_key(references, cluster.control_plane.volume.kms_key),
+        allow(
+            "Secrets",
+            "secretsmanager:GetSecretValue secretsmanager:PutSecretValue",
+            [references.ca_secret, references.join_secret],
+        ),
+        _secrets_key("kms:Decrypt kms:GenerateDataKey", references),
+        *_custom_ca(cluster.certificate_authority.secret, references),
+        *(_backups(cluster, references) if cluster.etcd.backups.enabled else []),
+        *_common_statements(cluster, references, "MasterStack"),
+    ]
+
+
+def node_statements(cluster: Cluster, references: References) -> list[Statement]:
+    """Return the statements of nodes."""
+    drained = any(group.drain_timeout for group in cluster.node_groups)
+    return [
+        allow("JoinSecret", "secretsmanager:GetSecretValue", [references.join_secret]),
+        _secrets_key("kms:Decrypt", references),
+        *pod_network(cluster, references, master=False),
+        *([_drain(cluster, references)] if drained else []),
+        *_common_statements(cluster, references, "NodeGroup*Stack"),
+    ]
+
+
+def _common_statements(cluster: Cluster, references: References, nested_stacks: str) -> list[Statement]:
+    """Return the statements that masters and nodes share.
+
+    Args:
+        cluster: the cluster.
+        references: what the statements refer to.
+        nested_stacks: logical ids of the nested stacks that hold the instances, with wildcards.
+    """
+    session = _session_manager(references) if cluster.ssh.session_manager else []
+    return [_own_stack(references, nested_stacks), *_pull_images(references), *session]
+
+
+def _secrets_key(actions: str, references: References) -> Statement:
+    """Return the right to use the KMS key of the secrets, through Secrets Manager only."""
+    via_secrets_manager = {"StringEquals": via(references, "secretsmanager")}
+    return allow("SecretsKey", actions, [references.secrets_key], via_secrets_manager)
+
+
+def _custom_ca(secret: str | None, references: References) -> list[Statement]:
+    """Return the right to read the secret of the user's own certificate authority, and to use the key it has.
+
+    Source of the encryption context: "Secret encryption and decryption", AWS Secrets Manager User Guide.
+    """
+    if not secret:
+        return []
+    only_this_secret = {
+        "StringEquals": {**via(references, "secretsmanager"), "kms:EncryptionContext:SecretARN": secret}
+    }
+    return [
+        allow("OwnAuthority", "secretsmanager:GetSecretValue", [secret]),
+        allow("OwnAuthorityKey", "kms:Decrypt", [arn(references, "kms", "key/*")], only_this_secret),
+    ]
+
+
+def _backups(cluster: Cluster, references: References) -> list[Statement]:
+    """Return what a master may do with etcd's snapshots: read, add and list them, but not delete them.
+
+    It may also read, but not write, the requests that operators put there.
+    """
+    name = references.backup_bucket
+
+    def in_bucket(path: str) -> Expression:
+        return arn(references, "s3", f"${{Bucket}}{path}", region="", account="", Bucket=name)
+
+    cluster_keys = f"{cluster.name}/etcd/*"
+    bucket, objects = in_bucket(""), in_bucket(f"/{cluster_keys}")
+    new_objects = [in_bucket(f"/{cluster.name}/etcd/{kind}/*") for kind in ("hourly", "daily")]
+    statements = [
+        allow("Backups", "s3:GetObject", [objects]),
+        allow("BackupsNew", "s3:PutObject", new_objects),
+        allow("BackupsList", "s3:ListBucket", [bucket], {"StringLike": {"s3:prefix": cluster_keys}}),
+    ]
+    if cluster.etcd.backups.bucket:
+        # The user's own bucket may be encrypted with a KMS key. The encryption context is the object's ARN or, with an
+        # S3 Bucket Key, the bucket's ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
+        only_this_bucket: Condition = {
+            "StringEquals": via(references, "s3"),
+            "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket, objects]},
+        }
+        keys = [arn(references, "kms", "key/*")]
+        statements.append(allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", keys, only_this_bucket))
+    return statements
+
+
+def _own_stack(references: References, nested: str) -> Statement:
+    """Return the right to signal the root stack and some nested stacks, and to read the boot program from them.
+
+    Args:
+        references: the root stack, which in the standalone template holds everything. Nested stacks are named
+            `<root>-<logical id>-<random>`; `<root>-*` would also match those of a cluster called `<root>-eu`.
+        nested: logical ids of the nested stacks, with wildcards.
+    """
+    root = references.root_stack
+    return allow(
+        "OwnStack",
+        "cloudformation:DescribeStackResource cloudformation:SignalResource",
+        [
+            arn(references, "cloudformation", "stack/${Name}/*", Name=root),
+            arn(references, "cloudformation", f"stack/${{Name}}-{nested}-*/*", Name=root),
+        ],
+    )
+
+
+def _drain(cluster: Cluster, references: References) -> Statement:
+    """Return the right to complete lifecycle actions, and send heartbeats, in the groups of the cluster's nodes."""
+    return allow(
+        "Drain",
+        "autoscaling:CompleteLifecycleAction autoscaling:RecordLifecycleActionHeartbeat",
+        [arn(references, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")],
+        {**if_resource_tagged(cluster), **unless_master()},
+    )
+
+
+def _pull_images(references: References) -> list[Statement]:
+    """Return the right to pull container images from ECR, including repositories shared by other accounts."""
+    return [
+        allow("EcrToken", "ecr:GetAuthorizationToken"),
+        allow(
+            "EcrPull",
+            "ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetDownloadUrlForLayer",
+            [arn(references, "ecr", "repository/*", region="*", account="*")],
+        ),
+    ]
+
+
+def _session_manager(references: References) -> list[Statement]:
+    """Return what the SSM agent needs for Session Manager, and no more.
+
+    The managed policy AmazonSSMManagedInstanceCore would also let an instance read every SSM parameter of the account.
+    Source: "Add Session Manager permissions to an existing IAM role", AWS Systems Manager User Guide.
+    """
+    return [
+        allow(
+            "SessionManagerInstances",
+            "ssm:UpdateInstanceInformation",
+            [arn(references, "ec2", "instance/*"), arn(references, "ssm", "managed-instance/*")],
+        ),
+        allow(
+            "SessionManager",
+            """ssmmessages:CreateControlChannel ssmmessages:CreateDataChannel
+            ssmmessages:OpenControlChannel ssmmessages:OpenDataChannel""",
+        ),
+    ]

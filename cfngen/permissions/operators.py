@@ -1,0 +1,189 @@
+"""Statements of an operator: whoever deploys, watches and deletes a cluster with cfngen.
+
+Sources: the Service Authorization Reference for resources and conditions, and the permissions of handlers in the
+CloudFormation registry for the calls of CloudFormation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from cfngen.permissions.etcd_snapshots import read_bucket
+from cfngen.permissions.scope import Scope, tagged
+from cfngen.permissions.statements import Statement, allow, merge
+
+SERVICE_ROLE = "cfngen-cloudformation"
+"""Name of the service role that the operator may pass to CloudFormation."""
+
+
+@dataclass(frozen=True)
+class CommandGroup:
+    """The statements that some commands need.
+
+    Attributes:
+        name: one word.
+        purpose: the commands.
+        statements: statements of a policy.
+    """
+
+    name: str
+    purpose: str
+    statements: Sequence[Statement]
+
+
+def command_groups(scope: Scope, *, role: str = SERVICE_ROLE) -> tuple[CommandGroup, ...]:
+    """Return an operator's statements, grouped by the commands that need them.
+
+    Args:
+        scope: account, region and cluster.
+        role: name of CloudFormation's service role.
+    """
+    return (
+        CommandGroup(
+            "read",
+            "looking at a cluster: status, events, drift, validate, and what every command begins with",
+            _read(scope),
+        ),
+        CommandGroup("deploy", "plan, deploy, rollback", _deploy(scope, role)),
+        CommandGroup("delete", "delete, with what Kubernetes has made and the uploaded templates", _delete(scope)),
+        CommandGroup(
+            "kubeconfig", "kubeconfig, and whatever talks to the cluster as its administrator", _kubeconfig(scope)
+        ),
+    )
+
+
+def operator_statements(scope: Scope, *, role: str = SERVICE_ROLE, only: Collection[str] = ()) -> list[Statement]:
+    """Return the statements of an operator.
+
+    Args:
+        scope: account, region and cluster.
+        role: name of CloudFormation's service role.
+        only: names of groups of commands; all of them if empty.
+    """
+    selected = [group for group in command_groups(scope, role=role) if not only or group.name in only]
+    return merge([statement for group in selected for statement in group.statements])
+
+
+def _read(scope: Scope) -> list[Statement]:
+    return [
+        allow(
+            "ReadStacks",
+            """cloudformation:DescribeChangeSet cloudformation:DescribeEvents cloudformation:DescribeStackEvents
+            cloudformation:DescribeStackResourceDrifts cloudformation:DescribeStackResources
+            cloudformation:DetectStackDrift cloudformation:DetectStackResourceDrift
+            cloudformation:GetStackPolicy cloudformation:GetTemplate cloudformation:ListChangeSets
+            cloudformation:ListStackResources""",
+            [*scope.stacks, *scope.change_sets],
+        ),
+        # These actions support no resources, or are called before the resource exists. DescribeStacks is called
+        # without a name to find another stack of a cluster with the same name.
+        allow(
+            "ReadAccount",
+            """autoscaling:Describe*
+            cloudformation:DescribeStackDriftDetectionStatus cloudformation:DescribeStacks
+            cloudformation:GetTemplateSummary cloudformation:ListStacks
+            ec2:Describe* elasticloadbalancing:Describe* iam:GetAccountSummary logs:DescribeLogGroups
+            servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
+        ),
+        allow("ReadConsole", "ec2:GetConsoleOutput", scope.ec2("instance/*"), tagged(scope)),
+        # Drift detection reads each resource with the permissions of the caller ("Detect unmanaged configuration
+        # changes to stacks and resources with drift detection", CloudFormation User Guide).
+        allow(
+            "ReadRoles",
+            """iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
+            iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy iam:ListRolePolicies""",
+            scope.roles,
+        ),
+        allow(
+            "ReadKeys",
+            "kms:DescribeKey kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags",
+            scope.keys,
+            tagged(scope),
+        ),
+        allow("ReadSecretNames", "secretsmanager:DescribeSecret", scope.secrets),
+        *read_bucket(scope),
+    ]
+
+
+def _deploy(scope: Scope, role: str) -> list[Statement]:
+    return [
+        allow(
+            "ChangeStacks",
+            """cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
+            cloudformation:DeleteChangeSet cloudformation:DeleteStack cloudformation:ExecuteChangeSet
+            cloudformation:RollbackStack cloudformation:SetStackPolicy cloudformation:TagResource
+            cloudformation:UntagResource cloudformation:UpdateStack cloudformation:UpdateTerminationProtection""",
+            [*scope.stacks, *scope.change_sets],
+        ),
+        allow(
+            "HandOverServiceRole",
+            "iam:PassRole",
+            [f"arn:{scope.partition}:iam::{scope.account}:role/{role}"],
+            {"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
+        ),
+        allow(
+            "PrepareBucket",
+            """s3:CreateBucket s3:GetBucketOwnershipControls s3:GetBucketPolicy s3:GetBucketPublicAccessBlock
+            s3:GetBucketTagging s3:GetBucketVersioning s3:GetEncryptionConfiguration s3:GetLifecycleConfiguration
+            s3:ListBucket s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
+            s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration""",
+            [scope.template_bucket],
+        ),
+        # CloudFormation reads the root template with the operator's permissions.
+        allow("UploadTemplates", "s3:GetObject s3:PutObject", [scope.templates]),
+    ]
+
+
+def _delete(scope: Scope) -> list[Statement]:
+    security_group_actions = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
+    load_balancer_actions = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
+        elasticloadbalancing:ModifyLoadBalancerAttributes"""
+    interface_actions, storage_actions = "ec2:DeleteNetworkInterface", "ec2:DeleteSnapshot ec2:DeleteVolume"
+    delete_actions = f"{load_balancer_actions} {interface_actions} {security_group_actions} {storage_actions}"
+    statements_by_cluster_tag = (
+        [
+            allow(
+                "RemoveOwned",
+                delete_actions,
+                condition=tagged(scope, f"kubernetes.io/cluster/{scope.cluster}", "owned"),
+            )
+        ]
+        if scope.cluster != "*"  # condition keys support no wildcards
+        else []
+    )
+    return [
+        allow("DeleteStacks", "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection", scope.stacks),
+        # When the whole cluster is deleted, nodes are not drained, since their pods have nowhere to go.
+        allow("StopDraining", "autoscaling:DeleteLifecycleHook autoscaling:PutLifecycleHook", scope.groups),
+        # A copy of the certificate authorities, which can be restored for some weeks.
+        allow("KeepAuthorities", "secretsmanager:CreateSecret secretsmanager:DeleteSecret", [scope.authority_copies]),
+        *statements_by_cluster_tag,
+        allow("RemoveMarked", delete_actions, condition=tagged(scope)),
+        # The controllers that create these resources tag them with the cluster in different ways, or not at all.
+        allow(
+            "RemoveOfLoadBalancerController",
+            f"{load_balancer_actions} {security_group_actions}",
+            condition=tagged(scope, "elbv2.k8s.aws/cluster"),
+        ),
+        allow("RemoveOfStorageDriver", storage_actions, condition=tagged(scope, "ebs.csi.aws.com/cluster", "true")),
+        allow("RemoveOfVpcCni", interface_actions, condition=tagged(scope, "node.k8s.amazonaws.com/instance_id", "*")),
+        # An existing route table does not have the cluster's tag.
+        allow("RemovePodRoutes", "ec2:DeleteRoute", scope.ec2("route-table/*")),
+        allow("ListTemplates", "s3:DeleteBucket s3:ListBucket s3:ListBucketVersions", [scope.template_bucket]),
+        allow("RemoveTemplates", "s3:DeleteObject s3:DeleteObjectVersion", [scope.templates]),
+    ]
+
+
+def _kubeconfig(scope: Scope) -> list[Statement]:
+    of_cluster = tagged(scope)["StringLike"]
+    via_secrets_manager = {"kms:ViaService": f"secretsmanager.{scope.region}.*"}
+    return [
+        allow(
+            "ReadAuthorities",
+            "secretsmanager:DescribeSecret secretsmanager:GetSecretValue",
+            [scope.ca_secret],
+            tagged(scope),
+        ),
+        allow("DecryptAuthorities", "kms:Decrypt", scope.keys, {"StringLike": {**of_cluster, **via_secrets_manager}}),
+    ]

@@ -1,0 +1,46 @@
+"""The policies of docs/, each of which fits into one managed policy; without a scope they are for any cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cfngen.permissions.etcd_snapshots import take_and_restore
+from cfngen.permissions.load_balancer import load_balancer
+from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
+from cfngen.permissions.scope import Scope
+from cfngen.permissions.service_role import network_and_instances, roles_and_secrets
+from cfngen.permissions.statements import Document, document
+
+ANY = Scope()
+"""Any cluster in any account and region."""
+
+
+def operator_policy(scope: Scope = ANY, *, role: str = SERVICE_ROLE, only: Collection[str] = ()) -> Document:
+    """Return the policy of an operator.
+
+    Args:
+        scope: account, region and cluster.
+        role: name of CloudFormation's service role.
+        only: names of groups of commands; all of them if empty.
+    """
+    return document(operator_statements(scope, role=role, only=only))
+
+
+def execution_policy(scope: Scope = ANY) -> Document:
+    """Return the first policy of CloudFormation's service role: nested stacks, network and instances."""
+    return document(network_and_instances(scope))
+
+
+def roles_and_secrets_policy(scope: Scope = ANY) -> Document:
+    """Return the second policy of CloudFormation's service role: roles, secrets and the bucket of etcd's snapshots."""
+    return document(roles_and_secrets(scope))
+
+
+def several_masters_policy(scope: Scope = ANY) -> Document:
+    """Return the policy that the service role needs in addition if a cluster has several masters."""
+    return document(load_balancer(scope))
+
+
+def etcd_policy(scope: Scope = ANY) -> Document:
+    """Return the policy that an operator needs in addition for `cfngen etcd backup` and `cfngen etcd restore`."""
+    return document(take_and_restore(scope))

@@ -1,0 +1,127 @@
+"""`cfngen permissions`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+DEPLOYER = "arn:aws:iam::123456789012:role/teams/deployer"
+
+
+def headings(text):
+    return [line.removeprefix("==> ").partition(":")[0] for line in text.splitlines() if line.startswith("==> ")]
+
+
+def printed(ran):
+    return [json.loads(line) for line in ran.out.splitlines()]
+
+
+def test_everybodys_policies_are_printed_with_headings(cfngen):
+    ran = cfngen("permissions")
+    assert ran.code == 0
+    assert next(name.partition("-")[0] for name in headings(ran.out)) == "operator"
+    assert {name.rstrip("-123") for name in headings(ran.out)} == {
+        *("operator", "execution", "etcd", "master", "nodes-nodes")
+    }
+
+
+@pytest.mark.parametrize("name", ["etcd", "nodes-nodes", "execution-1", "execution-2", "master-2"])
+def test_one_policy_is_what_iam_takes(cfngen, name):
+    ran = cfngen("permissions", name, "--account", "123456789012")
+    policy = json.loads(ran.out)
+    assert policy["Version"] == "2012-10-17"
+    assert {statement["Effect"] for statement in policy["Statement"]} == {"Allow"}
+    assert "${" not in ran.out
+    assert ran.err == ""
+
+
+def test_a_node_group_is_known_by_its_name(cfngen):
+    assert cfngen("permissions", "nodes").out == cfngen("permissions", "nodes-nodes").out
+
+
+def test_what_does_not_fit_is_cut_and_said(cfngen):
+    ran = cfngen("permissions", "execution", "--account", "123456789012")
+    assert headings(ran.out) == ["execution-1", "execution-2"]
+    assert "execution takes 2 policies, since IAM limits their size; attach all: execution-1, execution-2." in ran.err
+
+
+def test_they_are_for_this_cluster(cfngen, directory):
+    (directory / "own.yaml").write_text("name: blue\nregion: cn-north-1\nnetwork: {subnets: [{zone: cn-north-1a}]}\n")
+    ran = cfngen("permissions", "-f", "own.yaml", "--stack-name", "production", "--account", "123456789012", "etcd")
+    assert "arn:aws-cn:s3:::production-*backupbucket-*/blue/etcd/*" in ran.out
+    assert ":cn-north-1:123456789012:" in ran.out
+
+
+def test_a_name_that_is_no_stacks_becomes_one(cfngen):
+    ran = cfngen("permissions", "operator", "--set", "name=prod.example", "--account", "123456789012")
+    assert "stack/prod-example/*" in ran.out
+    assert '"aws:ResourceTag/KubernetesCluster": "prod.example"' in ran.out
+
+
+def test_the_service_role_may_be_another(cfngen):
+    ran = cfngen("permissions", "operator", "--role-arn", DEPLOYER)
+    assert f'"{DEPLOYER}"' in ran.out
+    assert "cfngen-cloudformation" not in ran.out
+    assert "arn:aws:cloudformation:us-west-2:123456789012:stack/kubernetes/*" in ran.out
+    assert "any account" not in ran.err
+
+
+def test_the_service_role_is_of_the_account(cfngen):
+    ran = cfngen("permissions", "--role-arn", DEPLOYER, "--account", "210987654321")
+    assert ran.code == 64
+    assert "--role-arn is of account 123456789012, and not of 210987654321" in ran.err
+
+
+def test_without_an_account_they_are_for_any(cfngen):
+    ran = cfngen("permissions", "nodes-nodes")
+    assert ran.err == "note: the policies are for any account; --account NUMBER narrows them to yours.\n"
+    assert "arn:aws:ec2:us-west-2:*:instance/*" in ran.out
+
+
+def test_programs_read_one_policy_a_line(cfngen):
+    policies = printed(cfngen("permissions", "--output", "json"))
+    assert {each["type"] for each in policies} == {"policy"}
+    assert len({each["name"] for each in policies}) == len(policies)
+    assert {each["grantee"] for each in policies} == {"operator", "execution", "etcd", "master", "nodes-nodes"}
+    for each in policies:
+        assert each["characters"] == len(json.dumps(each["document"], separators=(",", ":"))) <= 6144
+    [nodes] = printed(cfngen("permissions", "nodes-nodes", "--output", "json"))
+    assert nodes["document"] == json.loads(cfngen("permissions", "nodes-nodes").out)
+
+
+def test_what_the_cluster_file_attaches_is_named(cfngen):
+    arn = "arn:aws:iam::aws:policy/ReadOnlyAccess"
+    ran = cfngen("permissions", "nodes", "--set", f"nodeGroups[0].additionalPolicies=[{arn}]")
+    assert f"note: nodes-nodes also has what the cluster file attaches: {arn}." in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [("excution", "did you mean 'execution'? There are operator,"), ("x", "; there are operator,")],
+)
+def test_an_unknown_name_lists_the_names(cfngen, name, suggestion):
+    ran = cfngen("permissions", name)
+    assert ran.code == 64
+    assert f"nobody named {name!r} needs permissions for this cluster" in ran.err
+    assert suggestion in ran.err
+    assert ran.err.rstrip().endswith("operator, execution, etcd, master, nodes-nodes.")
+
+
+def test_an_unknown_name_is_an_error_for_programs(cfngen):
+    ran = cfngen("permissions", "nobody", "--output", "json")
+    [error] = printed(ran)
+    assert (error["type"], error["exitCode"], ran.code) == ("error", 64, 64)
+
+
+def test_without_snapshots_nobody_takes_any(cfngen):
+    ran = cfngen("permissions", "etcd", "--set", "etcd.backups.enabled=false")
+    assert ran.code == 64
+    assert "there are operator, execution, master, nodes-nodes." in ran.err
+
+
+@pytest.mark.parametrize("number", ["12", "12345678901a", "1234567890123"])
+def test_an_account_has_twelve_digits(cfngen, number):
+    ran = cfngen("permissions", "--account", number)
+    assert ran.code == 64
+    assert f"{number!r} is no account number" in ran.err

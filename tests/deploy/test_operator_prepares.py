@@ -1,0 +1,26 @@
+"""The operator's policy suffices for what comes before a deployment."""
+
+from __future__ import annotations
+
+from cfngen.deploy import protection
+from cfngen.deploy.account import connect
+from cfngen.deploy.publishing.publish import publish
+from cfngen.deploy.quotas import service_quotas
+from cfngen.deploy.quotas.demand import count_demand
+from cfngen.deploy.stacks import find
+from cfngen.permissions.policies import operator_policy
+from cfngen.permissions.scope import Scope
+from cfngen.templates import generate
+
+SCOPE = Scope("123456789012", "us-west-2", "kubernetes")
+
+
+def test_an_operator_with_the_policy_can_prepare_a_deployment(cloud, said):
+    documents = generate(cloud.cluster)
+    cloud.account.create("cluster", name="kubernetes")
+    with cloud.permissions.enforcing(operator_policy(SCOPE)) as credentials:
+        account = connect(cloud.session_of(credentials), "us-west-2", clock=cloud.clock, attempts=1)
+        assert publish(account, documents, cluster="kubernetes", report=said.append).written == 7
+        protection.protect(account, find(account, "kubernetes"), report=said.append)
+        assert find(account, "kubernetes").protected
+        assert {quota.sufficient for quota in service_quotas.check(account, count_demand(documents, {}))} == {True}

@@ -1,0 +1,167 @@
+"""What each grantee of a cluster may do, and how it is cut into policies that IAM accepts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from cfngen.cluster.load import parse
+from cfngen.permissions.grants import grants, scope_of
+from cfngen.permissions.statements import allow, document, documents, size
+from cfngen.templates import generate
+
+LIMIT = 6_144  # "IAM and AWS STS quotas", IAM User Guide
+ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
+EVERY_ADDON = {
+    "clusterAutoscaler": {"enabled": True},
+    "awsLoadBalancerController": {"enabled": True},
+    "externalDns": {"enabled": True, "zones": ["Z0123456789ABCDEFGHIJ"]},
+}
+EXISTING = {
+    "vpc": {"id": "vpc-0123456789abcdef0", "cidr": "10.9.0.0/16"},
+    "routeTable": "rtb-0123456789abcdef0",
+    "subnets": [{"id": "subnet-0123456789abcdef0", "zone": "us-west-2a", "cidr": "10.9.0.0/24"}],
+}
+CLUSTERS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "three masters": {"controlPlane": {"count": 3}, "network": {"subnets": ZONES}},
+    "VPC addresses": {"network": {"plugin": "amazon-vpc"}},
+    "add-ons": {"addons": EVERY_ADDON},
+    "existing network and bucket": {"network": EXISTING, "etcd": {"backups": {"bucket": "snapshots-of-ours"}}},
+    "no snapshots": {"etcd": {"backups": {"enabled": False}}},
+    "group with a role of its own": {
+        "nodeGroups": [{"name": "batch", "additionalPolicies": ["arn:aws:iam::aws:policy/ReadOnlyAccess"]}]
+    },
+    "longest names": {"name": "c" * 28, "nodeGroups": [{"name": "general"}, {"name": "batch"}]},
+}
+
+
+def granted(configuration: dict[str, Any], **scope: str) -> dict[str, Any]:
+    cluster = parse(configuration)
+    return {grant.name: grant for grant in grants(cluster, scope_of(cluster, account="123456789012", **scope))}
+
+
+def rights(statements: Any) -> set[tuple[str, str]]:
+    """The actions, by the names of their statements."""
+    return {(statement["Sid"], action) for statement in statements for action in statement["Action"]}
+
+
+def role_statements(configuration: dict[str, Any]) -> dict[str, set[tuple[str, str]]]:
+    """What the roles of the templates may do, by role."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for template in generate(parse(configuration)):
+        if template.name in ("standalone", "cluster"):
+            continue
+        for name, resource in template.body["Resources"].items():
+            if resource["Type"] == "AWS::IAM::Role":
+                found[name] = rights(resource["Properties"]["Policies"][0]["PolicyDocument"]["Statement"])
+            elif resource["Type"] == "AWS::IAM::ManagedPolicy":
+                [role] = resource["Properties"]["Roles"]
+                found[role["Ref"]] |= rights(resource["Properties"]["PolicyDocument"]["Statement"])
+    return found
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_instances_are_shown_with_the_rights_of_their_roles(name: str) -> None:
+    configuration = CLUSTERS[name]
+    everybody, roles = granted(configuration), role_statements(configuration)
+    assert rights(everybody["master"].statements) == roles["MasterRole"]
+    for group in parse(configuration).node_groups:
+        role = "NodeGroupBatchRole" if group.additional_policies else "NodeRole"
+        assert rights(everybody[f"nodes-{group.name}"].statements) == roles[role]
+        assert everybody[f"nodes-{group.name}"].managed_policies == group.additional_policies
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_every_policy_is_accepted_by_iam(name: str) -> None:
+    for grant in granted(CLUSTERS[name]).values():
+        policies = grant.policies
+        assert {policy.grantee for policy in policies} == {grant.name}
+        for policy in policies:
+            text = json.dumps(policy.document, separators=(",", ":"))
+            assert policy.characters == len(text) <= LIMIT
+            assert "${" not in text
+            sids = [statement["Sid"] for statement in policy.document["Statement"]]
+            assert len(set(sids)) == len(sids)
+            assert all(sid.isalnum() for sid in sids)
+        assert rights(each for policy in policies for each in policy.document["Statement"]) == rights(grant.statements)
+
+
+def test_the_load_balancer_is_for_clusters_of_several_masters() -> None:
+    one, three = (granted(CLUSTERS[name])["execution"].statements for name in ("default", "three masters"))
+    creating = ("Balance", "elasticloadbalancing:CreateLoadBalancer")
+    assert creating in rights(three)
+    assert creating not in rights(one)
+
+
+def test_existing_objects_are_named() -> None:
+    everybody = granted(CLUSTERS["existing network and bucket"])
+    masters = str(everybody["master"].statements)
+    assert "route-table/rtb-0123456789abcdef0" in masters
+    assert "arn:aws:s3:::snapshots-of-ours/kubernetes/etcd/*" in masters
+    assert "arn:aws:s3:::snapshots-of-ours/kubernetes/etcd/*" in str(everybody["etcd"].statements)
+    assert "arn:aws:s3:::snapshots-of-ours" in str(everybody["operator"].statements)
+
+
+def test_a_vpc_that_is_named_bounds_new_interfaces() -> None:
+    network = {"plugin": "amazon-vpc", **{key: value for key, value in EXISTING.items() if key != "routeTable"}}
+    [statement] = [
+        each for each in granted({"network": network})["master"].statements if each["Sid"] == "PodAddressesGroupsInVpc"
+    ]
+    arn = "arn:aws:ec2:us-west-2:123456789012:vpc/vpc-0123456789abcdef0"
+    assert statement["Condition"] == {"ArnEquals": {"ec2:Vpc": arn}}
+
+
+def test_the_stack_may_be_named_unlike_the_cluster() -> None:
+    masters = str(granted({}, stack="production")["master"].statements)
+    assert "stack/production/*" in masters
+    assert "stack/production-MasterStack-*/*" in masters
+
+
+@pytest.mark.parametrize(
+    ("region", "partition"), [("us-gov-west-1", "aws-us-gov"), ("cn-north-1", "aws-cn"), ("eu-central-1", "aws")]
+)
+def test_arns_are_those_of_the_regions_partition(region: str, partition: str) -> None:
+    cluster = parse({"region": region, "network": {"subnets": [{"zone": f"{region}a"}]}})
+    text = str([grant.statements for grant in grants(cluster, scope_of(cluster))])
+    assert f"arn:{partition}:ec2:{region}:*:volume/*" in text
+    assert partition == "aws" or "arn:aws:" not in text
+
+
+def test_few_statements_are_one_policy() -> None:
+    assert documents([allow("A", "ec2:DescribeInstances"), allow("B", "ec2:DescribeVpcs")]) == [
+        document([allow("A", "ec2:DescribeInstances"), allow("B", "ec2:DescribeVpcs")])
+    ]
+
+
+def test_a_policy_is_filled_before_another_is_begun() -> None:
+    statements = [allow(f"S{number}", "ec2:DescribeInstances") for number in range(10)]
+    limit = size(document(statements[:4]))
+    pages = documents(statements, limit)
+    assert [len(page["Statement"]) for page in pages] == [4, 4, 2]
+    assert [each["Sid"] for page in pages for each in page["Statement"]] == [f"S{number}" for number in range(10)]
+
+
+def test_a_statement_too_large_for_a_policy_is_divided() -> None:
+    zones = [f"arn:aws:route53:::hostedzone/Z{number:020}" for number in range(300)]
+    pages = documents([allow("DnsRecords", "route53:ChangeResourceRecordSets", zones)])
+    assert len(pages) > 1
+    assert all(size(page) <= LIMIT for page in pages)
+    statements = [statement for page in pages for statement in page["Statement"]]
+    assert [arn for statement in statements for arn in statement["Resource"]] == zones
+    assert len({statement["Sid"] for statement in statements}) == len(statements)
+
+
+def test_actions_are_divided_where_there_is_one_resource() -> None:
+    actions = [f"ec2:Describe{'X' * 60}{number}" for number in range(150)]
+    pages = documents([allow("Reads", " ".join(actions))])
+    found = [action for page in pages for statement in page["Statement"] for action in statement["Action"]]
+    assert sorted(found) == sorted(actions)
+    assert all(size(page) <= LIMIT for page in pages)
+
+
+def test_what_cannot_be_divided_is_a_fault() -> None:
+    with pytest.raises(ValueError, match="the statement Long does not fit into a policy of 100 characters"):
+        documents([allow("Long", "ec2:DescribeInstances", ["arn:aws:ec2:" + "x" * 100])], 100)

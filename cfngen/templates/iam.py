@@ -12,8 +12,8 @@ from awacs.aws import Allow, PolicyDocument, Principal, Statement
 from awacs.sts import AssumeRole
 from troposphere import GetAtt, Ref, Sub, iam
 
+from cfngen.cluster.logical_ids import group_id
 from cfngen.cluster.model import Cluster, NodeGroup
-from cfngen.cluster.names import group_id
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.templates import addon_statements, statements
 from cfngen.templates.backups import bucket_name

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from cfngen.cluster.logical_ids import MasterId, NodeGroupId, ProgramId, pascal
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import group_id, slot_id
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ResourceChange
 from cfngen.deploy.preview.plan import Change, Replacement
-
-_RESOURCE_SUFFIXES = (
-    "Stack|Program[0-9a-f]{12}|LaunchTemplate|AutoScalingGroup|Role|InstanceProfile|NetworkInterface|Volume|ElasticIp|"
-    "ElasticIpAssociation|WaitCondition"
-)
-_GROUP_RESOURCE = re.compile(rf"NodeGroup(\w+?)({_RESOURCE_SUFFIXES})")
 
 
 class ChangeContext:
@@ -103,18 +96,15 @@ def _property_name(path: str) -> str:
 
 def owner_of(cluster: Cluster, logical_id: str) -> tuple[str, bool]:
     """Return the master or node group that a resource belongs to, in words, and whether it is a master."""
-    for slot in cluster.slots:
-        if re.fullmatch(rf"{slot_id(slot.letter)}({_RESOURCE_SUFFIXES})", logical_id):
-            return f"master {slot.letter}", True
-    for group in cluster.node_groups:
-        if re.fullmatch(rf"{group_id(group.name)}({_RESOURCE_SUFFIXES})", logical_id):
-            return f"node group `{group.name}`", False
-    if match := re.fullmatch(rf"Master([A-E])({_RESOURCE_SUFFIXES})", logical_id):
-        return f"master {match[1].lower()}", True
-    if match := _GROUP_RESOURCE.fullmatch(logical_id):
-        # A node group that was removed from the cluster file: its logical id is its name without the hyphens.
-        return f"node group `{re.sub(r'(?<!^)(?=[A-Z])', '-', match[1]).lower()}`", False
-    return "", False
+    if master := MasterId.parse(logical_id):
+        return f"master {master.letter}", True
+    parsed = NodeGroupId.parse(logical_id) or ProgramId.parse(logical_id)
+    if parsed is None or not parsed.group:
+        return "", False
+    # A node group that was removed from the cluster file is called by its logical id, in the form of a name.
+    guess = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in parsed.group).removeprefix("-")
+    names = (group.name for group in cluster.node_groups if pascal(group.name) == parsed.group)
+    return f"node group `{next(names, guess)}`", False
 
 
 def number(value: Any) -> int | None:

@@ -88,14 +88,14 @@ class MasterId:
     """A resource or parameter of one master, e.g. `MasterAVolume`.
 
     Attributes:
-        letter: letter of the master's slot, lower-case.
+        letter: letter of the master's slot, `a` to `e`.
         part: what it is.
     """
 
     letter: str
     part: MasterPart
 
-    _PATTERN: ClassVar = re.compile(rf"Master([A-Z])({_one_of(_MASTER_PARTS)})")
+    _PATTERN: ClassVar = re.compile(rf"Master([A-E])({_one_of(_MASTER_PARTS)})")
 
     def __str__(self) -> str:
         return f"{slot_id(self.letter)}{self.part}"
@@ -140,14 +140,16 @@ class ProgramId:
     """The resource that holds the boot program of masters or a node group, e.g. `MasterProgram0123456789ab`.
 
     Attributes:
-        owner: `Master`, or the prefix of the node group's ids (see `group_id`).
+        owner: `Master` for all masters, or the prefix of a master's or node group's ids (`slot_id`, `group_id`).
         digest: first digits of the program's SHA-256 digest.
     """
 
     owner: str
     digest: str
 
-    _PATTERN: ClassVar = re.compile(rf"(Master|NodeGroup[A-Z0-9][A-Za-z0-9]*?)Program([0-9a-f]{{{PROGRAM_DIGITS}}})")
+    _PATTERN: ClassVar = re.compile(
+        rf"(Master[A-E]?|NodeGroup[A-Z0-9][A-Za-z0-9]*?)Program([0-9a-f]{{{PROGRAM_DIGITS}}})"
+    )
 
     def __str__(self) -> str:
         return f"{self.owner}Program{self.digest}"
@@ -159,9 +161,14 @@ class ProgramId:
         return cls(match[1], match[2]) if match else None
 
     @property
+    def letter(self) -> str:
+        """Letter of the master whose program it is; empty if it is that of all masters or of a node group."""
+        return "" if self.group else self.owner.removeprefix("Master").lower()
+
+    @property
     def group(self) -> str:
-        """The node group's name in PascalCase; empty if it is the masters' program."""
-        return self.owner.removeprefix("NodeGroup") if self.owner != "Master" else ""
+        """The node group's name in PascalCase; empty if it is a program of masters."""
+        return self.owner.removeprefix("NodeGroup") if self.owner.startswith("NodeGroup") else ""
 
 
 _ZONE = r"(?:[A-Z][a-z]{2}[0-9])?[A-Z]"

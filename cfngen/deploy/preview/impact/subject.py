@@ -96,15 +96,19 @@ def _property_name(path: str) -> str:
 
 def owner_of(cluster: Cluster, logical_id: str) -> tuple[str, bool]:
     """Return the master or node group that a resource belongs to, in words, and whether it is a master."""
-    if master := MasterId.parse(logical_id):
+    program = ProgramId.parse(logical_id)
+    if (master := MasterId.parse(logical_id) or program) and master.letter:
         return f"master {master.letter}", True
-    parsed = NodeGroupId.parse(logical_id) or ProgramId.parse(logical_id)
-    if parsed is None or not parsed.group:
+    node_group = NodeGroupId.parse(logical_id) or program
+    if node_group is None or not node_group.group:
         return "", False
-    # A node group that was removed from the cluster file is called by its logical id, in the form of a name.
-    guess = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in parsed.group).removeprefix("-")
-    names = (group.name for group in cluster.node_groups if pascal(group.name) == parsed.group)
-    return f"node group `{next(names, guess)}`", False
+    name = next((group.name for group in cluster.node_groups if pascal(group.name) == node_group.group), "")
+    return f"node group `{name or _name_of_removed_group(node_group.group)}`", False
+
+
+def _name_of_removed_group(pascal_name: str) -> str:
+    """Return the likely name of a node group that is no longer in the cluster file, e.g. `gpu-a` for `GpuA`."""
+    return "".join(f"-{char.lower()}" if char.isupper() else char for char in pascal_name).removeprefix("-")
 
 
 def number(value: Any) -> int | None:

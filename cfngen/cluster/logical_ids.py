@@ -46,9 +46,6 @@ _NODE_GROUP_PARTS: Mapping[str, NodeGroupPart] = {part: part for part in get_arg
 _SUBNET_PARTS: Mapping[str, SubnetPart] = {part: part for part in get_args(SubnetPart)}
 _HOLDERS: Mapping[str, Holder] = {holder: holder for holder in HOLDERS}
 
-PROGRAM_DIGITS = 12
-"""Number of hexadecimal digits of the program's digest in its logical id."""
-
 SINGLE_IDS = frozenset(
     {
         # Nested stacks
@@ -141,15 +138,13 @@ class ProgramId:
 
     Attributes:
         owner: `Master` for all masters, or the prefix of a master's or node group's ids (`slot_id`, `group_id`).
-        digest: first digits of the program's SHA-256 digest.
+        digest: the first twelve digits of the program's SHA-256 digest.
     """
 
     owner: str
     digest: str
 
-    _PATTERN: ClassVar = re.compile(
-        rf"(Master[A-E]?|NodeGroup[A-Z0-9][A-Za-z0-9]*?)Program([0-9a-f]{{{PROGRAM_DIGITS}}})"
-    )
+    _PATTERN: ClassVar = re.compile(r"(Master[A-E]?|NodeGroup[A-Z0-9][A-Za-z0-9]*?)Program([0-9a-f]{12})")
 
     def __str__(self) -> str:
         return f"{self.owner}Program{self.digest}"

@@ -11,8 +11,8 @@ from cfngen.cluster.logical_ids import MASTER_STACK, is_node_group_stack
 from cfngen.deploy.phasing.deployed import STORED, Deployed, DeployedStack
 from cfngen.deploy.phasing.parts import MODIFIED, VOLUME
 from cfngen.deploy.publishing.publish import nested
-from cfngen.deploy.references import references
 from cfngen.templates.document import Document
+from cfngen.templates.expressions import references
 
 
 def separable_groups(deployed: Deployed, documents: Sequence[Document]) -> frozenset[str]:

@@ -1,23 +1,386 @@
-"""Logical ids of resources for a zone or an address range: making and parsing them.
+"""The grammar of logical ids: how those of resources, parameters and outputs are made and parsed.
 
-They are stable: they contain no list index that may change. Those of slots and node groups are in
-`cfngen.cluster.names`.
+A logical id is unique over all stacks of a cluster and stable: it contains no list index that may change. There is one
+class for each form of id. `str()` makes the id, and `parse` of the class returns the parts of an id of that form, or
+None for any other text. `parse` of this module knows all forms.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, get_args
 
+from cfngen.cluster.allowed_sources import HOLDERS, Holder
 from cfngen.cluster.defaults import zone_region
 
-_SUBNET = re.compile(r"Subnet(?:(?P<place>[A-Z][a-z]{2})(?P<number>[0-9]))?(?P<letter>[A-Z])(?P<parameter>Id)?")
-_CIDR = re.compile(r"(?<![0-9x])(\d+)x(\d+)x(\d+)x(\d+)x(\d+)$")
-_PREFIX_LIST = re.compile(r"FromPl([0-9a-f]+)$")
+MasterPart = Literal[
+    "Address",
+    "AutoScalingGroup",
+    "ElasticIp",
+    "ElasticIpAssociation",
+    "LaunchTemplate",
+    "NetworkInterface",
+    "Volume",
+    "WaitCondition",
+]
+NodeGroupPart = Literal[
+    "AutoScalingGroup",
+    "InstanceProfile",
+    "InstanceType",
+    "LaunchTemplate",
+    "MaxSize",
+    "MinSize",
+    "Role",
+    "RootVolumeSize",
+    "SpotPrice",
+    "Stack",
+]
+SubnetPart = Literal["", "Id", "Cidr", "RouteTableAssociation"]
+
+MASTER_STACK = "MasterStack"
+MASTER_ROLE = "MasterRole"
+_MASTER_PARTS: Mapping[str, MasterPart] = {part: part for part in get_args(MasterPart)}
+_NODE_GROUP_PARTS: Mapping[str, NodeGroupPart] = {part: part for part in get_args(NodeGroupPart)}
+_SUBNET_PARTS: Mapping[str, SubnetPart] = {part: part for part in get_args(SubnetPart)}
+_HOLDERS: Mapping[str, Holder] = {holder: holder for holder in HOLDERS}
+
+SINGLE_IDS = frozenset(
+    {
+        # Nested stacks
+        "IamStack", MASTER_STACK, "SecretsStack", "SecurityGroupsStack", "VpcStack",
+        # Network
+        "DhcpOptions", "DhcpOptionsAssociation", "InternetGateway", "InternetGatewayAttachment", "InternetGatewayId",
+        "InternetRoute", "RouteTable", "RouteTableId", "Vpc", "VpcCidr", "VpcId",
+        # API endpoint
+        "ApiAllowedCidr", "ApiElasticIp", "ApiElasticIpAllocationId", "ApiEndpoint", "ApiListener", "ApiLoadBalancer",
+        "ApiPrivateAddress", "ApiTargetGroup", "InternalApiListener", "InternalApiLoadBalancer",
+        "InternalApiTargetGroup", "KubeconfigCommand", "ShellCommand",
+        # Permissions
+        "AddonsPolicy", "MasterInstanceProfile", "MasterInstanceProfileArn", MASTER_ROLE, "NodeInstanceProfile",
+        "NodeInstanceProfileArn", "NodeRole", "PodAddressesPolicy",
+        # Secrets and backups
+        "BackupBucket", "BackupBucketName", "BackupBucketPolicy", "CaSecret", "CaSecretArn", "JoinSecret",
+        "JoinSecretArn", "KeyName", "SecretsKey", "SecretsKeyArn", "SshKeyPair",
+        # Settings of all masters, and of the deployment
+        "MasterInstanceType", "MasterRootVolumeSize", "MasterVolumeSize", "MasterVolumeType", "ClusterStackName",
+        "TemplateBucket", "TemplatePrefix",
+    }
+)  # fmt: skip
+"""Logical ids of what a cluster has once at most."""
 
 
 def pascal(text: str) -> str:
     """Return `text` as one PascalCase word, e.g. `gpu-a` as `GpuA`."""
     return "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", text) if part)
+
+
+def _one_of(words: Iterable[str]) -> str:
+    return "|".join(map(re.escape, words))
+
+
+@dataclass(frozen=True)
+class MasterId:
+    """A resource or parameter of one master, e.g. `MasterAVolume`.
+
+    Attributes:
+        letter: letter of the master's slot, `a` to `e`.
+        part: what it is.
+    """
+
+    letter: str
+    part: MasterPart
+
+    _PATTERN: ClassVar = re.compile(rf"Master([A-E])({_one_of(_MASTER_PARTS)})")
+
+    def __str__(self) -> str:
+        return f"{slot_id(self.letter)}{self.part}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> MasterId | None:
+        """Return the parts of such an id, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(match[1].lower(), _MASTER_PARTS[match[2]]) if match else None
+
+    def sibling(self, part: MasterPart) -> MasterId:
+        """Return the id of another part of the same master."""
+        return replace(self, part=part)
+
+
+@dataclass(frozen=True)
+class NodeGroupId:
+    """A resource, parameter or output of one node group, e.g. `NodeGroupGpuAutoScalingGroup`.
+
+    Attributes:
+        group: the group's name in PascalCase, see `pascal`.
+        part: what it is.
+    """
+
+    group: str
+    part: NodeGroupPart
+
+    _PATTERN: ClassVar = re.compile(rf"NodeGroup([A-Z0-9][A-Za-z0-9]*?)({_one_of(_NODE_GROUP_PARTS)})")
+
+    def __str__(self) -> str:
+        return f"{group_id(self.group)}{self.part}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> NodeGroupId | None:
+        """Return the parts of such an id, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(match[1], _NODE_GROUP_PARTS[match[2]]) if match else None
+
+
+@dataclass(frozen=True)
+class ProgramId:
+    """The resource that holds the boot program of masters or a node group, e.g. `MasterProgram0123456789ab`.
+
+    Attributes:
+        owner: `Master` for all masters, or the prefix of a master's or node group's ids (`slot_id`, `group_id`).
+        digest: the first twelve digits of the program's SHA-256 digest.
+    """
+
+    owner: str
+    digest: str
+
+    _PATTERN: ClassVar = re.compile(r"(Master[A-E]?|NodeGroup[A-Z0-9][A-Za-z0-9]*?)Program([0-9a-f]{12})")
+
+    def __str__(self) -> str:
+        return f"{self.owner}Program{self.digest}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> ProgramId | None:
+        """Return the parts of such an id, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(match[1], match[2]) if match else None
+
+    @property
+    def letter(self) -> str:
+        """Letter of the master whose program it is; empty if it is that of all masters or of a node group."""
+        return "" if self.group else self.owner.removeprefix("Master").lower()
+
+    @property
+    def group(self) -> str:
+        """The node group's name in PascalCase; empty if it is a program of masters."""
+        return self.owner.removeprefix("NodeGroup") if self.owner.startswith("NodeGroup") else ""
+
+
+_ZONE = r"(?:[A-Z][a-z]{2}[0-9])?[A-Z]"
+
+
+@dataclass(frozen=True)
+class SubnetId:
+    """The subnet in a zone, its parameters and its association, e.g. `SubnetA`, `SubnetLax1ACidr`.
+
+    Attributes:
+        zone: the zone without its region, see `zone_id`.
+        part: what it is; empty for the subnet itself.
+    """
+
+    zone: str
+    part: SubnetPart = ""
+
+    _PATTERN: ClassVar = re.compile(rf"Subnet({_ZONE})({_one_of(_SUBNET_PARTS)})")
+
+    def __str__(self) -> str:
+        return f"Subnet{self.zone}{self.part}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> SubnetId | None:
+        """Return the parts of such an id, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(match[1], _SUBNET_PARTS[match[2]]) if match else None
+
+    def zone_in(self, region: str) -> str:
+        """Return the name of the zone in a region, e.g. `us-west-2a` or `us-west-2-lax-1a`."""
+        local, letter = self.zone[:-1], self.zone[-1:]
+        place = f"-{local[:3]}-{local[3:]}" if local else ""
+        return f"{region}{place}{letter}".lower()
+
+
+@dataclass(frozen=True)
+class ZoneId:
+    """The parameter for an Availability Zone, e.g. `ZoneA`.
+
+    Attributes:
+        zone: the zone without its region, see `zone_id`.
+    """
+
+    zone: str
+
+    _PATTERN: ClassVar = re.compile(rf"Zone({_ZONE})")
+
+    def __str__(self) -> str:
+        return f"Zone{self.zone}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> ZoneId | None:
+        """Return the parts of such an id, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(match[1]) if match else None
+
+
+@dataclass(frozen=True)
+class RuleId:
+    """A rule of a security group, e.g. `MasterSshFrom10x0x0x0x8`.
+
+    Attributes:
+        holder: whose security group has the rule.
+        purpose: what it is for, e.g. `Api`; empty for every port, and for the API's load balancer.
+        source: who may connect: other instances or the load balancer of the cluster, the range of the parameter
+            `ApiAllowedCidr`, or a CIDR or prefix list as `source_id` spells it.
+    """
+
+    holder: Holder
+    purpose: str
+    source: str
+
+    _PATTERN: ClassVar = re.compile(
+        rf"({_one_of(HOLDERS)})([A-Z][A-Za-z0-9]*?)?From"
+        r"(Masters|Nodes|LoadBalancer|AllowedCidr|Pl[0-9a-f]+|[0-9]+(?:x[0-9]+){4})"
+    )
+
+    def __str__(self) -> str:
+        return f"{self.holder}{self.purpose}From{self.source}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> RuleId | None:
+        """Return the parts of such an id, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(_HOLDERS[match[1]], match[2] or "", match[3]) if match else None
+
+    @property
+    def from_outside(self) -> bool:
+        """Whether it lets others connect than instances and the load balancer of the cluster."""
+        return self.source not in ("Masters", "Nodes", "LoadBalancer")
+
+    @property
+    def origin(self) -> str:
+        """The CIDR or the id of the prefix list; empty for any other source."""
+        if self.source.startswith("Pl"):
+            return f"pl-{self.source.removeprefix('Pl')}"
+        numbers = self.source.split("x")
+        return f"{'.'.join(numbers[:4])}/{numbers[4]}" if len(numbers) == 5 else ""
+
+
+@dataclass(frozen=True)
+class SecurityGroupId:
+    """A security group, e.g. `MasterSecurityGroup`, or `MasterAccessSecurityGroup2` for an additional one.
+
+    Attributes:
+        holder: whose security group it is.
+        number: its number among the security groups of the holder. The first one always exists; additional ones hold
+            rules for allowed sources only.
+        part: `Id` for the parameter and output with its id; empty for the security group itself.
+    """
+
+    holder: Holder
+    number: int = 1
+    part: Literal["", "Id"] = ""
+
+    _PATTERN: ClassVar = re.compile(
+        rf"({_one_of(HOLDERS)})(?:SecurityGroup|AccessSecurityGroup([2-9]|[1-9][0-9]+))(Id)?"
+    )
+
+    def __str__(self) -> str:
+        name = "SecurityGroup" if self.number == 1 else f"AccessSecurityGroup{self.number}"
+        return f"{self.holder}{name}{self.part}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> SecurityGroupId | None:
+        """Return the parts of such an id, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(_HOLDERS[match[1]], int(match[2] or 1), "Id" if match[3] else "") if match else None
+
+
+@dataclass(frozen=True)
+class ImageId:
+    """The parameter for a machine image, e.g. `NodeImageUbuntu2404Amd64`.
+
+    Attributes:
+        role: whose image it is.
+        image: AMI id, SSM parameter or distribution, and architecture, in PascalCase.
+    """
+
+    role: Literal["Master", "Node"]
+    image: str
+
+    _PATTERN: ClassVar = re.compile(r"(Master|Node)Image([A-Z0-9][A-Za-z0-9]*)")
+
+    def __str__(self) -> str:
+        return f"{self.role}Image{self.image}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> ImageId | None:
+        """Return the parts of such an id, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls("Master" if match[1] == "Master" else "Node", match[2]) if match else None
+
+
+@dataclass(frozen=True)
+class SingleId:
+    """The id of something that a cluster has once at most, e.g. `Vpc`: one of `SINGLE_IDS`.
+
+    Attributes:
+        name: the id.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def parse(cls, logical_id: str) -> SingleId | None:
+        """Return the id, or None for any other text."""
+        return cls(logical_id) if logical_id in SINGLE_IDS else None
+
+
+LogicalId = SingleId | MasterId | NodeGroupId | ProgramId | SubnetId | ZoneId | RuleId | SecurityGroupId | ImageId
+FORMS = (SingleId, MasterId, NodeGroupId, ProgramId, SubnetId, ZoneId, RuleId, SecurityGroupId, ImageId)
+
+
+def parse(logical_id: str) -> LogicalId | None:
+    """Return the parts of a logical id of whatever form, or None if cfngen makes no such id."""
+    return next((parsed for form in FORMS if (parsed := form.parse(logical_id))), None)
+
+
+def slot_id(letter: str) -> str:
+    """Return the prefix of a master's logical ids, e.g. `MasterA`."""
+    return f"Master{letter.upper()}"
+
+
+def group_id(group: str) -> str:
+    """Return the prefix of a node group's logical ids, e.g. `NodeGroupGpu`."""
+    return f"NodeGroup{pascal(group)}"
+
+
+def auto_scaling_group(prefix: str) -> str:
+    """Return the logical id of a master's or node group's Auto Scaling group; instances signal it by this name."""
+    return f"{prefix}AutoScalingGroup"
+
+
+def wait_condition(prefix: str) -> str:
+    """Return the logical id of the wait condition that a master's first instance signals."""
+    return f"{prefix}WaitCondition"
+
+
+def launch_template(prefix: str) -> str:
+    """Return the logical id of a master's or node group's launch template."""
+    return f"{prefix}LaunchTemplate"
+
+
+def is_auto_scaling_group(logical_id: str) -> bool:
+    """Return whether a logical id is that of a master's or node group's Auto Scaling group."""
+    owned = MasterId.parse(logical_id) or NodeGroupId.parse(logical_id)
+    return owned is not None and owned.part == "AutoScalingGroup"
+
+
+def is_node_group_stack(logical_id: str) -> bool:
+    """Return whether a logical id is that of a node group's nested stack."""
+    owned = NodeGroupId.parse(logical_id)
+    return owned is not None and owned.part == "Stack"
 
 
 def zone_id(zone: str) -> str:
@@ -28,39 +391,12 @@ def zone_id(zone: str) -> str:
     return "".join(part.title() for part in zone.removeprefix(region).split("-"))
 
 
-def subnet(zone: str) -> str:
-    """Return the logical id of the subnet in a zone, e.g. `SubnetA`, or `SubnetLax1A` in a Local Zone."""
-    return f"Subnet{zone_id(zone)}"
-
-
-def subnet_parameter(zone: str) -> str:
-    """Return the name of the parameter and output that hold the id of the subnet in a zone, e.g. `SubnetAId`."""
-    return f"{subnet(zone)}Id"
-
-
-def zone_of_subnet(logical_id: str, region: str) -> str | None:
-    """Return the zone of a name that `subnet` or `subnet_parameter` made, or None for any other name."""
-    match = _SUBNET.fullmatch(logical_id)
-    if match is None:
-        return None
-    local = f"-{match['place']}-{match['number']}" if match["place"] else ""
-    return f"{region}{local}{match['letter']}".lower()
-
-
 def is_subnet_parameter(name: str) -> bool:
-    """Return whether a name was made by `subnet_parameter`."""
-    match = _SUBNET.fullmatch(name)
-    return match is not None and match["parameter"] is not None
+    """Return whether a parameter or output holds the id of the subnet in a zone, e.g. `SubnetAId`."""
+    parsed = SubnetId.parse(name)
+    return parsed is not None and parsed.part == "Id"
 
 
 def source_id(source: str) -> str:
     """Return a CIDR or prefix list as letters and digits: `10x0x0x0x8` for 10.0.0.0/8, `Pl0123` for pl-0123."""
     return f"Pl{source.removeprefix('pl-')}" if source.startswith("pl-") else re.sub(r"[./]", "x", source)
-
-
-def source_in(logical_id: str) -> str:
-    """Return the CIDR or prefix list that a logical id ends with (see `source_id`), or an empty string."""
-    if match := _PREFIX_LIST.search(logical_id):
-        return f"pl-{match[1]}"
-    match = _CIDR.search(logical_id)
-    return "{}.{}.{}.{}/{}".format(*match.groups()) if match else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster
 from cfngen.text_limits import KEY_PAIR_NAME, LOAD_BALANCER_NAME, STACK_NAME, TAG_KEY, TAG_VALUE, TextLimit
 
@@ -52,7 +53,7 @@ class DerivedName:
 
     def of(self, cluster: str, group: str = "") -> str:
         """Return the name for a cluster and a group."""
-        return self.pattern.format(cluster=cluster, group=group, id=logical_id(group))
+        return self.pattern.format(cluster=cluster, group=group, id=pascal(group))
 
 
 CLUSTER_NAMES = (
@@ -66,31 +67,6 @@ GROUP_NAMES = (
     DerivedName("nested stack", "{cluster}-NodeGroup{id}Stack" + _GENERATED_SUFFIX, STACK_NAME),
     DerivedName("Name tag of nodes", "{cluster}-nodes-{group}", TAG_VALUE),
 )
-
-
-def logical_id(name: str) -> str:
-    """Return a group's name as it is in logical ids, e.g. `GpuA` for `gpu-a`."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("-") if part)
-
-
-def group_id(group: str) -> str:
-    """Return the prefix of a node group's logical ids, e.g. `NodeGroupGpu`."""
-    return f"NodeGroup{logical_id(group)}"
-
-
-def slot_id(letter: str) -> str:
-    """Return the prefix of a master slot's logical ids, e.g. `MasterA`."""
-    return f"Master{letter.upper()}"
-
-
-def auto_scaling_group(prefix: str) -> str:
-    """Return the logical id of a slot's or group's Auto Scaling group; instances signal it by this name."""
-    return f"{prefix}AutoScalingGroup"
-
-
-def wait_condition(prefix: str) -> str:
-    """Return the logical id of the wait condition that a slot's first instance signals."""
-    return f"{prefix}WaitCondition"
 
 
 def load_balancer(cluster: Cluster) -> str:

@@ -9,17 +9,15 @@ interface does.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from cfngen.cluster.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.stacks import ResourceView, StackView, tree
 from cfngen.deploy.status import StackHealth
-
-_ASSOCIATION = re.compile(r"Master([A-Z])ElasticIpAssociation")
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,11 @@ def lost_addresses(
         AwsError: a call failed.
     """
     existing = {resource.logical_id: resource.physical_id for resource in resources if _exists(resource)}
-    slots = [match[1] for name in sorted(existing) if (match := _ASSOCIATION.fullmatch(name))]
-    interfaces = {letter: existing.get(f"Master{letter}NetworkInterface", "") for letter in slots}
+    interfaces = {
+        association.letter: existing.get(str(association.sibling("NetworkInterface")), "")
+        for logical_id in sorted(existing)
+        if (association := MasterId.parse(logical_id)) and association.part == "ElasticIpAssociation"
+    }
     if not any(interfaces.values()):
         return ()
     with translate_aws_errors():
@@ -127,14 +128,14 @@ def _find_lost(
     by_allocation = {address.get("AllocationId", ""): address for address in addresses}
     for letter, interface in interfaces.items():
         # The physical id is the IP, or, as in the CloudFormation registry, the IP, `|` and the allocation id.
-        own_ip = existing.get(f"Master{letter}ElasticIp", "").partition("|")[0]
+        own_ip = existing.get(str(MasterId(letter, "ElasticIp")), "").partition("|")[0]
         elastic_ip = (
             by_address.get(own_ip) if own_ip else by_allocation.get(parameters.get("ApiElasticIpAllocationId", "-"))
         )
         if elastic_ip is None or interface not in public_ips or public_ips[interface] == elastic_ip["PublicIp"]:
             continue
         yield LostAddress(
-            letter.lower(),
+            letter,
             elastic_ip["PublicIp"],
             elastic_ip["AllocationId"],
             interface,

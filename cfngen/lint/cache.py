@@ -1,8 +1,8 @@
 """The cache of lint results (verdicts): one small file per template, named by a digest of all inputs.
 
-The inputs are the template, the interface of the templates it nests, the sources of `cfngen.lint` and of the table of
-text limits, cfn-lint's version, the region and Python's version. So no entry is ever stale, processes may write at the
-same time, and the directory may be deleted at any time. A file that is not a valid verdict counts as missing; if the
+The inputs are the template, the interface of the templates it nests, the sources of `cfngen.lint` and of what its rules
+load, cfn-lint's version, the region and Python's version. So no entry is ever stale, processes may write at the same
+time, and the directory may be deleted at any time. A file that is not a valid verdict counts as missing; if the
 directory cannot be written to, nothing is cached.
 """
 
@@ -44,7 +44,9 @@ def fingerprint(region: str) -> bytes:
     """Return a digest of all inputs of a verdict besides the template. Does not import cfn-lint."""
     digest = hashlib.sha256(f"region {region}\npython {sys.version_info[0]}.{sys.version_info[1]}\n".encode())
     package = Path(__file__).parent
-    sources = (*package.glob("*.py"), *package.glob("rules/*.py"), package.parent / "text_limits.py")
+    # The rules load two files of other packages by their paths.
+    loaded = (package.parent / "text_limits.py", package.parent / "templates" / "expressions.py")
+    sources = (*package.glob("*.py"), *package.glob("rules/*.py"), *loaded)
     for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     for file in _cfn_lint_files():

@@ -104,22 +104,12 @@ def _interface(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**sections, **({"Resources": resources} if resources else {})}
 
 
-def _template_name(url: Any) -> str | None:
-    """Return the file stem at the end of a TemplateURL: of a string, of Fn::Sub's string or of Fn::Join's last part."""
-    while isinstance(url, (Mapping, list)):
-        if isinstance(url, list):
-            url = url[-1] if url else None
-        elif len(url) != 1:
-            return None
-        else:
-            function, argument = next(iter(url.items()))
-            if function == "Fn::Sub":
-                url = argument[0] if isinstance(argument, list) and argument else argument
-            elif function == "Fn::Join":
-                url = argument[1] if isinstance(argument, list) and len(argument) == 2 else None
-            else:
-                return None
-    match = _FILE_NAME.search(url) if isinstance(url, str) else None
+def _template_name(url: object) -> str | None:
+    """Return the file stem at the end of a TemplateURL, or None if it does not end in a template's file name."""
+    # Not at the top: with its package, this module takes a while to import, and few templates nest others.
+    from cfngen.templates.expressions import known_ending
+
+    match = _FILE_NAME.search(known_ending(url))
     return match[1] if match else None
 
 

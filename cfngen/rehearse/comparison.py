@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cfngen.deploy.publishing.publish import nested
-from cfngen.deploy.references import references
 from cfngen.rehearse.expectations import Expected
 from cfngen.rehearse.masking import shape
 from cfngen.rehearse.operations import CHATTER, Names, Operation, OperationEvent, transitions
 from cfngen.templates.document import Document
+from cfngen.templates.expressions import references
 
 SLOW = 3
 """An operation that takes more than this many times its usual time gets a remark."""

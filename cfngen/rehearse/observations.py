@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cfngen.cluster.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, tree
@@ -53,7 +54,11 @@ def count_empty_stacks(account: Account, name: str) -> Observation:
 def observe_masters(account: Account, stack_id: str) -> Observation:
     """Count the masters in service, and the slots' network interfaces that are primary interfaces of masters."""
     resources = tree(account, stack_id)
-    groups = _physical_ids(resources, AUTO_SCALING_GROUP, "Master")
+    groups = {
+        logical_id: group
+        for logical_id, group in _physical_ids(resources, AUTO_SCALING_GROUP).items()
+        if MasterId.parse(logical_id)
+    }
     observation = Observation()
     response = account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=list(groups.values()))
     instance_ids = [
@@ -101,11 +106,11 @@ def observe_deleted_secrets(account: Account, physical_ids: Mapping[str, str]) -
     )
 
 
-def _physical_ids(resources: tuple[StackResource, ...], kind: str, prefix: str = "") -> dict[str, str]:
+def _physical_ids(resources: tuple[StackResource, ...], kind: str) -> dict[str, str]:
     return {
         resource.view.logical_id: resource.view.physical_id
         for resource in resources
-        if resource.exists and resource.view.type == kind and resource.view.logical_id.startswith(prefix)
+        if resource.exists and resource.view.type == kind
     }
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from cfngen.cluster.logical_ids import zone_id
+from cfngen.cluster.logical_ids import ProgramId, SubnetId, ZoneId, zone_id
 from cfngen.deploy.messages import Event
 from cfngen.rehearse.masking import Masks
 
@@ -14,7 +13,6 @@ STACK = "(stack)"
 """The name that stands for the resource in events about a stack itself."""
 CHATTER = ("Resource creation Initiated", "Eventual consistency check initiated", "User Initiated")
 """Routine status reasons, which are not compared."""
-_PROGRAM_LOGICAL_ID = re.compile(r"^(.*Program)[0-9a-f]{12}$")
 
 
 @dataclass(frozen=True)
@@ -71,15 +69,16 @@ class Names:
     """
 
     def __init__(self, zones: Sequence[str]) -> None:
-        letters = {zone_id(zone): letter for zone, letter in zip(zones, "ABC", strict=False)}
-        ids = "|".join(sorted(map(re.escape, letters), key=len, reverse=True))
-        self._zone = re.compile(rf"^(Subnet|Zone)({ids})(?=[A-Z]|$)")
-        self._letters = letters
+        self._letters = {zone_id(zone): letter for zone, letter in zip(zones, "ABC", strict=False)}
 
     def __call__(self, logical_id: str) -> str:
         """Return a logical id without the boot program's digest, and with the letter A, B or C instead of the zone."""
-        logical_id = _PROGRAM_LOGICAL_ID.sub(r"\1", logical_id)
-        return self._zone.sub(lambda match: match[1] + self._letters[match[2]], logical_id)
+        if program := ProgramId.parse(logical_id):
+            return str(replace(program, digest=""))
+        in_zone = SubnetId.parse(logical_id) or ZoneId.parse(logical_id)
+        if in_zone is None:
+            return logical_id
+        return str(replace(in_zone, zone=self._letters.get(in_zone.zone, in_zone.zone)))
 
     def path(self, logical_ids: Iterable[str]) -> str:
         """Return the normalized name of a resource.

@@ -12,8 +12,9 @@ from troposphere import GetAtt, Ref, ec2
 from troposphere import elasticloadbalancingv2 as elb
 
 from cfngen.cluster.defaults import is_local_zone
+from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster, Slot
-from cfngen.cluster.names import load_balancer, slot_id
+from cfngen.cluster.names import load_balancer
 from cfngen.templates.network import subnet_id, vpc_id
 from cfngen.templates.patterns import ADDRESS
 from cfngen.templates.security_groups import access_groups
@@ -63,7 +64,6 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
     With a single master it is the API's public address. Of several masters each needs one to reach the internet: a
     launch template that names an existing interface cannot request a public address.
     """
-    name = f"{slot_id(slot.letter)}ElasticIp"
     if cluster.api.elastic_ip:
         allocation: Any = stack.parameter(
             "ApiElasticIpAllocationId",
@@ -84,12 +84,20 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
             ConstraintDescription="must be an IPv4 address",
         )
     else:
-        allocated = ec2.EIP(name, Domain="vpc", Tags=tags(cluster, f"{cluster.name}-master-{slot.letter}"))
+        allocated = ec2.EIP(
+            str(MasterId(slot.letter, "ElasticIp")),
+            Domain="vpc",
+            Tags=tags(cluster, f"{cluster.name}-master-{slot.letter}"),
+        )
         # CloudFormation's reference of AWS::EC2::EIP requires this dependency; the association inherits it.
         stack.add(allocated, standalone_depends_on=GATEWAY_ATTACHMENT)
         allocation, address = GetAtt(allocated, "AllocationId"), GetAtt(allocated, "PublicIp")
     association = stack.add(
-        ec2.EIPAssociation(f"{name}Association", AllocationId=allocation, NetworkInterfaceId=Ref(interface)),
+        ec2.EIPAssociation(
+            str(MasterId(slot.letter, "ElasticIpAssociation")),
+            AllocationId=allocation,
+            NetworkInterfaceId=Ref(interface),
+        ),
         # EC2 associates an address only once the VPC has its internet gateway.
         standalone_depends_on=GATEWAY_ATTACHMENT if cluster.api.elastic_ip else (),
     )

@@ -13,8 +13,8 @@ from awacs.aws import Statement as TrustStatement
 from awacs.sts import AssumeRole
 from troposphere import GetAtt, Ref, Sub, iam
 
+from cfngen.cluster.logical_ids import group_id
 from cfngen.cluster.model import Cluster, NodeGroup
-from cfngen.cluster.names import group_id
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.permissions.addons import addons
 from cfngen.permissions.instances import master_statements, node_statements

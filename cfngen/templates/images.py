@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from cfngen.cluster.logical_ids import pascal
+from cfngen.cluster.logical_ids import ImageId, pascal
 from cfngen.cluster.model import Architecture, Image
 from cfngen.templates.stack import Stack
 
@@ -61,7 +61,9 @@ DISTRIBUTIONS = {
 }
 
 
-def image_parameter(stack: Stack, prefix: str, image: Image, architecture: Architecture, *, group: str) -> Any:
+def image_parameter(
+    stack: Stack, role: Literal["Master", "Node"], image: Image, architecture: Architecture, *, group: str
+) -> Any:
     """Add the parameter that holds the AMI and return the reference to the AMI id.
 
     An AMI id of the cluster file is used as it is. Otherwise the parameter names an SSM parameter, which CloudFormation
@@ -72,7 +74,7 @@ def image_parameter(stack: Stack, prefix: str, image: Image, architecture: Archi
 
     Args:
         stack: the stack to add to.
-        prefix: `Master` or `Node`.
+        role: whose image it is.
         image: the image of the cluster file.
         architecture: architecture of the instance type.
         group: heading under which the console shows it.
@@ -80,17 +82,17 @@ def image_parameter(stack: Stack, prefix: str, image: Image, architecture: Archi
     description = f"{image.distribution}, {architecture}"
     if image.id:
         return stack.parameter(
-            f"{prefix}Image{pascal(image.id)}",
+            str(ImageId(role, pascal(image.id))),
             type="AWS::EC2::Image::Id",
-            label=f"Machine image ({prefix.lower()}s, {description})",
+            label=f"Machine image ({role.lower()}s, {description})",
             group=group,
             description=f"AMI of the instances ({description})",
             default=image.id,
         )
     return stack.parameter(
-        f"{prefix}Image{pascal(image.ssm_parameter or image.distribution)}{architecture.capitalize()}",
+        str(ImageId(role, f"{pascal(image.ssm_parameter or image.distribution)}{architecture.capitalize()}")),
         type="AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
-        label=f"SSM parameter of the machine image ({prefix.lower()}s, {description})",
+        label=f"SSM parameter of the machine image ({role.lower()}s, {description})",
         group=group,
         description=f"SSM parameter that names the AMI of the instances ({description})",
         default=image.ssm_parameter or DISTRIBUTIONS[image.distribution].ssm_parameter[architecture],

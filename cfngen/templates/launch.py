@@ -6,6 +6,7 @@ from typing import Any
 
 from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 
+from cfngen.cluster import logical_ids
 from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
@@ -93,7 +94,7 @@ def launch_template(
     ]
     return stack.add(
         ec2.LaunchTemplate(
-            f"{prefix}LaunchTemplate",
+            logical_ids.launch_template(prefix),
             DependsOn=[_add_program(stack, user_data)],
             TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name))],
             LaunchTemplateData=ec2.LaunchTemplateData(

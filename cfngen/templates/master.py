@@ -29,8 +29,8 @@ from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
 from cfngen import userdata
 from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.instance_types import architecture
+from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, slot_id
 from cfngen.cluster.model import Cluster, Slot
-from cfngen.cluster.names import auto_scaling_group, slot_id, wait_condition
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
@@ -53,7 +53,6 @@ from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.tagging import group_tags, tags
 from cfngen.templates.vpc import internet_access, zone_parameter
 
-LOGICAL_ID = "MasterStack"
 MakeUserData = Callable[[Cluster, Slot, Mapping[str, Any]], userdata.UserData]
 
 
@@ -67,7 +66,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
     stack = Stack(
         cluster,
         "master",
-        LOGICAL_ID,
+        MASTER_STACK,
         __name__,
         f"Masters of the Kubernetes cluster {cluster.name}: fixed address, data volume, Auto Scaling group of one",
     )
@@ -111,13 +110,12 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
 
 def last_group(cluster: Cluster) -> str:
     """Return the logical id of the last slot's Auto Scaling group, which is complete after those of all other slots."""
-    return auto_scaling_group(slot_id(cluster.slots[-1].letter))
+    return str(MasterId(cluster.slots[-1].letter, "AutoScalingGroup"))
 
 
 def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterface:
-    prefix = slot_id(slot.letter)
     address = stack.parameter(
-        f"{prefix}Address",
+        str(MasterId(slot.letter, "Address")),
         label=f"Private address of master {slot.letter}",
         group=MASTERS,
         description=f"Fixed private IPv4 address of master {slot.letter}, inside its subnet; decided once, since nodes "
@@ -131,7 +129,7 @@ def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInt
     groups += access_groups(stack, cluster, "Master")
     return stack.add(
         ec2.NetworkInterface(
-            f"{prefix}NetworkInterface",
+            str(MasterId(slot.letter, "NetworkInterface")),
             Description=f"Kubernetes cluster {cluster.name}: master {slot.letter}",
             SubnetId=subnet_id(stack, cluster, slot.subnet.zone),
             PrivateIpAddress=address,
@@ -170,7 +168,7 @@ def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
     name = f"{cluster.name}-master-{slot.letter}-data"
     return stack.add(
         ec2.Volume(
-            f"{slot_id(slot.letter)}Volume",
+            str(MasterId(slot.letter, "Volume")),
             AvailabilityZone=zone_parameter(stack, slot.subnet.zone),
             Size=size,
             **volume_properties(volume, VolumeType=kind),
@@ -206,8 +204,8 @@ def _add_slot(
         previous_groups: the group of the slot before it, if there is one.
         user_data: makes the user data of its instances.
     """
-    prefix = slot_id(slot.letter)
-    title = auto_scaling_group(prefix)
+    title = str(MasterId(slot.letter, "AutoScalingGroup"))
+    condition = str(MasterId(slot.letter, "WaitCondition"))
     name = f"{cluster.name}-master-{slot.letter}"
     references = {
         "stack": Ref("AWS::StackName"),
@@ -225,7 +223,7 @@ def _add_slot(
         **({"routeTableId": route_table_id(stack, cluster)} if network_plugin(cluster).routes else {}),
         **({"bucket": bucket_name(stack)} if cluster.etcd.backups.enabled else {}),
         **({"publicAddress": endpoint} if endpoint else {}),
-        "condition": wait_condition(prefix),
+        "condition": condition,
         "conditionStack": stack.wired_parameter(
             "ClusterStackName", description="Name of the stack that waits for the masters"
         ),
@@ -233,7 +231,7 @@ def _add_slot(
     template = launch_template(
         stack,
         cluster,
-        prefix,
+        slot_id(slot.letter),
         cluster.control_plane,
         name=name,
         parameters="Master",
@@ -265,7 +263,5 @@ def _add_slot(
         standalone_depends_on=internet_access([slot.subnet.zone]),
     )
     # It depends on the group, so that its timeout starts when the instance is launched.
-    stack.add_outer_wait_condition(
-        wait_condition(prefix), wait_for_signals(cluster.control_plane, 1), launched_by=title
-    )
+    stack.add_outer_wait_condition(condition, wait_for_signals(cluster.control_plane, 1), launched_by=title)
     return group

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cfngen.cluster.logical_ids import subnet_parameter, zone_id
+from cfngen.cluster.logical_ids import SubnetId, zone_id
 from cfngen.cluster.model import Cluster
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.vpc import vpc_parameter
@@ -20,7 +20,7 @@ def vpc_id(stack: Stack, cluster: Cluster) -> Any:
 def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
     """Return the reference to the id of the subnet in a zone."""
     subnet = next(candidate for candidate in cluster.network.subnets if candidate.zone == zone)
-    name = subnet_parameter(zone)
+    name = str(SubnetId(zone_id(zone), "Id"))
     if not subnet.id:
         return stack.wired_parameter(name, description=f"Subnet in zone {zone_id(zone)}")
     return stack.parameter(

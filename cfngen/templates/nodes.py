@@ -13,8 +13,9 @@ from troposphere import Ref, autoscaling, ec2
 
 from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
+from cfngen.cluster.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, group_id
 from cfngen.cluster.model import Cluster, NodeGroup
-from cfngen.cluster.names import DRAIN_HOOK, auto_scaling_group, group_id
+from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 from cfngen.templates import master
 from cfngen.templates.iam import node_profile
@@ -42,13 +43,13 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
     stack = Stack(
         cluster,
         f"nodes-{group.name}",
-        f"{prefix}Stack",
+        str(NodeGroupId(group.name, "Stack")),
         __name__,
         f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
         fixed_parameters=len(cluster.node_groups) > ASKED_GROUPS,
     )
-    stack.depends_on = (master.LOGICAL_ID,)
-    title = auto_scaling_group(prefix)
+    stack.depends_on = (MASTER_STACK,)
+    title = str(NodeGroupId(group.name, "AutoScalingGroup"))
     name = f"{cluster.name}-nodes-{group.name}"
     references = {
         "stack": Ref("AWS::StackName"),
@@ -110,13 +111,13 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
     """
     boundary = group.max_size if group.desired_size is None else group.desired_size
     note = f"the template keeps the least number at or below {boundary} and the greatest at or above it"
-    bounds = (
-        ("Min", "Least number of nodes", group.min_size, 0, boundary),
-        ("Max", "Greatest number of nodes", group.max_size, max(boundary, 1), MAX_NODES),
+    bounds: tuple[tuple[NodeGroupPart, str, int, int, int], ...] = (
+        ("MinSize", "Least number of nodes", group.min_size, 0, boundary),
+        ("MaxSize", "Greatest number of nodes", group.max_size, max(boundary, 1), MAX_NODES),
     )
     least, greatest = (
         stack.parameter(
-            f"{group_id(group.name)}{bound}Size",
+            str(NodeGroupId(group.name, part)),
             type="Number",
             label=words,
             group=heading,
@@ -127,7 +128,7 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
             MaxValue=highest,
             ConstraintDescription=f"must be {lowest} to {highest}: {note}, and another cluster file makes another one",
         )
-        for bound, words, value, lowest, highest in bounds
+        for part, words, value, lowest, highest in bounds
     )
     return least, greatest
 
@@ -166,7 +167,7 @@ def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, A
     if group.spot_price is None:
         return {}
     price = stack.parameter(
-        f"{group_id(group.name)}SpotPrice",
+        str(NodeGroupId(group.name, "SpotPrice")),
         label="Spot price (US dollars per hour)",
         group=heading,
         description="Highest price per instance hour in US dollars",

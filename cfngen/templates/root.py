@@ -8,10 +8,10 @@ from typing import Any
 import troposphere
 from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 
+from cfngen.cluster.logical_ids import SecurityGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document
 from cfngen.templates.immutable_settings import immutable_settings
-from cfngen.templates.security_groups import ACCESS_GROUP, LOAD_BALANCER_GROUP
 from cfngen.templates.stack import TEMPLATES, WITH_THE_STACK, Parameter, Stack, add_parameter, finish
 from cfngen.templates.tagging import private_tags, tags
 from cfngen.templates.wiring import ROOT_VALUES, Wiring
@@ -79,7 +79,8 @@ def _root_type(parameter: Parameter) -> str:
 def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
     values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
     # Resources inherit the tags of their stack: a stack with resources that must not have the cluster's tag has none.
-    is_private = any(resource == LOAD_BALANCER_GROUP or ACCESS_GROUP in resource for resource in stack.resources)
+    groups = [group for logical_id in stack.resources if (group := SecurityGroupId.parse(logical_id))]
+    is_private = any(group.holder == "ApiLoadBalancer" or group.number > 1 for group in groups)
     make_tags = private_tags if is_private else tags
     return cloudformation.Stack(
         stack.logical_id,

@@ -14,7 +14,7 @@ from troposphere import GetAtt, ec2
 
 from cfngen.cluster import addon_ports
 from cfngen.cluster.allowed_sources import Holder, sources_by_group
-from cfngen.cluster.logical_ids import source_id
+from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, source_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer
 from cfngen.cluster.network_plugins import network_plugin
@@ -25,9 +25,6 @@ from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import private_tags, tags
 
 KUBELET_PORT = 10250
-LOAD_BALANCER_GROUP = "ApiLoadBalancerSecurityGroup"
-# Part of the logical ids of security groups that hold rules for allowed sources only.
-ACCESS_GROUP = "AccessSecurityGroup"
 _HOLDER_NAMES: Mapping[Holder, str] = {
     "Master": "masters",
     "Node": "nodes",
@@ -48,9 +45,11 @@ def build(cluster: Cluster) -> Stack:
     master = GetAtt(_add_group(stack, cluster, vpc, "Master", "masters"), "GroupId")
     node = GetAtt(_add_group(stack, cluster, vpc, "Node", "nodes"), "GroupId")
 
-    _allow_group(stack, "NodeFromNodes", node, node, "Nodes and pods to nodes and pods")
-    _allow_group(stack, "NodeFromMasters", node, master, "API server to kubelets, webhooks and pods")
-    _allow_group(stack, "MasterFromMasters", master, master, "Masters to each other: etcd, API server, kubelet")
+    _allow_group(stack, str(RuleId("Node", "", "Nodes")), node, node, "Nodes and pods to nodes and pods")
+    _allow_group(stack, str(RuleId("Node", "", "Masters")), node, master, "API server to kubelets, webhooks and pods")
+    _allow_group(
+        stack, str(RuleId("Master", "", "Masters")), master, master, "Masters to each other: etcd, API server, kubelet"
+    )
     # kube-up let nodes reach every port of the master, including etcd's. Open now are only the ports that kubeadm
     # documents, and those of the network plug-in and the add-ons.
     openings = (*network_plugin(cluster).openings, *addon_ports.openings(cluster))
@@ -61,10 +60,10 @@ def build(cluster: Cluster) -> Stack:
     ):
         # For ICMP, FromPort is the type and ToPort the code; -1 means all codes.
         ports = (port, -1 if protocol == "icmp" else port)
-        _allow_group(stack, f"Master{name}FromNodes", master, node, purpose, protocol=protocol, ports=ports)
+        _allow_group(stack, str(RuleId("Master", name, "Nodes")), master, node, purpose, protocol=protocol, ports=ports)
     _allow_group(
         stack,
-        "MasterPathMtuFromNodes",
+        str(RuleId("Master", "PathMtu", "Nodes")),
         master,
         node,
         "Path MTU discovery (fragmentation needed)",
@@ -74,9 +73,9 @@ def build(cluster: Cluster) -> Stack:
     has_load_balancer = cluster.control_plane.count > 1
     balancer = _add_load_balancer_group(stack, cluster, vpc, master, node) if has_load_balancer else None
     if balancer:
-        _allow_range_parameter(stack, cluster, balancer, "ApiLoadBalancerFrom")
+        _allow_range_parameter(stack, cluster, balancer, RuleId("ApiLoadBalancer", "", "AllowedCidr"))
     else:
-        _allow_range_parameter(stack, cluster, master, "MasterApiFrom")
+        _allow_range_parameter(stack, cluster, master, RuleId("Master", "Api", "AllowedCidr"))
     first_groups: dict[Holder, Any] = {"Master": master, "Node": node}
     if balancer:
         first_groups["ApiLoadBalancer"] = balancer
@@ -90,10 +89,10 @@ def build(cluster: Cluster) -> Stack:
     return stack
 
 
-def _add_group(stack: Stack, cluster: Cluster, vpc: Any, role: str, plural: str) -> ec2.SecurityGroup:
+def _add_group(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, plural: str) -> ec2.SecurityGroup:
     return stack.add(
         ec2.SecurityGroup(
-            f"{role}SecurityGroup",
+            str(SecurityGroupId(holder)),
             GroupDescription=f"Kubernetes cluster {cluster.name}: {plural}",
             VpcId=vpc,
             SecurityGroupEgress=[_to_anywhere()],
@@ -148,15 +147,11 @@ def access_groups(stack: Stack, cluster: Cluster, holder: Holder) -> list[Any]:
     """Return references to the additional security groups that hold allowed sources; most clusters need none."""
     return [
         stack.wired_parameter(
-            f"{_access_group(holder, position)}Id",
+            str(SecurityGroupId(holder, position + 1, "Id")),
             description=f"Security group {position + 1} of the {_HOLDER_NAMES[holder]}",
         )
         for position in range(1, len(sources_by_group(cluster, holder)))
     ]
-
-
-def _access_group(holder: Holder, position: int) -> str:
-    return f"{holder}{ACCESS_GROUP}{position + 1}"
 
 
 def _allow_sources(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, first: Any, master: Any) -> None:
@@ -167,16 +162,19 @@ def _allow_sources(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, fir
     for position, sources in enumerate(sources_by_group(cluster, holder)):
         group = first
         if position:
-            name = _access_group(holder, position)
             further = ec2.SecurityGroup(
-                name,
+                str(SecurityGroupId(holder, position + 1)),
                 GroupDescription=f"Kubernetes cluster {cluster.name}: who else may reach the {_HOLDER_NAMES[holder]}",
                 VpcId=vpc,
                 SecurityGroupEgress=[_to_masters(cluster, master) if holder == "ApiLoadBalancer" else _to_anywhere()],
                 Tags=private_tags(cluster, f"{cluster.name}-{_HOLDER_NAMES[holder]}-{position + 1}".replace(" ", "-")),
             )
             group = GetAtt(stack.add(further), "GroupId")
-            stack.output(f"{name}Id", group, f"Security group {position + 1} of the {_HOLDER_NAMES[holder]}")
+            stack.output(
+                str(SecurityGroupId(holder, position + 1, "Id")),
+                group,
+                f"Security group {position + 1} of the {_HOLDER_NAMES[holder]}",
+            )
         for source in sources:
             # Of the balancer every rule is about the API; its rules have always been named without it.
             purpose = "" if holder == "ApiLoadBalancer" else source.purpose
@@ -185,7 +183,7 @@ def _allow_sources(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, fir
             origin = str(source.origin.id if isinstance(source.origin, PrefixList) else source.origin)
             _allow_source(
                 stack,
-                f"{holder}{purpose}From{source_id(origin)}",
+                str(RuleId(holder, purpose, source_id(origin))),
                 group,
                 {"SourcePrefixListId" if is_list else "CidrIp": origin},
                 source.port,
@@ -201,7 +199,7 @@ def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Any, master: A
     port = cluster.api.port
     group = stack.add(
         ec2.SecurityGroup(
-            LOAD_BALANCER_GROUP,
+            str(SecurityGroupId("ApiLoadBalancer")),
             GroupDescription=f"Kubernetes cluster {cluster.name}: load balancer of the API",
             VpcId=vpc,
             SecurityGroupEgress=[_to_masters(cluster, master)],
@@ -210,16 +208,27 @@ def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Any, master: A
     )
     balancer = GetAtt(group, "GroupId")
     purpose = "Load balancer to the API servers, and their health"
-    _allow_group(stack, "MasterApiFromLoadBalancer", master, balancer, purpose, protocol="tcp", ports=(port, port))
+    _allow_group(
+        stack,
+        str(RuleId("Master", "Api", "LoadBalancer")),
+        master,
+        balancer,
+        purpose,
+        protocol="tcp",
+        ports=(port, port),
+    )
     if not cluster.api.public:
         # An internal load balancer sees their private addresses; an internet-facing one sees public addresses.
         for role, source in (("Masters", master), ("Nodes", node)):
-            name, purpose = f"ApiLoadBalancerFrom{role}", f"{role} and pods by the address that people use for the API"
+            name, purpose = (
+                str(RuleId("ApiLoadBalancer", "", role)),
+                f"{role} and pods by the address that people use for the API",
+            )
             _allow_group(stack, name, balancer, source, purpose, protocol="tcp", ports=(port, port))
     return balancer
 
 
-def _allow_range_parameter(stack: Stack, cluster: Cluster, group: Any, prefix: str) -> None:
+def _allow_range_parameter(stack: Stack, cluster: Cluster, group: Any, rule: RuleId) -> None:
     """Add a parameter for the range that may reach the API, and its rule, if the cluster file allows no source."""
     if cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists:
         return
@@ -232,4 +241,4 @@ def _allow_range_parameter(stack: Stack, cluster: Cluster, group: Any, prefix: s
         ConstraintDescription="must be an IPv4 CIDR such as 203.0.113.7/32",
     )
     description = "Kubernetes API from the given range"
-    _allow_source(stack, f"{prefix}AllowedCidr", group, {"CidrIp": cidr}, cluster.api.port, description)
+    _allow_source(stack, str(rule), group, {"CidrIp": cidr}, cluster.api.port, description)

@@ -7,8 +7,7 @@ order of the nested stacks becomes DependsOn.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import troposphere
@@ -16,12 +15,10 @@ from troposphere import cloudformation
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document
+from cfngen.templates.expressions import substitute
 from cfngen.templates.immutable_settings import immutable_settings
 from cfngen.templates.stack import Stack, add_parameter, finish, plain
 from cfngen.templates.wiring import ROOT_VALUES, Wiring, WiringError
-
-_PLACEHOLDER = re.compile(r"\$\{([A-Za-z0-9]+)\}")
-
 
 # The size of a template in S3 (1 MB) and its resources (AWS CloudFormation quotas).
 MAX_BYTES, MAX_RESOURCES = 1_000_000, 500
@@ -79,47 +76,3 @@ def _add_dependencies(resources: dict[str, Any], logical_id: str, dependencies: 
         resource = resources[logical_id]
         own = resource.get("DependsOn", [])
         resource["DependsOn"] = sorted({*([own] if isinstance(own, str) else own), *present})
-
-
-def substitute(value: Any, expressions: Mapping[str, Any]) -> Any:
-    """Return `value` with each reference to a parameter in `expressions` replaced by its expression.
-
-    Args:
-        value: JSON-ready data.
-        expressions: by the name of the parameter that each replaces.
-    """
-    if isinstance(value, list):
-        return [substitute(item, expressions) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if set(value) == {"Ref"} and value["Ref"] in expressions:
-        return expressions[value["Ref"]]
-    if set(value) == {"Fn::Sub"}:
-        text, variables = value["Fn::Sub"] if isinstance(value["Fn::Sub"], list) else (value["Fn::Sub"], {})
-        return _substitute_sub(text, substitute(variables, expressions), expressions)
-    return {key: substitute(item, expressions) for key, item in value.items()}
-
-
-def _substitute_sub(text: str, variables: dict[str, Any], expressions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an Fn::Sub in which placeholders are replaced by their expressions.
-
-    Text, Ref and Fn::GetAtt go into the text itself; any other expression becomes a variable of the Fn::Sub.
-    """
-    values = {**{name: expressions[name] for name in _PLACEHOLDER.findall(text) if name in expressions}, **variables}
-    variables_left: dict[str, Any] = {}
-
-    def placeholder(match: re.Match[str]) -> str:
-        name = match.group(1)
-        expression = values.get(name)
-        if isinstance(expression, str) and "${" not in expression:
-            return expression
-        if isinstance(expression, dict) and set(expression) == {"Ref"}:
-            return f"${{{expression['Ref']}}}"
-        if isinstance(expression, dict) and set(expression) == {"Fn::GetAtt"}:
-            return f"${{{'.'.join(expression['Fn::GetAtt'])}}}"
-        if expression is not None:
-            variables_left[name] = expression
-        return match.group(0)
-
-    text = _PLACEHOLDER.sub(placeholder, text)
-    return {"Fn::Sub": [text, variables_left] if variables_left else text}

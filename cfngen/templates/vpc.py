@@ -10,8 +10,7 @@ from typing import Any
 
 from troposphere import GetAtt, Ref, ec2
 
-from cfngen.cluster import logical_ids
-from cfngen.cluster.logical_ids import zone_id
+from cfngen.cluster.logical_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.templates.patterns import VPC_CIDR
@@ -89,7 +88,7 @@ def zone_parameter(stack: Stack, zone: str) -> Any:
     """Add the parameter for an Availability Zone and return the reference to it."""
     letter = zone_id(zone)
     return stack.parameter(
-        f"Zone{letter}",
+        str(ZoneId(letter)),
         type="AWS::EC2::AvailabilityZone::Name",
         label=f"Availability Zone {letter}",
         group=NETWORK,
@@ -100,7 +99,7 @@ def zone_parameter(stack: Stack, zone: str) -> Any:
 
 def internet_access(zones: Iterable[str]) -> tuple[str, ...]:
     """Return the logical ids of the resources that give instances in `zones` access to the internet."""
-    return ("InternetRoute", *(f"{logical_ids.subnet(zone)}RouteTableAssociation" for zone in zones))
+    return ("InternetRoute", *(str(SubnetId(zone_id(zone), "RouteTableAssociation")) for zone in zones))
 
 
 def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
@@ -153,9 +152,9 @@ def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any
 
 
 def _add_subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTable, subnet: Subnet) -> None:
-    letter, name = zone_id(subnet.zone), logical_ids.subnet(subnet.zone)
+    letter = zone_id(subnet.zone)
     cidr = stack.parameter(
-        f"{name}Cidr",
+        str(SubnetId(letter, "Cidr")),
         label=f"Address range of subnet {letter}",
         group=NETWORK,
         description=f"IPv4 address range of the subnet in zone {letter}. Decided once",
@@ -165,7 +164,7 @@ def _add_subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.Route
     )
     resource = stack.add(
         ec2.Subnet(
-            name,
+            str(SubnetId(letter)),
             VpcId=vpc,
             CidrBlock=cidr,
             AvailabilityZone=zone_parameter(stack, subnet.zone),
@@ -175,7 +174,7 @@ def _add_subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.Route
     )
     stack.add(
         ec2.SubnetRouteTableAssociation(
-            f"{name}RouteTableAssociation", SubnetId=Ref(resource), RouteTableId=Ref(route_table)
+            str(SubnetId(letter, "RouteTableAssociation")), SubnetId=Ref(resource), RouteTableId=Ref(route_table)
         )
     )
-    stack.output(logical_ids.subnet_parameter(subnet.zone), GetAtt(resource, "SubnetId"), f"Subnet in zone {letter}")
+    stack.output(str(SubnetId(letter, "Id")), GetAtt(resource, "SubnetId"), f"Subnet in zone {letter}")

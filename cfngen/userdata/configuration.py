@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from cfngen.cluster.instance_types import architecture
+from cfngen.cluster.logical_ids import auto_scaling_group, group_id, slot_id, wait_condition
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
-from cfngen.cluster.names import api_host, auto_scaling_group, group_id, slot_id, wait_condition
+from cfngen.cluster.names import api_host
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 from cfngen.releases import PAUSE, Asset, exact_version, master_tools, release

@@ -350,15 +350,21 @@ def test_what_hurts_nobody_needs_no_words(logical_id: str, type_: str, path: str
         ("MasterFLaunchTemplate", "", False),
         ("MasterSecurityGroup", "", False),
         ("NodeGroupNodesStack", "node group `nodes`", False),
-        ("NodeGroupSpotOnesWaitCondition", "node group `spot-ones`", False),
+        ("NodeGroupSpotOnesLaunchTemplate", "node group `spot-ones`", False),
+        ("NodeGroupSpotOnesProgram0123456789ab", "node group `spot-ones`", False),
+        ("MasterProgram0123456789ab", "", False),
+        # No template has these.
+        ("NodeGroupSpotOnesWaitCondition", "", False),
+        ("MasterAStack", "", False),
+        ("MasterARole", "", False),
         ("NodeGroupNodes", "", False),
         *(
             (f"MasterA{part}", "master a", True)
             for part in (
-                "Stack",
+                "Address",
                 "Program0123456789ab",
-                "InstanceProfile",
-                "Role",
+                "LaunchTemplate",
+                "AutoScalingGroup",
                 "NetworkInterface",
                 "Volume",
                 "ElasticIp",

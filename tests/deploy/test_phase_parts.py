@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from cfngen.cluster.logical_ids import is_node_group_stack
 from cfngen.deploy.phasing.comparison import find_worse_changes
-from cfngen.deploy.phasing.parts import Part, divide_into_parts, is_node_group
+from cfngen.deploy.phasing.parts import Part, divide_into_parts
 from cfngen.deploy.preview.plan import Change, Danger, Impact, Plan, PropertyChange, Replacement, StackPlan
 
 VOLUME, GROUP = "AWS::EC2::Volume", "AWS::AutoScaling::AutoScalingGroup"
@@ -180,7 +181,7 @@ def test_how_a_part_is_called(kind: Any, groups: tuple[str, ...], title: str) ->
     ],
 )
 def test_what_a_node_groups_stack_is_called(name: str, expected: bool) -> None:
-    assert is_node_group(name) is expected
+    assert is_node_group_stack(name) is expected
 
 
 def hurting(logical_id: str, danger: Danger, text: str = "") -> Change:

@@ -19,8 +19,9 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from cfngen.cluster import instance_types
 from cfngen.cluster.checks.access import _PORTS_IN_USE
 from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import cluster_name_too_long, logical_id
+from cfngen.cluster.names import cluster_name_too_long
 from cfngen.cluster.network_plugins import PLUGINS
 from cfngen.cluster.tag_keys import key_fault
 from cfngen.releases import exact_version, minors
@@ -149,7 +150,7 @@ def designs(draw: DrawFn, *, lived: bool = False) -> Design:
     if plugin == "amazon-vpc" and blocks[0].num_addresses < 128:
         plugin = "cilium"
     names = st.from_regex(r"[a-z]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
-    groups = draw(st.lists(names, max_size=2 if lived else 4, unique_by=logical_id))
+    groups = draw(st.lists(names, max_size=2 if lived else 4, unique_by=pascal))
     pods = draw(st.sampled_from(PODS))
     services = draw(st.sampled_from([each for each in SERVICES if not _overlap(each, pods)]))
     return Design(

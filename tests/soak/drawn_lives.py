@@ -25,7 +25,7 @@ from drawn_files import (
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from cfngen.cluster.names import logical_id
+from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.network_plugins import PLUGINS
 
 
@@ -117,8 +117,8 @@ def _other_groups(draw: DrawFn, design: Design, file: File) -> tuple[str, Design
         gone = groups.pop(draw(st.integers(0, len(groups) - 1)))
         return "a group less", replace(design, groups=tuple(each for each in design.groups if each != gone["name"]))
     names = st.from_regex(r"[a-z]{1,6}", fullmatch=True)
-    taken = {logical_id(each) for each in design.groups}
-    name = draw(names.filter(lambda each: logical_id(each) not in taken))
+    taken = {pascal(each) for each in design.groups}
+    name = draw(names.filter(lambda each: pascal(each) not in taken))
     design = replace(design, groups=(*design.groups, name))
     for each in groups:  # all of them share what room there is
         each.update(draw(group(design, each["name"])), instanceType=each["instanceType"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cfngen.cluster.model import Cluster
+from cfngen.templates.expressions import substitute
 from cfngen.templates.stack import Stack
-from cfngen.templates.standalone import substitute
 from cfngen.templates.wiring import WiringError, wire
 
 

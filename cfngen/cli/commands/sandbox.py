@@ -136,9 +136,12 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     GROUP is the name of a node group, `master` (every master), one of several masters such as `master-b`, or the
     logical id of an Auto Scaling group.
     """
+    # Importing the model of the cluster file takes a while.
+    from cfngen.cluster.logical_ids import is_auto_scaling_group
+
     running = _require_running()
     names = [running_group["name"] for running_group in running.status()["groups"] if running_group["region"] == region]
-    if names and group not in (*names, "master") and not group.endswith("AutoScalingGroup"):
+    if names and group not in (*names, "master") and not is_auto_scaling_group(group):
         raise UnknownGroupError(
             f"no stack in {region} has a group {group!r}",
             hint=f"there are: {', '.join(sorted({*names, 'master'}))}. Of a group that is to come, name the logical "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster import names
+from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
@@ -48,7 +49,7 @@ def _group_names(cluster: Cluster) -> Iterator[Problem]:
 def _groups_distinct(cluster: Cluster) -> Iterator[Problem]:
     first_index: dict[str, int] = {}
     for index, group in enumerate(cluster.node_groups):
-        logical_id = names.logical_id(group.name)
+        logical_id = pascal(group.name)
         earlier_index = first_index.setdefault(logical_id, index)
         if earlier_index == index:
             continue

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
+from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import auto_scaling_group, slot_id
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.cluster_access import Override
 from cfngen.deploy.account import Account
@@ -32,7 +32,7 @@ from cfngen.hints import CommandText, suggest
 from cfngen.text import join_and, pluralize
 
 # Logical ids of the masters' Auto Scaling groups, for every possible slot.
-_MASTER_GROUP_IDS = frozenset(auto_scaling_group(slot_id(letter)) for letter in "abcde")
+_MASTER_GROUP_IDS = frozenset(str(MasterId(letter, "AutoScalingGroup")) for letter in "abcde")
 REQUEST_KEY = "restore.json"
 REPLACEMENT_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: the old instances have to be terminated first."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from cfngen.cluster.logical_ids import MasterId, NodeGroupId, auto_scaling_group, group_id
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import auto_scaling_group, group_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
@@ -17,7 +16,6 @@ from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 MAX_NAMES_PER_CALL = 50  # maximum number of names in a call of DescribeAutoScalingGroups
 FILTER_BATCH_SIZE = 200  # maximum number of values in a filter
 IN_SERVICE = "InService"
-_MASTER_GROUP = re.compile(r"Master([A-Z])AutoScalingGroup")
 
 
 @dataclass(frozen=True)
@@ -124,11 +122,11 @@ def groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]
     }
     result: list[Group] = []
     for group_name, resource in resources_by_name.items():
-        match = _MASTER_GROUP.fullmatch(resource.logical_id)
-        logical_name = resource.logical_id.removesuffix("AutoScalingGroup").removeprefix("NodeGroup")
-        name = match[1].lower() if match else node_group_names.get(resource.logical_id, logical_name)
+        master, node_group = MasterId.parse(resource.logical_id), NodeGroupId.parse(resource.logical_id)
+        logical_name = node_group.group if node_group else resource.logical_id
+        name = master.letter if master else node_group_names.get(resource.logical_id, logical_name)
         result.append(
-            _build_group("master" if match else "node", name, group_name, groups_by_name.get(group_name), instances)
+            _build_group("master" if master else "node", name, group_name, groups_by_name.get(group_name), instances)
         )
     return tuple(sorted(result, key=lambda group: (group.role, group.name)))
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, TypeVar
 
+from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy import protection
 from cfngen.deploy.access import cluster_access
@@ -301,9 +302,10 @@ def _image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetim
 
 def _volume_states(account: Account, stack_resources: Iterable[ResourceView]) -> tuple[VolumeState, ...]:
     slots = {
-        resource.physical_id: resource.logical_id.removeprefix("Master").removesuffix("Volume").lower()
+        resource.physical_id: master.letter
         for resource in stack_resources
         if resource.type == "AWS::EC2::Volume" and resource.physical_id and resource.status != "DELETE_COMPLETE"
+        if (master := MasterId.parse(resource.logical_id))
     }
     if not slots:
         return ()

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from cfngen.cluster.logical_ids import MASTER_STACK, is_node_group_stack
 from cfngen.deploy.phasing.deployed import STORED, Deployed, DeployedStack
-from cfngen.deploy.phasing.parts import MASTERS, MODIFIED, VOLUME, is_node_group
+from cfngen.deploy.phasing.parts import MODIFIED, VOLUME
 from cfngen.deploy.publishing.publish import nested
-from cfngen.deploy.references import references
 from cfngen.templates.document import Document
+from cfngen.templates.expressions import references
 
 
 def separable_groups(deployed: Deployed, documents: Sequence[Document]) -> frozenset[str]:
@@ -28,10 +29,10 @@ def separable_groups(deployed: Deployed, documents: Sequence[Document]) -> froze
     separable = {
         logical_id
         for logical_id in nested(root.body)
-        if is_node_group(logical_id) and logical_id not in nested(deployed.root)
+        if is_node_group_stack(logical_id) and logical_id not in nested(deployed.root)
     }
     for logical_id, child in deployed.children.items():
-        if is_node_group(logical_id):
+        if is_node_group_stack(logical_id):
             passed_parameters = _passed_parameters(deployed.root["Resources"][logical_id], child)
             if available.issuperset(references(passed_parameters)):
                 separable.add(logical_id)
@@ -41,13 +42,13 @@ def separable_groups(deployed: Deployed, documents: Sequence[Document]) -> froze
 def volume_phase_documents(deployed: Deployed, documents: Sequence[Document]) -> tuple[Document, ...]:
     """Return the deployed templates, with the masters' volumes changed to their new properties."""
     requested_root = _root_of(documents)
-    masters = next(document for document in documents if document.name == nested(requested_root.body)[MASTERS])
+    masters = next(document for document in documents if document.name == nested(requested_root.body)[MASTER_STACK])
     body = json.loads(json.dumps(deployed.root))
     children: list[Document] = []
     for logical_id, child in deployed.children.items():
         content, resource = _freeze(child), body["Resources"][logical_id]
         _pass_resolved_values(resource, child)
-        if logical_id == MASTERS:
+        if logical_id == MASTER_STACK:
             _modify_volumes(content, masters, resource, body, requested_root)
         children.append(Document(child.name, content, requested_root.module))
     names = tuple(document.name for document in children)
@@ -57,8 +58,8 @@ def volume_phase_documents(deployed: Deployed, documents: Sequence[Document]) ->
 def parameters_of_volumes(documents: Sequence[Document]) -> frozenset[str]:
     """Return the root's parameters that set the properties of the masters' volumes."""
     root = _root_of(documents)
-    masters = next(document for document in documents if document.name == nested(root.body)[MASTERS])
-    passed_parameters = root.body["Resources"][MASTERS]["Properties"].get("Parameters", {})
+    masters = next(document for document in documents if document.name == nested(root.body)[MASTER_STACK])
+    passed_parameters = root.body["Resources"][MASTER_STACK]["Properties"].get("Parameters", {})
     return frozenset(
         root_parameter
         for resource in masters.body["Resources"].values()
@@ -100,7 +101,7 @@ def with_unchanged_groups(
             "TemplateURL": f"{child.name}.json",
             "Parameters": _passed_parameters(deployed_resource, child),
         }
-        body["Resources"][logical_id] = {**deployed_resource, "Properties": properties, "DependsOn": [MASTERS]}
+        body["Resources"][logical_id] = {**deployed_resource, "Properties": properties, "DependsOn": [MASTER_STACK]}
         if "DependsOn" in resource:
             body["Resources"][logical_id]["DependsOn"] = resource["DependsOn"]
         children[child.name] = Document(child.name, _freeze(child), root.module)
@@ -117,7 +118,7 @@ def _available_outputs(documents: Sequence[Document]) -> frozenset[tuple[str, st
     return frozenset(
         (logical_id, f"Outputs.{output}")
         for logical_id, name in nested(_root_of(documents).body).items()
-        if not is_node_group(logical_id)
+        if not is_node_group_stack(logical_id)
         for output in by_name[name].get("Outputs", {})
     )
 
@@ -163,7 +164,7 @@ def _modify_volumes(
     content: dict[str, Any], masters: Document, resource: dict[str, Any], root: dict[str, Any], requested_root: Document
 ) -> None:
     """Give the volumes in the masters' deployed template their new properties, with the parameters these refer to."""
-    passed_parameters = requested_root.body["Resources"][MASTERS]["Properties"].get("Parameters", {})
+    passed_parameters = requested_root.body["Resources"][MASTER_STACK]["Properties"].get("Parameters", {})
     for logical_id, current in content["Resources"].items():
         requested = masters.body["Resources"].get(logical_id)
         if current["Type"] != VOLUME or requested is None:

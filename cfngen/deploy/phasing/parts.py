@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from cfngen.cluster.logical_ids import MASTER_STACK
 from cfngen.deploy.preview.plan import Change, Danger, Phase, PhaseKind, Plan, Replacement, StackPlan
 
-MASTERS = "MasterStack"
 VOLUME = "AWS::EC2::Volume"
 # Properties that ModifyVolume changes. They are changed together, since EC2 accepts the next modification of a volume
 # only after some hours ("Request modifications to your EBS volumes", EC2 User Guide).
 MODIFIED = ("Size", "Iops", "Throughput", "VolumeType")
-_NODE_GROUP_STACK = re.compile(r"NodeGroup\w+Stack\Z")
 _MODIFIED_PATHS = tuple(f"/Properties/{name}" for name in MODIFIED)
 
 
@@ -39,11 +37,6 @@ class Part:
     def phase(self, *, predicted: bool) -> Phase:
         """Return it as a phase of the plan."""
         return Phase(self.kind, self.groups, predicted, self.stacks)
-
-
-def is_node_group(logical_id: str) -> bool:
-    """Return whether a logical id in the root is that of a node group's stack."""
-    return bool(_NODE_GROUP_STACK.match(logical_id))
 
 
 def divide_into_parts(plan: Plan, separate: Collection[str], order: Sequence[str]) -> tuple[Part, ...]:
@@ -102,7 +95,7 @@ def _any_volume_grows(stacks: Iterable[StackPlan]) -> bool:
     return any(
         _modifies_volume(change) and any(property_.path == "/Properties/Size" for property_ in change.properties)
         for stack in stacks
-        if stack.path == (MASTERS,)
+        if stack.path == (MASTER_STACK,)
         for change in stack.changes
     )
 
@@ -112,7 +105,7 @@ def _split_volume_changes(stacks: Sequence[StackPlan]) -> tuple[tuple[StackPlan,
     volumes: list[StackPlan] = []
     other_stacks: list[StackPlan] = []
     for stack in stacks:
-        modified = [change for change in stack.changes if stack.path == (MASTERS,) and _modifies_volume(change)]
+        modified = [change for change in stack.changes if stack.path == (MASTER_STACK,) and _modifies_volume(change)]
         if not modified:
             other_stacks.append(stack)
             continue

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cfngen.cluster.logical_ids import auto_scaling_group, group_id, launch_template, slot_id
 from cfngen.cluster.model import Cluster, NodeGroup
-from cfngen.cluster.names import auto_scaling_group, group_id, slot_id
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeSet, ResourceChange
 from cfngen.deploy.preview.plan import Cost, Creation, Item
 
@@ -44,7 +44,7 @@ def creation(cluster: Cluster, root: ChangeSet) -> Creation:
     addresses = 0
 
     for prefix, role, group in _instance_groups(cluster):
-        data = _properties(entries, f"{prefix}LaunchTemplate").get("LaunchTemplateData", {})
+        data = _properties(entries, launch_template(prefix)).get("LaunchTemplateData", {})
         group_properties = _properties(entries, auto_scaling_group(prefix))
         source = group or cluster.control_plane
         kind = str(_known_value(data.get("InstanceType")) or source.instance_type)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cfngen.cluster.checks.access import all_instances
-from cfngen.cluster.logical_ids import subnet_parameter, zone_id
+from cfngen.cluster.logical_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.account import Account
@@ -117,9 +117,9 @@ def _check_security_groups(account: Account, cluster: Cluster, vpc: str) -> Iter
 
 def _check_network(account: Account, cluster: Cluster, values: Mapping[str, str], vpc: str) -> Iterator[str]:
     subnets = {
-        f"network.subnets[{index}].id": (values[subnet_parameter(subnet.zone)], subnet)
+        f"network.subnets[{index}].id": (values[str(SubnetId(zone_id(subnet.zone), "Id"))], subnet)
         for index, subnet in enumerate(cluster.network.subnets)
-        if values.get(subnet_parameter(subnet.zone))
+        if values.get(str(SubnetId(zone_id(subnet.zone), "Id")))
     }
     ids = [identifier for identifier, _ in subnets.values()]
     described = {
@@ -128,7 +128,7 @@ def _check_network(account: Account, cluster: Cluster, values: Mapping[str, str]
     }
     for key, (identifier, subnet) in subnets.items():
         actual = described.get(identifier, {})
-        zone = values.get(f"Zone{zone_id(subnet.zone)}", subnet.zone)
+        zone = values.get(str(ZoneId(zone_id(subnet.zone))), subnet.zone)
         if not actual:
             yield f"{key}: there is no subnet {identifier} in {account.region}"
         elif actual["VpcId"] != vpc:

@@ -9,14 +9,11 @@ VPC and subnets are parameters of the root. The stack's current values are compa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from cfngen.cluster.logical_ids import SubnetId, ZoneId
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
-
-_SUBNET = re.compile(r"Subnet(?P<zone>\w+?)(?P<kind>Cidr|Id)")
-_ZONE = re.compile(r"Zone(?P<zone>\w+)")
 
 
 class Foundation(NamedTuple):
@@ -74,10 +71,13 @@ def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
 def _foundations(parameters: Mapping[str, str]) -> Iterator[Foundation]:
     yield Foundation("network.vpc", "VpcCidr", "VpcId", "everything of the cluster is in it, and nothing can move")
     for name in sorted(parameters):
-        if match := _SUBNET.fullmatch(name):
-            zone = match["zone"]
-            reason = "the instances and network interfaces in this subnet cannot move"
-            yield Foundation(f"network.subnets (zone {zone})", f"Subnet{zone}Cidr", f"Subnet{zone}Id", reason)
-        elif match := _ZONE.fullmatch(name):
+        if (subnet := SubnetId.parse(name)) and subnet.part in ("Cidr", "Id"):
+            yield Foundation(
+                f"network.subnets (zone {subnet.zone})",
+                cidr_parameter=str(SubnetId(subnet.zone, "Cidr")),
+                id_parameter=str(SubnetId(subnet.zone, "Id")),
+                reason="the instances and network interfaces in this subnet cannot move",
+            )
+        elif parameter := ZoneId.parse(name):
             reason = "subnets and volumes stay in their zone"
-            yield Foundation(f"network.subnets (zone {match['zone']})", name, "", reason)
+            yield Foundation(f"network.subnets (zone {parameter.zone})", name, "", reason)

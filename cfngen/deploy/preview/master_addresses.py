@@ -7,19 +7,16 @@ address that the cluster file reserves for a master that is added later. The upd
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
+from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import slot_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.stacks import StackView, tree
 from cfngen.errors import CfngenError
-
-_ADDRESS = re.compile(r"Master([A-Z])Address")
 
 
 class AddressesInUseError(CfngenError):
@@ -34,7 +31,7 @@ class AddressesInUseError(CfngenError):
     def __init__(self, taken: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
         self.holders = {address: _describe_holder(interface) for address, (_, interface) in taken.items()}
         sentences = [
-            f"master {letter.lower()} is to have the address {address}, which {self.holders[address]} has"
+            f"master {letter} is to have the address {address}, which {self.holders[address]} has"
             for address, (letter, _) in taken.items()
         ]
         address, (_, interface) = next(iter(taken.items()))
@@ -63,13 +60,11 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         AddressesTakenError: an address is in use. Errors of AWS are ignored.
     """
     deployed_parameters = existing.parameters if existing else {}
-    masters = {slot_id(slot.letter): slot.letter for slot in cluster.slots}
+    parameters = {str(MasterId(slot.letter, "Address")): slot.letter for slot in cluster.slots}
     new = {
-        value: match[1]
+        value: parameters[name]
         for name, value in values.items()
-        if (match := _ADDRESS.fullmatch(name))
-        and f"Master{match[1]}" in masters
-        and deployed_parameters.get(name) != value
+        if name in parameters and deployed_parameters.get(name) != value
     }
     vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
     if not (new and vpc):
@@ -87,7 +82,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
     conflicts = {
         address: (letter, interface)
         for address, (letter, interface) in taken.items()
-        if own.get(f"Master{letter}NetworkInterface") != interface["NetworkInterfaceId"]
+        if own.get(str(MasterId(letter, "NetworkInterface"))) != interface["NetworkInterfaceId"]
     }
     if conflicts:
         raise AddressesInUseError(conflicts)

@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, ClassVar, Literal
 
+from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.messages import Message
 from cfngen.deploy.quotas.service_quotas import Quota
@@ -234,7 +235,7 @@ class Phase:
     @property
     def title(self) -> str:
         """What it updates, in words."""
-        names = ", ".join(group.removeprefix("NodeGroup").removesuffix("Stack") for group in self.groups)
+        names = ", ".join(parsed.group for group in self.groups if (parsed := NodeGroupId.parse(group)))
         groups = f"node group{'s' if len(self.groups) > 1 else ''} {names}"
         return {
             "volumes": "data volumes of the masters",

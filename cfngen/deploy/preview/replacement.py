@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from cfngen.deploy.preview.change_set_reading import ChangeDetail, ChangeSet, ResourceChange
 from cfngen.deploy.preview.plan import Replacement
-from cfngen.deploy.references import references
 from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.templates.document import Document
+from cfngen.templates.expressions import references
 
 # Attributes that change although the resource stays; all other attributes in the templates identify the resource.
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-launchtemplate.html

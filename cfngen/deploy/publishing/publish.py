@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText
 from cfngen.templates.document import Document
+from cfngen.templates.expressions import known_ending
 from cfngen.text import pluralize
 
 # "CloudFormation quotas", CloudFormation User Guide: a template body in an Amazon S3 object.
@@ -205,10 +205,9 @@ def with_template_urls(root: Document, urls: Mapping[str, str]) -> dict[str, Any
     return body
 
 
-def child_of(template_url: Any) -> str:
-    """Return the name of the nested template in a TemplateURL, which is a URL or a `Fn::Sub` expression."""
-    text = template_url["Fn::Sub"] if isinstance(template_url, Mapping) else template_url
-    return re.split(r"[/}]", text)[-1].removesuffix(".json")
+def child_of(template_url: object) -> str:
+    """Return the name of the nested template in a TemplateURL, which is a URL or an expression that makes one."""
+    return known_ending(template_url).rpartition("/")[2].removesuffix(".json")
 
 
 def nested(root: Mapping[str, Any]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView
 from cfngen.deploy.stacks import resources as resources_of
 from cfngen.deploy.stacks import template as template_of
 from cfngen.templates.document import Document
+from cfngen.templates.expressions import reference, resolve
 
 BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 
@@ -79,9 +80,7 @@ class _Template:
 
     def value(self, expression: Any) -> Any:
         """Return the value of a property, or None if it is not known before the stacks exist."""
-        if isinstance(expression, Mapping):
-            return self.values.get(expression["Ref"]) if expression.keys() == {"Ref"} else None
-        return expression
+        return resolve(expression, self.values)
 
     def number(self, expression: Any) -> int:
         """Return the value of a property as a number, or 0 if it is not known."""
@@ -90,8 +89,8 @@ class _Template:
 
     def launch_template_data(self, group: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the LaunchTemplateData that an Auto Scaling group uses."""
-        reference = group.get("LaunchTemplate", {}).get("LaunchTemplateId")
-        name = reference.get("Ref", "") if isinstance(reference, Mapping) else ""
+        referenced = reference(group.get("LaunchTemplate", {}).get("LaunchTemplateId"))
+        name = referenced.name if referenced else ""
         data: Mapping[str, Any] = self.resources.get(name, {}).get("Properties", {}).get("LaunchTemplateData", {})
         return data
 
@@ -104,9 +103,8 @@ class _Template:
         for name, resource in self.resources.items():
             properties = resource.get("Properties", {})
             if resource["Type"] == "AWS::EC2::SecurityGroupIngress":
-                reference = properties.get("GroupId")
-                group = reference.get("Fn::GetAtt", [""])[0] if isinstance(reference, Mapping) else ""
-                yield group, name, str(properties.get("SourcePrefixListId", ""))
+                group = reference(properties.get("GroupId"))
+                yield group.name if group else "", name, str(properties.get("SourcePrefixListId", ""))
 
     def interface_groups(self) -> Iterator[Sequence[Any]]:
         """Yield the security groups of each network interface, load balancer and launch template."""

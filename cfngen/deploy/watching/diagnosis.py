@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from cfngen.cluster.names import auto_scaling_group
+from cfngen.cluster.logical_ids import MasterId
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, as_aws_error, error_code, translate_aws_errors
 from cfngen.deploy.messages import Event, Message
@@ -305,12 +305,13 @@ def _find_failed_instance(account: Account, event: Event) -> str:
 def _find_group_of_condition(account: Account, event: Event) -> str:
     """Return the name of the Auto Scaling group that a wait condition waits for; empty if there is none.
 
-    The wait condition is in the root stack, the group in a nested stack; their logical ids differ in the suffix.
+    The wait condition is in the root stack, the master's group in a nested stack.
     """
-    group_logical_id = auto_scaling_group(event.logical_id.removesuffix("WaitCondition"))
-    groups = (
-        resource.view for resource in tree(account, event.stack_id) if resource.view.logical_id == group_logical_id
-    )
+    condition = MasterId.parse(event.logical_id)
+    if condition is None:
+        return ""
+    group_id = str(condition.sibling("AutoScalingGroup"))
+    groups = (resource.view for resource in tree(account, event.stack_id) if resource.view.logical_id == group_id)
     return next((group.physical_id for group in groups), "")
 
 

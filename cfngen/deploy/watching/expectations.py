@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cfngen.deploy.references import references
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK
+from cfngen.templates.expressions import references, resolve
 
 Action = Literal["create", "update", "replace", "delete"]
 Path = tuple[str, ...]
@@ -193,10 +193,9 @@ def _expected_signals(resource: Mapping[str, Any], values: Mapping[str, str], ac
     return _resolve_number(signal.get("Count", 1), values)
 
 
-def _resolve_number(value: Any, values: Mapping[str, str]) -> int:
-    if isinstance(value, Mapping) and set(value) == {"Ref"}:
-        value = values.get(value["Ref"], "")
-    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else 0
+def _resolve_number(value: object, values: Mapping[str, str]) -> int:
+    number = resolve(value, values)
+    return int(number) if isinstance(number, int) or (isinstance(number, str) and number.isdecimal()) else 0
 
 
 def _known_parameters(
@@ -210,10 +209,9 @@ def _known_parameters(
     parent_values = _known_parameters(bodies, path[:-1], values)
     passed = bodies[path[:-1]]["Resources"][path[-1]].get("Properties", {}).get("Parameters", {})
     for key, value in passed.items():
-        if isinstance(value, Mapping) and set(value) == {"Ref"} and value["Ref"] in parent_values:
-            known_values[key] = parent_values[value["Ref"]]
-        elif isinstance(value, (str, int)):
-            known_values[key] = str(value)
+        known_value = resolve(value, parent_values)
+        if isinstance(known_value, (str, int)):
+            known_values[key] = str(known_value)
         else:
             known_values.pop(key, None)
     return known_values

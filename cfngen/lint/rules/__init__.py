@@ -8,7 +8,8 @@ given to the `cfn-lint` command for templates that cfngen did not make:
 (`-a` takes every argument that follows it, so the template stands before it.)
 
 cfn-lint loads each file of the directory by itself. So that this works from an installation of cfn-lint that does not
-hold cfngen, no file here imports from cfngen or from another file here; the table of text limits is read by its path.
+hold cfngen, no file here imports from cfngen or from another file here at run time; `text_limits.py` and
+`templates/expressions.py` are loaded by their paths.
 
 | id | refuses |
 |---|---|

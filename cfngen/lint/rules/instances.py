@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from pathlib import Path
+from runpy import run_path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
+
+if TYPE_CHECKING:
+    from cfngen.templates import expressions
+else:  # By its path, since cfn-lint may run in a Python without cfngen.
+    expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
 Located = tuple[list[str | int], Mapping[str, Any]]
 
@@ -18,30 +26,14 @@ _INSTANCES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _branches(value: Any, path: list[str | int]) -> Iterator[Located]:
-    """Yield the objects that a value can be, through Fn::If; values known only at deployment are left out."""
-    if isinstance(value, Mapping):
-        if "Fn::If" in value:
-            for index, branch in enumerate(value["Fn::If"][1:], start=1):
-                yield from _branches(branch, [*path, "Fn::If", index])
-        elif not _is_function(value):
-            yield path, value
-
-
-def _items(value: Any, path: list[str | int]) -> Iterator[Located]:
-    """Yield the objects in a list that may be or hold Fn::If."""
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _items(item, [*path, index])
-    elif isinstance(value, Mapping) and "Fn::If" in value:
-        for index, branch in enumerate(value["Fn::If"][1:], start=1):
-            yield from _items(branch, [*path, "Fn::If", index])
-    else:
-        yield from _branches(value, path)
-
-
-def _is_function(value: Any) -> bool:
-    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
+def _objects(value: object, path: list[str | int]) -> Iterator[Located]:
+    """Yield the objects that a value or the items of a list can be; what only the deployment knows is left out."""
+    for branch_path, branch in expressions.branches(value, path):
+        if isinstance(branch, list):
+            for index, item in enumerate(branch):
+                yield from _objects(item, [*branch_path, index])
+        elif isinstance(branch, Mapping) and not expressions.is_function(branch):
+            yield branch_path, branch
 
 
 def _instances(cfn: Template) -> Iterator[Located]:
@@ -54,12 +46,12 @@ def _instances(cfn: Template) -> Iterator[Located]:
         for key in _INSTANCES[resource["Type"]]:
             value = value.get(key) if isinstance(value, Mapping) else None
             path.append(key)
-        yield from _branches(value, path)
+        yield from _objects(value, path)
 
 
 def _is_or_unknown(value: Any, expected: str) -> bool:
     """Return whether a value is the expected one, or a function, whose result is not known."""
-    return _is_function(value) or str(value).lower() == expected
+    return expressions.is_function(value) or str(value).lower() == expected
 
 
 class InstanceMetadata(CloudFormationLintRule):  # type: ignore[misc]
@@ -82,7 +74,7 @@ class InstanceMetadata(CloudFormationLintRule):  # type: ignore[misc]
                 if "LaunchTemplate" not in instance:
                     yield RuleMatch(path, "MetadataOptions is missing: HttpTokens must be required (IMDSv2)")
                 continue
-            for option_path, option in _branches(options, [*path, "MetadataOptions"]):
+            for option_path, option in _objects(options, [*path, "MetadataOptions"]):
                 tokens = option.get("HttpTokens")
                 if not _is_or_unknown(tokens, "required") and option.get("HttpEndpoint") != "disabled":
                     yield RuleMatch(option_path, f"HttpTokens must be required (IMDSv2), not {tokens or 'left out'}")
@@ -103,12 +95,12 @@ class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every volume that is not encrypted."""
         for name, resource in cfn.get_resources("AWS::EC2::Volume").items():
-            for path, volume in _branches(resource.get("Properties"), ["Resources", name, "Properties"]):
+            for path, volume in _objects(resource.get("Properties"), ["Resources", name, "Properties"]):
                 yield from self._check(path, volume)
         for path, instance in _instances(cfn):
             key = "BlockDeviceMappings"
-            for mapping_path, mapping in _items(instance.get(key), [*path, key]):
-                for volume_path, volume in _branches(mapping.get("Ebs"), [*mapping_path, "Ebs"]):
+            for mapping_path, mapping in _objects(instance.get(key), [*path, key]):
+                for volume_path, volume in _objects(mapping.get("Ebs"), [*mapping_path, "Ebs"]):
                     yield from self._check(volume_path, volume)
 
     def _check(self, path: list[str | int], volume: Mapping[str, Any]) -> Iterator[RuleMatch]:

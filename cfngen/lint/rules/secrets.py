@@ -6,10 +6,18 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from pathlib import Path
+from runpy import run_path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
+
+if TYPE_CHECKING:
+    from cfngen.templates import expressions
+else:  # By its path, since cfn-lint may run in a Python without cfngen.
+    expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
 # What gives a secret away wherever it stands. Access key ids: AWS' prefixes AKIA (long-term) and ASIA (temporary) and
 # 16 characters of base 32. Neighbouring characters of Base64 text rule a match by chance out.
@@ -60,17 +68,10 @@ class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
             yield RuleMatch(path, "a parameter for a secret must have NoEcho: true, or everyone can read its value")
 
 
-def _is_literal(value: Any) -> bool:
-    """Whether a value holds no reference, so that the template alone tells it."""
-    if isinstance(value, str):
-        return bool(value) and not _DYNAMIC_REFERENCE.search(value)
-    if isinstance(value, Mapping) and len(value) == 1:
-        function, argument = next(iter(value.items()))
-        if function == "Fn::Sub":
-            return isinstance(argument, str) and "${" not in argument.replace("${!", "")
-        if function == "Fn::Join" and isinstance(argument, list) and isinstance(argument[-1], list):
-            return all(_is_literal(part) for part in argument[-1])
-    return False
+def _is_literal(value: object) -> bool:
+    """Return whether a value is text without any reference, so that the template alone tells it."""
+    parts = expressions.text_parts(value) if isinstance(value, (str, Mapping)) else [None]
+    return any(parts) and not any(part is None or _DYNAMIC_REFERENCE.search(part) for part in parts)
 
 
 def _texts(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from pathlib import Path
+from runpy import run_path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
+
+if TYPE_CHECKING:
+    from cfngen.templates import expressions
+else:  # By its path, since cfn-lint may run in a Python without cfngen.
+    expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
 _SEPARATE = ("AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress")
 _INLINE = ("SecurityGroupIngress", "SecurityGroupEgress")
@@ -36,13 +44,10 @@ class SecurityGroupRuleDescription(CloudFormationLintRule):  # type: ignore[misc
                 for key in _INLINE:
                     yield from self._check(properties.get(key), [*path, key])
 
-    def _check(self, value: Any, path: list[str | int]) -> Iterator[RuleMatch]:
-        if isinstance(value, list):
-            for index, item in enumerate(value):
-                yield from self._check(item, [*path, index])
-        elif isinstance(value, Mapping):
-            if "Fn::If" in value:
-                for index, branch in enumerate(value["Fn::If"][1:], start=1):
-                    yield from self._check(branch, [*path, "Fn::If", index])
-            elif "IpProtocol" in value and value.get("Description") in (None, ""):
-                yield RuleMatch(path, "this security-group rule has no Description")
+    def _check(self, value: object, path: list[str | int]) -> Iterator[RuleMatch]:
+        for branch_path, branch in expressions.branches(value, path):
+            if isinstance(branch, list):
+                for index, item in enumerate(branch):
+                    yield from self._check(item, [*branch_path, index])
+            elif isinstance(branch, Mapping) and "IpProtocol" in branch and branch.get("Description") in (None, ""):
+                yield RuleMatch(branch_path, "this security-group rule has no Description")

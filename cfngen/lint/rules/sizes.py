@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from runpy import run_path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
 
-_PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")
+if TYPE_CHECKING:
+    from cfngen.templates import expressions
+else:  # By its path, since cfn-lint may run in a Python without cfngen.
+    expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
 # The longest value of each pseudo parameter: the longest region is us-isof-south-1, the longest partition aws-us-gov, a
 # stack's name has at most 128 characters, and its id consists of these, the account and a UUID.
@@ -79,33 +83,19 @@ def _longest(value: Any, parameters: Mapping[str, Any]) -> int:
     """Return the number of bytes an expression can have."""
     if not isinstance(value, Mapping):
         return len(str(value).encode())
-    if len(value) != 1:
-        return 0
-    function, argument = next(iter(value.items()))
+    function, argument = expressions.function_call(value)
     if function == "Ref":
         return _longest_reference(str(argument), parameters)
     if function == "Fn::Base64":
         return _longest(argument, parameters)
     if function == "Fn::Sub":
-        return _longest_sub(argument, parameters)
+        return sum(_longest(part, parameters) for part in expressions.sub_parts(argument))
     if function == "Fn::Join" and isinstance(argument, list) and len(argument) == 2 and isinstance(argument[1], list):
         separators = len(str(argument[0]).encode()) * max(len(argument[1]) - 1, 0)
         return separators + sum(_longest(part, parameters) for part in argument[1])
     if function == "Fn::If" and isinstance(argument, list) and len(argument) == 3:
         return max(_longest(branch, parameters) for branch in argument[1:])
     return 0
-
-
-def _longest_sub(argument: Any, parameters: Mapping[str, Any]) -> int:
-    text, variables = argument if isinstance(argument, list) and len(argument) == 2 else (argument, {})
-    if not isinstance(text, str) or not isinstance(variables, Mapping):
-        return 0
-    names = [name.strip() for name in _PLACEHOLDER.findall(text)]
-    literal = _PLACEHOLDER.sub("", text).replace("${!", "${")
-    return len(literal.encode()) + sum(
-        _longest(variables[name], parameters) if name in variables else _longest_reference(name, parameters)
-        for name in names
-    )
 
 
 def _longest_reference(name: str, parameters: Mapping[str, Any]) -> int:

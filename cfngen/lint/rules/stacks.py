@@ -6,10 +6,17 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from runpy import run_path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
+
+if TYPE_CHECKING:
+    from cfngen.templates import expressions
+else:  # By its path, since cfn-lint may run in a Python without cfngen.
+    expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
 _DURATION = re.compile(r"PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\Z")
 _HOUR = 3600
@@ -142,8 +149,8 @@ def _exports(template: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None
 
 def _is_fixed(text: str) -> bool:
     """Return whether an export's name is the same in every stack: made of text, region and account only."""
-    rest = re.sub(r"\$\{AWS::(?:Region|AccountId|Partition)\}", "", text)
-    return "${" not in rest and not re.search(r'"(?:Ref|Fn::(?!Sub|Join)\w+)"', rest)
+    constants = dict.fromkeys(("AWS::Region", "AWS::AccountId", "AWS::Partition"), "constant")
+    return None not in expressions.text_parts(expressions.substitute(json.loads(text), constants))
 
 
 class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
@@ -250,25 +257,9 @@ def _function_with(name: str, value: Any) -> str:
     return ""
 
 
-def _referenced_names(value: Any) -> Iterator[str]:
+def _referenced_names(value: object) -> Iterator[str]:
     """Yield the names to which Ref, Fn::GetAtt and Fn::Sub in a value refer."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _referenced_names(item)
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            if key == "Ref":
-                yield str(item)
-            elif key == "Fn::GetAtt":
-                yield str(item[0] if isinstance(item, list) and item else item).partition(".")[0]
-            elif key == "Fn::Sub":
-                text, local = item if isinstance(item, list) and len(item) == 2 else (item, {})
-                yield from (
-                    placeholder.partition(".")[0] for placeholder in re.findall(r"\$\{([^!}][^}]*)\}", str(text))
-                )
-                yield from _referenced_names(local)
-            else:
-                yield from _referenced_names(item)
+    return (referenced.name for referenced in expressions.references(value))
 
 
 def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
@@ -314,7 +305,7 @@ def _mismatch(value: Any, parameter: Mapping[str, Any], own: Mapping[str, Any]) 
 
 
 def _reference_mismatch(value: Mapping[str, Any], parameter: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    function, argument = next(iter(value.items())) if len(value) == 1 else ("", None)
+    function, argument = expressions.function_call(value)
     if function in ("Fn::GetAZs", "Fn::Split", "Fn::Cidr"):
         return f"{function} gives a list; nested parameters take text, so join it with commas"
     passed = own.get(argument) if function == "Ref" and isinstance(argument, str) else None

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from runpy import run_path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
 
-_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
-_TABLE = Path(__file__).parents[2] / "text_limits.py"
+if TYPE_CHECKING:
+    from cfngen.templates import expressions
+else:  # By its path, since cfn-lint may run in a Python without cfngen.
+    expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-Parts = list["str | None"]
-"""The parts of a text; None stands for a part that is known only at deployment."""
+_TABLE = Path(__file__).parents[2] / "text_limits.py"
 
 
 def _load_table() -> Any:
@@ -32,51 +34,6 @@ def _load_table() -> Any:
 
 
 limits = _load_table()
-
-
-def _is_function(value: Any) -> bool:
-    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)).startswith(("Ref", "Fn::"))
-
-
-def _parts(value: Any) -> Parts:
-    """Return the known parts of a text, those of Fn::Sub and Fn::Join among them."""
-    if isinstance(value, bool):
-        return [str(value).lower()]
-    if not isinstance(value, Mapping):
-        return [str(value)]
-    function, argument = next(iter(value.items())) if _is_function(value) else ("", None)
-    if function == "Fn::Sub":
-        return _parts_of_sub(argument)
-    if function == "Fn::Join" and isinstance(argument, list) and len(argument) == 2 and isinstance(argument[1], list):
-        joined: Parts = []
-        for index, item in enumerate(argument[1]):
-            joined += [*([str(argument[0])] if index else []), *_parts(item)]
-        return joined
-    return [None]
-
-
-def _parts_of_sub(argument: Any) -> Parts:
-    text, variables = argument if isinstance(argument, list) and len(argument) == 2 else (argument, {})
-    if not isinstance(text, str) or not isinstance(variables, Mapping):
-        return [None]
-    parts: Parts = []
-    for index, piece in enumerate(_PLACEHOLDER.split(text)):
-        if index % 2 == 0:
-            parts.append(piece)
-        elif piece.startswith("!"):
-            parts.append(f"${{{piece[1:]}}}")
-        else:
-            parts += _parts(variables[piece.strip()]) if piece.strip() in variables else [None]
-    return parts
-
-
-def _branches(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
-    """Yield each value that an Fn::If can have, with its path; AWS::NoValue is left out."""
-    if isinstance(value, Mapping) and isinstance(value.get("Fn::If"), list):
-        for index, branch in enumerate(value["Fn::If"][1:], start=1):
-            yield from _branches(branch, [*path, "Fn::If", index])
-    elif value != {"Ref": "AWS::NoValue"}:
-        yield path, value
 
 
 class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
@@ -106,31 +63,30 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
     def _check_properties(
         self, cfn: Template, kind: str, value: Any, general: tuple[str | int, ...], path: list[str | int]
     ) -> Iterator[RuleMatch]:
-        for branch_path, branch in _branches(value, path):
+        for branch_path, branch in expressions.branches(value, path):
             limit = limits.of_property(kind, general)
             if limit:
                 yield from self._check(cfn, limit, branch, branch_path)
             elif isinstance(branch, list):
                 for index, item in enumerate(branch):
                     yield from self._check_properties(cfn, kind, item, (*general, index), [*branch_path, index])
-            elif isinstance(branch, Mapping) and not _is_function(branch):
+            elif isinstance(branch, Mapping) and not expressions.is_function(branch):
                 for key, item in branch.items():
                     yield from self._check_properties(cfn, kind, item, (*general, key), [*branch_path, key])
 
     def _check(self, cfn: Template, limit: Any, value: Any, path: list[str | int]) -> Iterator[RuleMatch]:
-        fault = limit.fault_of_parts(_parts(value))
+        fault = limit.fault_of_parts(expressions.text_parts(value))
         if fault:
             yield RuleMatch(path, f"{limit.what}: {fault}")
             return
-        parameter = cfn.template.get("Parameters", {}).get(value["Ref"]) if _is_reference(value) else None
+        referenced = expressions.reference(value)
+        if referenced is None or referenced.attribute:
+            return
+        parameter = cfn.template.get("Parameters", {}).get(referenced.name)
         default = parameter.get("Default") if isinstance(parameter, Mapping) else None
         # An empty default may stand for nothing given: no judgement on what is too short.
         if default is not None and (fault := limit.fault_of_parts([str(default), None])):
-            yield RuleMatch(path, f"{limit.what}: the default of parameter {value['Ref']} {fault}")
-
-
-def _is_reference(value: Any) -> bool:
-    return isinstance(value, Mapping) and len(value) == 1 and isinstance(value.get("Ref"), str)
+            yield RuleMatch(path, f"{limit.what}: the default of parameter {referenced.name} {fault}")
 
 
 def _values_at(value: Any, general: tuple[str, ...], path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
@@ -146,7 +102,7 @@ def _values_at(value: Any, general: tuple[str, ...], path: list[str | int]) -> I
 def _tag_keys(tags: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
     """Yield the keys in a list of tags that the template tells, with their paths."""
     for index, tag in enumerate(tags if isinstance(tags, list) else ()):
-        for tag_path, branch in _branches(tag, [*path, index]):
+        for tag_path, branch in expressions.branches(tag, [*path, index]):
             key = branch.get("Key") if isinstance(branch, Mapping) else None
             if isinstance(key, str):
                 yield [*tag_path, "Key"], key
@@ -208,12 +164,12 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
         unsupported = [key for key in keys if limits.METADATA_TAG_KEY.fault(key)]
         if not unsupported:
             return
-        for options_path, options in _branches(data.get("MetadataOptions", {}), [*path, "MetadataOptions"]):
-            if _is_function(options):
+        for options_path, options in expressions.branches(data.get("MetadataOptions", {}), [*path, "MetadataOptions"]):
+            if expressions.is_function(options):
                 continue
             metadata_tags = options.get("InstanceMetadataTags")
             if (
-                not _is_function(metadata_tags)
+                not expressions.is_function(metadata_tags)
                 and metadata_tags != "disabled"
                 and options.get("HttpEndpoint") != "disabled"
             ):
@@ -244,6 +200,6 @@ def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
                 yield tag["Key"]
 
 
-def _refers(specification: Any, launch_template: str) -> bool:
+def _refers(specification: object, launch_template: str) -> bool:
     named = specification.get("LaunchTemplateId") if isinstance(specification, Mapping) else None
-    return bool(named == {"Ref": launch_template})
+    return expressions.reference(named) == (launch_template, "")

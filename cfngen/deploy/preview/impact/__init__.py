@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
+from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import group_id
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.impact import backups, instances, network, program, secrets
 from cfngen.deploy.preview.impact.instances import sizes
@@ -91,7 +91,11 @@ class ImpactAssessment:
                 Danger.DISRUPTIVE,
             )
         group = next(
-            (node_group for node_group in self._cluster.node_groups if f"{group_id(node_group.name)}Stack" == path[-1]),
+            (
+                node_group
+                for node_group in self._cluster.node_groups
+                if str(NodeGroupId(node_group.name, "Stack")) == path[-1]
+            ),
             None,
         )
         if group is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cfngen.cluster.logical_ids import MASTER_ROLE
 from cfngen.deploy.preview.impact.subject import ChangeContext, number
 from cfngen.deploy.preview.plan import Danger, Impact
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
@@ -197,7 +198,7 @@ def _role_impact(subject: ChangeContext) -> Impact | None:
     if subject.owner:
         holders = f"the nodes of {subject.owner}"
     else:
-        holders = "the masters" if name.startswith("Master") else "the nodes"
+        holders = "the masters" if name == MASTER_ROLE else "the nodes"
     if subject.disappears:
         return Impact(f"permissions: the role of {holders} {subject.verb}", Danger.DISRUPTIVE)
     if subject.change.action == "add":

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.cluster.logical_ids import source_in, zone_of_subnet
+from cfngen.cluster.allowed_sources import Holder
+from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, SubnetId
 from cfngen.deploy.preview.impact.subject import ChangeContext
 from cfngen.deploy.preview.plan import Danger, Impact
 
 _ANY_IPV4 = "0.0.0.0/0"
 # Rules for the API between the cluster's own security groups.
-_INTERNAL_API_RULES = (
-    "MasterApiFromNodes",
-    "MasterApiFromLoadBalancer",
-    "ApiLoadBalancerFromMasters",
-    "ApiLoadBalancerFromNodes",
-)
+_HOLDER_NAMES: Mapping[Holder, str] = {
+    "Master": "masters",
+    "Node": "nodes",
+    "ApiLoadBalancer": "API's load balancer",
+}
 
 
 def _network_interface_impact(subject: ChangeContext) -> Impact | None:
@@ -115,11 +115,10 @@ def _vpc_impact(subject: ChangeContext) -> Impact | None:
 def _subnet_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
-    name = subject.change.logical_id
-    zone = zone_of_subnet(name, subject.cluster.region)
-    place = f"network: the subnet in {zone}" if zone else f"network: {name}"
+    subnet = SubnetId.parse(subject.change.logical_id)
+    place = f"the subnet in {subnet.zone_in(subject.cluster.region)}" if subnet else subject.change.logical_id
     return Impact(
-        f"{place} {subject.verb}, with every instance and address in it, those of masters too",
+        f"network: {place} {subject.verb}, with every instance and address in it, those of masters too",
         Danger.DANGEROUS,
     )
 
@@ -135,8 +134,8 @@ def _routing_impact(subject: ChangeContext) -> Impact | None:
 
 def _security_group_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
-        kinds = {"Master": "masters", "ApiLoadBalancer": "API's load balancer"}
-        owner = next((kinds[kind] for kind in kinds if subject.change.logical_id.startswith(kind)), "nodes")
+        group = SecurityGroupId.parse(subject.change.logical_id)
+        owner = _HOLDER_NAMES[group.holder if group else "Node"]
         return Impact(f"the security group of the {owner} {subject.verb}, with every rule in it", Danger.DISRUPTIVE)
     if subject.touches("SecurityGroupEgress"):
         return Impact("what instances may reach changes at once", Danger.DISRUPTIVE)
@@ -146,13 +145,13 @@ def _security_group_impact(subject: ChangeContext) -> Impact | None:
 
 
 def _rule_impact(subject: ChangeContext) -> Impact | None:
-    name = subject.change.logical_id
-    if "SshFrom" in name:
-        target = "SSH of the masters" if name.startswith("Master") else "SSH of the nodes"
-    elif name.startswith(("MasterApiFrom", "ApiLoadBalancerFrom")) and name not in _INTERNAL_API_RULES:
+    rule = RuleId.parse(subject.change.logical_id)
+    if rule and rule.purpose == "Ssh":
+        target = f"SSH of the {_HOLDER_NAMES[rule.holder]}"
+    elif rule and rule.from_outside:
         target = "the API"
-        if name.startswith("MasterApiFrom") and subject.change.action == "remove" and _has_several_masters(subject):
-            old = subject.before("CidrIp") or source_in(name) or "a range"
+        if rule.holder == "Master" and subject.change.action == "remove" and _has_several_masters(subject):
+            old = subject.before("CidrIp") or rule.origin or "a range"
             return Impact(f"masters are no longer reached from {old} themselves, but by the API's load balancer")
     else:
         # Rules between masters and nodes.
@@ -162,8 +161,8 @@ def _rule_impact(subject: ChangeContext) -> Impact | None:
             return Impact("masters and nodes may reach each other on other ports", Danger.DISRUPTIVE)
         return Impact("a rule between masters and nodes is made anew") if subject.disappears else None
     old, new = (read("CidrIp") or read("SourcePrefixListId") for read in (subject.before, subject.after))
-    old = old or source_in(name) if subject.change.action != "add" else None
-    new = new or source_in(name) if subject.change.action == "add" else new
+    old = old or rule.origin if subject.change.action != "add" else None
+    new = new or rule.origin if subject.change.action == "add" else new
     if subject.change.action == "remove":
         return Impact(f"{target} is no longer reachable from {old or 'a range'}", Danger.DISRUPTIVE)
     is_everywhere = new == _ANY_IPV4

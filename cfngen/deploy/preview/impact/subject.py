@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from cfngen.cluster.logical_ids import MasterId, NodeGroupId, ProgramId, pascal
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import group_id, slot_id
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ResourceChange
 from cfngen.deploy.preview.plan import Change, Replacement
-
-_RESOURCE_SUFFIXES = (
-    "Stack|Program[0-9a-f]{12}|LaunchTemplate|AutoScalingGroup|Role|InstanceProfile|NetworkInterface|Volume|ElasticIp|"
-    "ElasticIpAssociation|WaitCondition"
-)
-_GROUP_RESOURCE = re.compile(rf"NodeGroup(\w+?)({_RESOURCE_SUFFIXES})")
 
 
 class ChangeContext:
@@ -103,18 +96,19 @@ def _property_name(path: str) -> str:
 
 def owner_of(cluster: Cluster, logical_id: str) -> tuple[str, bool]:
     """Return the master or node group that a resource belongs to, in words, and whether it is a master."""
-    for slot in cluster.slots:
-        if re.fullmatch(rf"{slot_id(slot.letter)}({_RESOURCE_SUFFIXES})", logical_id):
-            return f"master {slot.letter}", True
-    for group in cluster.node_groups:
-        if re.fullmatch(rf"{group_id(group.name)}({_RESOURCE_SUFFIXES})", logical_id):
-            return f"node group `{group.name}`", False
-    if match := re.fullmatch(rf"Master([A-E])({_RESOURCE_SUFFIXES})", logical_id):
-        return f"master {match[1].lower()}", True
-    if match := _GROUP_RESOURCE.fullmatch(logical_id):
-        # A node group that was removed from the cluster file: its logical id is its name without the hyphens.
-        return f"node group `{re.sub(r'(?<!^)(?=[A-Z])', '-', match[1]).lower()}`", False
-    return "", False
+    program = ProgramId.parse(logical_id)
+    if (master := MasterId.parse(logical_id) or program) and master.letter:
+        return f"master {master.letter}", True
+    node_group = NodeGroupId.parse(logical_id) or program
+    if node_group is None or not node_group.group:
+        return "", False
+    name = next((group.name for group in cluster.node_groups if pascal(group.name) == node_group.group), "")
+    return f"node group `{name or _name_of_removed_group(node_group.group)}`", False
+
+
+def _name_of_removed_group(pascal_name: str) -> str:
+    """Return the likely name of a node group that is no longer in the cluster file, e.g. `gpu-a` for `GpuA`."""
+    return "".join(f"-{char.lower()}" if char.isupper() else char for char in pascal_name).removeprefix("-")
 
 
 def number(value: Any) -> int | None:

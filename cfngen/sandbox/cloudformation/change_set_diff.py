@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cfngen.sandbox.cloudformation import property_schemas
-from cfngen.sandbox.cloudformation.admission import NESTED_STACK
 from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, ValidationFinding
 from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.properties import (
     POLICY_ATTRIBUTES,
-    attribute_of_existing,
     conformed_properties,
     enabled_resources,
 )
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
+from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
 from cfngen.sandbox.cloudformation.template import PLACEHOLDER, ResourceDefinition
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
 
 # Called for a nested stack with its logical id, its current resource (if any) and its new properties; returns the
 # nested change set, or None if nested change sets were not requested or the nested stack does not change.
@@ -85,7 +83,7 @@ class _Comparer:
         self._nested = nested
         self._compare_nested = compare_nested
         self._changes: dict[str, Change | None] = {}  # by logical id; None for a resource without changes
-        self._scope = service.scope_of_revision(revision, stack.name, stack.id, {}, self._attribute)
+        self._scope = scope_of_revision(service, revision, stack.name, stack.id, attribute=self._attribute)
         self._existing = {key: resource for key, resource in stack.resources.items() if resource.exists}
         current = stack.revision.parameter_strings
         self._changed_parameters = {
@@ -96,7 +94,7 @@ class _Comparer:
     def compare(self) -> Comparison:
         result = Comparison()
         definitions = self._revision.template.resources
-        scope = self._service.scope_of_revision(self._revision, self._stack.name, self._stack.id)
+        scope = scope_of_revision(self._service, self._revision, self._stack.name, self._stack.id)
         logical_ids = enabled_resources(scope, definitions)
         while pending := [logical_id for logical_id in logical_ids if logical_id not in self._changes]:
             for logical_id in pending:

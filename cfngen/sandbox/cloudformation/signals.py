@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -13,12 +12,11 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
-from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, WAIT_CONDITION
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, WAIT_CONDITION
+from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack
 from cfngen.sandbox.services import scaling_activities
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
 
 DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
 MAX_TIMEOUT_SECONDS = 12 * 3600  # seconds, CreationPolicy attribute reference
@@ -43,7 +41,7 @@ def seconds_of(duration: str, subject: str) -> int:
 
 def signals_to_await(service: Region, stack: Stack, resource: Resource) -> tuple[int, int]:
     """The number of signals a resource's CreationPolicy requires, and the timeout in seconds; 0 in express mode."""
-    policy = service.scope(stack).resolve(resource.definition.body.get("CreationPolicy", {}))
+    policy = scope_of_stack(service, stack).resolve(resource.definition.body.get("CreationPolicy", {}))
     if not policy:
         if resource.type == WAIT_CONDITION:
             raise NotModelledError("a WaitCondition without a CreationPolicy")

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cfngen.sandbox.cloudformation import signals
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.services.scaling_groups import PROCESSES
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
 
 KEYS = {
     "AutoScalingReplacingUpdate": {"WillReplace"},
@@ -108,7 +107,7 @@ def rolling_policy(service: Region, stack: Stack, resource: Resource) -> Rolling
 
 
 def _resolve_update_policy(service: Region, stack: Stack, resource: Resource) -> Mapping[str, Any]:
-    update_policy = service.scope(stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
+    update_policy = scope_of_stack(service, stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
     for name, policy in update_policy.items():
         if name in NOT_MODELLED:
             raise NotModelledError(f"UpdatePolicy {name}")

@@ -9,8 +9,10 @@ from typing import Any
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import ValidationError
-from cfngen.sandbox.cloudformation.admission import BODY_LIMIT, IAM_NAMES, IAM_TYPES, NESTED_STACK
+from cfngen.sandbox.cloudformation.admission import BODY_LIMIT, IAM_NAMES, IAM_TYPES
+from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.template import Template, parse
+from cfngen.sandbox.cloudformation.template_source import fetch
 
 
 def get_template(request: ActionRequest) -> Result:
@@ -54,7 +56,7 @@ def _submitted_template(request: ActionRequest) -> Template:
         raise ValidationError("Either Template URL or Template Body must be specified.")
     if len(body.encode()) > BODY_LIMIT:
         raise ValidationError(f"'templateBody' must have length less than or equal to {BODY_LIMIT}")
-    return parse(body or request.cloud.fetch(url))
+    return parse(body or fetch(request.cloud.region, url))
 
 
 def _common_fields(template: Template) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.cloudformation import Event, Resource, Stack, ValidationError
+from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 
 
 def stack_identifiers(stack: Stack) -> Result:
@@ -162,5 +163,7 @@ def summarize_stack(request: ActionRequest, stack: Stack) -> Result:
 def _describe_output(
     key: str, value: str, definition: Mapping[str, Any], request: ActionRequest, stack: Stack
 ) -> Result:
-    export = request.cloud.scope(stack).resolve(definition["Export"]["Name"]) if "Export" in definition else None
+    export = (
+        scope_of_stack(request.cloud, stack).resolve(definition["Export"]["Name"]) if "Export" in definition else None
+    )
     return {"OutputKey": key, "OutputValue": value, "Description": definition.get("Description"), "ExportName": export}

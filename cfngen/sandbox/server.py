@@ -228,7 +228,7 @@ def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
         accounts = {region: EmulatedAccount(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
         with serving({region: account.cloud for region, account in accounts.items()}) as served:
             for account in accounts.values():
-                account.machines.console = served.gaps.console
+                account.machines.console = served.moto_extensions.console
             application = served.wsgi(DomainDispatcherApplication(create_backend_app))
             server = Sandbox(accounts, application, speed)
             server.start()

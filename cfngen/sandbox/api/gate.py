@@ -20,7 +20,7 @@ from botocore.exceptions import ConnectionClosedError, EndpointConnectionError
 from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.request import Request, normalize_request
 
-from cfngen.sandbox.api.faults import Disconnected, Faults
+from cfngen.sandbox.api.call_control import CallControl, Disconnected
 from cfngen.sandbox.api.refusals import Answer, Refusal, broken, rendered, unmodelled
 from cfngen.sandbox.api.requests import Call, read
 from cfngen.sandbox.cloudformation import NotModelledError
@@ -32,18 +32,21 @@ DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
 class Gate:
-    """Applies the faults and then the checks to each call, and passes it on.
+    """Asks the call control and then the checks about each call, and passes it on.
 
     Args:
-        faults: the injected faults; also records the calls.
+        control: may refuse a call, or break its connection.
         checks: called with each call, in order; each may raise Refusal.
         services: functions that answer in place of moto, by the name of the service.
     """
 
     def __init__(
-        self, faults: Faults, checks: Iterable[Check] = (), services: Mapping[str, Callable[[Request], Answer]] = {}
+        self,
+        control: CallControl,
+        checks: Iterable[Check] = (),
+        services: Mapping[str, Callable[[Request], Answer]] = {},
     ) -> None:
-        self.faults = faults
+        self.control = control
         self.checks = tuple(checks)
         self.services = dict(services)
 
@@ -71,11 +74,11 @@ class Gate:
                     raise
                 return answer(rendered(call, _failure(call, error)))
 
-        call = read(request, self.faults.time)
+        call = read(request, self.control.time)
         if call.ours:
             return execute()
         try:
-            self.faults.arrive(call)
+            self.control.before_call(call)
             for check in self.checks:
                 check(call)
         except Refusal as refusal:
@@ -83,10 +86,10 @@ class Gate:
         except Disconnected as lost:
             if lost.kind == "answer":
                 execute()
-                self.faults.leave(call)
+                self.control.after_call(call)
             raise
         result = execute()
-        self.faults.leave(call)
+        self.control.after_call(call)
         return result
 
     @contextlib.contextmanager

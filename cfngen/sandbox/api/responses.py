@@ -17,7 +17,7 @@ from moto.core.serialize import DefaultAttributePicker
 from moto.core.utils import get_service_model
 
 from cfngen.sandbox.api.actions import ACTIONS, WRITES, ActionRequest, Result
-from cfngen.sandbox.api.faults import Faults
+from cfngen.sandbox.api.call_control import CallControl
 from cfngen.sandbox.api.refusals import Answer, Refusal, rendered
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation
@@ -30,29 +30,22 @@ class Service:
 
     Args:
         clouds: the emulators by region; further ones are created at the first call to a region.
-        faults: gives stale reads and the page size.
+        control: gives stale reads and the page size.
     """
 
-    def __init__(self, clouds: Mapping[str, CloudFormation], faults: Faults) -> None:
+    def __init__(self, clouds: Mapping[str, CloudFormation], control: CallControl) -> None:
         self.clouds = dict(clouds)
-        self.faults = faults
-        self.lock = (
-            threading.RLock()
-        )  # the emulator is not thread-safe, and moto's server has a thread for each request
-        self._told: dict[str, dict[str, tuple[str, Result]]] = {}
+        self.control = control
+        # The emulator is not thread-safe, and moto's server has a thread for each request.
+        self.lock = threading.RLock()
+        # By region and client request token: the action and its result, for a client that repeats its request.
+        self._results_by_token: dict[str, dict[str, tuple[str, Result]]] = {}
 
     def cloud(self, region: str) -> CloudFormation:
         """Return the emulator of a region."""
         if region not in self.clouds:
             self.clouds[region] = CloudFormation(region)
         return self.clouds[region]
-
-    def owner(self, change_set: str, region: str) -> str:
-        """Return the ARN of a change set's stack; empty if there is no such change set."""
-        try:
-            return self.cloud(region).change_set(change_set).stack.id
-        except ApiError:
-            return ""
 
     def answer(self, action: str, region: str, params: Mapping[str, Any]) -> Result:
         """Execute an action and return its result.
@@ -61,12 +54,12 @@ class Service:
             Refusal: the action fails
         """
         _check_names(params)
-        results = self._told.setdefault(region, {})
+        results = self._results_by_token.setdefault(region, {})
         token = str(params.get("ClientRequestToken") or params.get("ClientToken") or "") if action in WRITES else ""
         with self.lock:
             if token in results:
-                return _again(action, token, results)
-            request = ActionRequest(self.cloud(region), params, self.faults.page_size, self.faults.as_of(action))
+                return _repeated_result(action, token, results)
+            request = ActionRequest(self.cloud(region), params, self.control.page_size, self.control.as_of(action))
             try:
                 result = ACTIONS[action](request)
             except ApiError as error:
@@ -94,7 +87,7 @@ def _check_names(params: Mapping[str, Any]) -> None:
             )
 
 
-def _again(action: str, token: str, results: Mapping[str, tuple[str, Result]]) -> Result:
+def _repeated_result(action: str, token: str, results: Mapping[str, tuple[str, Result]]) -> Result:
     """Return the recorded result for a repeated client request token; another action with that token is an error."""
     previous_action, result = results[token]
     if previous_action != action:

@@ -102,14 +102,14 @@ def test_a_batch_waits_on_for_signals_while_its_launches_fail(seconds: int) -> N
 def test_a_group_that_is_grown_by_hand_launches_what_it_can_and_tries_again(cloud: CloudFormation) -> None:
     cloud.durations[RETRY] = 30
     stack = cloud.create_stack("s", body=text(unwatched(MaxSize="4")))
-    gaps = MotoExtensions()
-    gaps.quota("ec2", "L-1216C47A", 4)  # of which an instance has two
-    with gaps.filled():
+    extensions = MotoExtensions()
+    extensions.quota("ec2", "L-1216C47A", 4)  # of which an instance has two
+    with extensions.filled():
         _grow(stack, 3)
         assert [each[0] for each in launches(stack)] == ["Successful", "Successful", "Failed"]
         assert "your current vCPU limit of 4 allows" in launches(stack)[-1][1]
         assert (len(running()), stack.status) == (2, "CREATE_COMPLETE")
-        gaps.quota("ec2", "L-1216C47A", 6)
+        extensions.quota("ec2", "L-1216C47A", 6)
         cloud.advance(30)
     assert launches(stack)[-1][0] == "Successful"
     assert len(running()) == 3
@@ -150,12 +150,12 @@ def _grow(stack: Stack, size: int) -> None:
 
 
 def test_the_quotas_are_those_that_service_quotas_answers(cloud: CloudFormation) -> None:
-    gaps = MotoExtensions()
-    gaps.quota("ec2", "L-1216C47A", 1)
-    with gaps.filled():
+    extensions = MotoExtensions()
+    extensions.quota("ec2", "L-1216C47A", 1)
+    with extensions.filled():
         stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))
         assert "your current vCPU limit of 1 allows" in reasons(stack, "Group", "CREATE_FAILED")[0]
-        gaps.quota("ec2", "L-1216C47A", 2)
+        extensions.quota("ec2", "L-1216C47A", 2)
         assert cloud.create_stack("t", body=text(unwatched())).status == "CREATE_COMPLETE"
 
 

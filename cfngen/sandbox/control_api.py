@@ -11,12 +11,13 @@ import json
 import os
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from cfngen.errors import CfngenError
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 HOST = "127.0.0.1"  # never another: the sandbox is for this machine only
 PATH = "/cfngen/sandbox"
@@ -64,9 +65,7 @@ def write(path: Path, state: State) -> None:
     partial.replace(path)
 
 
-def request_report(
-    state: State, *, timeout: float = ANSWER_TIMEOUT, path: str = PATH, **command: Any
-) -> dict[str, Any]:
+def request_report(state: State, *, timeout: float = ANSWER_TIMEOUT, path: str = PATH, **command: Any) -> JsonDict:
     """Return a sandbox's report on itself: token, time, speed, clusters, fault; with a command, send that first.
 
     Args:
@@ -144,6 +143,6 @@ class SandboxClock:
         return self._last_time + datetime.timedelta(seconds=(now - self._last_asked) * self._state.speed)
 
 
-def clusters(report: Mapping[str, Any]) -> dict[str, str]:
+def clusters(report: JsonObject) -> dict[str, str]:
     """Return the URL of each cluster's API on this machine, by the URL in its stack's outputs."""
     return {cluster["apiEndpoint"]: cluster["address"] for cluster in report["clusters"]}

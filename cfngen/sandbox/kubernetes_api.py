@@ -17,9 +17,10 @@ import urllib.parse
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from cfngen.sandbox.certificates import Certificate
+from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.kubernetes_discovery import discovery, version
 from cfngen.sandbox.kubernetes_requests import ApiRequest, RefusedError, answer, parse_path, status
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
@@ -50,7 +51,7 @@ class Hooks:
     """
 
     state: KubernetesState
-    lock: AbstractContextManager[Any]
+    lock: AbstractContextManager[object]
     up: Callable[[], bool]
     created: Callable[[str, Object], None]
     deleted: Callable[[str, Object], None]
@@ -119,7 +120,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class calls it so
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
         """Log nothing."""
 
     def do_GET(self) -> None:
@@ -161,7 +162,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _respond(self, url: urllib.parse.SplitResult, body: bytes) -> tuple[int, Any]:
+    def _respond(self, url: urllib.parse.SplitResult, body: bytes) -> tuple[int, Object | str]:
         path = url.path.rstrip("/")
         query = dict(urllib.parse.parse_qsl(url.query))
         self._authorise(path)
@@ -200,7 +201,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
             RefusedError: the certificate is expired, or not valid yet, by both the real and the simulated clock. At any
                 speed, a certificate issued for an hour is valid for an hour of real time.
         """
-        certificate = cast("dict[str, Any]", cast("ssl.SSLSocket", self.connection).getpeercert() or {})
+        certificate = cast("JsonDict", cast("ssl.SSLSocket", self.connection).getpeercert() or {})
         if not certificate:
             return "system:anonymous", frozenset()
         begin, end = (ssl.cert_time_to_seconds(certificate[field]) for field in ("notBefore", "notAfter"))

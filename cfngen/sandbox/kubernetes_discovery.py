@@ -6,8 +6,6 @@ that parameter (cli-runtime's `query_param_verifier_v3.go`). The sandbox has it,
 
 from __future__ import annotations
 
-from typing import Any
-
 from cfngen.sandbox.kubernetes_state import KINDS, Kind, Object
 
 OPENAPI = "/openapi/v3"
@@ -76,7 +74,7 @@ ALL = ("daemonsets", "deployments", "pods", "replicasets", "services", "stateful
 def _schema(group: str) -> Object:
     """Return the schema of an API group: only which operations take `fieldValidation` and `dryRun`."""
     parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")]
-    paths: dict[str, Any] = {}
+    paths: Object = {}
     for plural, kind in ((plural, kind) for plural, kind in KINDS.items() if kind.group == group):
         root = f"/apis/{group}/{kind.version}" if group else f"/api/{kind.version}"
         path = f"{root}/namespaces/{{namespace}}/{plural}" if kind.namespaced else f"{root}/{plural}"

@@ -295,7 +295,7 @@ def _decode_continue(text: str) -> int:
 SELECTOR_TERM = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
 
 
-def _matches(selector: str, item: Mapping[str, Any], value: Callable[[Any, str], str | None] = dict.get) -> bool:
+def _matches(selector: str, item: Object, value: Callable[[Object, str], str | None] = dict.get) -> bool:
     """Return whether a selector matches an item; it may hold `key=value`, `key!=value`, `key` and `!key`."""
     for part in filter(None, selector.split(",")):
         if match := SELECTOR_TERM.fullmatch(part):
@@ -306,7 +306,7 @@ def _matches(selector: str, item: Mapping[str, Any], value: Callable[[Any, str],
     return True
 
 
-def _field_value(item: Any, path: str) -> str | None:
+def _field_value(item: object, path: str) -> str | None:
     for key in path.split("."):
         item = item.get(key, "") if isinstance(item, Mapping) else ""
     return str(item)
@@ -325,7 +325,7 @@ def _parse_body(request: ApiRequest, types: tuple[str, ...]) -> Object:
     return cast("Object", item)
 
 
-def _needs_strategic_merge(patch: Any) -> bool:
+def _needs_strategic_merge(patch: object) -> bool:
     """Return whether a strategic merge patch differs in meaning from a plain merge patch: lists and directives do."""
     if isinstance(patch, dict):
         return any(key.startswith("$") or _needs_strategic_merge(value) for key, value in patch.items())

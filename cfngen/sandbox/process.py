@@ -21,6 +21,7 @@ from typing import Any
 
 from cfngen.errors import CfngenError
 from cfngen.sandbox.control_api import SPEED, STATUS, SandboxClock, SandboxGoneError, State, clusters, request_report
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.last_sandbox import STOPPED, LastSandbox, read_last_sandbox, write_last_sandbox
 from cfngen.sandbox.status import SandboxStatus, status_of_running, status_without_sandbox
 
@@ -95,7 +96,7 @@ class RunningSandbox:
         """The current URL of each cluster's API, by the URL in its stack's outputs."""
         return clusters(request_report(self.state))
 
-    def status(self) -> Mapping[str, Any]:
+    def status(self) -> JsonObject:
         """Return its detailed status; this request does not reset its idle time."""
         return request_report(self.state, path=STATUS)
 
@@ -128,7 +129,7 @@ class RunningSandbox:
         Returns:
             Whether a stack of the region has such a group now; if not, it may be created later, or be misspelt.
         """
-        order: dict[str, Any] = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
+        order: JsonDict = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
         return bool(request_report(self.state, **order, times=times).get("known", True))
 
     def heal(self, region: str) -> None:

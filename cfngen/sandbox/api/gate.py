@@ -12,7 +12,7 @@ import io
 import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 from unittest import mock
 
 from botocore.awsrequest import AWSPreparedRequest
@@ -25,6 +25,10 @@ from cfngen.sandbox.api.refusals import Answer, Refusal, broken, rendered, unmod
 from cfngen.sandbox.api.requests import Call, read
 from cfngen.sandbox.cloudformation import NotModelledError
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+Result = TypeVar("Result")  # what moto's caller expects
 LOG = logging.getLogger(__name__)
 Check = Callable[[Call], None]
 Application = Callable[..., Iterable[bytes]]
@@ -51,8 +55,13 @@ class Gate:
         self.services = dict(services)
 
     def pass_through(
-        self, request: Request, moto: Callable[[], Any], answer: Callable[[Answer], Any], *, sheltered: bool = False
-    ) -> Any:
+        self,
+        request: Request,
+        moto: Callable[[], Result],
+        answer: Callable[[Answer], Result],
+        *,
+        sheltered: bool = False,
+    ) -> Result:
         """Execute a request, or answer it with an error.
 
         Args:
@@ -65,7 +74,7 @@ class Gate:
             Disconnected: the connection is to be broken
         """
 
-        def execute() -> Any:
+        def execute() -> Result:
             service = self.services.get(call.service)
             try:
                 return answer(service(request)) if service else moto()
@@ -97,7 +106,7 @@ class Gate:
         """Put the gate in front of moto in this process."""
         original = BotocoreStubber.process_request
 
-        def process(stubber: BotocoreStubber, request: AWSPreparedRequest) -> Any:
+        def process(stubber: BotocoreStubber, request: AWSPreparedRequest) -> object:
             url = str(request.url)
             host = url.split("/")[2].split(":")[0]
             if not host.endswith(DOMAINS):
@@ -106,12 +115,13 @@ class Gate:
                 stream, request.body = request.body, request.body.read()
                 stream.seek(0)
             try:
-                return self.pass_through(
+                response: object = self.pass_through(
                     normalize_request(request), lambda: original(stubber, request), lambda answer: answer
                 )
             except Disconnected as lost:
                 error = EndpointConnectionError if lost.kind == "refused" else ConnectionClosedError
                 raise error(endpoint_url=url, error=lost) from lost
+            return response
 
         with mock.patch.object(BotocoreStubber, "process_request", process):
             yield
@@ -123,7 +133,7 @@ class Gate:
             application: moto's `DomainDispatcherApplication`.
         """
 
-        def passing(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def passing(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             request = Request({**environ, "wsgi.input": io.BytesIO(body)})
             environ["wsgi.input"] = io.BytesIO(body)

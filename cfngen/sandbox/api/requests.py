@@ -6,7 +6,6 @@ import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from botocore.exceptions import BotoCoreError
 from moto.core.model import OperationModel
@@ -16,6 +15,7 @@ from moto.core.utils import get_service_model
 from werkzeug.exceptions import NotFound
 
 from cfngen.sandbox import request_parameters
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 # The access key of `cfngen.sandbox.cloudformation.client`: for calls of CloudFormation itself and of instances.
 ENGINE_KEY = "testing"
@@ -42,7 +42,7 @@ class Call:
 
     service: str
     operation: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: JsonObject = field(default_factory=dict)
     region: str = ""
     key: str = ""
     protocol: str = "query"
@@ -85,7 +85,7 @@ def read(request: Request, time: datetime.datetime | None = None) -> Call:
     return Call(service, str(operation.name), parameters, region, key, protocol, request.method, headers, time)
 
 
-def _parameters(request: Request, protocol: str, operation: OperationModel, uri: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(request: Request, protocol: str, operation: OperationModel, uri: JsonObject) -> JsonDict:
     if operation.has_streaming_input:
         return dict(uri)
     return {**uri, **request_parameters.parameters(request, protocol, operation, uri)}

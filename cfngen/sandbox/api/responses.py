@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping
-from typing import Any
 
 from moto.core.common_types import TYPE_RESPONSE
 from moto.core.request import Request
@@ -21,6 +20,7 @@ from cfngen.sandbox.api.call_control import CallControl
 from cfngen.sandbox.api.refusals import Answer, Refusal, rendered
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation
+from cfngen.sandbox.json_types import JsonObject
 
 NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*|arn:[-a-zA-Z0-9:/._+]*")
 
@@ -47,7 +47,7 @@ class Service:
             self.clouds[region] = CloudFormation(region)
         return self.clouds[region]
 
-    def answer(self, action: str, region: str, params: Mapping[str, Any]) -> Result:
+    def answer(self, action: str, region: str, params: JsonObject) -> Result:
         """Execute an action and return its result.
 
         Raises:
@@ -75,7 +75,7 @@ class Service:
         return response.answer()
 
 
-def _check_names(params: Mapping[str, Any]) -> None:
+def _check_names(params: JsonObject) -> None:
     for name in ("StackName", "ChangeSetName"):
         value = str(params.get(name, ""))
         if name in params and not NAME.fullmatch(value):

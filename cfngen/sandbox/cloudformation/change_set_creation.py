@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from cfngen.sandbox.cloudformation import admission, creation, status_checks
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_set_diff import compare
@@ -14,6 +11,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked_parameters
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
+from cfngen.sandbox.json_types import Properties
 
 CREATION_SECONDS = (1, 4)  # CREATE_PENDING and CREATE_IN_PROGRESS of a change set, with or without nested ones
 ON_STACK_FAILURE_VALUES = ("", "ROLLBACK", "DELETE", "DO_NOTHING")
@@ -124,7 +122,7 @@ def _compute_changes(service: Region, change_set: ChangeSet) -> None:
     if revision is None:
         return
 
-    def compare_nested(logical_id: str, resource: Resource | None, properties: Mapping[str, Any]) -> ChangeSet | None:
+    def compare_nested(logical_id: str, resource: Resource | None, properties: Properties) -> ChangeSet | None:
         return _create_nested(service, change_set, logical_id, resource, properties) if change_set.nested else None
 
     try:
@@ -150,7 +148,7 @@ def _create_nested(
     parent: ChangeSet,
     logical_id: str,
     resource: Resource | None,
-    properties: Mapping[str, Any],
+    properties: Properties,
 ) -> ChangeSet | None:
     """Create the change set of a nested stack; None if the nested stack does not change."""
     stack = resource.child if resource else None
@@ -193,7 +191,7 @@ def changes_nothing(old: Revision, new: Revision) -> bool:
 def no_update_reason(service: Region, stack: Stack, revision: Revision) -> str:
     """The error of UpdateStack if there is nothing to update, otherwise ""."""
 
-    def compare_nested(logical_id: str, resource: Resource | None, properties: Mapping[str, Any]) -> None:
+    def compare_nested(logical_id: str, resource: Resource | None, properties: Properties) -> None:
         return None
 
     if revision.failure_reason:

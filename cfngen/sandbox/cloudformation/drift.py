@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
 from cfngen.sandbox.cloudformation.drift_results import Detection, PropertyDifference, ResourceDrift
@@ -13,6 +11,7 @@ from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import handler_call
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
+from cfngen.sandbox.json_types import Properties
 
 
 def detect(service: Region, stack: Stack, identifier: str) -> Detection:
@@ -38,9 +37,7 @@ def detect(service: Region, stack: Stack, identifier: str) -> Detection:
     return Detection(identifier, stack.id, "DETECTION_COMPLETE", stack.drift, service.clock.time, tuple(drifts))
 
 
-def _compare_resource(
-    service: Region, stack: Stack, resource: Resource, actual: Mapping[str, Any] | None
-) -> ResourceDrift:
+def _compare_resource(service: Region, stack: Stack, resource: Resource, actual: Properties | None) -> ResourceDrift:
     keys = resource.properties if actual is None else actual
     expected = {key: _sorted(resource.properties[key]) for key in keys if key in resource.properties}
     actual_values = (
@@ -69,12 +66,12 @@ def _compare_resource(
     )
 
 
-def _sorted(value: Any) -> Any:
+def _sorted(value: object) -> object:
     """Sort a list, because drift detection ignores the order of lists; other values are returned unchanged."""
     return sorted(value, key=lambda item: json.dumps(item, sort_keys=True)) if isinstance(value, list) else value
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 

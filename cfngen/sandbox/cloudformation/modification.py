@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from cfngen.sandbox.cloudformation import properties, rolling
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
@@ -12,11 +9,10 @@ from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.json_types import Properties
 
 
-def await_update_duration(
-    service: Region, stack: Stack, resource: Resource, old_properties: Mapping[str, Any]
-) -> Operation:
+def await_update_duration(service: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Wait for as long as the update of a resource takes, or raise the failure that is injected for it.
 
     Raises:
@@ -30,7 +26,7 @@ def await_update_duration(
     yield from service.wait_for_duration(resource.type, "update")
 
 
-def modify(service: Region, stack: Stack, resource: Resource, old_properties: Mapping[str, Any]) -> Operation:
+def modify(service: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a resource in place; on return it is complete, or was cancelled.
 
     Args:

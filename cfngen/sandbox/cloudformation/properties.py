@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation import property_schemas, string_checks
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
@@ -14,12 +13,13 @@ from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
 from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.template import ResourceDefinition
+from cfngen.sandbox.json_types import JsonDict
 
 NESTED_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
 
 
-def resolve_properties(service: Region, stack: Stack, definition: ResourceDefinition) -> dict[str, Any]:
+def resolve_properties(service: Region, stack: Stack, definition: ResourceDefinition) -> JsonDict:
     """Resolve and validate the properties of a resource whose dependencies are complete.
 
     Raises:
@@ -32,7 +32,7 @@ def resolve_properties(service: Region, stack: Stack, definition: ResourceDefini
 
 def conformed_properties(
     region: str, scope: Scope, stack_tags: Mapping[str, str], definition: ResourceDefinition
-) -> dict[str, Any]:
+) -> JsonDict:
     """Resolve properties in a scope, add the stack's tags, and convert values to the types of the schema.
 
     Raises:
@@ -50,9 +50,7 @@ def conformed_properties(
     return properties
 
 
-def _with_stack_tags(
-    stack_tags: Mapping[str, str], resource_type: str, tags: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _with_stack_tags(stack_tags: Mapping[str, str], resource_type: str, tags: list[JsonDict]) -> list[JsonDict]:
     own_keys = {tag["Key"] for tag in tags}
     propagated = {"PropagateAtLaunch": True} if resource_type == AUTO_SCALING_GROUP else {}
     inherited = [{"Key": key, "Value": value, **propagated} for key, value in stack_tags.items() if key not in own_keys]

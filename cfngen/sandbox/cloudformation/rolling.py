@@ -8,8 +8,6 @@ instances, or for PauseTime.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation import properties, signals, update_policies
 from cfngen.sandbox.cloudformation.clock import Operation
@@ -18,9 +16,10 @@ from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.update_policies import RollingPolicy
+from cfngen.sandbox.json_types import Properties
 
 
-def change(service: Region, stack: Stack, resource: Resource, old_properties: Mapping[str, Any]) -> Operation:
+def change(service: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a group to its new properties, and replace instances that come from another launch template.
 
     Raises:
@@ -47,7 +46,7 @@ def change(service: Region, stack: Stack, resource: Resource, old_properties: Ma
         yield from _replace_instances(service, stack, resource, policy, obsolete)
 
 
-def _must_replace_instances(resource: Resource, old_properties: Mapping[str, Any]) -> bool:
+def _must_replace_instances(resource: Resource, old_properties: Properties) -> bool:
     keys = ("LaunchTemplate", "VPCZoneIdentifier")
     return resource.status == "UPDATE_FAILED" or any(
         resource.properties.get(key) != old_properties.get(key) for key in keys

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.region import ACCOUNT, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
+from cfngen.sandbox.json_types import Expression, JsonDict
 
 
 def scope_of_stack(service: Region, stack: Stack) -> Scope:
@@ -35,7 +36,7 @@ def scope_of_revision(
     stack_id: str = "",
     *,
     resources: Mapping[str, str] | None = None,
-    attribute: Callable[[str, str], Any] | None = None,
+    attribute: Callable[[str, str], Expression] | None = None,
 ) -> Scope:
     """The scope in which a revision's expressions are resolved.
 
@@ -47,7 +48,7 @@ def scope_of_revision(
         resources: physical ids by logical id; without them, Ref works for parameters only
         attribute: what GetAtt gives; without it, GetAtt fails
     """
-    ref_values: dict[str, Any] = {
+    ref_values: JsonDict = {
         "AWS::AccountId": ACCOUNT,
         "AWS::NotificationARNs": list(revision.notification_arns),
         "AWS::Partition": "aws",
@@ -67,14 +68,14 @@ def scope_of_revision(
     )
 
 
-def attribute_of_existing(resource: Resource, name: str) -> Any:
+def attribute_of_existing(resource: Resource, name: str) -> Expression:
     """The value of GetAtt for a resource that exists."""
     if name not in resource.attributes:
         raise ResourceError(f"Requested attribute {name} does not exist in schema for {resource.type}")
     return resource.attributes[name]
 
 
-def _attribute_of_complete(stack: Stack, logical_id: str, name: str) -> Any:
+def _attribute_of_complete(stack: Stack, logical_id: str, name: str) -> Expression:
     """The value of GetAtt for a resource that is complete in the current operation."""
     resource = stack.resources.get(logical_id)
     if resource is None or resource.progress != "complete":
@@ -116,7 +117,7 @@ def _imported_names(service: Region, stack: Stack) -> set[str]:
     return {str(scope.resolve(argument)) for argument in _import_value_arguments(stack.template.body)}
 
 
-def _import_value_arguments(value: Any) -> Iterator[Any]:
+def _import_value_arguments(value: object) -> Iterator[object]:
     """Yield the argument of each Fn::ImportValue in a value."""
     if isinstance(value, Mapping):
         for key, item in value.items():

@@ -8,8 +8,6 @@ new template no longer has.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation import creation, deletion, modification, properties, property_schemas, rollback
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
@@ -23,6 +21,7 @@ from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, StableState, Stack
 from cfngen.sandbox.cloudformation.stack_policies import denial
+from cfngen.sandbox.json_types import JsonDict, Properties
 
 REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."
 
@@ -154,9 +153,7 @@ def _update_resource(service: Region, stack: Stack, logical_id: str) -> Operatio
             service.record(stack, resource, "UPDATE_COMPLETE")
 
 
-def _update_action(
-    service: Region, stack: Stack, resource: Resource, new_type: str, new_properties: Mapping[str, Any]
-) -> str:
+def _update_action(service: Region, stack: Stack, resource: Resource, new_type: str, new_properties: Properties) -> str:
     """How to update a resource: "replace", "modify", "metadata" (only its metadata changes) or "" (no change)."""
     if new_type != resource.type:
         raise ResourceError(f"Update of resource type is not permitted: {resource.type} to {new_type}")
@@ -183,7 +180,7 @@ def _update_action(
     return "" if old == new else "metadata"
 
 
-def _check_replacement(service: Region, stack: Stack, resource: Resource, new_properties: Mapping[str, Any]) -> None:
+def _check_replacement(service: Region, stack: Stack, resource: Resource, new_properties: Properties) -> None:
     if stack.root.disable_rollback:
         raise ResourceError("Replacement type updates not supported on stack with disable-rollback.")
     identifiers = property_schemas.schema(service.region, resource.type).get("primaryIdentifier", [])
@@ -198,7 +195,7 @@ def _check_replacement(service: Region, stack: Stack, resource: Resource, new_pr
         )
 
 
-def _replace(stack: Stack, resource: Resource, new_properties: dict[str, Any]) -> Resource:
+def _replace(stack: Stack, resource: Resource, new_properties: JsonDict) -> Resource:
     """Put a new resource in the place of another one, which becomes obsolete."""
     logical_id = resource.logical_id
     definition = stack.template.resources[logical_id]
@@ -211,7 +208,7 @@ def _replace(stack: Stack, resource: Resource, new_properties: dict[str, Any]) -
     return replacement
 
 
-def _nested_stack_changes(service: Region, stack: Stack, resource: Resource, new_properties: Mapping[str, Any]) -> bool:
+def _nested_stack_changes(service: Region, stack: Stack, resource: Resource, new_properties: Properties) -> bool:
     child = resource.child
     if child is None:
         return True
@@ -220,7 +217,7 @@ def _nested_stack_changes(service: Region, stack: Stack, resource: Resource, new
     return child.status not in STABLE or not child.revision.is_same_as(revision)
 
 
-def _update_nested(service: Region, stack: Stack, resource: Resource, old_properties: Mapping[str, Any]) -> Operation:
+def _update_nested(service: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a nested stack; on return it awaits its cleanup, or the update of its parent was cancelled."""
     generation, child = resource.generation, resource.child
     yield from modification.await_update_duration(service, stack, resource, old_properties)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-from typing import Any
 
 import awacs.s3
 from awacs.aws import Action
 
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import keys, policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 from cfngen.text_limits import BUCKET_NAME
@@ -83,7 +84,7 @@ def policy(attempt: Attempt) -> None:
         raise Refused(MALFORMED, f"Invalid principal in policy ({missing_principals[0][1]})")
 
 
-def _check_statement(statement: dict[str, Any], bucket: str) -> None:
+def _check_statement(statement: JsonDict, bucket: str) -> None:
     if unknown := sorted(set(statement) - policy_documents.ELEMENTS):
         raise Refused(MALFORMED, f"Unknown field {unknown[0]}")
     for field, other in (("Effect", "Effect"), ("Principal", "NotPrincipal"), ("Action", "NotAction"),
@@ -167,7 +168,7 @@ _LIFECYCLE_ACTIONS = (
 )  # fmt: skip
 
 
-def _check_rule(lifecycle_rule: dict[str, Any]) -> None:
+def _check_rule(lifecycle_rule: JsonDict) -> None:
     if not any(lifecycle_rule.get(action) for action in _LIFECYCLE_ACTIONS):
         raise Refused("InvalidRequest", "At least one action needs to be specified in a rule")
     if lifecycle_rule.get("Status") not in ("Enabled", "Disabled"):
@@ -220,7 +221,7 @@ def tags(attempt: Attempt) -> None:
         raise Refused("BadRequest", f"Bucket tag count cannot be greater than {MAX_TAGS}")
 
 
-def _get_bucket(attempt: Attempt) -> Any:
+def _get_bucket(attempt: Attempt) -> MotoModel:
     try:
         return attempt.backend.get_bucket(attempt.get("Bucket"))
     except Exception as error:

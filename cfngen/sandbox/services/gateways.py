@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
 
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
@@ -121,15 +121,15 @@ def main_table_is_kept(attempt: Attempt) -> None:
         )  # fmt: skip
 
 
-def gateway_of(backend: Any, vpc: str) -> str:
+def gateway_of(backend: MotoBackend, vpc: str) -> str:
     """Return the id of the internet gateway that is attached to a VPC; empty if there is none."""
     return next((gateway.id for gateway in _gateways(backend) if gateway.vpc and gateway.vpc.id == vpc), "")
 
 
-def _gateways(backend: Any) -> list[Any]:
+def _gateways(backend: MotoBackend) -> list[MotoModel]:
     return list(backend.internet_gateways.values())
 
 
-def _check_same_vpc(table: Any, vpc_id: str | None, target: str) -> None:
+def _check_same_vpc(table: MotoModel, vpc_id: str | None, target: str) -> None:
     if vpc_id != table.vpc_id:
         raise Refused("InvalidParameterValue", f"route table {table.id} and {target} belong to different networks")

@@ -8,11 +8,12 @@ from __future__ import annotations
 import functools
 import json
 import re
-from typing import Any
 
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 from moto.iam.models import AWSManagedPolicy
 
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
 
@@ -70,8 +71,8 @@ def load_aws_managed_policies(attempt: Attempt) -> None:
 
 
 @functools.cache
-def _aws_managed_policies() -> dict[str, dict[str, Any]]:
-    policies: dict[str, dict[str, Any]] = json.loads(aws_managed_policies_data)
+def _aws_managed_policies() -> dict[str, JsonDict]:
+    policies: dict[str, JsonDict] = json.loads(aws_managed_policies_data)
     return policies
 
 
@@ -156,7 +157,7 @@ def session_duration(attempt: Attempt) -> None:
         raise Refused("ValidationError", fault)
 
 
-def _get_role(attempt: Attempt, name: str) -> Any:
+def _get_role(attempt: Attempt, name: str) -> MotoModel:
     for role in attempt.backend.get_roles():
         if role.name == name:
             return role

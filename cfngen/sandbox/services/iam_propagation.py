@@ -12,15 +12,15 @@ handler calls `awaited`. Nobody waits for a profile that was created outside of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from weakref import WeakKeyDictionary
 
+from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, rule, time_in, times
 
 PROPAGATION_SECONDS = 15.0
 
-_changed_at: WeakKeyDictionary[Any, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
+_changed_at: WeakKeyDictionary[MotoBackend, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
 """By moto's IAM backend and by name of the instance profile: the time of its last change on each region's clock."""
 
 
@@ -76,7 +76,7 @@ def profile_of_instances(attempt: Attempt) -> None:
     check_launch(attempt.region, attempt.get("IamInstanceProfile") or {})
 
 
-def _has_propagated(region: str, backend: Any, name: str) -> bool:
+def _has_propagated(region: str, backend: MotoBackend, name: str) -> bool:
     changed_at = _changed_at.get(backend, {}).get(name)
     return (
         changed_at is None

@@ -6,11 +6,12 @@ Conditions are those of the KMS API reference: CreateKey, PutKeyPolicy, and the 
 from __future__ import annotations
 
 import fnmatch
-from typing import Any
 
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
 
@@ -49,7 +50,7 @@ def key_policy(attempt: Attempt) -> None:
 _VERSIONS = ("2012-10-17", "2008-10-17")
 
 
-def _is_well_formed(statement: dict[str, Any]) -> bool:
+def _is_well_formed(statement: JsonDict) -> bool:
     actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
     return (
         set(statement) <= policy_documents.ELEMENTS
@@ -61,7 +62,7 @@ def _is_well_formed(statement: dict[str, Any]) -> bool:
     )
 
 
-def _lets_caller_change_policy(statements: list[dict[str, Any]]) -> bool:
+def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
     caller_statements = [
         statement for statement in statements if _applies_to_caller(statement) and _covers_put_key_policy(statement)
     ]
@@ -71,13 +72,13 @@ def _lets_caller_change_policy(statements: list[dict[str, Any]]) -> bool:
     return not denials and any(statement["Effect"] == "Allow" for statement in caller_statements)
 
 
-def _applies_to_caller(statement: dict[str, Any]) -> bool:
+def _applies_to_caller(statement: JsonDict) -> bool:
     account = CALLER.removesuffix("user/operator") + "root"
     principals = [name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)]
     return bool({"*", CALLER, account, DEFAULT_ACCOUNT_ID} & set(principals)) != ("NotPrincipal" in statement)
 
 
-def _covers_put_key_policy(statement: dict[str, Any]) -> bool:
+def _covers_put_key_policy(statement: JsonDict) -> bool:
     patterns = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
     matches = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
     return matches != ("NotAction" in statement)
@@ -118,7 +119,7 @@ def state(attempt: Attempt) -> None:
         raise Refused("DisabledException", f"{key.arn} is disabled.")
 
 
-def find(region: str, name: str) -> Any | None:
+def find(region: str, name: str) -> MotoModel | None:
     """Return moto's object of a key; None if there is no such key in the region.
 
     Args:

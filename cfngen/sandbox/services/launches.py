@@ -11,7 +11,7 @@ import binascii
 import functools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,8 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 from moto.iam.models import iam_backends
 
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import capacity, keys, quotas
 from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE, check_address, check_groups, user
 from cfngen.sandbox.services.networks import free_addresses, zones
@@ -43,12 +45,12 @@ class Launch:
         count: number of instances.
     """
 
-    backend: Any
-    data: Mapping[str, Any]
+    backend: MotoBackend
+    data: JsonObject
     subnets: Sequence[str] = ()
     zones: Sequence[str] = ()
     count: int = 1
-    interfaces: Sequence[Mapping[str, Any]] = field(init=False)
+    interfaces: Sequence[JsonObject] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "interfaces", self.data.get("NetworkInterfaces") or [])
@@ -64,7 +66,7 @@ class Launch:
         return str(self.data.get("InstanceType", DEFAULT_TYPE))
 
     @property
-    def existing_interfaces(self) -> list[Any]:
+    def existing_interfaces(self) -> list[MotoModel]:
         """The existing network interfaces that the request names."""
         interface_ids = [
             interface["NetworkInterfaceId"] for interface in self.interfaces if interface.get("NetworkInterfaceId")
@@ -91,7 +93,7 @@ class Launch:
         return math.inf if text is None else float(text)
 
 
-def from_template(backend: Any, reference: Mapping[str, Any], **options: Any) -> Launch:
+def from_template(backend: MotoBackend, reference: JsonObject, **options: Any) -> Launch:
     """Return the launch that a launch template describes.
 
     Args:
@@ -234,7 +236,7 @@ def _check_network(launch: Launch) -> None:
             raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
 
 
-def _check_existing(specification: Mapping[str, Any], *, in_subnets: bool) -> None:
+def _check_existing(specification: JsonObject, *, in_subnets: bool) -> None:
     wrong_key = next(
         (key for key in ("SubnetId", "Groups", "PrivateIpAddress", "Description") if specification.get(key)), ""
     )
@@ -325,7 +327,7 @@ def _check_user_data(launch: Launch) -> None:
     check_user_data(launch.data.get("UserData"))
 
 
-def check_user_data(text: Any) -> None:
+def check_user_data(text: object) -> None:
     """Refuse user data that is not base64, or too long.
 
     Raises:
@@ -400,7 +402,7 @@ def _vcpus(instance_type: str) -> int:
     return int(instance_type_info["VCpuInfo"]["DefaultVCpus"]) if instance_type_info else 0
 
 
-def _is_spot(instance: Any) -> bool:
+def _is_spot(instance: MotoModel) -> bool:
     """Return whether an instance is a Spot Instance; moto does not record that for those launched by groups."""
     if instance.lifecycle == "spot":
         return True

@@ -6,9 +6,8 @@ Auto Scaling API reference, PutLifecycleHook, LifecycleHookSpecification and Com
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held, hold_of
 
@@ -45,7 +44,7 @@ def hooks(attempt: Attempt) -> None:
         check(specification, new=True)
 
 
-def check(specification: Mapping[str, Any], *, new: bool) -> None:
+def check(specification: JsonObject, *, new: bool) -> None:
     """Refuse an invalid hook.
 
     Args:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
 MIN_FREE_ADDRESSES = 8
@@ -241,17 +241,17 @@ def deletion_protection(attempt: Attempt) -> None:
         )
 
 
-def _get_balancer(attempt: Attempt) -> Any:
+def _get_balancer(attempt: Attempt) -> MotoModel:
     balancer = attempt.backend.load_balancers.get(attempt.get("LoadBalancerArn"))
     if balancer is None:
         raise Refused("LoadBalancerNotFound", f"Load balancer '{attempt.get('LoadBalancerArn')}' not found")
     return balancer
 
 
-def subnets_of(attempt: Attempt) -> list[Any]:
+def subnets_of(attempt: Attempt) -> list[MotoModel]:
     """Return moto's objects of all subnets in the region."""
     return [subnet for zone in _ec2_backend(attempt).subnets.values() for subnet in zone.values()]
 
 
-def _ec2_backend(attempt: Attempt) -> Any:
+def _ec2_backend(attempt: Attempt) -> MotoBackend:
     return get_backend("ec2")[DEFAULT_ACCOUNT_ID][attempt.region]

@@ -6,9 +6,9 @@ new instances": options that a launch template omits default to the account's (M
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.rules import Refused
 from cfngen.text_limits import METADATA_TAG_KEY
 
@@ -25,7 +25,7 @@ def shown(region: str) -> bool:
     return region in _REGIONS_WITH_METADATA_TAGS
 
 
-def check(region: str, data: Mapping[str, Any], keys: Iterable[str]) -> None:
+def check(region: str, data: JsonObject, keys: Iterable[str]) -> None:
     """Refuse instances with tag keys that instance metadata does not allow.
 
     Args:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from typing import Any
 
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.networks import free_addresses, live_interfaces
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
@@ -70,13 +70,13 @@ ANOTHER_ZONE = (
 )  # fmt: skip
 
 
-def user(interface: Any) -> Any:
+def user(interface: MotoModel) -> MotoModel:
     """Return the instance that an interface is attached to; None if it is free."""
     instance = interface.instance
     return instance if instance and instance.state != "terminated" else None
 
 
-def check_address(backend: Any, subnet: Any, address: str) -> None:
+def check_address(backend: MotoBackend, subnet: MotoModel, address: str) -> None:
     """Refuse an address that cannot be assigned in a subnet.
 
     VPC user guide, "Subnet CIDR blocks": AWS reserves the first four addresses and the last one of each subnet.
@@ -102,7 +102,7 @@ def check_address(backend: Any, subnet: Any, address: str) -> None:
             raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
 
 
-def check_groups(backend: Any, groups: Iterable[str], subnet: Any) -> None:
+def check_groups(backend: MotoBackend, groups: Iterable[str], subnet: MotoModel) -> None:
     """Refuse security groups that an interface in a subnet cannot have; without a subnet, those that are not there.
 
     Raises:

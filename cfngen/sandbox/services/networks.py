@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
 
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
@@ -80,14 +80,14 @@ def zones(region: str) -> list[str]:
     return [zone.name for zone in RegionsAndZonesBackend.zones.get(region, [])]
 
 
-def free_addresses(backend: Any, subnet: Any) -> int:
+def free_addresses(backend: MotoBackend, subnet: MotoModel) -> int:
     """Return the number of free addresses in a subnet."""
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
     taken = sum(1 for live_interface in live_interfaces(backend) if live_interface.subnet.id == subnet.id)
     return block.num_addresses - RESERVED_ADDRESSES - taken
 
 
-def live_interfaces(backend: Any) -> list[Any]:
+def live_interfaces(backend: MotoBackend) -> list[MotoModel]:
     """Return the interfaces without those of terminated instances, which moto keeps."""
     return [
         interface
@@ -96,7 +96,7 @@ def live_interfaces(backend: Any) -> list[Any]:
     ]
 
 
-def _subnets(backend: Any) -> list[Any]:
+def _subnets(backend: MotoBackend) -> list[MotoModel]:
     return [subnet for subnets in backend.subnets.values() for subnet in subnets.values()]
 
 
@@ -113,5 +113,5 @@ def _is_domain(text: str) -> bool:
     return all(label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels)
 
 
-def _is_true(value: Any) -> bool:
+def _is_true(value: object) -> bool:
     return str(value).lower() == "true"  # moto keeps the text of the request

@@ -9,7 +9,6 @@ import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import boto3
 from moto.backends import get_backend
@@ -17,7 +16,10 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.iam.exceptions import MalformedPolicyDocument
 from moto.iam.policy_validation import IAMPolicyDocumentValidator, IAMTrustPolicyDocumentValidator
 
-Document = Mapping[str, Any]
+from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject
+from cfngen.sandbox.moto_types import MotoBackend
+
+Document = JsonObject
 Principal = tuple[str, str]
 """The kind, such as `AWS` or `Service`, and the name; the kind is `*` where everybody is meant."""
 
@@ -45,7 +47,7 @@ def read(text: str) -> Document:
     return document
 
 
-def statements(document: Document) -> list[dict[str, Any]]:
+def statements(document: Document) -> list[JsonDict]:
     """Return the statements; a single one may be given without a list."""
     content = document.get("Statement", [])
     return [
@@ -53,12 +55,12 @@ def statements(document: Document) -> list[dict[str, Any]]:
     ]
 
 
-def listed(value: Any) -> list[Any]:
+def listed(value: Expression) -> list[Expression]:
     """Return a value as a list: a single item becomes a list of one, None an empty list."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def principals(statement: Mapping[str, Any]) -> list[Principal]:
+def principals(statement: JsonObject) -> list[Principal]:
     """Return the principals that a statement names."""
     named = statement.get("Principal", statement.get("NotPrincipal"))
     if isinstance(named, Mapping):
@@ -79,7 +81,7 @@ def dead_principals(document: Document, region: str) -> Iterator[Principal]:
                 yield kind, name
 
 
-def everybody(statement: Mapping[str, Any]) -> bool:
+def everybody(statement: JsonObject) -> bool:
     """Return whether a statement names everybody as principal."""
     return any(name == "*" for _, name in principals(statement))
 
@@ -123,7 +125,7 @@ def characters(text: str) -> int:
     return len("".join(json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False).split()))
 
 
-def iam(region: str) -> Any:
+def iam(region: str) -> MotoBackend:
     """Return moto's IAM backend in the partition of a region."""
     return get_backend("iam")[DEFAULT_ACCOUNT_ID][partition(region)]
 

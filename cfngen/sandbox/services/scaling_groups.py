@@ -5,12 +5,11 @@ Ranges and values: Amazon EC2 Auto Scaling API reference, CreateAutoScalingGroup
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from moto.ec2.exceptions import EC2ClientError
 from moto.elbv2.models import elbv2_backends
 
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 from cfngen.sandbox.services.scaling_activities import is_terminating
 
@@ -163,7 +162,7 @@ def launch_source(attempt: Attempt) -> None:
     _check_mixed_instances(policy)
 
 
-def _check_template(ec2: Any, specification: Mapping[str, Any]) -> None:
+def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
     identifier, name = (specification.get(key) for key in ("LaunchTemplateId", "LaunchTemplateName"))
     if bool(identifier) == bool(name):
         raise Refused(
@@ -189,7 +188,7 @@ def _check_template(ec2: Any, specification: Mapping[str, Any]) -> None:
         )
 
 
-def _check_mixed_instances(policy: Mapping[str, Any]) -> None:
+def _check_mixed_instances(policy: JsonObject) -> None:
     distribution = policy.get("InstancesDistribution", {})
     for key, allowed in ALLOCATION_STRATEGIES.items():
         if distribution.get(key, min(allowed)) not in allowed:
@@ -343,7 +342,7 @@ def members(attempt: Attempt) -> None:
             )
 
 
-def _get_group(attempt: Attempt) -> Any:
+def _get_group(attempt: Attempt) -> MotoModel:
     return attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
 
 

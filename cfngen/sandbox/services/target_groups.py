@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from typing import Any
 
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.load_balancers import (
     BOOLEAN,
     INVALID_CONFIGURATION,
@@ -159,7 +160,7 @@ def targets(attempt: Attempt) -> None:
             raise Refused(VALIDATION_ERROR, f"Instance ID '{identifier}' is not valid")
 
 
-def _check_address(text: str, zone: str | None, networks: list[Any]) -> None:
+def _check_address(text: str, zone: str | None, networks: list[ipaddress.IPv4Network]) -> None:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -209,7 +210,7 @@ def listener(attempt: Attempt) -> None:
         _check_action(attempt, action, balancer, str(protocol))
 
 
-def _check_action(attempt: Attempt, action: Mapping[str, Any], balancer: Any, protocol: str) -> None:
+def _check_action(attempt: Attempt, action: JsonObject, balancer: MotoModel, protocol: str) -> None:
     if balancer.type == "network" and action["Type"] != "forward":
         raise Refused(
             INVALID_CONFIGURATION, f"Actions of type '{action['Type']}' are not supported on network load balancers"
@@ -240,7 +241,7 @@ def _balancer_of_listener(attempt: Attempt) -> str:
     raise Refused("ListenerNotFound", f"Listener '{attempt.get('ListenerArn')}' not found")
 
 
-def _get_target_group(attempt: Attempt, arn: str) -> Any:
+def _get_target_group(attempt: Attempt, arn: str) -> MotoModel:
     group = attempt.backend.target_groups.get(arn)
     if group is None:
         raise Refused("TargetGroupNotFound", f"Target groups '{arn}' not found")

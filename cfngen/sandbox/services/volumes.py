@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
@@ -128,7 +128,7 @@ def valid_volume(attempt: Attempt) -> None:
         )
 
 
-def check_snapshot(backend: Any, snapshot: str, size: int | None) -> None:
+def check_snapshot(backend: MotoBackend, snapshot: str, size: int | None) -> None:
     """Refuse an unknown snapshot, or one larger than the volume."""
     if snapshot not in backend.snapshots:
         raise Refused("InvalidSnapshot.NotFound", f"The snapshot '{snapshot}' does not exist.")

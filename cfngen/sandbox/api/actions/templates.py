@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
@@ -13,6 +11,7 @@ from cfngen.sandbox.cloudformation.admission import BODY_LIMIT, IAM_NAMES, IAM_T
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.template import Template, parse
 from cfngen.sandbox.cloudformation.template_source import fetch
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 
 def get_template(request: ActionRequest) -> Result:
@@ -59,7 +58,7 @@ def _submitted_template(request: ActionRequest) -> Template:
     return parse(body or fetch(request.cloud.region, url))
 
 
-def _common_fields(template: Template) -> dict[str, Any]:
+def _common_fields(template: Template) -> JsonDict:
     """Return the fields that GetTemplateSummary and ValidateTemplate share.
 
     A nested stack requires capabilities, as its template may contain IAM resources: seen in answers of AWS that users
@@ -79,7 +78,7 @@ def _common_fields(template: Template) -> dict[str, Any]:
     }
 
 
-def _describe_parameter(name: str, definition: Mapping[str, Any]) -> Result:
+def _describe_parameter(name: str, definition: JsonObject) -> Result:
     allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
     return {
         "ParameterKey": name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import re
 from collections.abc import Mapping
@@ -74,15 +75,25 @@ def read(request: Request, time: datetime.datetime | None = None) -> Call:
     key, region, service = match.groups() if match else ("", "", request.host.split(".")[0])
     if key == ENGINE_KEY:  # the emulator makes many calls, of which only the key matters
         return Call(service, "", key=key, region=region)
-    protocol = "query"
-    try:
+    protocol, operation_name = "query", ""
+    parameters: JsonObject = {}
+    with contextlib.suppress(BotoCoreError, NotFound, NotImplementedError):  # the service or the operation is unknown
         model = get_service_model(MODEL_NAMES.get(service, service))
         protocol = determine_request_protocol(model, request.content_type)
         operation, uri = get_service_router(MODEL_NAMES.get(service, service)).match(request)
         parameters = _parameters(request, protocol, operation, uri)
-    except (BotoCoreError, NotFound, NotImplementedError):
-        return Call(service, "", {}, region, key, protocol, request.method, headers, time)
-    return Call(service, str(operation.name), parameters, region, key, protocol, request.method, headers, time)
+        operation_name = str(operation.name)
+    return Call(
+        service,
+        operation_name,
+        parameters,
+        region=region,
+        key=key,
+        protocol=protocol,
+        method=request.method,
+        headers=headers,
+        time=time,
+    )
 
 
 def _parameters(request: Request, protocol: str, operation: OperationModel, uri: JsonObject) -> JsonDict:

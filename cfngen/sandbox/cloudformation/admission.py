@@ -173,13 +173,13 @@ def revision(
     checked = Revision(
         template_text,
         parsed,
-        parameter_strings,
-        ref_values,
-        dict(tags),
-        tuple(capabilities),
-        topics,
-        role_arn,
-        failure_reason,
+        parameter_strings=parameter_strings,
+        parameters=ref_values,
+        tags=dict(tags),
+        capabilities=tuple(capabilities),
+        notification_arns=topics,
+        role_arn=role_arn,
+        failure_reason=failure_reason,
     )
     _check_rules(service, checked, name)
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from cfngen.sandbox.json_types import JsonDict
 from cfngen.sandbox.moto_types import MotoModel, MotoResponse
-from cfngen.sandbox.services import scaling_activities
+from cfngen.sandbox.services import scaling_patches
 
 
 @functools.cache
@@ -21,7 +21,7 @@ def apply() -> None:
     _launch_without_default_vpc()
     _reassociate_elastic_ips()
     _ignore_tls_only_policies()
-    scaling_activities.model()
+    scaling_patches.apply()
     _keep_image_settings()
     _show_blackhole_routes()
     _allow_single_subnet()

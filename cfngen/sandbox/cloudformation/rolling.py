@@ -69,7 +69,7 @@ def _replace_instances(
     if policy.suspended_processes:
         autoscaling.suspend_processes(**group_name, ScalingProcesses=list(policy.suspended_processes))
     try:
-        yield from _replace_in_batches(service, stack, resource, policy, obsolete, capacity, max_size)
+        yield from _replace_in_batches(service, stack, resource, policy, obsolete, capacity=capacity, max_size=max_size)
     except ResourceError:
         _resume_processes(service, resource, policy)
         raise
@@ -104,6 +104,7 @@ def _replace_in_batches(
     resource: Resource,
     policy: RollingPolicy,
     obsolete: list[str],
+    *,
     capacity: int,
     max_size: int,
 ) -> Operation:

@@ -36,14 +36,14 @@ NON_PUBLIC_CONDITIONS = frozenset(
 
 
 @rule("s3", "CreateBucket")
-def name(attempt: Attempt) -> None:
+def check_name(attempt: Attempt) -> None:
     """Refuse a name that breaks S3's rules."""
     if BUCKET_NAME.fault(attempt.get("Bucket", "")):
         raise Refused("InvalidBucketName", "The specified bucket is not valid.")
 
 
 @rule("s3", "CreateBucket", "PutBucketAcl")
-def acl(attempt: Attempt) -> None:
+def check_acl(attempt: Attempt) -> None:
     """Refuse ACLs for others than the owner if the bucket's object ownership is BucketOwnerEnforced."""
     ownership = attempt.get("ObjectOwnership") or OWNER_ENFORCED
     if attempt.operation == "PutBucketAcl":
@@ -61,7 +61,7 @@ def acl(attempt: Attempt) -> None:
 
 
 @rule("s3", "PutBucketPolicy")
-def policy(attempt: Attempt) -> None:
+def check_policy(attempt: Attempt) -> None:
     """Refuse a malformed policy, one for other resources than the bucket, and one with principals that do not exist."""
     text = attempt.get("Policy", "")
     text = text.decode() if isinstance(text, bytes) else text
@@ -129,7 +129,7 @@ def _s3_actions() -> tuple[str, ...]:
 
 
 @rule("s3", "PutBucketPolicy")
-def public_policy(attempt: Attempt) -> None:
+def check_public_policy(attempt: Attempt) -> None:
     """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have."""
     text = attempt.get("Policy", "")
     document = policy_documents.read(text.decode() if isinstance(text, bytes) else text)
@@ -150,7 +150,7 @@ def public_policy(attempt: Attempt) -> None:
 
 
 @rule("s3", "PutBucketLifecycleConfiguration")
-def lifecycle(attempt: Attempt) -> None:
+def check_lifecycle(attempt: Attempt) -> None:
     """Refuse lifecycle rules without an action, with invalid days, or with the same id."""
     rules = (attempt.get("LifecycleConfiguration") or {}).get("Rules") or []
     if not rules or len(rules) > MAX_RULES:
@@ -200,7 +200,7 @@ def _check_rule(lifecycle_rule: JsonDict) -> None:
 
 
 @rule("s3", "PutBucketEncryption")
-def encryption(attempt: Attempt) -> None:
+def check_encryption(attempt: Attempt) -> None:
     """Refuse a KMS key together with SSE-S3 encryption, and more than one rule."""
     rules = (attempt.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or []
     if len(rules) != 1:
@@ -214,7 +214,7 @@ def encryption(attempt: Attempt) -> None:
 
 
 @rule("s3", "PutBucketTagging")
-def tags(attempt: Attempt) -> None:
+def check_tags(attempt: Attempt) -> None:
     """Refuse more tags than a bucket can have."""
     tag_set = (attempt.get("Tagging") or {}).get("TagSet") or []
     if len(tag_set) > MAX_TAGS:

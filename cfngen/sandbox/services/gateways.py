@@ -27,14 +27,14 @@ TARGET_PARAMETERS = frozenset(
 
 
 @rule("ec2", "CreateInternetGateway")
-def quota_of_gateways(attempt: Attempt) -> None:
+def check_quota_of_gateways(attempt: Attempt) -> None:
     """Refuse an internet gateway beyond the quota."""
     if len(attempt.backend.internet_gateways) >= quotas.applied(quotas.INTERNET_GATEWAYS):
         raise Refused("InternetGatewayLimitExceeded", "The maximum number of internet gateways has been reached.")
 
 
 @rule("ec2", "AttachInternetGateway")
-def one_gateway_of_a_vpc(attempt: Attempt) -> None:
+def check_one_gateway_of_a_vpc(attempt: Attempt) -> None:
     """Refuse to attach a second internet gateway to a VPC."""
     vpc_id, gateway_id = attempt.get("VpcId"), attempt.get("InternetGatewayId")
     if any(other.vpc and other.vpc.id == vpc_id and other.id != gateway_id for other in _gateways(attempt.backend)):
@@ -42,7 +42,7 @@ def one_gateway_of_a_vpc(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateRoute", "ReplaceRoute")
-def target_of_a_route(attempt: Attempt) -> None:
+def check_target_of_a_route(attempt: Attempt) -> None:
     """Refuse a route without a target, with several targets, or with a target outside of the route table's VPC."""
     targets = sorted(TARGET_PARAMETERS & {key for key, value in attempt.parameters.items() if value})
     if not targets:
@@ -73,7 +73,7 @@ def target_of_a_route(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateRoute")
-def destination_of_a_route(attempt: Attempt) -> None:
+def check_destination_of_a_route(attempt: Attempt) -> None:
     """Refuse a gateway as target for addresses of the VPC itself, and a route beyond the quota."""
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
     block = str(attempt.get("DestinationCidrBlock", ""))
@@ -96,7 +96,7 @@ def destination_of_a_route(attempt: Attempt) -> None:
 
 
 @rule("ec2", "AssociateRouteTable")
-def one_table_of_a_subnet(attempt: Attempt) -> None:
+def check_one_table_of_a_subnet(attempt: Attempt) -> None:
     """Refuse to associate a subnet with a second route table (moto returns the first association), or across VPCs."""
     subnet_id = attempt.get("SubnetId")
     if not subnet_id:
@@ -112,7 +112,7 @@ def one_table_of_a_subnet(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DeleteRouteTable")
-def main_table_is_kept(attempt: Attempt) -> None:
+def check_main_table_is_kept(attempt: Attempt) -> None:
     """Refuse to delete a VPC's main route table."""
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
     if table.main_association_id:

@@ -71,7 +71,7 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
 
 
 @rule("ec2", "RunInstances")
-def profile_of_instances(attempt: Attempt) -> None:
+def check_profile_of_instances(attempt: Attempt) -> None:
     """Refuse to launch instances with an instance profile that cannot be used."""
     check_launch(attempt.region, attempt.get("IamInstanceProfile") or {})
 

@@ -23,7 +23,7 @@ MALFORMED_POLICY = "MalformedPolicyDocumentException"
 
 
 @rule("kms", "CreateKey", "PutKeyPolicy")
-def key_policy(attempt: Attempt) -> None:
+def check_key_policy(attempt: Attempt) -> None:
     """Refuse a malformed policy, one with principals that do not exist, and one that locks the caller out."""
     text = attempt.get("Policy")
     if not text:
@@ -85,7 +85,7 @@ def _covers_put_key_policy(statement: JsonDict) -> bool:
 
 
 @rule("kms", "CreateKey", "TagResource")
-def tags(attempt: Attempt) -> None:
+def check_tags(attempt: Attempt) -> None:
     """Refuse more tags than a key can have, and duplicate tag keys."""
     keys = [tag["TagKey"] for tag in attempt.get("Tags") or []]
     if len(set(keys)) < len(keys):
@@ -95,7 +95,7 @@ def tags(attempt: Attempt) -> None:
 
 
 @rule("kms", "ScheduleKeyDeletion")
-def waiting_period(attempt: Attempt) -> None:
+def check_waiting_period(attempt: Attempt) -> None:
     """Refuse a waiting period shorter than a week or longer than thirty days."""
     days = attempt.get("PendingWindowInDays")
     if days is not None and (fault := out_of_range("pendingWindowInDays", days, WAITING_PERIOD_DAYS)):
@@ -107,7 +107,7 @@ def waiting_period(attempt: Attempt) -> None:
     "UpdateKeyDescription", "TagResource", "UntagResource", "CreateAlias", "CreateGrant",
     "Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt",
 )  # fmt: skip
-def state(attempt: Attempt) -> None:
+def check_state(attempt: Attempt) -> None:
     """Refuse to change or use a key that is pending deletion, and to use a disabled key."""
     key = find(attempt.region, attempt.get("KeyId") or attempt.get("TargetKeyId") or "")
     if key is None:

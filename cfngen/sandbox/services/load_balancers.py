@@ -69,7 +69,7 @@ ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, tuple[str, ...] | range | None]] =
 
 
 @rule("elbv2", "CreateLoadBalancer")
-def name_and_kind(attempt: Attempt) -> None:
+def check_name_and_kind(attempt: Attempt) -> None:
     """Refuse a name that is invalid or in use, and an unknown type or scheme."""
     name, kind, scheme = attempt.get("Name", ""), attempt.get("Type") or "application", attempt.get("Scheme")
     if len(name) > 32:
@@ -101,7 +101,7 @@ def name_and_kind(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "CreateLoadBalancer", "SetSubnets")
-def subnets(attempt: Attempt) -> None:
+def check_subnets(attempt: Attempt) -> None:
     """Refuse subnets of several VPCs, two subnets in one zone, and subnets with too few free addresses."""
     mapped = [mapping["SubnetId"] for mapping in attempt.get("SubnetMappings") or []]
     subnet_ids = [*(attempt.get("Subnets") or []), *mapped]
@@ -143,7 +143,7 @@ def subnets(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "CreateLoadBalancer")
-def internet_gateway(attempt: Attempt) -> None:
+def check_internet_gateway(attempt: Attempt) -> None:
     """Refuse an internet-facing load balancer in a VPC without an internet gateway."""
     if attempt.get("Scheme", "internet-facing") == "internal":
         return
@@ -155,7 +155,7 @@ def internet_gateway(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "CreateLoadBalancer", "SetSecurityGroups")
-def security_groups(attempt: Attempt) -> None:
+def check_security_groups(attempt: Attempt) -> None:
     """Refuse too many groups, groups of another VPC, and any for a network load balancer created without groups."""
     groups = attempt.get("SecurityGroups") or []
     ec2 = _ec2_backend(attempt)
@@ -185,7 +185,7 @@ def security_groups(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "ModifyLoadBalancerAttributes")
-def attributes(attempt: Attempt) -> None:
+def check_attributes(attempt: Attempt) -> None:
     """Refuse unknown attributes, attributes of another type of load balancer, and invalid values."""
     balancer = _get_balancer(attempt)
     settings = attempt.get("Attributes") or []
@@ -231,7 +231,7 @@ def check_value(label: str, key: str, value: str, allowed: tuple[str, ...] | ran
 
 
 @rule("elbv2", "DeleteLoadBalancer")
-def deletion_protection(attempt: Attempt) -> None:
+def check_deletion_protection(attempt: Attempt) -> None:
     """Refuse to delete a protected load balancer."""
     balancer = attempt.backend.load_balancers.get(attempt.get("LoadBalancerArn"))
     if balancer is not None and balancer.attrs.get("deletion_protection.enabled") == "true":

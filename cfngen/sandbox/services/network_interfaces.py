@@ -12,7 +12,7 @@ from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
 
 @rule("ec2", "CreateNetworkInterface")
-def place_of_an_interface(attempt: Attempt) -> None:
+def check_place_of_an_interface(attempt: Attempt) -> None:
     """Refuse an interface whose address or security groups do not fit its subnet."""
     subnet = attempt.backend.get_subnet(attempt.get("SubnetId"))
     addresses = [
@@ -29,7 +29,7 @@ def place_of_an_interface(attempt: Attempt) -> None:
 
 
 @rule("ec2", "ModifyNetworkInterfaceAttribute")
-def groups_of_an_interface(attempt: Attempt) -> None:
+def check_groups_of_an_interface(attempt: Attempt) -> None:
     """Refuse security groups that the interface cannot have."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
     if "Groups" in attempt.parameters:
@@ -39,7 +39,7 @@ def groups_of_an_interface(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DeleteNetworkInterface")
-def interface_in_use(attempt: Attempt) -> None:
+def check_interface_in_use(attempt: Attempt) -> None:
     """Refuse to delete an interface that is attached to an instance."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
     if user(interface):
@@ -49,7 +49,7 @@ def interface_in_use(attempt: Attempt) -> None:
 
 
 @rule("ec2", "AttachNetworkInterface")
-def attached_once(attempt: Attempt) -> None:
+def check_attached_once(attempt: Attempt) -> None:
     """Refuse to attach an interface that is in use or in another zone, or at a device index that is taken."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
     instance = attempt.backend.get_instance(attempt.get("InstanceId"))

@@ -15,14 +15,14 @@ RESERVED_ADDRESSES = 5  # addresses that AWS keeps in each subnet, likewise
 
 
 @rule("ec2", "CreateVpc")
-def quota_of_vpcs(attempt: Attempt) -> None:
+def check_quota_of_vpcs(attempt: Attempt) -> None:
     """Refuse a VPC beyond the quota, which counts the default one."""
     if len(attempt.backend.vpcs) >= quotas.applied(quotas.VPCS):
         raise Refused("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
 
 
 @rule("ec2", "ModifyVpcAttribute")
-def host_names_need_dns_support(attempt: Attempt) -> None:
+def check_host_names_need_dns_support(attempt: Attempt) -> None:
     """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
     vpc = attempt.backend.get_vpc(attempt.get("VpcId"))
     if (attempt.get("EnableDnsHostnames") or {}).get("Value") and not _is_true(vpc.enable_dns_support):
@@ -33,7 +33,7 @@ def host_names_need_dns_support(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateSubnet")
-def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
+def check_range_and_zone_of_a_subnet(attempt: Attempt) -> None:
     """Refuse a subnet that is too large or too small, in an unknown zone, or beyond the quota."""
     block = str(attempt.get("CidrBlock", ""))
     zone, names = attempt.get("AvailabilityZone"), zones(attempt.region)
@@ -55,7 +55,7 @@ def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateDhcpOptions")
-def valid_dhcp_options(attempt: Attempt) -> None:
+def check_valid_dhcp_options(attempt: Attempt) -> None:
     """Refuse unknown DHCP options, and servers that are not IP addresses."""
     known_options = ("domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type",
              "ipv6-address-preferred-lease-time")  # fmt: skip

@@ -53,7 +53,7 @@ LAUNCH_SOURCES = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "Mi
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
-def name_in_use(attempt: Attempt) -> None:
+def check_name_in_use(attempt: Attempt) -> None:
     """Refuse a name that is in use or invalid."""
     name = attempt.get("AutoScalingGroupName", "")
     if name in attempt.backend.autoscaling_groups:
@@ -67,7 +67,7 @@ def name_in_use(attempt: Attempt) -> None:
 
 @rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
       "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook")  # fmt: skip
-def unknown_group(attempt: Attempt) -> None:
+def check_unknown_group(attempt: Attempt) -> None:
     """Refuse operations on a group that does not exist."""
     name = attempt.get("AutoScalingGroupName", "")
     if name not in attempt.backend.autoscaling_groups:
@@ -75,7 +75,7 @@ def unknown_group(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def sizes(attempt: Attempt) -> None:
+def check_sizes(attempt: Attempt) -> None:
     """Refuse a minimum above the maximum, and a desired capacity outside of both."""
     group = _get_group(attempt)
     min_size = attempt.get("MinSize", getattr(group, "min_size", 0))
@@ -100,7 +100,7 @@ def sizes(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "SetDesiredCapacity")
-def capacity(attempt: Attempt) -> None:
+def check_capacity(attempt: Attempt) -> None:
     """Refuse a desired capacity outside of the group's sizes."""
     group, desired = _get_group(attempt), attempt.get("DesiredCapacity")
     if desired > group.max_size:
@@ -116,7 +116,7 @@ def capacity(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def zones_and_subnets(attempt: Attempt) -> None:
+def check_zones_and_subnets(attempt: Attempt) -> None:
     """Refuse unknown zones and subnets, subnets of several VPCs, and zones that do not match the subnets."""
     ec2 = attempt.backend.ec2_backend
     region_zones = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
@@ -141,7 +141,7 @@ def zones_and_subnets(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def launch_source(attempt: Attempt) -> None:
+def check_launch_source(attempt: Attempt) -> None:
     """Refuse a group without exactly one launch source, or with an unknown launch template or version.
 
     The checks of the template's data are in `launches`.
@@ -223,7 +223,7 @@ def _check_mixed_instances(policy: JsonObject) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def settings(attempt: Attempt) -> None:
+def check_settings(attempt: Attempt) -> None:
     """Refuse unknown health check types and termination policies, and invalid times."""
     checks = {health_check.strip() for health_check in (attempt.get("HealthCheckType") or "EC2").split(",")}
     if checks - HEALTH_CHECKS:
@@ -240,7 +240,7 @@ def settings(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
-def balancers(attempt: Attempt) -> None:
+def check_balancers(attempt: Attempt) -> None:
     """Refuse unknown load balancers and target groups, and target groups whose targets are not instances."""
     if arns := attempt.get("TargetGroupARNs", []):
         target_groups = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
@@ -264,7 +264,7 @@ def balancers(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
-def tags(attempt: Attempt) -> None:
+def check_tags(attempt: Attempt) -> None:
     """Refuse invalid tags; the error messages for keys and values are assumptions."""
     new_tags = attempt.get("Tags", [])
     keys = [tag["Key"] for tag in new_tags]
@@ -292,14 +292,14 @@ def tags(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
-def processes(attempt: Attempt) -> None:
+def check_processes(attempt: Attempt) -> None:
     """Refuse unknown scaling processes."""
     if unknown := sorted(set(attempt.get("ScalingProcesses", [])) - PROCESSES):
         raise Refused(VALIDATION_ERROR, f"Unknown process type: {', '.join(unknown)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
-def empty_group(attempt: Attempt) -> None:
+def check_empty_group(attempt: Attempt) -> None:
     """Refuse to delete a group that has instances, unless with ForceDelete."""
     group = _get_group(attempt)
     if attempt.get("ForceDelete"):
@@ -318,7 +318,7 @@ def empty_group(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "TerminateInstanceInAutoScalingGroup", "SetInstanceProtection")
-def members(attempt: Attempt) -> None:
+def check_members(attempt: Attempt) -> None:
     """Refuse instances that are in no group, and a decrement of the desired capacity below the minimum."""
     instance_ids = attempt.get("InstanceIds") or [attempt.get("InstanceId")]
     groups = {

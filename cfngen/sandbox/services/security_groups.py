@@ -22,7 +22,7 @@ ACTIVE_PEERING = frozenset({"active"})  # statuses of a peering whose VPCs may n
 
 
 @rule("ec2", "CreateSecurityGroup")
-def name_of_a_group(attempt: Attempt) -> None:
+def check_name_of_a_group(attempt: Attempt) -> None:
     """Refuse reserved and duplicate names, an unknown VPC, and a group beyond the quota."""
     name, vpc = str(attempt.get("GroupName", "")), attempt.get("VpcId")
     if name.lower().startswith("sg-"):
@@ -38,7 +38,7 @@ def name_of_a_group(attempt: Attempt) -> None:
 
 
 @rule("ec2", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress")
-def rules_of_a_group(attempt: Attempt) -> None:
+def check_rules_of_a_group(attempt: Attempt) -> None:
     """Refuse invalid rules, rules that the group has already, and rules beyond the quota."""
     backend = attempt.backend
     group = backend.get_security_group_from_id(attempt.get("GroupId")) if attempt.get("GroupId") else None
@@ -71,7 +71,7 @@ def rules_of_a_group(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DeleteSecurityGroup")
-def default_group_stays(attempt: Attempt) -> None:
+def check_default_group_stays(attempt: Attempt) -> None:
     """Refuse to delete a VPC's default security group."""
     group = group_of_call(attempt)
     if group is not None and group.name == "default":

@@ -105,7 +105,7 @@ class KubernetesCluster:
             speed: simulated seconds in a second of real time.
         """
         if self._api is None:
-            serving = certificates.server(self.bundle, self.server_names(), self.state.now())
+            serving = certificates.issue_server_certificate(self.bundle, self.server_names(), self.state.now())
             hooks = Hooks(self.state, lock, up, self.controllers.created, self.controllers.deleted, speed)
             self._api = KubernetesApi(hooks, self.bundle["ca.crt"], serving)
         return self._api.address

@@ -21,8 +21,8 @@ from typing import cast
 
 from cfngen.sandbox.certificates import Certificate
 from cfngen.sandbox.json_types import JsonDict
-from cfngen.sandbox.kubernetes_discovery import discovery, version
-from cfngen.sandbox.kubernetes_requests import ApiRequest, RefusedError, answer, parse_path, status
+from cfngen.sandbox.kubernetes_discovery import discovery_document, version_document
+from cfngen.sandbox.kubernetes_requests import ApiRequest, RefusedError, answer, make_status, parse_path
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
 from cfngen.sandbox.kubernetes_tables import asks_for_table
 
@@ -152,7 +152,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
             try:
                 code, content = self._respond(urllib.parse.urlsplit(self.path), body)
             except RefusedError as error:
-                code, content = error.code, status("Failure", error.code, error.reason, str(error))
+                code, content = error.code, make_status("Failure", error.code, error.reason, str(error))
             data = (content if isinstance(content, str) else json.dumps(content)).encode()
         self.send_response(code)
         self.send_header(
@@ -169,8 +169,8 @@ class Connection(http.server.BaseHTTPRequestHandler):
         if path in HEALTH:
             return 200, "ok"
         if path == "/version":
-            return 200, version(self.hooks.state.version)
-        if (document := discovery(path)) is not None:
+            return 200, version_document(self.hooks.state.version)
+        if (document := discovery_document(path)) is not None:
             return 200, document
         content_type = (self.headers.get("Content-Type") or "application/json").partition(";")[0]
         table = asks_for_table(self.headers.get("Accept") or "")

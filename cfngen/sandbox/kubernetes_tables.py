@@ -33,7 +33,9 @@ def asks_for_table(accept: str) -> bool:
     return False
 
 
-def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.datetime, include: str = "") -> Object:
+def make_table(
+    plural: str, items: Sequence[Object], metadata: Object, now: datetime.datetime, include: str = ""
+) -> Object:
     """Return objects as a table.
 
     Args:
@@ -46,7 +48,7 @@ def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.
 
     def age(item: Object) -> str:
         created = datetime.datetime.strptime(item["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%S%z")
-        return duration((now - created).total_seconds())
+        return format_age((now - created).total_seconds())
 
     columns = _columns(plural, age)
     definitions = [
@@ -64,7 +66,7 @@ def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.
     return {**header, "metadata": metadata, "columnDefinitions": definitions, "rows": rows}
 
 
-def duration(seconds: float) -> str:
+def format_age(seconds: float) -> str:
     """Return a duration as kubectl writes ages (apimachinery's `HumanDuration`), e.g. `5m12s`, `3h`, `2d4h`."""
     whole = int(seconds)
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400

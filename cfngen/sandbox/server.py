@@ -34,7 +34,7 @@ from werkzeug.serving import make_server
 
 from cfngen.sandbox.api import serving
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START
-from cfngen.sandbox.control_api import HOST, PATH, SPEED, STATUS, State, write
+from cfngen.sandbox.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS_PATH, SandboxState, write_state
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
 from cfngen.sandbox.groups import groups, matches_group
@@ -104,13 +104,13 @@ class Sandbox:
 
     def answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request at a time, as moto is not thread-safe."""
-        if environ["PATH_INFO"] == STATUS:
+        if environ["PATH_INFO"] == STATUS_PATH:
             # A status request does not reset the idle time.
             with self._first.lock:
                 return _json_response("200 OK", self.status(), start_response)
         self.used = time.monotonic()
         with self._first.lock:
-            if environ["PATH_INFO"] == PATH:
+            if environ["PATH_INFO"] == CONTROL_PATH:
                 return self._handle_control_request(environ, start_response)
             return list(self._application(environ, start_response))
 
@@ -222,7 +222,7 @@ def _json_response(status: str, content: object, start_response: StartResponse) 
 
 
 @contextlib.contextmanager
-def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
+def sandbox(speed: float = DEFAULT_SPEED) -> Iterator[Sandbox]:
     """Serve a new account from this process, on loopback, until the end of the block."""
     lock = threading.RLock()
     regions = boto3.Session().get_available_regions("cloudformation")
@@ -244,25 +244,25 @@ def main(arguments: list[str]) -> int:
     """Serve until a signal, the idle time, or a changed state file ends the sandbox."""
     parser = argparse.ArgumentParser(prog="python -m cfngen.sandbox.server")
     parser.add_argument("--state", type=Path, required=True)
-    parser.add_argument("--speed", type=float, default=SPEED)
+    parser.add_argument("--speed", type=float, default=DEFAULT_SPEED)
     parser.add_argument("--idle", type=float, default=IDLE_SECONDS)
     options = parser.parse_args(arguments)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     with sandbox(options.speed) as served:
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, lambda *_: served.stopped.set())
-        own_state = State(served.endpoint, os.getpid(), served.token, served.speed)
-        write(options.state, own_state)
+        own_state = SandboxState(served.endpoint, os.getpid(), served.token, served.speed)
+        write_state(options.state, own_state)
         last = LastSandbox(served.token)
         write_last_sandbox(options.state, last)
         while not served.stopped.wait(STATE_FILE_POLL_SECONDS):
             last = _remember_stacks(options.state, last, served)
-            if State.read(options.state) != own_state:
+            if SandboxState.read(options.state) != own_state:
                 break
             if time.monotonic() - served.used > options.idle:
                 last = dataclasses.replace(last, end="idle")
                 break
-        if State.read(options.state) == own_state:
+        if SandboxState.read(options.state) == own_state:
             write_last_sandbox(
                 options.state, dataclasses.replace(last, ended=datetime.datetime.now(datetime.timezone.utc).isoformat())
             )

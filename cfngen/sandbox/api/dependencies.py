@@ -27,14 +27,14 @@ from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 
 
 @contextlib.contextmanager
-def kept() -> Iterator[None]:
+def patch_dependencies() -> Iterator[None]:
     """Patch moto in this process: check dependencies, and delete load balancers' interfaces with them."""
-    with refused(), released():
+    with refuse_dependency_violations(), delete_interfaces_of_load_balancers():
         yield
 
 
 @contextlib.contextmanager
-def refused() -> Iterator[None]:
+def refuse_dependency_violations() -> Iterator[None]:
     """Patch moto in this process: refuse deletions that EC2 refuses."""
     delete_group, original_delete_subnet, original_delete_vpc = (
         EC2Backend.delete_security_group,
@@ -81,7 +81,7 @@ def refused() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def released() -> Iterator[None]:
+def delete_interfaces_of_load_balancers() -> Iterator[None]:
     """Patch moto in this process: delete load balancers' interfaces with them."""
     delete_classic_original, delete_balancer_original = (
         ELBBackend.delete_load_balancer,

@@ -21,7 +21,7 @@ from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.request import Request, normalize_request
 
 from cfngen.sandbox.api.call_control import CallControl, Disconnected
-from cfngen.sandbox.api.refusals import Answer, Refusal, broken, rendered, unmodelled
+from cfngen.sandbox.api.refusals import Answer, Refusal, internal_error, render, unmodelled
 from cfngen.sandbox.api.requests import Call, read
 from cfngen.sandbox.cloudformation import NotModelledError
 
@@ -81,7 +81,7 @@ class Gate:
             except Exception as error:
                 if not sheltered:
                     raise
-                return answer(rendered(call, _failure(call, error)))
+                return answer(render(call, _failure(call, error)))
 
         call = read(request, self.control.time)
         if call.ours:
@@ -91,7 +91,7 @@ class Gate:
             for check in self.checks:
                 check(call)
         except Refusal as refusal:
-            return answer(rendered(call, refusal))
+            return answer(render(call, refusal))
         except Disconnected as lost:
             if lost.kind == "answer":
                 execute()
@@ -161,4 +161,4 @@ def _failure(call: Call, error: Exception) -> Refusal:
     if isinstance(error, (NotModelledError, NotImplementedError)):
         return unmodelled(error)
     LOG.error("%s failed", call.action, exc_info=error)
-    return broken(call, error)
+    return internal_error(call, error)

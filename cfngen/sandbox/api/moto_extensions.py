@@ -124,7 +124,7 @@ class MotoExtensions:
                 (SimpleSystemManagerResponse, "get_parameters", self._parameters()),
             ):
                 stack.enter_context(mock.patch.object(owner, name, method, create=not hasattr(owner, name)))
-            stack.enter_context(dependencies.kept())
+            stack.enter_context(dependencies.patch_dependencies())
             stack.enter_context(services.enforced())
             stack.enter_context(override_quotas(self.quotas))
             for module in (instances, amis, elastic_block_store, autoscaling):
@@ -152,7 +152,7 @@ class MotoExtensions:
                 for activity in group_activities
                 if group in ("", name)
             ]
-            activities += scaling_activities.activities(
+            activities += scaling_activities.recorded_activities(
                 autoscaling.autoscaling_backends[ACCOUNT][response.region], group
             )
             activities.sort(key=lambda activity: activity["StartTime"], reverse=True)

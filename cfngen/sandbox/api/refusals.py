@@ -31,13 +31,13 @@ def unmodelled(error: Exception) -> Refusal:
     return Refusal("NotModelled", f"the sandbox does not do this: {error}")
 
 
-def broken(call: Call, error: Exception) -> Refusal:
+def internal_error(call: Call, error: Exception) -> Refusal:
     """Return the error for a bug in the sandbox itself, or in moto."""
     message = f"the sandbox has failed at {call.action}: {type(error).__name__}: {error}"
     return Refusal("InternalError" if call.protocol in ("ec2", "rest-xml") else "InternalFailure", message, 500)
 
 
-def rendered(call: Call, refusal: Refusal) -> Answer:
+def render(call: Call, refusal: Refusal) -> Answer:
     """Return an error as an HTTP answer in the call's protocol."""
     code, message = escape(refusal.code), escape(refusal.message)
     headers = {"x-amzn-requestid": REQUEST_ID, "content-type": "text/xml"}

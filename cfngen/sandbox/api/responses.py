@@ -15,9 +15,9 @@ from moto.core.responses import ActionContext, ActionResult, BaseResponse
 from moto.core.serialize import DefaultAttributePicker
 from moto.core.utils import get_service_model
 
-from cfngen.sandbox.api.actions import ACTIONS, WRITES, ActionRequest, Result
+from cfngen.sandbox.api.actions import ACTIONS, ACTIONS_WITH_TOKEN, ActionRequest, Result
 from cfngen.sandbox.api.call_control import CallControl
-from cfngen.sandbox.api.refusals import Answer, Refusal, rendered
+from cfngen.sandbox.api.refusals import Answer, Refusal, render
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation
 from cfngen.sandbox.json_types import JsonObject
@@ -55,7 +55,11 @@ class Service:
         """
         _check_names(params)
         results = self._results_by_token.setdefault(region, {})
-        token = str(params.get("ClientRequestToken") or params.get("ClientToken") or "") if action in WRITES else ""
+        token = (
+            str(params.get("ClientRequestToken") or params.get("ClientToken") or "")
+            if action in ACTIONS_WITH_TOKEN
+            else ""
+        )
         with self.lock:
             if token in results:
                 return _repeated_result(action, token, results)
@@ -126,6 +130,6 @@ class _Response(BaseResponse):
         try:
             result = self._service.answer(action, self.region, self.params)
         except Refusal as refusal:
-            return rendered(Call("cloudformation", action), refusal)
+            return render(Call("cloudformation", action), refusal)
         status, headers, body = self.serialized(_Exact(result))
         return status, {name: str(value) for name, value in headers.items()}, str(body)

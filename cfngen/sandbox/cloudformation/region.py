@@ -19,7 +19,7 @@ from cfngen.sandbox.cloudformation.order import Order
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.stack import Event, LaunchedInstance, Resource, Revision, Stack, mask_no_echo
 from cfngen.sandbox.services import capacity, keep_time, metadata_tags, scaling_activities
-from cfngen.sandbox.services.schedule import keep_schedule
+from cfngen.sandbox.services.schedule import set_schedule
 
 ACCOUNT = "123456789012"  # moto's
 MAX_NAME_LENGTH = 128
@@ -60,16 +60,16 @@ class Region(abc.ABC):
         self.region = region
         self.clock = Clock()
         keep_time(region, lambda: self.clock.now)
-        capacity.restore(region)
-        metadata_tags.show(region, False)
+        capacity.reset(region)
+        metadata_tags.set_default(region, False)
         self.simulation = Simulation(self.clock)
         self.instances = instances
         self.leaving: Callable[[str], None] = lambda instance_id: (
             None
         )  # called with an instance that a terminating lifecycle hook holds
         self.durations = dict(durations or {})
-        keep_schedule(region, self.clock.later, self.durations)
-        scaling_activities.observe(
+        set_schedule(region, self.clock.later, self.durations)
+        scaling_activities.set_observer(
             region,
             scaling_activities.Observer(
                 launched=self.on_group_launched,
@@ -90,11 +90,11 @@ class Region(abc.ABC):
     @property
     def metadata_tags(self) -> bool:
         """Whether instance metadata includes tags by default in this account."""
-        return metadata_tags.shown(self.region)
+        return metadata_tags.enabled_by_default(self.region)
 
     @metadata_tags.setter
     def metadata_tags(self, enabled: bool) -> None:
-        metadata_tags.show(self.region, enabled)
+        metadata_tags.set_default(self.region, enabled)
 
     def stacks(self) -> list[Stack]:
         """All stacks in the order of creation, including nested and deleted ones."""

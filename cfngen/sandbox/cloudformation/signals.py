@@ -100,7 +100,7 @@ def _notify(service: Region, resource: Resource, instance_ids: list[str]) -> Non
 def activity_ids(service: Region) -> Collection[str]:
     """Ids of all scaling activities so far, of all groups."""
     scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-    return {activity["ActivityId"] for activity in scaling_activities.activities(scaling, "")}
+    return {activity["ActivityId"] for activity in scaling_activities.recorded_activities(scaling, "")}
 
 
 def check_launches(service: Region, resource: Resource, earlier_activities: Collection[str]) -> None:
@@ -115,7 +115,7 @@ def check_launches(service: Region, resource: Resource, earlier_activities: Coll
         ResourceError: the launch failed; CloudFormation reports no more than the activity (eksctl-io/eksctl#8383)
     """
     scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-    activities = scaling_activities.activities(scaling, resource.physical_id)
+    activities = scaling_activities.recorded_activities(scaling, resource.physical_id)
     if activities and activities[0]["StatusCode"] == "Failed" and activities[0]["ActivityId"] not in earlier_activities:
         raise ResourceError(f"Group did not stabilize. Last scaling activity: {activities[0]['StatusMessage']}")
 

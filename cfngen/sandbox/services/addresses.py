@@ -11,7 +11,7 @@ from cfngen.sandbox.services.rules import Attempt, Refused, rule
 @rule("ec2", "AllocateAddress")
 def check_quota_of_addresses(attempt: Attempt) -> None:
     """Refuse an address beyond the quota."""
-    if len(attempt.backend.addresses) >= quotas.applied(quotas.ADDRESSES):
+    if len(attempt.backend.addresses) >= quotas.applied_value(quotas.ADDRESSES):
         raise Refused("AddressLimitExceeded", "The maximum number of addresses has been reached.")
 
 

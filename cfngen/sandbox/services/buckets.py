@@ -66,7 +66,7 @@ def check_policy(attempt: Attempt) -> None:
     text = attempt.get("Policy", "")
     text = text.decode() if isinstance(text, bytes) else text
     try:
-        document = policy_documents.read(text)
+        document = policy_documents.parse(text)
     except ValueError:
         raise Refused(MALFORMED, "Policies must be valid JSON and the first byte must be '{'") from None
     if document.get("Version", "2012-10-17") not in ("2012-10-17", "2008-10-17"):
@@ -80,7 +80,7 @@ def check_policy(attempt: Attempt) -> None:
         raise Refused(MALFORMED, "Missing required field Statement")
     for statement in statements:
         _check_statement(statement, attempt.get("Bucket"))
-    if missing_principals := list(policy_documents.dead_principals(document, attempt.region)):
+    if missing_principals := list(policy_documents.missing_principals(document, attempt.region)):
         raise Refused(MALFORMED, f"Invalid principal in policy ({missing_principals[0][1]})")
 
 
@@ -93,10 +93,10 @@ def _check_statement(statement: JsonDict, bucket: str) -> None:
             raise Refused(MALFORMED, f"Missing required field {field}")
     if statement["Effect"] not in ("Allow", "Deny"):
         raise Refused(MALFORMED, f"Invalid effect: {statement['Effect']}")
-    resources = policy_documents.listed(statement.get("Resource", statement.get("NotResource")))
+    resources = policy_documents.as_list(statement.get("Resource", statement.get("NotResource")))
     if not all(_is_in_bucket(resource, bucket) for resource in resources):
         raise Refused(MALFORMED, "Policy has invalid resource")
-    actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
+    actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     for action in actions:
         if action != "*" and not fnmatch.filter(_s3_actions(), action.lower()):
             raise Refused(MALFORMED, "Policy has invalid action")
@@ -132,7 +132,7 @@ def _s3_actions() -> tuple[str, ...]:
 def check_public_policy(attempt: Attempt) -> None:
     """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have."""
     text = attempt.get("Policy", "")
-    document = policy_documents.read(text.decode() if isinstance(text, bytes) else text)
+    document = policy_documents.parse(text.decode() if isinstance(text, bytes) else text)
     block = _get_bucket(attempt).public_access_block
     if block is not None and str(block.block_public_policy).lower() != "true":
         return
@@ -140,7 +140,7 @@ def check_public_policy(attempt: Attempt) -> None:
         limiting_keys = {
             key.lower() for operator in statement.get("Condition", {}).values() for key in operator
         } & NON_PUBLIC_CONDITIONS
-        if statement["Effect"] == "Allow" and policy_documents.everybody(statement) and not limiting_keys:
+        if statement["Effect"] == "Allow" and policy_documents.names_everybody(statement) and not limiting_keys:
             raise Refused(
                 "AccessDenied",
                 f"User: {keys.CALLER} is not authorized to perform: s3:PutBucketPolicy on resource: "

@@ -29,7 +29,7 @@ TARGET_PARAMETERS = frozenset(
 @rule("ec2", "CreateInternetGateway")
 def check_quota_of_gateways(attempt: Attempt) -> None:
     """Refuse an internet gateway beyond the quota."""
-    if len(attempt.backend.internet_gateways) >= quotas.applied(quotas.INTERNET_GATEWAYS):
+    if len(attempt.backend.internet_gateways) >= quotas.applied_value(quotas.INTERNET_GATEWAYS):
         raise Refused("InternetGatewayLimitExceeded", "The maximum number of internet gateways has been reached.")
 
 
@@ -91,7 +91,7 @@ def check_destination_of_a_route(attempt: Attempt) -> None:
             f"The destination CIDR block {block} is equal to or more specific than one of this VPC's CIDR blocks. This "
             "route can target only an interface or an instance.",
         )
-    if sum(not route.local for route in table.routes) >= quotas.applied(quotas.ROUTES):
+    if sum(not route.local for route in table.routes) >= quotas.applied_value(quotas.ROUTES):
         raise Refused("RouteLimitExceeded", "The maximum number of routes has been reached.")
 
 

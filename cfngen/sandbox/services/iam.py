@@ -31,14 +31,14 @@ def check_trust_policy(attempt: Attempt) -> None:
     text = attempt.get("AssumeRolePolicyDocument") or attempt.get("PolicyDocument", "")
     if fault := policy_documents.grammar_fault(text, trust=True):
         raise Refused("MalformedPolicyDocument", fault)
-    for kind, name in policy_documents.dead_principals(policy_documents.read(text), attempt.region):
+    for kind, name in policy_documents.missing_principals(policy_documents.parse(text), attempt.region):
         if kind == "*":
             raise Refused(
                 "MalformedPolicyDocument", f'AssumeRolepolicy contained an invalid principal: "STAR":"{name}".'
             )
         principal_type = "SERVICE" if kind == "Service" else kind
         raise Refused("MalformedPolicyDocument", f'Invalid principal in policy: "{principal_type}":"{name}"')
-    if policy_documents.characters(text) > MAX_TRUST_POLICY_CHARACTERS:
+    if policy_documents.size_in_characters(text) > MAX_TRUST_POLICY_CHARACTERS:
         raise Refused("LimitExceeded", f"Cannot exceed quota for ACLSizePerRole: {MAX_TRUST_POLICY_CHARACTERS}")
 
 
@@ -48,11 +48,11 @@ def check_permissions_policy(attempt: Attempt) -> None:
     text = attempt.get("PolicyDocument", "")
     if fault := policy_documents.grammar_fault(text):
         raise Refused("MalformedPolicyDocument", fault)
-    size = policy_documents.characters(text)
+    size = policy_documents.size_in_characters(text)
     if attempt.operation == "PutRolePolicy":
         role = _get_role(attempt, attempt.get("RoleName"))
         other_policies = {name: policy for name, policy in role.policies.items() if name != attempt.get("PolicyName")}
-        if size + sum(map(policy_documents.characters, other_policies.values())) > MAX_INLINE_POLICY_CHARACTERS:
+        if size + sum(map(policy_documents.size_in_characters, other_policies.values())) > MAX_INLINE_POLICY_CHARACTERS:
             message = f"Maximum policy size of {MAX_INLINE_POLICY_CHARACTERS} bytes exceeded for role {role.name}"
             raise Refused("LimitExceeded", message)
     elif size > MAX_MANAGED_POLICY_CHARACTERS:

@@ -29,7 +29,7 @@ def check_key_policy(attempt: Attempt) -> None:
     if not text:
         return
     try:
-        document = policy_documents.read(text)
+        document = policy_documents.parse(text)
     except ValueError:
         raise Refused(MALFORMED_POLICY, "") from None
     statements = policy_documents.statements(document)
@@ -41,7 +41,7 @@ def check_key_policy(attempt: Attempt) -> None:
         raise Refused(MALFORMED_POLICY, "The specified policy is not syntactically or semantically correct")
     if len(text.encode()) > MAX_POLICY_BYTES:
         raise Refused("LimitExceededException", f"Key policy size must not exceed {MAX_POLICY_BYTES} bytes")
-    if list(policy_documents.dead_principals(document, attempt.region)):
+    if list(policy_documents.missing_principals(document, attempt.region)):
         raise Refused(MALFORMED_POLICY, "Policy contains a statement with one or more invalid principals.")
     if not attempt.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(statements):
         raise Refused(MALFORMED_POLICY, "The new key policy will not allow you to update the key policy in the future.")
@@ -51,7 +51,7 @@ _VERSIONS = ("2012-10-17", "2008-10-17")
 
 
 def _is_well_formed(statement: JsonDict) -> bool:
-    actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
+    actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     return (
         set(statement) <= policy_documents.ELEMENTS
         and statement.get("Effect") in ("Allow", "Deny")
@@ -79,7 +79,7 @@ def _applies_to_caller(statement: JsonDict) -> bool:
 
 
 def _covers_put_key_policy(statement: JsonDict) -> bool:
-    patterns = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
+    patterns = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     matches = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
     return matches != ("NotAction" in statement)
 
@@ -109,7 +109,7 @@ def check_waiting_period(attempt: Attempt) -> None:
 )  # fmt: skip
 def check_state(attempt: Attempt) -> None:
     """Refuse to change or use a key that is pending deletion, and to use a disabled key."""
-    key = find(attempt.region, attempt.get("KeyId") or attempt.get("TargetKeyId") or "")
+    key = find_key(attempt.region, attempt.get("KeyId") or attempt.get("TargetKeyId") or "")
     if key is None:
         return
     if key.key_state == "PendingDeletion":
@@ -119,7 +119,7 @@ def check_state(attempt: Attempt) -> None:
         raise Refused("DisabledException", f"{key.arn} is disabled.")
 
 
-def find(region: str, name: str) -> MotoModel | None:
+def find_key(region: str, name: str) -> MotoModel | None:
     """Return moto's object of a key; None if there is no such key in the region.
 
     Args:
@@ -135,7 +135,7 @@ def find(region: str, name: str) -> MotoModel | None:
     return backend.keys.get(short.removeprefix("key/"))
 
 
-def fault(region: str, name: str) -> str:
+def launch_error(region: str, name: str) -> str:
     """Return EC2's error if a key cannot be used for encryption.
 
     Args:
@@ -145,16 +145,16 @@ def fault(region: str, name: str) -> str:
     Returns:
         EC2's error (EC2 user guide, "Instance terminates immediately"); empty if the key can be used.
     """
-    if not name or usable(region, name):
+    if not name or is_usable(region, name):
         return ""
-    if find(region, name) is None:
+    if find_key(region, name) is None:
         return "Client.InvalidKMSKey.NotFound: The KMS key provided does not exist"
     return "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"
 
 
-def usable(region: str, name: str) -> bool:
+def is_usable(region: str, name: str) -> bool:
     """Return whether a key can encrypt and decrypt; AWS managed keys always can."""
     if name.rpartition(":")[2].startswith("alias/aws/"):
         return True
-    key = find(region, name)
+    key = find_key(region, name)
     return key is not None and key.key_state == "Enabled"

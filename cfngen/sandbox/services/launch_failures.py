@@ -13,7 +13,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYP
 from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import capacity, keys, quotas
 from cfngen.sandbox.services.launch import Launch
-from cfngen.sandbox.services.network_interfaces import user
+from cfngen.sandbox.services.network_interfaces import instance_of
 from cfngen.sandbox.services.networks import free_addresses, zones
 from cfngen.sandbox.services.rules import Refused
 
@@ -32,7 +32,7 @@ def check_launch(launch: Launch) -> None:
 
 def _check_free_interfaces(launch: Launch) -> None:
     for interface in launch.existing_interfaces:
-        if user(interface) or launch.count > 1:
+        if instance_of(interface) or launch.count > 1:
             raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
     if not launch.existing_interfaces and launch.subnets:
         free = sum(free_addresses(launch.backend, launch.backend.get_subnet(subnet)) for subnet in launch.subnets)
@@ -74,10 +74,10 @@ def _check_quota(launch: Launch) -> None:
         and STANDARD_FAMILIES.match(instance.instance_type)
         and _is_spot(instance) is is_spot
     )
-    if used + launch.count * _vcpus(launch.type) > quotas.applied(quotas.SPOT if is_spot else quotas.ON_DEMAND):
+    if used + launch.count * _vcpus(launch.type) > quotas.applied_value(quotas.SPOT if is_spot else quotas.ON_DEMAND):
         if is_spot:
             raise Refused("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
-        limit = quotas.applied(quotas.ON_DEMAND)
+        limit = quotas.applied_value(quotas.ON_DEMAND)
         raise Refused(
             "VcpuLimitExceeded",
             f"You have requested more vCPU capacity than your current vCPU limit of {limit:g} allows for the instance "
@@ -108,13 +108,13 @@ def _check_capacity(launch: Launch) -> None:
     if bid is not None:
         capacity.check_bid(launch.region, launch.type, bid)
     candidate_zones = launch.candidate_zones or zones(launch.region)
-    if not any(capacity.has_room(launch.region, launch.type, zone) for zone in candidate_zones):
-        raise capacity.no_room(launch.region, launch.type, candidate_zones[0])
+    if not any(capacity.has_capacity(launch.region, launch.type, zone) for zone in candidate_zones):
+        raise capacity.insufficient_capacity(launch.region, launch.type, candidate_zones[0])
 
 
 def _check_key(launch: Launch) -> None:
     for mapping in launch.data.get("BlockDeviceMappings") or []:
-        fault = keys.fault(launch.region, str((mapping.get("Ebs") or {}).get("KmsKeyId") or ""))
+        fault = keys.launch_error(launch.region, str((mapping.get("Ebs") or {}).get("KmsKeyId") or ""))
         if fault:
             code, _, message = fault.partition(": ")
             raise Refused(code, message)

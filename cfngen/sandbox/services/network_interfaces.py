@@ -42,7 +42,7 @@ def check_groups_of_an_interface(attempt: Attempt) -> None:
 def check_interface_in_use(attempt: Attempt) -> None:
     """Refuse to delete an interface that is attached to an instance."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
-    if user(interface):
+    if instance_of(interface):
         raise Refused(
             "InvalidParameterValue", f"Network interface '{interface.id}' is currently in use."
         )  # fmt: skip
@@ -53,7 +53,7 @@ def check_attached_once(attempt: Attempt) -> None:
     """Refuse to attach an interface that is in use or in another zone, or at a device index that is taken."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
     instance = attempt.backend.get_instance(attempt.get("InstanceId"))
-    if user(interface):
+    if instance_of(interface):
         raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
     if interface.subnet.availability_zone != instance.placement.zone:
         raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
@@ -70,7 +70,7 @@ ANOTHER_ZONE = (
 )  # fmt: skip
 
 
-def user(interface: MotoModel) -> MotoModel:
+def instance_of(interface: MotoModel) -> MotoModel:
     """Return the instance that an interface is attached to; None if it is free."""
     instance = interface.instance
     return instance if instance and instance.state != "terminated" else None
@@ -119,7 +119,7 @@ def check_groups(backend: MotoBackend, groups: Iterable[str], subnet: MotoModel)
             )
     if len(set(identifiers)) < len(identifiers):
         raise Refused("InvalidParameterValue", f"Duplicate security groups: {', '.join(identifiers)}")
-    if len(identifiers) > quotas.applied(quotas.GROUPS_OF_AN_INTERFACE):
+    if len(identifiers) > quotas.applied_value(quotas.GROUPS_OF_AN_INTERFACE):
         raise Refused(
             "SecurityGroupsPerInterfaceLimitExceeded",
             "The maximum number of security groups per interface has been reached.",

@@ -17,7 +17,7 @@ RESERVED_ADDRESSES = 5  # addresses that AWS keeps in each subnet, likewise
 @rule("ec2", "CreateVpc")
 def check_quota_of_vpcs(attempt: Attempt) -> None:
     """Refuse a VPC beyond the quota, which counts the default one."""
-    if len(attempt.backend.vpcs) >= quotas.applied(quotas.VPCS):
+    if len(attempt.backend.vpcs) >= quotas.applied_value(quotas.VPCS):
         raise Refused("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
 
 
@@ -50,7 +50,7 @@ def check_range_and_zone_of_a_subnet(attempt: Attempt) -> None:
     if size not in SUBNET_PREFIX_LENGTHS:
         raise Refused("InvalidSubnet.Range", f"The CIDR '{block}' is invalid.")
     vpc = attempt.get("VpcId")
-    if sum(subnet.vpc_id == vpc for subnet in _subnets(attempt.backend)) >= quotas.applied(quotas.SUBNETS):
+    if sum(subnet.vpc_id == vpc for subnet in _subnets(attempt.backend)) >= quotas.applied_value(quotas.SUBNETS):
         raise Refused("SubnetLimitExceeded", f"The maximum number of subnets of VPC {vpc} has been reached.")
 
 

@@ -35,7 +35,7 @@ EXTRA_SERVICE_NAMES = frozenset({"elasticloadbalancing", "spot", "spotfleet", "d
                             "ecs-tasks", "eks-nodegroup", "pods", "monitoring", "states"})  # fmt: skip
 
 
-def read(text: str) -> Document:
+def parse(text: str) -> Document:
     """Read a document.
 
     Raises:
@@ -55,7 +55,7 @@ def statements(document: Document) -> list[JsonDict]:
     ]
 
 
-def listed(value: Expression) -> list[Expression]:
+def as_list(value: Expression) -> list[Expression]:
     """Return a value as a list: a single item becomes a list of one, None an empty list."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
@@ -64,11 +64,11 @@ def principals(statement: JsonObject) -> list[Principal]:
     """Return the principals that a statement names."""
     named = statement.get("Principal", statement.get("NotPrincipal"))
     if isinstance(named, Mapping):
-        return [(kind, str(name)) for kind, names in named.items() for name in listed(names)]
-    return [("*", str(name)) for name in listed(named)]
+        return [(kind, str(name)) for kind, names in named.items() for name in as_list(names)]
+    return [("*", str(name)) for name in as_list(named)]
 
 
-def dead_principals(document: Document, region: str) -> Iterator[Principal]:
+def missing_principals(document: Document, region: str) -> Iterator[Principal]:
     """Yield principals that do not exist; the roles and users of other accounts count as existing.
 
     Args:
@@ -81,7 +81,7 @@ def dead_principals(document: Document, region: str) -> Iterator[Principal]:
                 yield kind, name
 
 
-def everybody(statement: JsonObject) -> bool:
+def names_everybody(statement: JsonObject) -> bool:
     """Return whether a statement names everybody as principal."""
     return any(name == "*" for _, name in principals(statement))
 
@@ -94,7 +94,7 @@ def grammar_fault(text: str, *, trust: bool = False) -> str:
         trust: whether it is a role's trust policy, rather than a permissions policy.
     """
     try:
-        document = read(text)
+        document = parse(text)
     except ValueError:
         return "Syntax errors in policy."
     if trust:
@@ -120,12 +120,12 @@ def grammar_fault(text: str, *, trust: bool = False) -> str:
 OLD_VERSIONS = ("", "2008-10-17")
 
 
-def characters(text: str) -> int:
+def size_in_characters(text: str) -> int:
     """Return the size of a document as IAM counts it: without white space."""
     return len("".join(json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False).split()))
 
 
-def iam(region: str) -> MotoBackend:
+def iam_backend(region: str) -> MotoBackend:
     """Return moto's IAM backend in the partition of a region."""
     return get_backend("iam")[DEFAULT_ACCOUNT_ID][partition(region)]
 
@@ -156,7 +156,7 @@ def _identity_exists(arn: str, region: str) -> bool:
     service, account, resource = match.group(2, 3, 4)
     if account != DEFAULT_ACCOUNT_ID or resource == "root":
         return resource == "root" or "/" in resource
-    backend = iam(region)
+    backend = iam_backend(region)
     kind, _, rest = resource.partition("/")
     if kind == "role":
         return any(role.arn == arn for role in backend.get_roles())

@@ -121,7 +121,7 @@ def out_of_range(parameter: str, value: int | str, allowed: range) -> str:
     )
 
 
-def times() -> dict[str, float]:
+def times_by_region() -> dict[str, float]:
     """Return the seconds of all clocks by region, as the time of changes to global services."""
     return {region: clock() for region, clock in _CLOCKS.items()}
 

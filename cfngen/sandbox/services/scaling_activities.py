@@ -74,12 +74,12 @@ class Hold:
     last: float
 
 
-def observe(region: str, observer: Observer) -> None:
+def set_observer(region: str, observer: Observer) -> None:
     """Set the observer of a region; replaces an earlier one."""
     _OBSERVERS[region] = observer
 
 
-def activities(backend: MotoBackend, group_name: str) -> list[JsonDict]:
+def recorded_activities(backend: MotoBackend, group_name: str) -> list[JsonDict]:
     """Return the scaling activities of a group, newest first; the group may be deleted already.
 
     Args:
@@ -227,7 +227,7 @@ def schedule_retry(group: MotoModel) -> None:
 def record_activity(group: MotoModel, launched: str, refused: str) -> None:
     """Record a scaling activity: a successful or a failed launch."""
     observer = _OBSERVERS.get(group.region)
-    recorded = activities(group.autoscaling_backend, group.name)
+    recorded = recorded_activities(group.autoscaling_backend, group.name)
     now = observer.time() if observer else datetime.datetime.now(datetime.timezone.utc)
     message = f"{refused.rstrip('.')}. Launching EC2 instance failed." if refused else ""
     recorded.insert(

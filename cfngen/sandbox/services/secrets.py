@@ -51,9 +51,9 @@ def check_value(attempt: Attempt) -> None:
     key = attempt.get("KmsKeyId")
     if not key and attempt.operation != "CreateSecret":
         key = _key_of_secret(attempt)
-    if key and keys.find(attempt.region, key) is None and not keys.usable(attempt.region, key):
+    if key and keys.find_key(attempt.region, key) is None and not keys.is_usable(attempt.region, key):
         raise Refused("AccessDeniedException", "Access to KMS is not allowed")
-    if key and not keys.usable(attempt.region, key):
+    if key and not keys.is_usable(attempt.region, key):
         raise Refused(
             "EncryptionFailure",
             "Secrets Manager can't encrypt the protected secret text using the provided KMS key. Check that the KMS "
@@ -65,7 +65,7 @@ def check_value(attempt: Attempt) -> None:
 def check_decryption(attempt: Attempt) -> None:
     """Refuse to return a value that its KMS key cannot decrypt."""
     key = _key_of_secret(attempt)
-    if key and not keys.usable(attempt.region, key):
+    if key and not keys.is_usable(attempt.region, key):
         message = "Secrets Manager can't decrypt the protected secret text using the provided KMS key."
         raise Refused("DecryptionFailure", message)
 

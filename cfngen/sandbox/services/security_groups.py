@@ -33,7 +33,7 @@ def check_name_of_a_group(attempt: Attempt) -> None:
         raise Refused("InvalidGroup.Reserved", "Cannot use reserved security group name: default")
     if any(group.name == name for group in attempt.backend.groups[vpc or attempt.backend.default_vpc.id].values()):
         raise Refused("InvalidGroup.Duplicate", f"The security group '{name}' already exists for VPC '{vpc}'")
-    if sum(len(group) for group in attempt.backend.groups.values()) >= quotas.applied(quotas.SECURITY_GROUPS):
+    if sum(len(group) for group in attempt.backend.groups.values()) >= quotas.applied_value(quotas.SECURITY_GROUPS):
         raise Refused("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
 
 
@@ -64,7 +64,7 @@ def check_rules_of_a_group(attempt: Attempt) -> None:
                 "InvalidPermission.Duplicate", f'the specified rule "{_describe_rule(rule_key)}" already exists'
             )
     weight = sum(_rule_weight(backend, kind, source) for _, _, _, kind, source in {*present, *requested})
-    if weight > quotas.applied(quotas.RULES):
+    if weight > quotas.applied_value(quotas.RULES):
         raise Refused(
             "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached."
         )

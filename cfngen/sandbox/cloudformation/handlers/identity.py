@@ -140,7 +140,7 @@ class InstanceProfile(Handler):
         with unfinished_on_failure(created):
             for role in call["Roles"]:
                 call.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
-        iam_propagation.awaited(call.region, name)
+        iam_propagation.mark_propagated(call.region, name)
         return created
 
     def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
@@ -148,7 +148,7 @@ class InstanceProfile(Handler):
             call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
         for role in call["Roles"]:
             call.iam.add_role_to_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
-        iam_propagation.awaited(call.region, call.physical_id)
+        iam_propagation.mark_propagated(call.region, call.physical_id)
         return {}
 
     def delete(self, call: Call) -> None:

@@ -82,7 +82,9 @@ class Volume(Handler):
 
     def create(self, call: Call) -> Created:
         settings = self.properties - {"Tags"}
-        if fault := call.properties.get("Encrypted") and keys.fault(call.region, call.properties.get("KmsKeyId", "")):
+        if fault := call.properties.get("Encrypted") and keys.launch_error(
+            call.region, call.properties.get("KmsKeyId", "")
+        ):
             # API, CreateVolume: the key is checked after the call, and the volume then fails.
             raise ResourceError(f"Volume did not stabilize: {fault}")
         identifier = call.ec2.create_volume(**call.only(*settings), **call.tagged("volume"))["VolumeId"]

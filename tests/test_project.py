@@ -140,6 +140,48 @@ def test_a_part_imports_only_the_parts_below_it(module):
         assert imports(module) - {part(module)} <= MAY_IMPORT[part(module)]
 
 
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def dotted(module: Path) -> str:
+    return ".".join(module.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def runtime_imports(module: Path, code: ast.AST) -> set[str]:
+    """The modules and names of modules that a module's code imports when it runs, in functions too."""
+    names: set[str] = set()
+    for node in ast.iter_child_nodes(code):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            folder = ".".join(module.relative_to(ROOT).parts[: -node.level]) if node.level else ""
+            source = ".".join(filter(None, [folder, node.module]))
+            names.update({source, *(f"{source}.{alias.name}" for alias in node.names)})
+        elif is_type_checking(node):
+            names |= set().union(*(runtime_imports(module, other) for other in getattr(node, "orelse", [])))
+        else:
+            names |= runtime_imports(module, node)
+    return names
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    modules = {dotted(module): module for module in MODULES}
+    remaining = {
+        module: {
+            imported
+            for imported in runtime_imports(path, ast.parse(path.read_text())) & set(modules)
+            # A module that imports a sibling names the package that both are in.
+            if imported != module and not module.startswith(f"{imported}.")
+        }
+        for module, path in modules.items()
+    }
+    while without_imports := [module for module, imported in remaining.items() if not imported & set(remaining)]:
+        for module in without_imports:
+            del remaining[module]
+    assert remaining == {}, "these modules, or modules that import them, are in a circle"
+
+
 def only_handed_on(function: ast.FunctionDef) -> set[str]:
     """The parameters of a function that it reads for nothing but to call itself with them."""
     parameters = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}

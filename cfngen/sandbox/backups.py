@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.kubernetes_state import KubernetesState
 
 BACKUP_REQUEST, RESTORE_REQUEST = "backup-request.json", "restore.json"
@@ -57,12 +56,12 @@ class Backups:
         except ClientError:
             return  # retried with the next refresh
 
-    def pending(self, bucket: str, volume: str) -> Mapping[str, Any]:
+    def pending(self, bucket: str, volume: str) -> JsonObject:
         """Return the restore request that has not been applied to a master's volume yet; empty if there is none."""
         request = self._read_document(bucket, RESTORE_REQUEST) if bucket else {}
         return request if request and self._restored_volumes.get(volume) != request["id"] else {}
 
-    def restore(self, bucket: str, volume: str, request: Mapping[str, Any]) -> None:
+    def restore(self, bucket: str, volume: str, request: JsonObject) -> None:
         """Replace all objects by a snapshot's; only the first master does, the others just record the request."""
         if self._restored_request != request["id"]:
             response = client("s3", self._region).get_object(Bucket=bucket, Key=request["snapshot"])
@@ -85,12 +84,12 @@ class Backups:
         for name in names:
             s3.put_object(Bucket=bucket, Key=self._prefix + name, Body=body, Metadata=metadata)
 
-    def _read_document(self, bucket: str, name: str) -> dict[str, Any]:
+    def _read_document(self, bucket: str, name: str) -> JsonDict:
         try:
             response = client("s3", self._region).get_object(Bucket=bucket, Key=self._prefix + name)
         except ClientError as error:
             if error.response["Error"]["Code"] != "NoSuchKey":
                 raise
             return {}
-        document: dict[str, Any] = json.loads(response["Body"].read())
+        document: JsonDict = json.loads(response["Body"].read())
         return document

@@ -54,14 +54,14 @@ def authorities(now: datetime.datetime) -> dict[str, str]:
     return {**bundle, "sa.key": _private_pem(account), "sa.pub": public.decode()}
 
 
-def server(bundle: dict[str, str], names: Collection[str], now: datetime.datetime) -> Certificate:
+def issue_server_certificate(bundle: dict[str, str], names: Collection[str], now: datetime.datetime) -> Certificate:
     """Return a serving certificate for host names and IP addresses, issued by the cluster's authority."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
     return _issue(bundle, subject, ExtendedKeyUsageOID.SERVER_AUTH, now, (alternatives,))
 
 
-def client(bundle: dict[str, str], name: str, group: str, now: datetime.datetime) -> Certificate:
+def issue_client_certificate(bundle: dict[str, str], name: str, group: str, now: datetime.datetime) -> Certificate:
     """Return a client certificate issued by the cluster's authority, as an administrator issues one from the secret."""
     attributes = [
         x509.NameAttribute(NameOID.ORGANIZATION_NAME, group),

@@ -9,12 +9,12 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
 
 from cfngen.sandbox import certificates
 from cfngen.sandbox.backups import Backups
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.controllers import Controllers
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.kubernetes_api import Hooks, KubernetesApi
 from cfngen.sandbox.kubernetes_objects import create_cluster_objects
 from cfngen.sandbox.kubernetes_state import KubernetesState
@@ -38,7 +38,7 @@ class KubernetesCluster:
 
     def __init__(
         self,
-        configuration: Mapping[str, Any],
+        configuration: JsonObject,
         references: Mapping[str, str],
         bundle: Mapping[str, str],
         now: Callable[[], datetime.datetime],
@@ -75,7 +75,7 @@ class KubernetesCluster:
         return f"https://{host}" if port == "443" else f"https://{host}:{port}"
 
     def start(
-        self, master: str, configuration: Mapping[str, Any], references: Mapping[str, str], bundle: Mapping[str, str]
+        self, master: str, configuration: JsonObject, references: Mapping[str, str], bundle: Mapping[str, str]
     ) -> None:
         """Start the control plane of a master, which replaces an earlier master with the same data volume.
 
@@ -96,7 +96,7 @@ class KubernetesCluster:
             self.close()
         self.bundle = dict(bundle)
 
-    def address(self, lock: AbstractContextManager[Any], up: Callable[[], bool], speed: float = 1.0) -> str:
+    def address(self, lock: AbstractContextManager[object], up: Callable[[], bool], speed: float = 1.0) -> str:
         """Return the API's URL on this machine; the first call starts the server.
 
         Args:
@@ -105,7 +105,7 @@ class KubernetesCluster:
             speed: simulated seconds in a second of real time.
         """
         if self._api is None:
-            serving = certificates.server(self.bundle, self.server_names(), self.state.now())
+            serving = certificates.issue_server_certificate(self.bundle, self.server_names(), self.state.now())
             hooks = Hooks(self.state, lock, up, self.controllers.created, self.controllers.deleted, speed)
             self._api = KubernetesApi(hooks, self.bundle["ca.crt"], serving)
         return self._api.address
@@ -160,22 +160,22 @@ class KubernetesCluster:
             self._api = None
 
 
-def _cluster_configuration(configuration: Mapping[str, Any]) -> Mapping[str, Any]:
-    cluster_configuration: Mapping[str, Any] = next(
+def _cluster_configuration(configuration: JsonObject) -> JsonObject:
+    cluster_configuration: JsonObject = next(
         document for document in configuration["kubeadm"] if document["kind"] == "ClusterConfiguration"
     )
     return cluster_configuration
 
 
-def _master_addresses(configuration: Mapping[str, Any]) -> list[str]:
+def _master_addresses(configuration: JsonObject) -> list[str]:
     return [str(address) for _, address in sorted(configuration["masters"].items())]
 
 
-def _certificate_names(configuration: Mapping[str, Any]) -> list[str]:
+def _certificate_names(configuration: JsonObject) -> list[str]:
     return [str(name) for name in _cluster_configuration(configuration)["apiServer"]["certSANs"]]
 
 
-def _kubernetes_version(configuration: Mapping[str, Any]) -> str:
+def _kubernetes_version(configuration: JsonObject) -> str:
     return str(_cluster_configuration(configuration)["kubernetesVersion"]).lstrip("v")
 
 

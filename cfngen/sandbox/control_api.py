@@ -11,17 +11,20 @@ import json
 import os
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from cfngen.errors import CfngenError
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 HOST = "127.0.0.1"  # never another: the sandbox is for this machine only
-PATH = "/cfngen/sandbox"
-STATUS = PATH + "/status"
-SPEED = 12.0  # simulated seconds in a second: a cluster is created in some twenty seconds instead of four minutes
+CONTROL_PATH = "/cfngen/sandbox"
+STATUS_PATH = CONTROL_PATH + "/status"
+DEFAULT_SPEED = (
+    12.0  # simulated seconds in a second: a cluster is created in some twenty seconds instead of four minutes
+)
 ANSWER_TIMEOUT = 30.0  # seconds; the sandbox may be busy with other requests
 CLOCK_REFRESH_SECONDS = 1.0  # real seconds after which the clock asks the sandbox again
 
@@ -33,7 +36,7 @@ class SandboxGoneError(CfngenError):
 
 
 @dataclass(frozen=True)
-class State:
+class SandboxState:
     """What the state file holds.
 
     Attributes:
@@ -49,7 +52,7 @@ class State:
     speed: float
 
     @classmethod
-    def read(cls, path: Path) -> State | None:
+    def read(cls, path: Path) -> SandboxState | None:
         """Return the content of a state file; None if it is missing or not valid."""
         try:
             return cls(**json.loads(path.read_text("utf-8")))
@@ -57,7 +60,7 @@ class State:
             return None
 
 
-def write(path: Path, state: State) -> None:
+def write_state(path: Path, state: SandboxState) -> None:
     """Write a state file atomically, readable for this user only."""
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -67,8 +70,8 @@ def write(path: Path, state: State) -> None:
 
 
 def request_report(
-    state: State, *, timeout: float = ANSWER_TIMEOUT, path: str = PATH, **command: Any
-) -> dict[str, Any]:
+    state: SandboxState, *, timeout: float = ANSWER_TIMEOUT, path: str = CONTROL_PATH, **command: Any
+) -> JsonDict:
     """Return a sandbox's report on itself: token, time, speed, clusters, fault; with a command, send that first.
 
     Args:
@@ -114,7 +117,7 @@ class SandboxClock:
 
     def __init__(
         self,
-        state: State,
+        state: SandboxState,
         monotonic: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -146,6 +149,6 @@ class SandboxClock:
         return self._last_time + datetime.timedelta(seconds=(now - self._last_asked) * self._state.speed)
 
 
-def clusters(report: Mapping[str, Any]) -> dict[str, str]:
+def addresses_by_endpoint(report: JsonObject) -> dict[str, str]:
     """Return the URL of each cluster's API on this machine, by the URL in its stack's outputs."""
     return {cluster["apiEndpoint"]: cluster["address"] for cluster in report["clusters"]}

@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.json_types import AwsClient, JsonDict
 from cfngen.sandbox.kubernetes_objects import delete_node
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object, uid
 
@@ -159,7 +159,7 @@ class Controllers:
                 self._ec2.delete_route(RouteTableId=self.route_table, DestinationCidrBlock=pods)
 
     @property
-    def _ec2(self) -> Any:
+    def _ec2(self) -> AwsClient:
         return client("ec2", self.region)
 
     def _create_balancer(self, service: Object) -> None:
@@ -305,9 +305,9 @@ def _is_network_balancer(service: Object) -> bool:
     return str(annotations.get(BALANCER_TYPE_ANNOTATION, "")).startswith("nlb")
 
 
-def _tag_specification(kind: str, tags: Mapping[str, str]) -> list[dict[str, Any]]:
+def _tag_specification(kind: str, tags: Mapping[str, str]) -> list[JsonDict]:
     return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
 
 
-def _allow_from(group: str) -> list[dict[str, Any]]:
+def _allow_from(group: str) -> list[JsonDict]:
     return [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]

@@ -97,7 +97,7 @@ class EmulatedAccount:
         *,
         parameters: Mapping[str, str] | None = None,
         console: Callable[[str, str], None] = lambda instance, text: None,
-        lock: AbstractContextManager[Any] | None = None,
+        lock: AbstractContextManager[object] | None = None,
         durations: Mapping[str, float] | None = None,
         speed: float = 1.0,
     ) -> None:

@@ -8,7 +8,6 @@ instance is terminated (EC2 user guide, "Elastic network interfaces").
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -16,6 +15,7 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
 
 from cfngen.sandbox.cloudformation import client
+from cfngen.sandbox.moto_types import MotoModel
 
 TEMPLATE_TAGS = ("aws:ec2launchtemplate:id", "aws:ec2launchtemplate:version")
 
@@ -28,9 +28,9 @@ def attach(region: str, instance_id: str) -> None:
         instance_id: an instance that a group has just launched.
     """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
-    instance: Any = backend.get_instance(instance_id)
+    instance: MotoModel = backend.get_instance(instance_id)
     with contextlib.suppress(EC2ClientError):
-        interface: Any = backend.get_network_interface(_template_interface_id(region, instance))
+        interface: MotoModel = backend.get_network_interface(_template_interface_id(region, instance))
         if interface.instance and interface.instance.state != "terminated":
             return
         default_interface = instance.nics[0]
@@ -48,7 +48,7 @@ def release(region: str, instance_id: str) -> None:
         instance_id: a terminated instance.
     """
     backend = ec2_backends[DEFAULT_ACCOUNT_ID][region]
-    instance: Any = backend.get_instance(instance_id)
+    instance: MotoModel = backend.get_instance(instance_id)
     template_interface = _template_interface_id(region, instance)
     for interface in [candidate for candidate in backend.enis.values() if candidate.instance is instance]:
         interface.instance = interface.attachment_id = interface.attach_time = None
@@ -57,7 +57,7 @@ def release(region: str, instance_id: str) -> None:
             backend.delete_network_interface(interface.id)
 
 
-def _template_interface_id(region: str, instance: Any) -> str:
+def _template_interface_id(region: str, instance: MotoModel) -> str:
     """Return the id of the primary interface that an instance's launch template names; empty if it names none."""
     tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
     template, version = (tags.get(key, "") for key in TEMPLATE_TAGS)

@@ -17,11 +17,12 @@ import urllib.parse
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from cfngen.sandbox.certificates import Certificate
-from cfngen.sandbox.kubernetes_discovery import discovery, version
-from cfngen.sandbox.kubernetes_requests import ApiRequest, RefusedError, answer, parse_path, status
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.kubernetes_discovery import discovery_document, version_document
+from cfngen.sandbox.kubernetes_requests import ApiRequest, RefusedError, answer, make_status, parse_path
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
 from cfngen.sandbox.kubernetes_tables import asks_for_table
 
@@ -50,7 +51,7 @@ class Hooks:
     """
 
     state: KubernetesState
-    lock: AbstractContextManager[Any]
+    lock: AbstractContextManager[object]
     up: Callable[[], bool]
     created: Callable[[str, Object], None]
     deleted: Callable[[str, Object], None]
@@ -119,7 +120,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class calls it so
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
         """Log nothing."""
 
     def do_GET(self) -> None:
@@ -151,7 +152,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
             try:
                 code, content = self._respond(urllib.parse.urlsplit(self.path), body)
             except RefusedError as error:
-                code, content = error.code, status("Failure", error.code, error.reason, str(error))
+                code, content = error.code, make_status("Failure", error.code, error.reason, str(error))
             data = (content if isinstance(content, str) else json.dumps(content)).encode()
         self.send_response(code)
         self.send_header(
@@ -161,15 +162,15 @@ class Connection(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _respond(self, url: urllib.parse.SplitResult, body: bytes) -> tuple[int, Any]:
+    def _respond(self, url: urllib.parse.SplitResult, body: bytes) -> tuple[int, Object | str]:
         path = url.path.rstrip("/")
         query = dict(urllib.parse.parse_qsl(url.query))
         self._authorise(path)
         if path in HEALTH:
             return 200, "ok"
         if path == "/version":
-            return 200, version(self.hooks.state.version)
-        if (document := discovery(path)) is not None:
+            return 200, version_document(self.hooks.state.version)
+        if (document := discovery_document(path)) is not None:
             return 200, document
         content_type = (self.headers.get("Content-Type") or "application/json").partition(";")[0]
         table = asks_for_table(self.headers.get("Accept") or "")
@@ -200,7 +201,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
             RefusedError: the certificate is expired, or not valid yet, by both the real and the simulated clock. At any
                 speed, a certificate issued for an hour is valid for an hour of real time.
         """
-        certificate = cast("dict[str, Any]", cast("ssl.SSLSocket", self.connection).getpeercert() or {})
+        certificate = cast("JsonDict", cast("ssl.SSLSocket", self.connection).getpeercert() or {})
         if not certificate:
             return "system:anonymous", frozenset()
         begin, end = (ssl.cert_time_to_seconds(certificate[field]) for field in ("notBefore", "notAfter"))

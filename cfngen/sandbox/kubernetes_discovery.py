@@ -6,14 +6,12 @@ that parameter (cli-runtime's `query_param_verifier_v3.go`). The sandbox has it,
 
 from __future__ import annotations
 
-from typing import Any
-
 from cfngen.sandbox.kubernetes_state import KINDS, Kind, Object
 
 OPENAPI = "/openapi/v3"
 
 
-def version(number: str) -> Object:
+def version_document(number: str) -> Object:
     """Return the answer to `/version` for an API server's version, e.g. `1.36.3`."""
     major, minor, *_ = number.split(".")
     return {
@@ -29,7 +27,7 @@ def version(number: str) -> Object:
     }
 
 
-def discovery(path: str) -> Object | None:
+def discovery_document(path: str) -> Object | None:
     """Return the discovery document under a path of the API; None if there is none."""
     groups = sorted({(kind.group, kind.version) for kind in KINDS.values()})
     paths = {f"apis/{group}/{number}" if group else f"api/{number}": group for group, number in groups}
@@ -65,18 +63,18 @@ def _resource(plural: str, kind: Kind) -> Object:
         "kind": kind.name,
         "verbs": ["create", "delete", "get", "list", "patch", "update"],
         **short,
-        **({"categories": ["all"]} if plural in ALL else {}),
+        **({"categories": ["all"]} if plural in KUBECTL_ALL_RESOURCES else {}),
     }
 
 
 # The resources that `kubectl get all` lists.
-ALL = ("daemonsets", "deployments", "pods", "replicasets", "services", "statefulsets")
+KUBECTL_ALL_RESOURCES = ("daemonsets", "deployments", "pods", "replicasets", "services", "statefulsets")
 
 
 def _schema(group: str) -> Object:
     """Return the schema of an API group: only which operations take `fieldValidation` and `dryRun`."""
     parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")]
-    paths: dict[str, Any] = {}
+    paths: Object = {}
     for plural, kind in ((plural, kind) for plural, kind in KINDS.items() if kind.group == group):
         root = f"/apis/{group}/{kind.version}" if group else f"/api/{kind.version}"
         path = f"{root}/namespaces/{{namespace}}/{plural}" if kind.namespaced else f"{root}/{plural}"

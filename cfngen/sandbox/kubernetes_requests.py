@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from cfngen.sandbox.kubernetes_state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
-from cfngen.sandbox.kubernetes_tables import table
+from cfngen.sandbox.kubernetes_tables import make_table
 
 PROTECTED_NAMESPACES = (
     "default",
@@ -125,7 +125,9 @@ def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
         raise RefusedError(405, "MethodNotAllowed", "the server does not allow this method")
     typed_item = _with_type(kind, item)
     if request.table and request.method == "GET":
-        return 200, table(address.plural, [typed_item], {}, cluster.state.now(), request.query.get("includeObject", ""))
+        return 200, make_table(
+            address.plural, [typed_item], {}, cluster.state.now(), request.query.get("includeObject", "")
+        )
     return 200, typed_item
 
 
@@ -240,7 +242,7 @@ def _delete(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
         return _with_type(address.kind, remaining)
     details = {"name": address.name, "kind": address.plural, "uid": current["metadata"]["uid"]}
     return {
-        **status("Success", 200),
+        **make_status("Success", 200),
         "details": details | ({"group": address.kind.group} if address.kind.group else {}),
     }
 
@@ -281,7 +283,7 @@ def _list(state: KubernetesState, request: ApiRequest) -> Object:
     kind = address.kind
     page = [_with_type(kind, item) for item in items[begin:end]]
     if request.table:
-        return table(address.plural, page, metadata, state.now(), query.get("includeObject", ""))
+        return make_table(address.plural, page, metadata, state.now(), query.get("includeObject", ""))
     return {"apiVersion": kind.api_version, "kind": f"{kind.name}List", "metadata": metadata, "items": page}
 
 
@@ -295,7 +297,7 @@ def _decode_continue(text: str) -> int:
 SELECTOR_TERM = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
 
 
-def _matches(selector: str, item: Mapping[str, Any], value: Callable[[Any, str], str | None] = dict.get) -> bool:
+def _matches(selector: str, item: Object, value: Callable[[Object, str], str | None] = dict.get) -> bool:
     """Return whether a selector matches an item; it may hold `key=value`, `key!=value`, `key` and `!key`."""
     for part in filter(None, selector.split(",")):
         if match := SELECTOR_TERM.fullmatch(part):
@@ -306,7 +308,7 @@ def _matches(selector: str, item: Mapping[str, Any], value: Callable[[Any, str],
     return True
 
 
-def _field_value(item: Any, path: str) -> str | None:
+def _field_value(item: object, path: str) -> str | None:
     for key in path.split("."):
         item = item.get(key, "") if isinstance(item, Mapping) else ""
     return str(item)
@@ -325,7 +327,7 @@ def _parse_body(request: ApiRequest, types: tuple[str, ...]) -> Object:
     return cast("Object", item)
 
 
-def _needs_strategic_merge(patch: Any) -> bool:
+def _needs_strategic_merge(patch: object) -> bool:
     """Return whether a strategic merge patch differs in meaning from a plain merge patch: lists and directives do."""
     if isinstance(patch, dict):
         return any(key.startswith("$") or _needs_strategic_merge(value) for key, value in patch.items())
@@ -345,7 +347,7 @@ def _with_type(kind: Kind, item: Object) -> Object:
     return {**item, "apiVersion": kind.api_version, "kind": kind.name}
 
 
-def status(outcome: str, code: int, reason: str = "", message: str = "") -> Object:
+def make_status(outcome: str, code: int, reason: str = "", message: str = "") -> Object:
     """Return a Status object, the API's answer where there is no other object.
 
     Args:

@@ -16,7 +16,8 @@ TABLE_PARAMETERS = {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
 NONE = "<none>"
 ROLE_LABEL_PREFIX = "node-role.kubernetes.io/"
 WIDE_PRIORITY = 1
-Column = tuple[str, Callable[[Any], Any], int]
+Cell = Callable[[Any], Any]  # returns the content of a cell, from the object or from a part of it
+Column = tuple[str, Cell, int]  # name, content, priority
 
 
 def asks_for_table(accept: str) -> bool:
@@ -32,7 +33,9 @@ def asks_for_table(accept: str) -> bool:
     return False
 
 
-def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.datetime, include: str = "") -> Object:
+def make_table(
+    plural: str, items: Sequence[Object], metadata: Object, now: datetime.datetime, include: str = ""
+) -> Object:
     """Return objects as a table.
 
     Args:
@@ -45,7 +48,7 @@ def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.
 
     def age(item: Object) -> str:
         created = datetime.datetime.strptime(item["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%S%z")
-        return duration((now - created).total_seconds())
+        return format_age((now - created).total_seconds())
 
     columns = _columns(plural, age)
     definitions = [
@@ -63,7 +66,7 @@ def table(plural: str, items: Sequence[Object], metadata: Object, now: datetime.
     return {**header, "metadata": metadata, "columnDefinitions": definitions, "rows": rows}
 
 
-def duration(seconds: float) -> str:
+def format_age(seconds: float) -> str:
     """Return a duration as kubectl writes ages (apimachinery's `HumanDuration`), e.g. `5m12s`, `3h`, `2d4h`."""
     whole = int(seconds)
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
@@ -130,7 +133,7 @@ def _address(kind: str) -> Callable[[Object], str]:
     return cell
 
 
-def _at(*path: str, missing: Any = NONE) -> Callable[[Any], Any]:
+def _at(*path: str, missing: object = NONE) -> Cell:
     """Return a function that looks up a path in an object."""
 
     def cell(item: Any) -> Any:
@@ -141,7 +144,7 @@ def _at(*path: str, missing: Any = NONE) -> Callable[[Any], Any]:
     return cell
 
 
-def _join_at(*path: str) -> Callable[[Any], str]:
+def _join_at(*path: str) -> Cell:
     """Return a function that writes a list or a mapping of an object into one cell."""
 
     def cell(item: Any) -> str:
@@ -220,7 +223,7 @@ def _container_names(item: Object) -> str:
     return ",".join(container.get("name", "") for container in containers) or NONE
 
 
-def _count(*path: str) -> Callable[[Any], Any]:
+def _count(*path: str) -> Cell:
     return _at(*path, missing=0)
 
 
@@ -230,7 +233,7 @@ POD_TEMPLATE_COLUMNS = {
     "Selector": _join_at("spec", "selector", "matchLabels"),
 }
 # By kind: the columns between name and age (a node's version follows the age), and the columns of `-o wide`.
-COLUMNS: Mapping[str, tuple[Mapping[str, Callable[[Any], Any]], Mapping[str, Callable[[Any], Any]]]] = {
+COLUMNS: Mapping[str, tuple[Mapping[str, Cell], Mapping[str, Cell]]] = {
     "nodes": (
         {"Status": _node_status, "Roles": _roles, "Version": _at("status", "nodeInfo", "kubeletVersion")},
         {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
-from typing import Any
 
 from botocore.exceptions import ClientError
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -19,6 +18,7 @@ from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.groups import group_name, matches_group
 from cfngen.sandbox.instance import BootFault, Instance
+from cfngen.sandbox.json_types import JsonObject
 
 DRAIN_HOOK = "cfngen-drain"  # the lifecycle hook that the boot program completes
 # Seconds after an instance has stopped. The controller manager then marks its node not Ready (the default since
@@ -129,7 +129,7 @@ class Machines:
                 LifecycleActionResult="CONTINUE",
             )
 
-    def metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
+    def metadata(self, stack: str, resource: str) -> JsonObject:
         """Return the metadata of a stack's resource.
 
         Raises:
@@ -138,7 +138,7 @@ class Machines:
         stack_resource = self.cloud.stack(stack).resources.get(resource)
         if stack_resource is None or not stack_resource.exists:
             raise ValidationError(f"Resource {resource} does not exist for stack {stack}")
-        metadata: Mapping[str, Any] = stack_resource.definition.body.get("Metadata", {})
+        metadata: JsonObject = stack_resource.definition.body.get("Metadata", {})
         return metadata
 
     def fail(self, resource: str, step: str, message: str, *, hint: str = "", times: float = float("inf")) -> None:

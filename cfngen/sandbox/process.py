@@ -20,7 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from cfngen.errors import CfngenError
-from cfngen.sandbox.control_api import SPEED, STATUS, SandboxClock, SandboxGoneError, State, clusters, request_report
+from cfngen.sandbox.control_api import (
+    DEFAULT_SPEED,
+    STATUS_PATH,
+    SandboxClock,
+    SandboxGoneError,
+    SandboxState,
+    addresses_by_endpoint,
+    request_report,
+)
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.last_sandbox import STOPPED, LastSandbox, read_last_sandbox, write_last_sandbox
 from cfngen.sandbox.status import SandboxStatus, status_of_running, status_without_sandbox
 
@@ -78,7 +87,7 @@ class RunningSandbox:
         file: the state file.
     """
 
-    state: State
+    state: SandboxState
     file: Path
 
     @property
@@ -99,11 +108,11 @@ class RunningSandbox:
     @property
     def kubernetes(self) -> Mapping[str, str]:
         """The current URL of each cluster's API, by the URL in its stack's outputs."""
-        return clusters(request_report(self.state))
+        return addresses_by_endpoint(request_report(self.state))
 
-    def status(self) -> Mapping[str, Any]:
+    def status(self) -> JsonObject:
         """Return its detailed status; this request does not reset its idle time."""
-        return request_report(self.state, path=STATUS)
+        return request_report(self.state, path=STATUS_PATH)
 
     @property
     def fault(self) -> str:
@@ -134,7 +143,7 @@ class RunningSandbox:
         Returns:
             Whether a stack of the region has such a group now; if not, it may be created later, or be misspelt.
         """
-        order: dict[str, Any] = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
+        order: JsonDict = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
         return bool(request_report(self.state, **order, times=times).get("known", True))
 
     def heal(self, region: str) -> None:
@@ -143,7 +152,7 @@ class RunningSandbox:
 
 
 def start(
-    environ: Mapping[str, str], speed: float = SPEED, idle: float = IDLE_SECONDS, *, anew: bool = False
+    environ: Mapping[str, str], speed: float = DEFAULT_SPEED, idle: float = IDLE_SECONDS, *, anew: bool = False
 ) -> RunningSandbox:
     """Return the running sandbox, or start one.
 
@@ -175,7 +184,7 @@ def start(
 def running(environ: Mapping[str, str]) -> RunningSandbox | None:
     """Return the running sandbox; None if the state file is missing or its process has ended."""
     file = state_file(environ)
-    state = State.read(file)
+    state = SandboxState.read(file)
     if state is None or not _is_alive(state.pid):
         return None
     try:
@@ -263,7 +272,7 @@ def _await_answer(pid: int, file: Path) -> RunningSandbox:
     """Return the sandbox once it answers."""
     deadline = time.monotonic() + START_TIMEOUT
     while _is_alive(pid) and time.monotonic() < deadline:
-        state = State.read(file)
+        state = SandboxState.read(file)
         if state and state.pid == pid:
             with contextlib.suppress(SandboxGoneError):
                 request_report(state)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from moto.core.model import OperationModel
 from moto.core.parse import PROTOCOL_PARSERS
 from moto.core.request import Request
 
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
-def parameters(request: Request, protocol: str, operation: OperationModel, uri: Mapping[str, Any]) -> dict[str, Any]:
+
+def parameters(request: Request, protocol: str, operation: OperationModel, uri: JsonObject) -> JsonDict:
     """Return the parameters by their names in the API, without those in the path of the URL.
 
     Args:
@@ -20,7 +21,7 @@ def parameters(request: Request, protocol: str, operation: OperationModel, uri: 
         uri: the parameters in the path.
     """
     parser: Any = PROTOCOL_PARSERS[protocol](operation, map_type=dict)
-    parsed: dict[str, Any] = parser.parse(
+    parsed: JsonDict = parser.parse(
         {
             "method": request.method,
             "values": request.values,

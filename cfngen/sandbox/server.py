@@ -22,9 +22,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import boto3
 from moto import mock_aws
@@ -34,11 +34,15 @@ from werkzeug.serving import make_server
 
 from cfngen.sandbox.api import serving
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START
-from cfngen.sandbox.control_api import HOST, PATH, SPEED, STATUS, State, write
+from cfngen.sandbox.control_api import CONTROL_PATH, DEFAULT_SPEED, HOST, STATUS_PATH, SandboxState, write_state
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.emulated_account import EmulatedAccount
 from cfngen.sandbox.groups import groups, matches_group
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 from cfngen.sandbox.last_sandbox import LastSandbox, write_last_sandbox
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 TICK_SECONDS = 0.05  # real time between two steps of simulated time
 MAX_TICK_SECONDS = 1.0  # the most real time that one step counts: after a suspend, simulated time must not skip hours
@@ -46,8 +50,6 @@ STATE_FILE_POLL_SECONDS = 1.0  # between two checks of the state file
 IDLE_SECONDS = 3600.0
 # A cluster file may name AWS managed policies. moto loads them at the first call of IAM, which takes two seconds.
 MOTO_CONFIG: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
-
-Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class Sandbox:
@@ -59,7 +61,7 @@ class Sandbox:
         speed: simulated seconds in a second.
     """
 
-    def __init__(self, accounts: Mapping[str, EmulatedAccount], application: Application, speed: float) -> None:
+    def __init__(self, accounts: Mapping[str, EmulatedAccount], application: WSGIApplication, speed: float) -> None:
         self.accounts = accounts
         self.speed = speed
         self.token = secrets.token_hex(16)
@@ -81,7 +83,7 @@ class Sandbox:
         return f"http://{HOST}:{self._server.server_port}"
 
     @property
-    def lock(self) -> contextlib.AbstractContextManager[Any]:
+    def lock(self) -> contextlib.AbstractContextManager[object]:
         """The lock to hold during every access to the emulated accounts."""
         return self._first.lock
 
@@ -100,19 +102,19 @@ class Sandbox:
         for account in self.accounts.values():
             account.close()
 
-    def answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request at a time, as moto is not thread-safe."""
-        if environ["PATH_INFO"] == STATUS:
+        if environ["PATH_INFO"] == STATUS_PATH:
             # A status request does not reset the idle time.
             with self._first.lock:
                 return _json_response("200 OK", self.status(), start_response)
         self.used = time.monotonic()
         with self._first.lock:
-            if environ["PATH_INFO"] == PATH:
+            if environ["PATH_INFO"] == CONTROL_PATH:
                 return self._handle_control_request(environ, start_response)
             return list(self._application(environ, start_response))
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> JsonDict:
         """Return the sandbox's report: token, the clusters' APIs, simulated time, speed, internal error."""
         clusters = [
             {
@@ -128,7 +130,7 @@ class Sandbox:
         now = self._first.cloud.clock.time.isoformat()
         return {"token": self.token, "clusters": clusters, "time": now, "speed": self.speed, "fault": self.fault}
 
-    def _handle_control_request(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def _handle_control_request(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         status, result = "200 OK", {}
         if environ["REQUEST_METHOD"] == "POST":
             command = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
@@ -139,7 +141,7 @@ class Sandbox:
                 status = "403 Forbidden"
         return _json_response(status, {**self.report(), **result}, start_response)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> JsonDict:
         """Return the data of `cfngen sandbox status`."""
         clock = self._first.cloud.clock
         addresses = {
@@ -179,7 +181,7 @@ class Sandbox:
             if stack.root is stack and stack.status not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")
         ]
 
-    def _set_faults(self, command: Mapping[str, Any]) -> None:
+    def _set_faults(self, command: JsonObject) -> None:
         """Let instances of a group that are launched from now on fail to boot, hang, or boot normally again."""
         machines = self.accounts[command["region"]].machines
         times = command.get("times") or math.inf
@@ -213,14 +215,14 @@ class Sandbox:
             sys.stderr.write(traceback.format_exc())
 
 
-def _json_response(status: str, content: Any, start_response: Callable[..., Any]) -> Iterable[bytes]:
+def _json_response(status: str, content: object, start_response: StartResponse) -> Iterable[bytes]:
     body = json.dumps(content).encode()
     start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
     return [body]
 
 
 @contextlib.contextmanager
-def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
+def sandbox(speed: float = DEFAULT_SPEED) -> Iterator[Sandbox]:
     """Serve a new account from this process, on loopback, until the end of the block."""
     lock = threading.RLock()
     regions = boto3.Session().get_available_regions("cloudformation")
@@ -228,7 +230,7 @@ def sandbox(speed: float = SPEED) -> Iterator[Sandbox]:
         accounts = {region: EmulatedAccount(region, lock=lock, durations=DURATIONS, speed=speed) for region in regions}
         with serving({region: account.cloud for region, account in accounts.items()}) as served:
             for account in accounts.values():
-                account.machines.console = served.gaps.console
+                account.machines.console = served.moto_extensions.console
             application = served.wsgi(DomainDispatcherApplication(create_backend_app))
             server = Sandbox(accounts, application, speed)
             server.start()
@@ -242,25 +244,25 @@ def main(arguments: list[str]) -> int:
     """Serve until a signal, the idle time, or a changed state file ends the sandbox."""
     parser = argparse.ArgumentParser(prog="python -m cfngen.sandbox.server")
     parser.add_argument("--state", type=Path, required=True)
-    parser.add_argument("--speed", type=float, default=SPEED)
+    parser.add_argument("--speed", type=float, default=DEFAULT_SPEED)
     parser.add_argument("--idle", type=float, default=IDLE_SECONDS)
     options = parser.parse_args(arguments)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     with sandbox(options.speed) as served:
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, lambda *_: served.stopped.set())
-        own_state = State(served.endpoint, os.getpid(), served.token, served.speed)
-        write(options.state, own_state)
+        own_state = SandboxState(served.endpoint, os.getpid(), served.token, served.speed)
+        write_state(options.state, own_state)
         last = LastSandbox(served.token)
         write_last_sandbox(options.state, last)
         while not served.stopped.wait(STATE_FILE_POLL_SECONDS):
             last = _remember_stacks(options.state, last, served)
-            if State.read(options.state) != own_state:
+            if SandboxState.read(options.state) != own_state:
                 break
             if time.monotonic() - served.used > options.idle:
                 last = dataclasses.replace(last, end="idle")
                 break
-        if State.read(options.state) == own_state:
+        if SandboxState.read(options.state) == own_state:
             write_last_sandbox(
                 options.state, dataclasses.replace(last, ended=datetime.datetime.now(datetime.timezone.utc).isoformat())
             )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.last_sandbox import LastSandbox
 
 
@@ -82,7 +83,7 @@ class SandboxStatus:
     lost: tuple[str, ...] = ()
 
 
-def status_of_running(endpoint: str, process: int, speed: float, report: Mapping[str, Any]) -> SandboxStatus:
+def status_of_running(endpoint: str, process: int, speed: float, report: JsonObject) -> SandboxStatus:
     """Return the status of a running sandbox.
 
     Args:

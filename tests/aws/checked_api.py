@@ -11,8 +11,8 @@ import boto3
 import pytest
 from botocore.validate import ParamValidator
 from moto.core.utils import get_service_model
+from served_api import Served, serving
 
-from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.cloudformation import CloudFormation
 
 VALIDATOR = ParamValidator()

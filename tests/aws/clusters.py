@@ -20,7 +20,7 @@ from moto.kms.models import kms_backends
 
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.api.dependencies import refused
+from cfngen.sandbox.api.dependencies import refuse_dependency_violations
 from cfngen.sandbox.cloudformation import (
     ApiError,
     CloudFormation,
@@ -59,7 +59,7 @@ def in_memory(config: Mapping[str, Any] | None = None) -> Iterator[None]:
     """An AWS account of moto, empty unless one is open already; no call leaves the process."""
     moto_patches.apply()  # as the engine does, which an account may be prepared before
     moto_speedups.apply()
-    with mock_aws(config=config), refused(), enforced():
+    with mock_aws(config=config), refuse_dependency_violations(), enforced():
         yield
 
 

@@ -414,7 +414,7 @@ def calls() -> list[Refusal]:
             calling(_deleted_with_an_export_in_use)),
         row("CreateStack", "a service that throttles for too long", "Rate exceeded",
             "[aws/aws-cdk#9882](https://github.com/aws/aws-cdk/issues/9882)", "seen", TestedElsewhere(
-                "aws/test_double_stacks.py::test_throttling_of_a_service_is_outlasted_for_a_while")),
+                "aws/test_emulator_stacks.py::test_throttling_of_a_service_is_outlasted_for_a_while")),
         row("UpdateStack", "an export in use that goes", "Export shared cannot be deleted as it is in use by two",
             f"guide: [Outputs]({GUIDE}/outputs-section-structure.html)", TOLD, calling(_export_in_use)),
         row("UpdateStack", "nothing to update", "No updates are to be performed",

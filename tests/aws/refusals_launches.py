@@ -314,12 +314,12 @@ ROWS = [
         GROUP, "price of a Spot Instance below the market's",
         f"{STABLE}Your Spot request price of 0.01 is lower than the minimum required Spot request fulfillment price of "
         "0.0125", FAILURES, "documented",
-        _launched(_spot("0.01"), before=lambda: capacity.price(REGION, "t3.medium", 0.0125)),
+        _launched(_spot("0.01"), before=lambda: capacity.set_spot_price(REGION, "t3.medium", 0.0125)),
     ),
     Refusal(
         GROUP, "zone without room", f"{STABLE}We currently do not have sufficient t3.medium capacity in the "
         "Availability Zone you requested (us-west-2a)", CAPACITY, "documented",
-        _launched({}, before=lambda: capacity.exhaust(REGION, "t3.medium", ZONE)),
+        _launched({}, before=lambda: capacity.remove_capacity(REGION, "t3.medium", ZONE)),
     ),
     Refusal(
         GROUP, "more processors than the quota", f"{STABLE}You have requested more vCPU capacity than your current "

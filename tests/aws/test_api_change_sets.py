@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from checked_api import checked_api, session
+from served_api import Served
 from small_stacks import group
 
-from cfngen.sandbox.api import Served
 from cfngen.sandbox.cloudformation import CloudFormation
 
 VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": {"Ref": "Cidr"}}}

@@ -15,8 +15,9 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError
+from fault_injection import Faults
+from served_api import Served, serving
 
-from cfngen.sandbox.api import Faults, Served, serving
 from cfngen.sandbox.cloudformation import CloudFormation
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 

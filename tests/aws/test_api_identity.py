@@ -10,8 +10,9 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from identity_policies import Credentials
+from served_api import Served, serving
 
-from cfngen.sandbox.api import Credentials, Served, serving
 from cfngen.sandbox.cloudformation import CloudFormation
 
 BODY = json.dumps({"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}})

@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 from moto.ec2.models import EC2Backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from moto.secretsmanager.models import SecretsManagerBackend
+from served_api import Served, serving
 from werkzeug.serving import make_server
 
-from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.cloudformation import CloudFormation
 
 BODY = json.dumps({"Resources": {"Gateway": {"Type": "AWS::EC2::InternetGateway"}}})
@@ -76,7 +76,7 @@ def test_stacks_faults_and_policies_in_a_server(served: tuple[Served, str], clou
     s3.put_object(Bucket="mine", Key="a/b.json", Body=b"{}")
     assert api.faults.called("s3:PutObject", Bucket="mine", Key="a/b.json")
     assert s3.get_object(Bucket="mine", Key="a/b.json")["Body"].read() == b"{}"
-    api.gaps.foreign.add("taken")
+    api.moto_extensions.foreign.add("taken")
     assert code(s3.head_bucket, Bucket="taken") == "403"
 
     api.faults.throttle("DescribeStacks", times=1)

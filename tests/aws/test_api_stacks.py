@@ -10,9 +10,9 @@ import pytest
 from botocore.exceptions import ClientError
 from checked_api import checked_api, session
 from moto.core.utils import get_service_model
+from served_api import Served
 from small_stacks import TRUST
 
-from cfngen.sandbox.api import Served
 from cfngen.sandbox.api.actions import ACTIONS
 from cfngen.sandbox.cloudformation import CloudFormation
 

@@ -27,6 +27,7 @@ from small_stacks import (
 )
 
 from cfngen.sandbox.cloudformation import CloudFormation, NotModelledError, ValidationError, client
+from cfngen.sandbox.cloudformation.scopes import importing_stacks
 
 PUBLIC_KEYS = (
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c",
@@ -211,7 +212,7 @@ def test_exports_and_imports(cloud: CloudFormation) -> None:
     )
     assert user.outputs == {"Got": stack.resources["G"].physical_id}
     assert cloud.exports() == [(stack.id, "s-it", stack.outputs["It"])]
-    assert cloud.imports("s-it") == ["user"]
+    assert importing_stacks(cloud, "s-it") == ["user"]
     assert cloud.delete_stack("s").reason == "Export s-it cannot be deleted as it is in use by user"
     assert stack.status == "CREATE_COMPLETE"
     cloud.delete_stack("user")

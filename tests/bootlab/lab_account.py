@@ -19,19 +19,19 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from identity_policies import Credentials
 from lab_network import SERVICES, Network
 from lab_root import API_PORT
 from moto import mock_aws
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from served_api import Served, serving
 from werkzeug.serving import make_server
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.sandbox import interfaces
-from cfngen.sandbox.api import Served, serving
-from cfngen.sandbox.api.identity import Credentials
 from cfngen.sandbox.cloudformation import CloudFormation, Stack, client
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 from cfngen.sandbox.emulated_account import PublicParameters

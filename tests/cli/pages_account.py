@@ -22,9 +22,9 @@ for beside in ("aws", "deploy"):
 
 from deployed import WorldClock  # noqa: E402 (after the path)
 from deployed_cluster import session  # noqa: E402
+from served_api import serving  # noqa: E402
 
 from cfngen.cli.target import Target  # noqa: E402
-from cfngen.sandbox.api import serving  # noqa: E402
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account  # noqa: E402
 
 REGIONS = ("us-west-2", "eu-central-1")  # of the default cluster, and of the README's
@@ -90,7 +90,7 @@ class PagesAccount:
         self.clocks = {region: WorldClock(world) for region, world in self.worlds.items()}
         served = self._opened.enter_context(serving({region: world.cloud for region, world in self.worlds.items()}))
         for world in self.worlds.values():
-            world.machines.console = served.gaps.console
+            world.machines.console = served.moto_extensions.console
 
     def close(self) -> bool:
         """End the account that is there."""

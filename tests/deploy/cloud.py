@@ -14,9 +14,12 @@ from typing import Any
 import boto3
 import pytest
 from clusters import Account, Machines, golden, in_memory, prepared
+from fault_injection import Faults
+from identity_policies import Credentials, Permissions
+from served_api import Served, serving
 
 from cfngen.cluster.model import Cluster
-from cfngen.sandbox.api import Credentials, Faults, MotoExtensions, Permissions, Served, serving
+from cfngen.sandbox.api import MotoExtensions
 from cfngen.sandbox.cloudformation import CloudFormation
 
 ACCESS_KEY = "AKIAOPERATOROPERATOR"
@@ -77,8 +80,8 @@ class Cloud:
         return self.served.faults
 
     @property
-    def gaps(self) -> MotoExtensions:
-        return self.served.gaps
+    def moto_extensions(self) -> MotoExtensions:
+        return self.served.moto_extensions
 
     @property
     def permissions(self) -> Permissions:

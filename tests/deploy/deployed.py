@@ -15,10 +15,10 @@ from typing import Any
 import boto3
 import pytest
 from clusters import ALLOWED, BUCKET, PREFIX, golden, templates_of
+from served_api import Served, serving
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account, connect
-from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cluster import KubernetesCluster
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
@@ -116,7 +116,7 @@ def place(cluster: Cluster | None = None) -> Iterator[Place]:
             s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}{each.name}.json", Body=json.dumps(each.body).encode())
         patch = opening.enter_context(pytest.MonkeyPatch.context())
         served = opening.enter_context(serving(world.cloud))
-        world.machines.console = served.gaps.console
+        world.machines.console = served.moto_extensions.console
         clock = WorldClock(world)
         for module in ("botocore.endpoint", "botocore.waiter"):
             patch.setattr(f"{module}.time", SimpleNamespace(sleep=clock.sleep))

@@ -18,7 +18,7 @@ from cfngen.deploy.deletion.orphaned_resource import Removed
 from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.messages import Message, Step
 from cfngen.deploy.stacks import ResourceView, StackResource
-from cfngen.sandbox.api.dependencies import refused as dependencies
+from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
 
 Where = tuple[Account, Calls]
 

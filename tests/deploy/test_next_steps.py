@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import boto3
 import pytest
 from clusters import in_memory
+from served_api import serving
 from small_stacks import GATEWAY, REGION, tagged, text
 
 from cfngen.deploy.account import Account, connect
@@ -23,7 +24,6 @@ from cfngen.deploy.recovery import NothingToRollBackError, rollback
 from cfngen.deploy.stacks import find
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import Choice
-from cfngen.sandbox.api import serving
 from cfngen.sandbox.cloudformation import CloudFormation
 
 STACK = "one"

@@ -22,7 +22,7 @@ from cfngen.deploy.quotas.demand import count_demand
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.diagnosis import diagnose
 from cfngen.deploy.watching.expectations import expect_operation
-from cfngen.sandbox.api.dependencies import refused as dependencies
+from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
 from cfngen.templates import generate
 
 pytestmark = pytest.mark.drill

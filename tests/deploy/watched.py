@@ -12,6 +12,7 @@ import boto3
 import pytest
 from cloud import ACCESS_KEY, SimulatedClock
 from clusters import in_memory
+from served_api import Served, serving
 from small_stacks import GATEWAY, REGION, VOLUME, group, nested, running, text, vpc
 
 from cfngen.deploy.account import Account, connect
@@ -19,7 +20,6 @@ from cfngen.deploy.messages import Event, Message, Notice
 from cfngen.deploy.watching.events import last_event
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import Budget, Choice, WatchResult, watch
-from cfngen.sandbox.api import Served, serving
 from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, Stack
 
 NAME = "k8s"

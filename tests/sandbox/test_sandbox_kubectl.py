@@ -21,7 +21,7 @@ from cfngen.sandbox import certificates
 from cfngen.sandbox.kubernetes_api import Hooks, KubernetesApi
 from cfngen.sandbox.kubernetes_objects import NodeFacts, create_cluster_objects, register_node
 from cfngen.sandbox.kubernetes_state import KubernetesState, Object
-from cfngen.sandbox.kubernetes_tables import duration
+from cfngen.sandbox.kubernetes_tables import format_age
 
 # Later than this machine's clock, so that only the simulated time can make a certificate good.
 START = datetime(2040, 1, 1, tzinfo=timezone.utc)
@@ -93,8 +93,8 @@ def issued() -> Certificates:
     bundle = certificates.authorities(START)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(certificates, "CERTIFICATE_VALIDITY", timedelta(hours=1))
-        client = certificates.client(bundle, "operator", "system:masters", START)
-    return Certificates(bundle["ca.crt"], certificates.server(bundle, {"127.0.0.1"}, START), client)
+        client = certificates.issue_client_certificate(bundle, "operator", "system:masters", START)
+    return Certificates(bundle["ca.crt"], certificates.issue_server_certificate(bundle, {"127.0.0.1"}, START), client)
 
 
 @pytest.fixture
@@ -268,4 +268,4 @@ def test_a_file_is_validated_by_the_server(kubectl: Kubectl, group: str, version
     ],
 )  # fmt: skip
 def test_ages_read_as_those_of_kubectl(seconds: int, text: str) -> None:
-    assert duration(seconds) == text
+    assert format_age(seconds) == text

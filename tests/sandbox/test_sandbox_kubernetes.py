@@ -52,7 +52,9 @@ class Reached:
         self, *, group: str = "system:masters", anonymous: bool = False, now: datetime = SIMULATION_START
     ) -> Iterator[Any]:
         """The official client, with a certificate of the cluster's authority."""
-        issued = None if anonymous else certificates.client(self.cluster.bundle, "operator", group, now)
+        issued = (
+            None if anonymous else certificates.issue_client_certificate(self.cluster.bundle, "operator", group, now)
+        )
         with kubernetes.client.ApiClient(self.configuration(issued)) as made:
             yield made
 
@@ -178,7 +180,7 @@ def test_a_certificate_of_another_group_may_not(reached: Reached) -> None:
 
 
 def test_a_certificate_of_another_authority_is_refused(reached: Reached) -> None:
-    other = certificates.client(
+    other = certificates.issue_client_certificate(
         certificates.authorities(SIMULATION_START), "operator", "system:masters", SIMULATION_START
     )
     shown = reached.configuration(other)

@@ -16,7 +16,7 @@ from sandboxed import NODES, golden
 
 from cfngen.sandbox import process
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START
-from cfngen.sandbox.control_api import SandboxClock, SandboxGoneError, State, request_report
+from cfngen.sandbox.control_api import SandboxClock, SandboxGoneError, SandboxState, request_report
 from cfngen.sandbox.last_sandbox import LastSandbox, read_last_sandbox, write_last_sandbox
 from cfngen.templates import generate
 
@@ -133,7 +133,7 @@ def test_instances_fail_as_they_are_told_to(running: process.RunningSandbox) -> 
 
 def test_only_who_knows_the_token_is_believed(running: process.RunningSandbox) -> None:
     with pytest.raises(SandboxGoneError, match="is not the sandbox"):
-        request_report(State(running.endpoint, running.pid, "of another", FAST))
+        request_report(SandboxState(running.endpoint, running.pid, "of another", FAST))
 
 
 def test_each_region_is_its_own(running: process.RunningSandbox) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from sandboxed import MASTERS, NODES, Place, golden
+from simulated_account import open_account
 
 from cfngen.deploy.account import connect
 from cfngen.deploy.watching.console_output import launch_failures
-from cfngen.sandbox.account import open_account
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.services.scaling_activities import SHUTTING_DOWN
 
@@ -28,11 +28,11 @@ REGION = "us-west-2"
 def rolled(**troubles: str) -> Iterator[tuple[Place, Any, Any]]:
     """A cluster whose masters and nodes have another version since; on its new master something may go wrong."""
     with open_account(REGION, durations=DURATIONS) as where:
-        place = Place(where.world, golden("default"))
+        place = Place(where.account, golden("default"))
         stack = place.create()
         assert stack.status == "CREATE_COMPLETE"
         for step, message in troubles.items():
-            where.world.machines.fail(MASTERS, step, message) if message else where.world.machines.hang(
+            where.account.machines.fail(MASTERS, step, message) if message else where.account.machines.hang(
                 MASTERS, step, times=1
             )
         place.update(place.with_kubernetes("1.35"))

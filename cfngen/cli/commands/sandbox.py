@@ -69,11 +69,11 @@ def command() -> None:
 def start(speed: float | None) -> None:
     """Start the account, unless it runs. What was in one that has ended is gone."""
     from cfngen.sandbox import process
-    from cfngen.sandbox.control_api import SPEED
+    from cfngen.sandbox.control_api import DEFAULT_SPEED
 
     running = process.running(os.environ)
     if running is None:
-        running = process.start(os.environ, SPEED if speed is None else speed, anew=True)
+        running = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, anew=True)
         click.echo(f"The sandbox listens on {running.endpoint}, as process {running.pid}.")
     else:
         click.echo(f"The sandbox runs already: {running.endpoint}, process {running.pid}.")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.api.faults import Faults
-from cfngen.sandbox.api.identity import Credentials, Permissions
 from cfngen.sandbox.api.moto_extensions import MotoExtensions
 from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.api.serving import Served, serving
 
-__all__ = ["Call", "Credentials", "Faults", "MotoExtensions", "Permissions", "Refusal", "Served", "serving"]
+__all__ = ["Call", "MotoExtensions", "Refusal", "Served", "serving"]

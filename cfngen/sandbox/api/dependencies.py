@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 from unittest import mock
 
 from moto.ec2.exceptions import DependencyViolationError
@@ -24,16 +23,18 @@ from moto.ec2.models import EC2Backend, ec2_backends
 from moto.elb.models import ELBBackend
 from moto.elbv2.models import ELBv2Backend
 
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+
 
 @contextlib.contextmanager
-def kept() -> Iterator[None]:
+def patch_dependencies() -> Iterator[None]:
     """Patch moto in this process: check dependencies, and delete load balancers' interfaces with them."""
-    with refused(), released():
+    with refuse_dependency_violations(), delete_interfaces_of_load_balancers():
         yield
 
 
 @contextlib.contextmanager
-def refused() -> Iterator[None]:
+def refuse_dependency_violations() -> Iterator[None]:
     """Patch moto in this process: refuse deletions that EC2 refuses."""
     delete_group, original_delete_subnet, original_delete_vpc = (
         EC2Backend.delete_security_group,
@@ -42,18 +43,18 @@ def refused() -> Iterator[None]:
     )
     original_detach = EC2Backend.detach_internet_gateway
 
-    def delete_security_group(self: Any, name: str | None = None, group_id: str | None = None) -> None:
+    def delete_security_group(self: MotoBackend, name: str | None = None, group_id: str | None = None) -> None:
         users = [interface for interface in _interfaces(self) if group_id in [used.id for used in interface.group_set]]
         if users or _named_by_others(self, group_id):
             raise DependencyViolationError(f"resource {group_id} has a dependent object")
         delete_group(self, name, group_id)
 
-    def delete_subnet(self: Any, subnet_id: str) -> Any:
+    def delete_subnet(self: MotoBackend, subnet_id: str) -> MotoModel:
         if any(interface.subnet.id == subnet_id for interface in _interfaces(self)):
             raise DependencyViolationError(f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
         return original_delete_subnet(self, subnet_id)
 
-    def delete_vpc(self: Any, vpc_id: str) -> Any:
+    def delete_vpc(self: MotoBackend, vpc_id: str) -> MotoModel:
         if any(_left_in(self, vpc_id)):
             raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
         deleted = original_delete_vpc(self, vpc_id)
@@ -61,7 +62,7 @@ def refused() -> Iterator[None]:
             del self.network_acls[network_acl.id]  # the default one, which moto keeps
         return deleted
 
-    def detach_internet_gateway(self: Any, internet_gateway_id: str, vpc_id: str) -> None:
+    def detach_internet_gateway(self: MotoBackend, internet_gateway_id: str, vpc_id: str) -> None:
         public = {address.eni.id for address in self.addresses if address.eni}
         if any(interface.id in public and interface.subnet.vpc_id == vpc_id for interface in _interfaces(self)):
             raise DependencyViolationError(
@@ -80,18 +81,18 @@ def refused() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def released() -> Iterator[None]:
+def delete_interfaces_of_load_balancers() -> Iterator[None]:
     """Patch moto in this process: delete load balancers' interfaces with them."""
     delete_classic_original, delete_balancer_original = (
         ELBBackend.delete_load_balancer,
         ELBv2Backend.delete_load_balancer,
     )
 
-    def delete_classic(self: Any, load_balancer_name: str) -> None:
+    def delete_classic(self: MotoBackend, load_balancer_name: str) -> None:
         delete_classic_original(self, load_balancer_name)
         _release(self, f"ELB {load_balancer_name}")
 
-    def delete_balancer(self: Any, arn: str) -> None:
+    def delete_balancer(self: MotoBackend, arn: str) -> None:
         load_balancer = self.load_balancers.get(arn)
         delete_balancer_original(self, arn)
         if load_balancer:
@@ -104,7 +105,7 @@ def released() -> Iterator[None]:
         yield
 
 
-def _interfaces(backend: Any) -> list[Any]:
+def _interfaces(backend: MotoBackend) -> list[MotoModel]:
     """Return the network interfaces without those of terminated instances, which moto keeps."""
     return [
         interface
@@ -113,7 +114,7 @@ def _interfaces(backend: Any) -> list[Any]:
     ]
 
 
-def _left_in(backend: Any, vpc_id: str) -> Iterator[object]:
+def _left_in(backend: MotoBackend, vpc_id: str) -> Iterator[object]:
     """Yield what prevents a VPC's deletion; moto itself checks for subnets and VPN gateways."""
     yield from (group for group in backend.groups[vpc_id].values() if group.name != "default")
     yield from (interface for interface in _interfaces(backend) if interface.subnet.vpc_id == vpc_id)
@@ -155,18 +156,18 @@ def _left_in(backend: Any, vpc_id: str) -> Iterator[object]:
     )
 
 
-def _default(network_acl: Any) -> bool:
+def _default(network_acl: MotoModel) -> bool:
     # moto has the text `true` for the ACL created with a VPC, and a bool for all others.
     return str(network_acl.default).lower() == "true"
 
 
-def _named_by_others(backend: Any, group_id: str | None) -> bool:
+def _named_by_others(backend: MotoBackend, group_id: str | None) -> bool:
     other_groups = (group for groups in backend.groups.values() for group in groups.values() if group.id != group_id)
     rules = (rule for group in other_groups for rule in (*group.ingress_rules, *group.egress_rules))
     return any(group_id == (rule.source_group or {}).get("GroupId") for rule in rules)
 
 
-def _release(backend: Any, description: str) -> None:
+def _release(backend: MotoBackend, description: str) -> None:
     interfaces = ec2_backends[backend.account_id][backend.region_name].enis
     for interface in [interface for interface in interfaces.values() if interface.description == description]:
         del interfaces[interface.id]

@@ -12,7 +12,7 @@ import io
 import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 from unittest import mock
 
 from botocore.awsrequest import AWSPreparedRequest
@@ -20,11 +20,15 @@ from botocore.exceptions import ConnectionClosedError, EndpointConnectionError
 from moto.core.botocore_stubber import BotocoreStubber
 from moto.core.request import Request, normalize_request
 
-from cfngen.sandbox.api.faults import Disconnected, Faults
-from cfngen.sandbox.api.refusals import Answer, Refusal, broken, rendered, unmodelled
+from cfngen.sandbox.api.call_control import CallControl, Disconnected
+from cfngen.sandbox.api.refusals import Answer, Refusal, internal_error, render, unmodelled
 from cfngen.sandbox.api.requests import Call, read
 from cfngen.sandbox.cloudformation import NotModelledError
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+Result = TypeVar("Result")  # what moto's caller expects
 LOG = logging.getLogger(__name__)
 Check = Callable[[Call], None]
 Application = Callable[..., Iterable[bytes]]
@@ -32,24 +36,32 @@ DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
 class Gate:
-    """Applies the faults and then the checks to each call, and passes it on.
+    """Asks the call control and then the checks about each call, and passes it on.
 
     Args:
-        faults: the injected faults; also records the calls.
+        control: may refuse a call, or break its connection.
         checks: called with each call, in order; each may raise Refusal.
         services: functions that answer in place of moto, by the name of the service.
     """
 
     def __init__(
-        self, faults: Faults, checks: Iterable[Check] = (), services: Mapping[str, Callable[[Request], Answer]] = {}
+        self,
+        control: CallControl,
+        checks: Iterable[Check] = (),
+        services: Mapping[str, Callable[[Request], Answer]] = {},
     ) -> None:
-        self.faults = faults
+        self.control = control
         self.checks = tuple(checks)
         self.services = dict(services)
 
     def pass_through(
-        self, request: Request, moto: Callable[[], Any], answer: Callable[[Answer], Any], *, sheltered: bool = False
-    ) -> Any:
+        self,
+        request: Request,
+        moto: Callable[[], Result],
+        answer: Callable[[Answer], Result],
+        *,
+        sheltered: bool = False,
+    ) -> Result:
         """Execute a request, or answer it with an error.
 
         Args:
@@ -62,31 +74,31 @@ class Gate:
             Disconnected: the connection is to be broken
         """
 
-        def execute() -> Any:
+        def execute() -> Result:
             service = self.services.get(call.service)
             try:
                 return answer(service(request)) if service else moto()
             except Exception as error:
                 if not sheltered:
                     raise
-                return answer(rendered(call, _failure(call, error)))
+                return answer(render(call, _failure(call, error)))
 
-        call = read(request, self.faults.time)
+        call = read(request, self.control.time)
         if call.ours:
             return execute()
         try:
-            self.faults.arrive(call)
+            self.control.before_call(call)
             for check in self.checks:
                 check(call)
         except Refusal as refusal:
-            return answer(rendered(call, refusal))
+            return answer(render(call, refusal))
         except Disconnected as lost:
             if lost.kind == "answer":
                 execute()
-                self.faults.leave(call)
+                self.control.after_call(call)
             raise
         result = execute()
-        self.faults.leave(call)
+        self.control.after_call(call)
         return result
 
     @contextlib.contextmanager
@@ -94,7 +106,7 @@ class Gate:
         """Put the gate in front of moto in this process."""
         original = BotocoreStubber.process_request
 
-        def process(stubber: BotocoreStubber, request: AWSPreparedRequest) -> Any:
+        def process(stubber: BotocoreStubber, request: AWSPreparedRequest) -> object:
             url = str(request.url)
             host = url.split("/")[2].split(":")[0]
             if not host.endswith(DOMAINS):
@@ -103,12 +115,13 @@ class Gate:
                 stream, request.body = request.body, request.body.read()
                 stream.seek(0)
             try:
-                return self.pass_through(
+                response: object = self.pass_through(
                     normalize_request(request), lambda: original(stubber, request), lambda answer: answer
                 )
             except Disconnected as lost:
                 error = EndpointConnectionError if lost.kind == "refused" else ConnectionClosedError
                 raise error(endpoint_url=url, error=lost) from lost
+            return response
 
         with mock.patch.object(BotocoreStubber, "process_request", process):
             yield
@@ -120,7 +133,7 @@ class Gate:
             application: moto's `DomainDispatcherApplication`.
         """
 
-        def passing(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def passing(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             request = Request({**environ, "wsgi.input": io.BytesIO(body)})
             environ["wsgi.input"] = io.BytesIO(body)
@@ -148,4 +161,4 @@ def _failure(call: Call, error: Exception) -> Refusal:
     if isinstance(error, (NotModelledError, NotImplementedError)):
         return unmodelled(error)
     LOG.error("%s failed", call.action, exc_info=error)
-    return broken(call, error)
+    return internal_error(call, error)

@@ -19,11 +19,11 @@ import datetime
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from unittest import mock
 
 from moto.autoscaling import models as autoscaling
 from moto.autoscaling.responses import AutoScalingResponse
+from moto.core.common_types import TYPE_RESPONSE
 from moto.core.responses import ActionResult, BaseResponse
 from moto.ec2.models import amis, elastic_block_store, instances
 from moto.ec2.responses.general import General
@@ -35,6 +35,8 @@ from cfngen.sandbox.api import dependencies
 from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_types import MotoModel, MotoResponse
 from cfngen.sandbox.services import scaling_activities
 from cfngen.sandbox.services.quotas import QUOTAS, Quota, override_quotas
 
@@ -60,7 +62,7 @@ class MotoExtensions:
         default_factory=lambda: {(quota.service, quota.code): quota for quota in QUOTAS}
     )
     foreign: set[str] = field(default_factory=set)
-    activities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    activities: dict[str, list[JsonDict]] = field(default_factory=dict)
     stored: Callable[[str], Mapping[str, str]] = lambda region: {}
     time: Callable[[], datetime.datetime] = lambda: SIMULATION_START
 
@@ -122,7 +124,7 @@ class MotoExtensions:
                 (SimpleSystemManagerResponse, "get_parameters", self._parameters()),
             ):
                 stack.enter_context(mock.patch.object(owner, name, method, create=not hasattr(owner, name)))
-            stack.enter_context(dependencies.kept())
+            stack.enter_context(dependencies.patch_dependencies())
             stack.enter_context(services.enforced())
             stack.enter_context(override_quotas(self.quotas))
             for module in (instances, amis, elastic_block_store, autoscaling):
@@ -132,8 +134,8 @@ class MotoExtensions:
     def _utcnow(self) -> datetime.datetime:
         return self.time().replace(tzinfo=None)
 
-    def _console_output(self) -> Callable[[Any], ActionResult]:
-        def get_console_output(response: Any) -> ActionResult:
+    def _console_output(self) -> Callable[[MotoResponse], ActionResult]:
+        def get_console_output(response: MotoResponse) -> ActionResult:
             instance = response.ec2_backend.get_instance(response.querystring["InstanceId"][0])
             text = self.consoles.get(instance.id)
             encoded = base64.b64encode(text.encode()).decode() if text else None
@@ -150,7 +152,7 @@ class MotoExtensions:
                 for activity in group_activities
                 if group in ("", name)
             ]
-            activities += scaling_activities.activities(
+            activities += scaling_activities.recorded_activities(
                 autoscaling.autoscaling_backends[ACCOUNT][response.region], group
             )
             activities.sort(key=lambda activity: activity["StartTime"], reverse=True)
@@ -158,8 +160,8 @@ class MotoExtensions:
 
         return describe_scaling_activities
 
-    def _quota(self, *, applied: bool) -> Callable[[BaseResponse], Any]:
-        def get_service_quota(response: BaseResponse) -> Any:
+    def _quota(self, *, applied: bool) -> Callable[[BaseResponse], TYPE_RESPONSE | str]:
+        def get_service_quota(response: BaseResponse) -> TYPE_RESPONSE | str:
             request = json.loads(response.body)
             quota = self.quotas.get((request["ServiceCode"], request["QuotaCode"]))
             if quota is None or (applied and quota.value is None):
@@ -181,21 +183,21 @@ class MotoExtensions:
 
         return list_service_quotas
 
-    def _parameter(self) -> Callable[[Any], ActionResult]:
+    def _parameter(self) -> Callable[[MotoResponse], ActionResult]:
         original = SimpleSystemManagerResponse.get_parameter
 
-        def get_parameter(response: Any) -> ActionResult:
+        def get_parameter(response: MotoResponse) -> ActionResult:
             name = json.loads(response.body)["Name"]
             value = self.stored(response.region).get(name)
             return ActionResult({"Parameter": _stored(name, value)}) if value else original(response)
 
         return get_parameter
 
-    def _parameters(self) -> Callable[[Any], ActionResult]:
+    def _parameters(self) -> Callable[[MotoResponse], ActionResult]:
         original = SimpleSystemManagerResponse.get_parameters
 
-        def get_parameters(response: Any) -> ActionResult:
-            result: Any = original(response).result
+        def get_parameters(response: MotoResponse) -> ActionResult:
+            result: MotoModel = original(response).result
             stored = self.stored(response.region)
             public_names = [
                 invalid_parameter for invalid_parameter in result["InvalidParameters"] if invalid_parameter in stored
@@ -211,11 +213,11 @@ class MotoExtensions:
         return get_parameters
 
 
-def _stored(name: str, value: str) -> dict[str, Any]:
+def _stored(name: str, value: str) -> JsonDict:
     return {"Name": name, "Type": "String", "Value": value, "Version": 1, "DataType": "text"}
 
 
-def _shown(quota: Quota, region: str, *, applied: bool) -> dict[str, Any]:
+def _shown(quota: Quota, region: str, *, applied: bool) -> JsonDict:
     return {
         "ServiceCode": quota.service,
         "QuotaCode": quota.code,

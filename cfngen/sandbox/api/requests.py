@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from botocore.exceptions import BotoCoreError
 from moto.core.model import OperationModel
@@ -16,6 +16,7 @@ from moto.core.utils import get_service_model
 from werkzeug.exceptions import NotFound
 
 from cfngen.sandbox import request_parameters
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 # The access key of `cfngen.sandbox.cloudformation.client`: for calls of CloudFormation itself and of instances.
 ENGINE_KEY = "testing"
@@ -42,7 +43,7 @@ class Call:
 
     service: str
     operation: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: JsonObject = field(default_factory=dict)
     region: str = ""
     key: str = ""
     protocol: str = "query"
@@ -74,18 +75,28 @@ def read(request: Request, time: datetime.datetime | None = None) -> Call:
     key, region, service = match.groups() if match else ("", "", request.host.split(".")[0])
     if key == ENGINE_KEY:  # the emulator makes many calls, of which only the key matters
         return Call(service, "", key=key, region=region)
-    protocol = "query"
-    try:
+    protocol, operation_name = "query", ""
+    parameters: JsonObject = {}
+    with contextlib.suppress(BotoCoreError, NotFound, NotImplementedError):  # the service or the operation is unknown
         model = get_service_model(MODEL_NAMES.get(service, service))
         protocol = determine_request_protocol(model, request.content_type)
         operation, uri = get_service_router(MODEL_NAMES.get(service, service)).match(request)
         parameters = _parameters(request, protocol, operation, uri)
-    except (BotoCoreError, NotFound, NotImplementedError):
-        return Call(service, "", {}, region, key, protocol, request.method, headers, time)
-    return Call(service, str(operation.name), parameters, region, key, protocol, request.method, headers, time)
+        operation_name = str(operation.name)
+    return Call(
+        service,
+        operation_name,
+        parameters,
+        region=region,
+        key=key,
+        protocol=protocol,
+        method=request.method,
+        headers=headers,
+        time=time,
+    )
 
 
-def _parameters(request: Request, protocol: str, operation: OperationModel, uri: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(request: Request, protocol: str, operation: OperationModel, uri: JsonObject) -> JsonDict:
     if operation.has_streaming_input:
         return dict(uri)
     return {**uri, **request_parameters.parameters(request, protocol, operation, uri)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping
-from typing import Any
 
 from moto.core.common_types import TYPE_RESPONSE
 from moto.core.request import Request
@@ -16,11 +15,12 @@ from moto.core.responses import ActionContext, ActionResult, BaseResponse
 from moto.core.serialize import DefaultAttributePicker
 from moto.core.utils import get_service_model
 
-from cfngen.sandbox.api.actions import ACTIONS, WRITES, ActionRequest, Result
-from cfngen.sandbox.api.faults import Faults
-from cfngen.sandbox.api.refusals import Answer, Refusal, rendered
+from cfngen.sandbox.api.actions import ACTIONS, ACTIONS_WITH_TOKEN, ActionRequest, Result
+from cfngen.sandbox.api.call_control import CallControl
+from cfngen.sandbox.api.refusals import Answer, Refusal, render
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation import ApiError, CloudFormation
+from cfngen.sandbox.json_types import JsonObject
 
 NAME = re.compile(r"[a-zA-Z][-a-zA-Z0-9]*|arn:[-a-zA-Z0-9:/._+]*")
 
@@ -30,16 +30,16 @@ class Service:
 
     Args:
         clouds: the emulators by region; further ones are created at the first call to a region.
-        faults: gives stale reads and the page size.
+        control: gives stale reads and the page size.
     """
 
-    def __init__(self, clouds: Mapping[str, CloudFormation], faults: Faults) -> None:
+    def __init__(self, clouds: Mapping[str, CloudFormation], control: CallControl) -> None:
         self.clouds = dict(clouds)
-        self.faults = faults
-        self.lock = (
-            threading.RLock()
-        )  # the emulator is not thread-safe, and moto's server has a thread for each request
-        self._told: dict[str, dict[str, tuple[str, Result]]] = {}
+        self.control = control
+        # The emulator is not thread-safe, and moto's server has a thread for each request.
+        self.lock = threading.RLock()
+        # By region and client request token: the action and its result, for a client that repeats its request.
+        self._results_by_token: dict[str, dict[str, tuple[str, Result]]] = {}
 
     def cloud(self, region: str) -> CloudFormation:
         """Return the emulator of a region."""
@@ -47,26 +47,23 @@ class Service:
             self.clouds[region] = CloudFormation(region)
         return self.clouds[region]
 
-    def owner(self, change_set: str, region: str) -> str:
-        """Return the ARN of a change set's stack; empty if there is no such change set."""
-        try:
-            return self.cloud(region).change_set(change_set).stack.id
-        except ApiError:
-            return ""
-
-    def answer(self, action: str, region: str, params: Mapping[str, Any]) -> Result:
+    def answer(self, action: str, region: str, params: JsonObject) -> Result:
         """Execute an action and return its result.
 
         Raises:
             Refusal: the action fails
         """
         _check_names(params)
-        results = self._told.setdefault(region, {})
-        token = str(params.get("ClientRequestToken") or params.get("ClientToken") or "") if action in WRITES else ""
+        results = self._results_by_token.setdefault(region, {})
+        token = (
+            str(params.get("ClientRequestToken") or params.get("ClientToken") or "")
+            if action in ACTIONS_WITH_TOKEN
+            else ""
+        )
         with self.lock:
             if token in results:
-                return _again(action, token, results)
-            request = ActionRequest(self.cloud(region), params, self.faults.page_size, self.faults.as_of(action))
+                return _repeated_result(action, token, results)
+            request = ActionRequest(self.cloud(region), params, self.control.page_size, self.control.as_of(action))
             try:
                 result = ACTIONS[action](request)
             except ApiError as error:
@@ -82,7 +79,7 @@ class Service:
         return response.answer()
 
 
-def _check_names(params: Mapping[str, Any]) -> None:
+def _check_names(params: JsonObject) -> None:
     for name in ("StackName", "ChangeSetName"):
         value = str(params.get(name, ""))
         if name in params and not NAME.fullmatch(value):
@@ -94,7 +91,7 @@ def _check_names(params: Mapping[str, Any]) -> None:
             )
 
 
-def _again(action: str, token: str, results: Mapping[str, tuple[str, Result]]) -> Result:
+def _repeated_result(action: str, token: str, results: Mapping[str, tuple[str, Result]]) -> Result:
     """Return the recorded result for a repeated client request token; another action with that token is an error."""
     previous_action, result = results[token]
     if previous_action != action:
@@ -133,6 +130,6 @@ class _Response(BaseResponse):
         try:
             result = self._service.answer(action, self.region, self.params)
         except Refusal as refusal:
-            return rendered(Call("cloudformation", action), refusal)
+            return render(Call("cloudformation", action), refusal)
         status, headers, body = self.serialized(_Exact(result))
         return status, {name: str(value) for name, value in headers.items()}, str(body)

@@ -1,14 +1,13 @@
-"""Connects the emulator with ordinary boto3 clients: CloudFormation's API, faults, permissions, extensions of moto."""
+"""Connects the emulator with ordinary boto3 clients: CloudFormation's API, and the extensions of moto."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cfngen.sandbox.api.faults import Faults
-from cfngen.sandbox.api.gate import Application, Gate
-from cfngen.sandbox.api.identity import Permissions
+from cfngen.sandbox.api.call_control import CallControl
+from cfngen.sandbox.api.gate import Application, Check, Gate
 from cfngen.sandbox.api.moto_extensions import MotoExtensions
 from cfngen.sandbox.api.responses import Service
 from cfngen.sandbox.cloudformation import CloudFormation
@@ -16,20 +15,16 @@ from cfngen.sandbox.cloudformation import CloudFormation
 
 @dataclass(frozen=True)
 class Served:
-    """The parts of the served API, for a test or the sandbox.
+    """The parts of the served API.
 
     Attributes:
         service: the emulators of all regions; hold its `lock` if another thread than a request's advances the clock.
-        faults: injected faults and recorded calls.
-        permissions: permissions of users.
-        gaps: the extensions of moto.
+        moto_extensions: the state of the account that moto does not hold, such as console outputs and quotas.
         gate: the gate that requests pass.
     """
 
     service: Service
-    faults: Faults
-    permissions: Permissions
-    gaps: MotoExtensions
+    moto_extensions: MotoExtensions
     gate: Gate
 
     def wsgi(self, application: Application) -> Application:
@@ -38,23 +33,28 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(clouds: Mapping[str, CloudFormation] | CloudFormation, *, faults: Faults | None = None) -> Iterator[Served]:
+def serving(
+    clouds: Mapping[str, CloudFormation] | CloudFormation,
+    *,
+    control: CallControl | None = None,
+    checks: Iterable[Check] = (),
+) -> Iterator[Served]:
     """Serve emulators to ordinary boto3 clients, within `moto.mock_aws()`, until the end of the block.
 
     Clients in this process need no set-up; for moto's server see `Served.wsgi`.
 
     Args:
         clouds: one emulator, or one for each region.
-        faults: the faults to inject; none by default.
+        control: decides over each call of a client; by default all are executed.
+        checks: further checks of each call.
     """
-    engines = {clouds.region: clouds} if isinstance(clouds, CloudFormation) else dict(clouds)
-    faults = faults or Faults()
-    [first, *_] = engines.values()
-    faults.now = lambda: first.clock.now
-    service, permissions, gaps = Service(engines, faults), Permissions(), MotoExtensions()
-    gaps.time = lambda: first.clock.time
-    gaps.stored = lambda region: service.cloud(region).stored
-    permissions.owner = service.owner
-    gate = Gate(faults, (permissions.check, gaps.check), {"cloudformation": service.respond})
-    with gaps.filled(), gate.in_process():
-        yield Served(service, faults, permissions, gaps, gate)
+    clouds_by_region = {clouds.region: clouds} if isinstance(clouds, CloudFormation) else dict(clouds)
+    control = control or CallControl()
+    clock = next(iter(clouds_by_region.values())).clock
+    control.now = lambda: clock.now
+    service, extensions = Service(clouds_by_region, control), MotoExtensions()
+    extensions.time = lambda: clock.time
+    extensions.stored = lambda region: service.cloud(region).stored
+    gate = Gate(control, (*checks, extensions.check), {"cloudformation": service.respond})
+    with extensions.filled(), gate.in_process():
+        yield Served(service, extensions, gate)

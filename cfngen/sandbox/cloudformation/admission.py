@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import re
-import urllib.parse
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation import parameters, property_schemas, template
+from cfngen.sandbox.cloudformation.aws_parameter_types import exists
 from cfngen.sandbox.cloudformation.errors import (
     InsufficientCapabilitiesError,
     NotModelledError,
     ResourceError,
     ValidationError,
 )
-from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, enabled_resources
+from cfngen.sandbox.cloudformation.handlers import HANDLERS
+from cfngen.sandbox.cloudformation.properties import enabled_resources
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
+from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
+from cfngen.sandbox.cloudformation.template_source import fetch
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
-
 BODY_LIMIT = 51_200  # bytes of a template in the call itself
-OBJECT_BYTES_LIMIT = 1_048_576  # bytes of a template in S3
-NESTED_STACK = "AWS::CloudFormation::Stack"
 # Guide, "Acknowledging IAM resources in CloudFormation templates".
 IAM_TYPES = frozenset(
     f"AWS::IAM::{kind}"
@@ -41,13 +38,6 @@ NAME_PATTERN = re.compile(
     r"[a-zA-Z][-a-zA-Z0-9]{0,127}"
 )  # of stacks and change sets: API, CreateStack, CreateChangeSet
 MAX_TAGS = 50
-LOOKUPS: Mapping[str, tuple[str, str, str]] = {
-    "AWS::EC2::AvailabilityZone::Name": ("describe_availability_zones", "ZoneNames", "AvailabilityZones"),
-    "AWS::EC2::Image::Id": ("describe_images", "ImageIds", "Images"),
-    "AWS::EC2::KeyPair::KeyName": ("describe_key_pairs", "KeyNames", "KeyPairs"),
-    "AWS::EC2::Subnet::Id": ("describe_subnets", "SubnetIds", "Subnets"),
-    "AWS::EC2::VPC::Id": ("describe_vpcs", "VpcIds", "Vpcs"),
-}
 
 
 @dataclass(frozen=True)
@@ -77,22 +67,6 @@ class Submission:
     role_arn: str = ""
 
 
-def fetch(service: Region, url: str) -> str:
-    """The template at a virtual-hosted S3 URL."""
-    parts = urllib.parse.urlsplit(url)
-    bucket, _, host = parts.netloc.partition(".s3.")
-    if parts.scheme != "https" or host not in (f"{service.region}.amazonaws.com", "amazonaws.com"):
-        raise ValidationError(f"TemplateURL must be a supported URL. ({url})")
-    try:
-        key = urllib.parse.unquote(parts.path.lstrip("/"))
-        data: bytes = client("s3", service.region).get_object(Bucket=bucket, Key=key)["Body"].read()
-    except ClientError as error:
-        raise ValidationError(f"S3 error: {error} ({url})") from error
-    if len(data) > OBJECT_BYTES_LIMIT:
-        raise ValidationError(f"Template may not exceed {OBJECT_BYTES_LIMIT} bytes in size.")
-    return data.decode()
-
-
 def admit(service: Region, submission: Submission, stack: Stack | None, name: str = "") -> Revision:
     """Check a submission and return the stack's new revision.
 
@@ -114,7 +88,7 @@ def admit(service: Region, submission: Submission, stack: Stack | None, name: st
             raise ValidationError("Use previous template is only valid on update")
         template_text = current.body
     else:
-        template_text = submission.body or fetch(service, submission.url)
+        template_text = submission.body or fetch(service.region, submission.url)
     parsed = template.parse(template_text)
     parameter_values = dict(submission.parameters or {})
     for key in submission.previous_parameters:
@@ -192,22 +166,24 @@ def revision(
     parsed = parsed or template.parse(template_text)
     check_types(service, parsed)
     _check_attributes(service, parsed)
-    ref_values, failure_reason = parameters.resolve_values(parsed, parameter_values, service.stored, service.exists)
+    ref_values, failure_reason = parameters.resolve_values(
+        parsed, parameter_values, service.stored, functools.partial(exists, service.region)
+    )
     parameter_strings = parameters.value_strings(parsed, parameter_values)
     checked = Revision(
         template_text,
         parsed,
-        parameter_strings,
-        ref_values,
-        dict(tags),
-        tuple(capabilities),
-        topics,
-        role_arn,
-        failure_reason,
+        parameter_strings=parameter_strings,
+        parameters=ref_values,
+        tags=dict(tags),
+        capabilities=tuple(capabilities),
+        notification_arns=topics,
+        role_arn=role_arn,
+        failure_reason=failure_reason,
     )
     _check_rules(service, checked, name)
     try:
-        enabled_resources(service.scope_of_revision(checked, name), parsed.resources)
+        enabled_resources(scope_of_revision(service, checked, name), parsed.resources)
     except ResourceError as error:
         raise ValidationError(str(error)) from error
     _check_capabilities(parsed, capabilities)
@@ -257,7 +233,7 @@ def _check_capabilities(parsed: template.Template, capabilities: Sequence[str]) 
 
 
 def _check_rules(service: Region, revision: Revision, name: str) -> None:
-    scope = service.scope_of_revision(revision, name)
+    scope = scope_of_revision(service, revision, name)
     for rule_name, rule in revision.template.body.get("Rules", {}).items():
         if not scope.resolve(rule.get("RuleCondition", {"Fn::Equals": ["", ""]})):
             continue

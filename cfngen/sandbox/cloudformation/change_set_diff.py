@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from cfngen.sandbox.cloudformation import property_schemas
-from cfngen.sandbox.cloudformation.admission import NESTED_STACK
 from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, ValidationFinding
 from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.properties import (
     POLICY_ATTRIBUTES,
-    attribute_of_existing,
     conformed_properties,
     enabled_resources,
 )
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
+from cfngen.sandbox.cloudformation.scopes import attribute_of_existing, scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, mask_no_echo
 from cfngen.sandbox.cloudformation.template import PLACEHOLDER, ResourceDefinition
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.json_types import Expression, Properties
 
 # Called for a nested stack with its logical id, its current resource (if any) and its new properties; returns the
 # nested change set, or None if nested change sets were not requested or the nested stack does not change.
-CompareNested = Callable[[str, Resource | None, Mapping[str, Any]], ChangeSet | None]
+CompareNested = Callable[[str, Resource | None, Properties], ChangeSet | None]
 
 
 # The detail of a change without a difference in the template, e.g. of a nested stack.
@@ -51,7 +49,7 @@ class Comparison:
     findings: list[ValidationFinding] = field(default_factory=list)
 
 
-def find_differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+def find_differences(old: object, new: object, path: str = "") -> Iterator[tuple[str, object, object]]:
     """Yield (path, old value, new value) wherever two values differ; None stands for a value that is missing."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
@@ -85,7 +83,7 @@ class _Comparer:
         self._nested = nested
         self._compare_nested = compare_nested
         self._changes: dict[str, Change | None] = {}  # by logical id; None for a resource without changes
-        self._scope = service.scope_of_revision(revision, stack.name, stack.id, {}, self._attribute)
+        self._scope = scope_of_revision(service, revision, stack.name, stack.id, attribute=self._attribute)
         self._existing = {key: resource for key, resource in stack.resources.items() if resource.exists}
         current = stack.revision.parameter_strings
         self._changed_parameters = {
@@ -96,7 +94,7 @@ class _Comparer:
     def compare(self) -> Comparison:
         result = Comparison()
         definitions = self._revision.template.resources
-        scope = self._service.scope_of_revision(self._revision, self._stack.name, self._stack.id)
+        scope = scope_of_revision(self._service, self._revision, self._stack.name, self._stack.id)
         logical_ids = enabled_resources(scope, definitions)
         while pending := [logical_id for logical_id in logical_ids if logical_id not in self._changes]:
             for logical_id in pending:
@@ -117,7 +115,7 @@ class _Comparer:
         keeps_physical_id = logical_id in self._existing and (change is None or change.replacement == "False")
         self._scope.set_name(logical_id, self._existing[logical_id].physical_id if keeps_physical_id else UNKNOWN)
 
-    def _attribute(self, logical_id: str, name: str) -> Any:
+    def _attribute(self, logical_id: str, name: str) -> Expression:
         if logical_id in self._existing and self._changes.get(logical_id) is None:
             return attribute_of_existing(self._existing[logical_id], name)
         return UNKNOWN
@@ -185,7 +183,7 @@ class _Comparer:
         )
 
     def _property_details(
-        self, resource: Resource, definition: ResourceDefinition, new_properties: Mapping[str, Any]
+        self, resource: Resource, definition: ResourceDefinition, new_properties: Properties
     ) -> Iterator[Detail]:
         tag_property = property_schemas.tag_property(self._service.region, resource.type)
         old_template = resource.definition.body.get("Properties", {})
@@ -215,7 +213,7 @@ class _Comparer:
                 # CloudFormation lists a value from a parameter twice: once for the parameter, once for the property.
                 yield Detail(*fields, "Dynamic" if causes or not is_known else "Static", "DirectModification")
 
-    def _causes(self, expression: Any) -> Iterator[tuple[str, str]]:
+    def _causes(self, expression: object) -> Iterator[tuple[str, str]]:
         for name, attribute in dict.fromkeys(_references(expression)):
             if name in self._changed_parameters and not attribute:
                 yield "ParameterReference", name
@@ -225,11 +223,11 @@ class _Comparer:
                 elif change.replacement != "False":
                     yield "ResourceReference", name
 
-    def _context(self, definition: ResourceDefinition, properties: Mapping[str, Any]) -> str:
+    def _context(self, definition: ResourceDefinition, properties: Properties) -> str:
         attributes = {key: value for key, value in definition.body.items() if key in ("Metadata", *POLICY_ATTRIBUTES)}
         return self._masked(json.dumps({"Properties": properties, **attributes}))
 
-    def _as_text(self, value: Any) -> str | None:
+    def _as_text(self, value: object) -> str | None:
         if value is None:
             return None
         return self._masked(value if isinstance(value, str) else json.dumps(value))
@@ -267,7 +265,7 @@ def _attribute_details(
             )
 
 
-def _expression_at(template_value: Any, path: str) -> Any:
+def _expression_at(template_value: object, path: str) -> object:
     """The template's value at a path, or the intrinsic function that produces it."""
     for part in path.split("/")[1:]:
         if (
@@ -285,7 +283,7 @@ def _expression_at(template_value: Any, path: str) -> Any:
     return template_value
 
 
-def _references(value: Any) -> Iterator[tuple[str, str]]:
+def _references(value: object) -> Iterator[tuple[str, str]]:
     """Yield (name, attribute) for each Ref, GetAtt and Sub in an expression; Ref has no attribute."""
     if isinstance(value, list):
         for item in value:
@@ -308,7 +306,7 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
                 yield from _references(item)
 
 
-def _contains_unknown(value: Any) -> bool:
+def _contains_unknown(value: object) -> bool:
     return UNKNOWN in (value if isinstance(value, str) else json.dumps(value))
 
 

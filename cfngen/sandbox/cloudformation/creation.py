@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError, ParamValidationError
 
 from cfngen.sandbox.cloudformation import admission, deletion, properties, signals, update_policies
-from cfngen.sandbox.cloudformation.admission import NESTED_STACK
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ApiError, ResourceError, UnfinishedError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
+from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.template_source import fetch
 
 # Errors that put a resource into a FAILED status.
 RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)
@@ -37,7 +35,7 @@ def create(service: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Opera
     """
     generation = stack.generation
     service.record(stack, None, "CREATE_IN_PROGRESS", "User Initiated")
-    logical_ids = properties.enabled_resources(service.scope(stack), stack.template.resources)
+    logical_ids = properties.enabled_resources(scope_of_stack(service, stack), stack.template.resources)
     failure_reason = stack.revision.failure_reason
 
     def start(logical_id: str) -> None:
@@ -249,7 +247,7 @@ def nested_revision(
     nested_properties = resource.properties
     tags = {tag["Key"]: tag["Value"] for tag in nested_properties.get("Tags", [])}
     parameter_values = {key: str(value) for key, value in nested_properties.get("Parameters", {}).items()}
-    template_text = service.fetch(nested_properties["TemplateURL"])
+    template_text = fetch(service.region, nested_properties["TemplateURL"])
     parent_revision = parent or stack.revision
     return admission.revision(
         service,

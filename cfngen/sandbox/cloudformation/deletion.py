@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping
-from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 from moto.autoscaling.models import autoscaling_backends
@@ -12,11 +11,11 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.cloudformation.clock import Condition, Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
-from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, handler_call
+from cfngen.sandbox.cloudformation.properties import handler_call
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
+from cfngen.sandbox.cloudformation.scopes import importing_stacks
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
 
 
 def delete(
@@ -39,7 +38,7 @@ def delete(
     previous_status = stack.status
     service.record(stack, None, "DELETE_IN_PROGRESS", reason)
     for name in stack.exports:
-        if importers := service.imports(name):
+        if importers := importing_stacks(service, name):
             # The stack returns to its previous status (rlister/stax#40, aws/aws-cdk#604, boto/botocore#2590).
             text = f"Export {name} cannot be deleted as it is in use by {' and '.join(importers)}"
             service.record(stack, None, previous_status, text)

@@ -2,80 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
+from cfngen.sandbox.cloudformation.drift_results import Detection, PropertyDifference, ResourceDrift
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import handler_call
+from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
-
-
-@dataclass(frozen=True)
-class PropertyDifference:
-    """A property whose actual value differs from the template.
-
-    Attributes:
-        path: e.g. `/MaxSize`
-        expected: the value in the template as JSON, or ""
-        actual: the actual value as JSON, or ""
-        kind: ADD, REMOVE or NOT_EQUAL
-    """
-
-    path: str
-    expected: str
-    actual: str
-    kind: str
-
-
-@dataclass(frozen=True)
-class ResourceDrift:
-    """The drift of one resource.
-
-    Attributes:
-        status: IN_SYNC, MODIFIED or DELETED
-        expected: the compared properties in the template, as JSON
-        actual: the actual properties, as JSON
-    """
-
-    stack_id: str
-    logical_id: str
-    physical_id: str
-    type: str
-    status: str
-    expected: str
-    actual: str
-    differences: tuple[PropertyDifference, ...]
-    time: datetime.datetime
-
-
-@dataclass(frozen=True)
-class Detection:
-    """A finished drift detection.
-
-    Attributes:
-        status: DETECTION_COMPLETE
-        drift: DRIFTED, IN_SYNC or NOT_CHECKED
-    """
-
-    id: str
-    stack_id: str
-    status: str
-    drift: str
-    time: datetime.datetime
-    resources: tuple[ResourceDrift, ...]
-
-    @property
-    def drifted(self) -> int:
-        """The number of resources that have drifted."""
-        return sum(resource.status in ("MODIFIED", "DELETED") for resource in self.resources)
+from cfngen.sandbox.json_types import Properties
 
 
 def detect(service: Region, stack: Stack, identifier: str) -> Detection:
@@ -101,9 +37,7 @@ def detect(service: Region, stack: Stack, identifier: str) -> Detection:
     return Detection(identifier, stack.id, "DETECTION_COMPLETE", stack.drift, service.clock.time, tuple(drifts))
 
 
-def _compare_resource(
-    service: Region, stack: Stack, resource: Resource, actual: Mapping[str, Any] | None
-) -> ResourceDrift:
+def _compare_resource(service: Region, stack: Stack, resource: Resource, actual: Properties | None) -> ResourceDrift:
     keys = resource.properties if actual is None else actual
     expected = {key: _sorted(resource.properties[key]) for key in keys if key in resource.properties}
     actual_values = (
@@ -132,12 +66,12 @@ def _compare_resource(
     )
 
 
-def _sorted(value: Any) -> Any:
+def _sorted(value: object) -> object:
     """Sort a list, because drift detection ignores the order of lists; other values are returned unchanged."""
     return sorted(value, key=lambda item: json.dumps(item, sort_keys=True)) if isinstance(value, list) else value
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from cfngen.sandbox.json_types import Properties
 
 
 class ApiError(Exception):
@@ -60,7 +59,7 @@ class UnfinishedError(ResourceError):
         attributes: the values of GetAtt for it.
     """
 
-    def __init__(self, message: str, physical_id: str, attributes: Mapping[str, Any]) -> None:
+    def __init__(self, message: str, physical_id: str, attributes: Properties) -> None:
         super().__init__(message)
         self.physical_id = physical_id
         self.attributes = attributes

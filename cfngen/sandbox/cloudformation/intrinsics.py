@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.template import PLACEHOLDER
+from cfngen.sandbox.json_types import Expression, JsonObject, TemplateBody
 
 NO_VALUE = object()
 # A change set shows this for a value that is known only after execution. A string that contains such a value is
@@ -29,9 +29,9 @@ class Scope:
 
     def __init__(
         self,
-        body: Mapping[str, Any],
-        names: Mapping[str, Any],
-        attribute: Callable[[str, str], Any],
+        body: TemplateBody,
+        names: JsonObject,
+        attribute: Callable[[str, str], Expression],
         zones: Callable[[str], list[str]],
         imported: Callable[[str], str],
     ) -> None:
@@ -41,11 +41,11 @@ class Scope:
         self._zones = zones
         self._imported = imported
 
-    def set_name(self, name: str, value: Any) -> None:
+    def set_name(self, name: str, value: Expression) -> None:
         """Set the value of Ref for a name."""
         self._names[name] = value
 
-    def resolve(self, value: Any) -> Any:
+    def resolve(self, value: Expression) -> Expression:
         """Replace all intrinsic functions in a value by their results; omit keys and items that are AWS::NoValue."""
         if isinstance(value, list):
             return [item for item in map(self.resolve, value) if item is not NO_VALUE]
@@ -64,24 +64,24 @@ class Scope:
         """Whether a condition of the template is true."""
         return bool(self.resolve(self._body["Conditions"][name]))
 
-    def _call_function(self, name: str, argument: Any) -> Any:
+    def _call_function(self, name: str, argument: Expression) -> Expression:
         function = getattr(self, f"_fn_{name.lower()}", None)
         if function is None:
             raise NotModelledError(f"Fn::{name}")
         return function(argument)
 
-    def _ref(self, name: str) -> Any:
+    def _ref(self, name: str) -> Expression:
         if name == "AWS::NoValue":
             return NO_VALUE
         if name not in self._names:
             raise ResourceError(f"Template error: {name} has no value yet")
         return self._names[name]
 
-    def _fn_getatt(self, argument: Any) -> Any:
+    def _fn_getatt(self, argument: Expression) -> Expression:
         logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
         return self._attribute(logical_id, self.resolve(attribute))
 
-    def _fn_sub(self, argument: Any) -> str:
+    def _fn_sub(self, argument: Expression) -> str:
         text, local_values = (argument, {}) if isinstance(argument, str) else argument
         local_values = self.resolve(local_values)
 
@@ -97,11 +97,11 @@ class Scope:
             )
         )
 
-    def _fn_join(self, argument: Any) -> str:
+    def _fn_join(self, argument: Expression) -> str:
         delimiter, items = argument
         return _known_or_unknown(str(delimiter).join(map(_text, self.resolve(items))))
 
-    def _fn_select(self, argument: Any) -> Any:
+    def _fn_select(self, argument: Expression) -> Expression:
         index, items = self.resolve(argument)
         if items == [UNKNOWN] and not isinstance(argument[1], list):
             raise ResourceError("Template error: Fn::Select cannot select from a list that is not known yet")
@@ -109,13 +109,13 @@ class Scope:
             raise ResourceError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
         return items[int(index)]
 
-    def _fn_split(self, argument: Any) -> list[str]:
+    def _fn_split(self, argument: Expression) -> list[str]:
         delimiter, text = self.resolve(argument)
         if UNKNOWN in str(text):
             raise ResourceError("Template error: Fn::Split cannot split a value that is not known yet")
         return str(text).split(delimiter)
 
-    def _fn_findinmap(self, argument: Any) -> Any:
+    def _fn_findinmap(self, argument: Expression) -> Expression:
         mapping_name, top_level_key, second_level_key = self.resolve(argument)
         try:
             return self._body["Mappings"][mapping_name][top_level_key][second_level_key]
@@ -124,46 +124,46 @@ class Scope:
                 f"Template error: Unable to get mapping for {mapping_name}::{top_level_key}::{second_level_key}"
             ) from error
 
-    def _fn_base64(self, argument: Any) -> str:
+    def _fn_base64(self, argument: Expression) -> str:
         text = _text(self.resolve(argument))
         return UNKNOWN if UNKNOWN in text else base64.b64encode(text.encode()).decode()
 
-    def _fn_importvalue(self, argument: Any) -> str:
+    def _fn_importvalue(self, argument: Expression) -> str:
         return self._imported(str(self.resolve(argument)))
 
-    def _fn_getazs(self, argument: Any) -> list[str]:
+    def _fn_getazs(self, argument: Expression) -> list[str]:
         return self._zones(self.resolve(argument) or self._names["AWS::Region"])
 
-    def _fn_cidr(self, argument: Any) -> list[str]:
+    def _fn_cidr(self, argument: Expression) -> list[str]:
         block, count, bits = self.resolve(argument)
         if UNKNOWN in block:
             raise ResourceError("Template error: Fn::Cidr needs a CIDR, and its value is not known yet")
         networks = ipaddress.ip_network(block).subnets(new_prefix=32 - int(bits))
         return [str(network) for network, _ in zip(networks, range(int(count)), strict=False)]
 
-    def _fn_if(self, argument: Any) -> Any:
+    def _fn_if(self, argument: Expression) -> Expression:
         name, if_true, if_false = argument
         return self.resolve(if_true if self.condition(name) else if_false)
 
-    def _fn_equals(self, argument: Any) -> bool:
+    def _fn_equals(self, argument: Expression) -> bool:
         first, second = self.resolve(argument)
         return _text(first) == _text(second)
 
-    def _fn_and(self, argument: Any) -> bool:
+    def _fn_and(self, argument: Expression) -> bool:
         return all(self.resolve(argument))
 
-    def _fn_or(self, argument: Any) -> bool:
+    def _fn_or(self, argument: Expression) -> bool:
         return any(self.resolve(argument))
 
-    def _fn_not(self, argument: Any) -> bool:
+    def _fn_not(self, argument: Expression) -> bool:
         return not self.resolve(argument)[0]
 
-    def _fn_contains(self, argument: Any) -> bool:
+    def _fn_contains(self, argument: Expression) -> bool:
         items, item = self.resolve(argument)
         return item in items
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

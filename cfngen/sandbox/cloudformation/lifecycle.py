@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from cfngen.sandbox.cloudformation import (
     admission,
-    change_set_calls,
+    change_set_creation,
     creation,
     deletion,
+    existing_change_sets,
     rollback,
     status_checks,
     updating,
 )
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
+from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, Stack
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
 
 
 def create_stack(
@@ -91,7 +89,7 @@ def update_stack(
         if policy_body:
             status_checks.check_policy(policy_body)
     revision = admission.admit(service, submission, stack)
-    if stack.status in STABLE and (no_update := change_set_calls.no_update_reason(service, stack, revision)):
+    if stack.status in STABLE and (no_update := change_set_creation.no_update_reason(service, stack, revision)):
         raise ValidationError(no_update)
     stack.policy_during_update, stack.policy = policy_during_update, policy or stack.policy
     for change_set in service.all_change_sets():
@@ -168,8 +166,16 @@ def delete_stack(service: Region, stack: Stack, retain: Collection[str], force: 
     status_before = stack.status
     service.begin(stack, "DELETE_STACK", token)
     for change_set in [change_set for change_set in service.all_change_sets() if change_set.stack is stack]:
-        change_set_calls.drop(service, change_set)
+        existing_change_sets.drop(service, change_set)
     if status_before == "CREATE_IN_PROGRESS":
         creation.cancel_resources(service, stack)
     service.simulation.start(deletion.delete(service, stack, "User Initiated", retain=retain, force=force))
     return stack
+
+
+def cancel_nested(service: Region, child: Stack) -> None:
+    """Cancel the creation of a nested stack, or its update, which begins to roll back."""
+    if child.status == "CREATE_IN_PROGRESS":
+        creation.cancel(service, child)
+    elif child.status == "UPDATE_IN_PROGRESS":
+        rollback.cancel(service, child, "Resource update cancelled")

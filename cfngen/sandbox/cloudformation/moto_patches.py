@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from cfngen.sandbox.services import scaling_activities
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_types import MotoModel, MotoResponse
+from cfngen.sandbox.services import scaling_patches
 
 
 @functools.cache
@@ -19,7 +21,7 @@ def apply() -> None:
     _launch_without_default_vpc()
     _reassociate_elastic_ips()
     _ignore_tls_only_policies()
-    scaling_activities.model()
+    scaling_patches.apply()
     _keep_image_settings()
     _show_blackhole_routes()
     _allow_single_subnet()
@@ -36,7 +38,7 @@ def _allow_an_hour_of_draining() -> None:
     original = ELBv2Backend.modify_target_group_attributes
     key, maximum = "deregistration_delay.timeout_seconds", "3600"
 
-    def modify_target_group_attributes(self: Any, target_group_arn: str, attributes: dict[str, Any]) -> None:
+    def modify_target_group_attributes(self: MotoModel, target_group_arn: str, attributes: JsonDict) -> None:
         original(
             self,
             target_group_arn,
@@ -57,7 +59,7 @@ def _allow_single_subnet() -> None:
 
     original = ELBv2Backend.set_subnets
 
-    def set_subnets(self: Any, arn: str, subnets: list[str], subnet_mappings: list[dict[str, Any]]) -> Any:
+    def set_subnets(self: MotoModel, arn: str, subnets: list[str], subnet_mappings: list[JsonDict]) -> MotoModel:
         chosen = [*subnets, *(subnet_mapping["SubnetId"] for subnet_mapping in subnet_mappings)]
         balancer = self.load_balancers.get(arn)
         if balancer is None or balancer.type != "network" or len(chosen) != 1:
@@ -77,7 +79,7 @@ def _ignore_tls_only_policies() -> None:
 
     original = IAMPolicyStatement.is_action_permitted
 
-    def is_action_permitted(self: Any, *arguments: Any, **options: Any) -> PermissionResult:
+    def is_action_permitted(self: MotoModel, *arguments: Any, **options: Any) -> PermissionResult:
         if self._statement.get("Condition") == {"Bool": {"aws:SecureTransport": "false"}}:
             return PermissionResult.NEUTRAL
         return original(self, *arguments, **options)
@@ -96,7 +98,7 @@ def _parse_user_data_of_versions() -> None:
 
     original = LaunchTemplate.create_version
 
-    def create_version(self: Any, data: dict[str, Any], description: str) -> Any:
+    def create_version(self: MotoModel, data: JsonDict, description: str) -> MotoModel:
         if isinstance(data.get("UserData"), str):
             data = {**data, "UserData": parse_user_data(data["UserData"])}
         return original(self, data, description)
@@ -114,7 +116,7 @@ def _update_launch_template_tags() -> None:
 
     original = LaunchTemplate.create_version
 
-    def create_version(self: Any, data: dict[str, Any], description: str) -> Any:
+    def create_version(self: MotoModel, data: JsonDict, description: str) -> MotoModel:
         launched = [
             tag_specification
             for tag_specification in data.get("TagSpecifications", [])
@@ -133,8 +135,8 @@ def _tag_dhcp_options() -> None:
 
     original = DHCPOptions.create_dhcp_options
 
-    def create_dhcp_options(self: Any) -> Any:
-        response: Any = original(self)
+    def create_dhcp_options(self: MotoResponse) -> MotoResponse:
+        response: MotoResponse = original(self)
         tags = self._parse_tag_specification().get("dhcp-options", {})
         response.result["DhcpOptions"].add_tags(tags)
         return response
@@ -152,7 +154,7 @@ def _allow_io1_and_io2_disks() -> None:
 
     original = Instance.add_block_device
 
-    def add_block_device(self: Any, *arguments: Any, **options: Any) -> Any:
+    def add_block_device(self: MotoModel, *arguments: Any, **options: Any) -> MotoModel:
         volume_type = options.get("volume_type")
         if volume_type not in ("io1", "io2"):
             return original(self, *arguments, **options)
@@ -176,7 +178,7 @@ def _reassociate_elastic_ips() -> None:
 
     original = ElasticAddressBackend.associate_address
 
-    def associate_address(self: Any, *arguments: Any, **options: Any) -> Any:
+    def associate_address(self: MotoModel, *arguments: Any, **options: Any) -> MotoModel:
         made = original(self, *arguments, **options)
         for other in self.addresses:
             if made.eni and other is not made and other.eni is made.eni:
@@ -197,14 +199,14 @@ def _show_template_version_of_instances() -> None:
     original = InstanceState.__init__
     described: Any = vars(InstanceState)["launch_template"]
 
-    def __init__(self: Any, *arguments: Any, **options: Any) -> None:  # noqa: N807
+    def __init__(self: MotoModel, *arguments: Any, **options: Any) -> None:  # noqa: N807
         original(self, *arguments, **options)
         group = self.auto_scaling_group
         template = group.ec2_launch_template
         self.version = template.get_version(group.launch_template_version).number if template else None
 
-    def launch_template(self: Any) -> dict[str, Any] | None:
-        described_template: dict[str, Any] | None = described.fget(self)
+    def launch_template(self: MotoModel) -> JsonDict | None:
+        described_template: JsonDict | None = described.fget(self)
         return described_template and {**described_template, "Version": self.version}
 
     setattr(InstanceState, "__init__", __init__)  # noqa: B010
@@ -223,8 +225,8 @@ def _keep_image_settings() -> None:
     original = AmisResponse.register_image
     described: Any = vars(Ami)["block_device_mappings"]
 
-    def register_image(self: Any) -> Any:
-        response: Any = original(self)
+    def register_image(self: MotoResponse) -> MotoResponse:
+        response: MotoResponse = original(self)
         image = self.ec2_backend.amis[response.result["ImageId"]]
         image.architecture = self._get_param("Architecture")
         image.root_device_name = self._get_param("RootDeviceName") or image.root_device_name
@@ -237,7 +239,7 @@ def _keep_image_settings() -> None:
         image.ebs_snapshot.volume.size = int(root[0].get("VolumeSize", 8)) if root else 8
         return response
 
-    def block_device_mappings(self: Any) -> list[dict[str, Any]]:
+    def block_device_mappings(self: MotoModel) -> list[JsonDict]:
         [mapping] = described.fget(self)
         return [{**mapping, "Ebs": {**mapping["Ebs"], "VolumeSize": self.ebs_snapshot.volume.size}}]
 
@@ -258,7 +260,7 @@ def _launch_without_default_vpc() -> None:
 
     original = InstanceBackend.run_instances
 
-    def run_instances(self: Any, *arguments: Any, **options: Any) -> Any:
+    def run_instances(self: MotoModel, *arguments: Any, **options: Any) -> MotoModel:
         if options.get("launch_template") and not options.get("subnet_id") and self.get_default_vpc() is None:
             data = self._get_template_from_args(options["launch_template"]).data
             named = [
@@ -280,7 +282,7 @@ def _show_blackhole_routes() -> None:
     """
     from moto.ec2.models.route_tables import Route
 
-    def is_blackhole(route: Any) -> bool:
+    def is_blackhole(route: MotoModel) -> bool:
         instance, interface, gateway = route.instance, route.interface, route.gateway
         if instance:
             return bool(instance.state != "running")
@@ -290,7 +292,7 @@ def _show_blackhole_routes() -> None:
             return not gateway.vpc or gateway.vpc.id != route.route_table.vpc_id
         return bool(route.nat_gateway and route.nat_gateway.state != "available")
 
-    def instance_id(route: Any) -> str | None:
+    def instance_id(route: MotoModel) -> str | None:
         is_alive = route.instance and route.instance.state != "terminated"
         return route.instance.id if is_alive else None
 

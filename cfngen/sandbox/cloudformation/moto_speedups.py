@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+
+from cfngen.sandbox.moto_types import MotoModel
 
 
 @functools.cache
@@ -70,7 +71,7 @@ def _find_tags_by_id() -> None:
     from moto.ec2.models.core import TaggedEC2Resource
     from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix
 
-    def get_tags(self: Any) -> list[dict[str, str]]:
+    def get_tags(self: MotoModel) -> list[dict[str, str]]:
         tags = self.ec2_backend.tags.get(self.id) if self.id else None
         if not tags:
             return []

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
 from cfngen.sandbox.cloudformation.template import Template
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 PARAMETER_STORE_TYPE = re.compile(r"AWS::SSM::Parameter::Value<(.+)>")
 LIST_TYPE = re.compile(r"CommaDelimitedList|List<(.+)>")
@@ -31,7 +31,7 @@ Exists = Callable[[str, str], bool]
 
 def resolve_values(
     template: Template, parameter_values: Mapping[str, str], parameter_store: Mapping[str, str], exists: Exists
-) -> tuple[dict[str, Any], str]:
+) -> tuple[JsonDict, str]:
     """Return the value of each parameter, and the reason why the stack must fail although the call succeeds (or "").
 
     Args:
@@ -51,7 +51,7 @@ def resolve_values(
     ]
     if missing:
         raise ValidationError(f"Parameters: [{', '.join(missing)}] must have values")
-    ref_values: dict[str, Any] = {}
+    ref_values: JsonDict = {}
     failure_reason = ""
     for name, definition in definitions.items():
         text = parameter_values.get(name, _text(definition.get("Default")))
@@ -77,11 +77,11 @@ def value_strings(template: Template, parameter_values: Mapping[str, str]) -> di
     }
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _convert(name: str, parameter_type: str, text: str) -> Any:
+def _convert(name: str, parameter_type: str, text: str) -> str | int | float | list[str]:
     if LIST_TYPE.fullmatch(parameter_type):
         return [item.strip() for item in text.split(",")] if text else []
     if parameter_type == "Number":
@@ -101,7 +101,7 @@ def _number(name: str, text: str) -> int | float:
             raise ValidationError(f"Parameter '{name}' must be a number.") from None
 
 
-def _check_constraints(name: str, definition: Mapping[str, Any], text: str) -> None:
+def _check_constraints(name: str, definition: JsonObject, text: str) -> None:
     if unknown := sorted(set(definition) - PARAMETER_ATTRIBUTES):
         raise ValidationError(f"Template format error: Unrecognized parameter attribute {unknown} ({name})")
     problem = _constraint_violation(name, definition, text)
@@ -111,7 +111,7 @@ def _check_constraints(name: str, definition: Mapping[str, Any], text: str) -> N
         raise ValidationError(problem)
 
 
-def _constraint_violation(name: str, definition: Mapping[str, Any], text: str) -> str:
+def _constraint_violation(name: str, definition: JsonObject, text: str) -> str:
     if len(text) > min(int(definition.get("MaxLength", MAX_LENGTH)), MAX_LENGTH):
         return f"Parameter '{name}' must contain at most {definition.get('MaxLength', MAX_LENGTH)} characters"
     if len(text) < int(definition.get("MinLength", 0)):

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
 
 from cfngen.sandbox.cloudformation import property_schemas, string_checks
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, Call
 from cfngen.sandbox.cloudformation.intrinsics import Scope
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
+from cfngen.sandbox.cloudformation.scopes import importing_stacks, scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.template import ResourceDefinition
+from cfngen.sandbox.json_types import JsonDict
 
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
-
-AUTO_SCALING_GROUP = "AWS::AutoScaling::AutoScalingGroup"
-WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"
 NESTED_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
 
 
-def resolve_properties(service: Region, stack: Stack, definition: ResourceDefinition) -> dict[str, Any]:
+def resolve_properties(service: Region, stack: Stack, definition: ResourceDefinition) -> JsonDict:
     """Resolve and validate the properties of a resource whose dependencies are complete.
 
     Raises:
         ResourceError: they cannot be resolved, or the schema or the service refuses them
     """
-    properties = conformed_properties(service.region, service.scope(stack), stack.tags, definition)
+    properties = conformed_properties(service.region, scope_of_stack(service, stack), stack.tags, definition)
     string_checks.check_properties(definition.type, properties)
     return properties
 
 
 def conformed_properties(
     region: str, scope: Scope, stack_tags: Mapping[str, str], definition: ResourceDefinition
-) -> dict[str, Any]:
+) -> JsonDict:
     """Resolve properties in a scope, add the stack's tags, and convert values to the types of the schema.
 
     Raises:
@@ -52,9 +50,7 @@ def conformed_properties(
     return properties
 
 
-def _with_stack_tags(
-    stack_tags: Mapping[str, str], resource_type: str, tags: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _with_stack_tags(stack_tags: Mapping[str, str], resource_type: str, tags: list[JsonDict]) -> list[JsonDict]:
     own_keys = {tag["Key"] for tag in tags}
     propagated = {"PropagateAtLaunch": True} if resource_type == AUTO_SCALING_GROUP else {}
     inherited = [{"Key": key, "Value": value, **propagated} for key, value in stack_tags.items() if key not in own_keys]
@@ -68,26 +64,6 @@ def handler_call(service: Region, stack: Stack, resource: Resource) -> Call:
         return service.physical_name(stack, resource.logical_id, limit=limit, with_stack=stack_name)
 
     return Call(service.region, resource.properties, name, resource.physical_id, resource.attributes)
-
-
-def attribute(stack: Stack, logical_id: str, name: str) -> Any:
-    """The value of GetAtt for a resource that is complete in the current operation."""
-    resource = stack.resources.get(logical_id)
-    if resource is None or resource.progress != "complete":
-        raise ResourceError(f"Template error: {logical_id} is not complete, so that it has no {name} yet")
-    return attribute_of_existing(resource, name)
-
-
-def attribute_of_existing(resource: Resource, name: str) -> Any:
-    """The value of GetAtt for a resource that exists."""
-    if name not in resource.attributes:
-        raise ResourceError(f"Requested attribute {name} does not exist in schema for {resource.type}")
-    return resource.attributes[name]
-
-
-def refuse_attribute(logical_id: str, name: str) -> Any:
-    """GetAtt in a scope without resources: always fails."""
-    raise ResourceError(f"Template error: {logical_id} is not complete, so that it has no {name} yet")
 
 
 def enabled_resources(scope: Scope, definitions: Mapping[str, ResourceDefinition]) -> list[str]:
@@ -105,7 +81,7 @@ def resolve_outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict
     Raises:
         ResourceError: they cannot be resolved, another stack has the same export, or a changed export is in use
     """
-    scope = service.scope(stack)
+    scope = scope_of_stack(service, stack)
     values: dict[str, str] = {}
     exports: dict[str, str] = {}
     for key, output in stack.template.body.get("Outputs", {}).items():
@@ -127,32 +103,7 @@ def _check_exports(service: Region, stack: Stack, exports: Mapping[str, str]) ->
         if name in exports and owner != stack.id:
             raise ResourceError(f"Export with name {name} is already exported by stack {service.stack(owner).name}")
     for name, value in stack.exports.items():
-        importers = service.imports(name) if exports.get(name) != value else []
+        importers = importing_stacks(service, name) if exports.get(name) != value else []
         if importers:
             verb = "updated" if name in exports else "deleted"
             raise ResourceError(f"Export {name} cannot be {verb} as it is in use by {' and '.join(importers)}")
-
-
-def import_value(service: Region, name: str) -> str:
-    """The value of an export."""
-    for _, exported, value in service.exports():
-        if exported == name:
-            return value
-    raise ResourceError(f"No export named {name} found.")
-
-
-def imported_names(service: Region, stack: Stack) -> set[str]:
-    """The names of the exports that a stack imports."""
-    scope = service.scope_of_revision(stack.revision, stack.name, stack.id)
-    return {str(scope.resolve(name)) for name in _imports(stack.template.body)}
-
-
-def _imports(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if key == "Fn::ImportValue":
-                yield item
-            yield from _imports(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _imports(item)

@@ -10,16 +10,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Mapping
-from typing import Any
 
 import regex  # ECMA patterns use classes such as \p{L}, which re lacks
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER, ResourceNotFoundError
 
 from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
+from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject, Properties
 
-Schema = Mapping[str, Any]
+Schema = JsonObject
 
 # For these types, `cfngen.sandbox.services` checks required and exclusive keys, with the service's error messages.
 REFUSED_BY_SERVICE = frozenset(
@@ -90,7 +89,7 @@ def _covers(pattern: str, path: str) -> bool:
     )
 
 
-def conform(region: str, resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+def conform(region: str, resource_type: str, properties: Properties) -> JsonDict:
     """Validate properties, and convert their values to the types of the schema.
 
     Raises:
@@ -100,7 +99,7 @@ def conform(region: str, resource_type: str, properties: Mapping[str, Any]) -> d
     read_only = {path.removeprefix("/properties/") for path in root.get("readOnlyProperties", [])}
     if set(properties) & read_only:
         raise _property_error("#", f"Encountered read-only properties {sorted(set(properties) & read_only)}")
-    conforming: dict[str, Any] = _Conformer(root).convert({**root, "type": "object"}, dict(properties), "#")
+    conforming: JsonDict = _Conformer(root).convert({**root, "type": "object"}, dict(properties), "#")
     return conforming
 
 
@@ -108,7 +107,7 @@ class _Conformer:
     def __init__(self, root: Schema) -> None:
         self._root = root
 
-    def convert(self, schema: Schema, value: Any, path: str) -> Any:
+    def convert(self, schema: Schema, value: Expression, path: str) -> Expression:
         if value == UNKNOWN:
             return value
         schema = self._resolve_ref(schema)
@@ -130,19 +129,19 @@ class _Conformer:
 
     def _resolve_ref(self, schema: Schema) -> Schema:
         while "$ref" in schema:
-            target: Any = self._root
+            target: Expression = self._root
             for part in schema["$ref"].removeprefix("#/").split("/"):
                 target = target[part]
             schema = {**{key: item for key, item in schema.items() if key != "$ref"}, **target}
         return schema
 
-    def _try_branches(self, branches: list[Schema], value: Any, path: str) -> Any:
+    def _try_branches(self, branches: list[Schema], value: Expression, path: str) -> Expression:
         for branch in branches:
             with contextlib.suppress(ResourceError):
                 return self.convert(branch, value, path)
         raise _property_error(path, "fits none of the allowed shapes")
 
-    def _convert_object(self, schema: Schema, types: list[str], value: dict[str, Any], path: str) -> Any:
+    def _convert_object(self, schema: Schema, types: list[str], value: JsonDict, path: str) -> Expression:
         if types and "object" not in types:
             raise _property_error(path, f"expected type: {types}, found: object")
         properties, patterns = schema.get("properties"), schema.get("patternProperties", {})
@@ -162,7 +161,7 @@ class _Conformer:
         self._check_required_alternatives(schema, converted, path)
         return converted
 
-    def _check_required_alternatives(self, schema: Schema, value: Mapping[str, Any], path: str) -> None:
+    def _check_required_alternatives(self, schema: Schema, value: JsonObject, path: str) -> None:
         """Check `anyOf` and `oneOf` whose alternatives only list required keys."""
         for keyword in ("anyOf", "oneOf"):
             alternatives = [self._resolve_ref(subschema) for subschema in schema.get(keyword, [])]
@@ -174,7 +173,7 @@ class _Conformer:
             if keyword == "oneOf" and len(matching) > 1:
                 raise _property_error(path, f"{len(matching)} subschemas matched instead of one")
 
-    def _convert_scalar(self, schema: Schema, types: list[str], value: Any, path: str) -> Any:
+    def _convert_scalar(self, schema: Schema, types: list[str], value: Expression, path: str) -> Expression:
         try:
             value = _convert(types, value)
         except ValueError:
@@ -195,7 +194,7 @@ class _Conformer:
         return value
 
 
-def _check_items(schema: Schema, items: list[Any], path: str) -> None:
+def _check_items(schema: Schema, items: list[Expression], path: str) -> None:
     minimum, maximum = schema.get("minItems", 0), schema.get("maxItems", len(items))
     if len(items) < minimum:
         raise _property_error(path, f"expected minimum item count: {minimum}, found: {len(items)}")
@@ -223,11 +222,11 @@ def _check_key_groups(schema: Schema, keys: set[str], path: str) -> None:
             raise _property_error(path, f"property [{key}] cannot be given together with {excluded}")
 
 
-def _list_of_groups(value: list[Any]) -> list[list[str]]:
+def _list_of_groups(value: list[Expression]) -> list[list[str]]:
     return [value] if value and isinstance(value[0], str) else value
 
 
-def _convert(types: list[str], value: Any) -> Any:
+def _convert(types: list[str], value: Expression) -> Expression:
     if not types:
         return value
     if "string" in types:

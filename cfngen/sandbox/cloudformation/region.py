@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
+import abc
 import hashlib
 import itertools
 import json
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from botocore.exceptions import ClientError
-
-from cfngen.sandbox.cloudformation import (
-    admission,
-    change_set_calls,
-    creation,
-    generated_names,
-    moto_patches,
-    moto_speedups,
-    properties,
-    rollback,
-    signals,
-)
-from cfngen.sandbox.cloudformation.admission import LOOKUPS, NESTED_STACK
+from cfngen.sandbox.cloudformation import generated_names, moto_patches, moto_speedups
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
-from cfngen.sandbox.cloudformation.drift import Detection
-from cfngen.sandbox.cloudformation.errors import LimitExceededError, NotModelledError, ResourceError, ValidationError
-from cfngen.sandbox.cloudformation.handlers import client
+from cfngen.sandbox.cloudformation.drift_results import Detection
+from cfngen.sandbox.cloudformation.errors import LimitExceededError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
-from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.order import Order
+from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK, WAIT_CONDITION
 from cfngen.sandbox.cloudformation.stack import Event, LaunchedInstance, Resource, Revision, Stack, mask_no_echo
 from cfngen.sandbox.services import capacity, keep_time, metadata_tags, scaling_activities
-from cfngen.sandbox.services.schedule import keep_schedule
+from cfngen.sandbox.services.schedule import set_schedule
 
 ACCOUNT = "123456789012"  # moto's
 MAX_NAME_LENGTH = 128
@@ -43,8 +29,10 @@ THROTTLING_TIMEOUT_SECONDS = 600.0
 STACK_QUOTA = 2_000  # guide, "Understand CloudFormation quotas"
 
 
-class Region:
-    """One region of one account.
+class Region(abc.ABC):
+    """The state of one region of one account.
+
+    It imports none of the operations that change it; `service` implements the methods by which it starts some of them.
 
     Args:
         region: the name of the region.
@@ -72,19 +60,19 @@ class Region:
         self.region = region
         self.clock = Clock()
         keep_time(region, lambda: self.clock.now)
-        capacity.restore(region)
-        metadata_tags.show(region, False)
+        capacity.reset(region)
+        metadata_tags.set_default(region, False)
         self.simulation = Simulation(self.clock)
         self.instances = instances
         self.leaving: Callable[[str], None] = lambda instance_id: (
             None
         )  # called with an instance that a terminating lifecycle hook holds
         self.durations = dict(durations or {})
-        keep_schedule(region, self.clock.later, self.durations)
-        scaling_activities.observe(
+        set_schedule(region, self.clock.later, self.durations)
+        scaling_activities.set_observer(
             region,
             scaling_activities.Observer(
-                launched=lambda group, ids: signals.notify_later_launches(self, group, ids),
+                launched=self.on_group_launched,
                 leaving=lambda instance_id: self.leaving(instance_id),
                 time=lambda: self.clock.time,
             ),
@@ -102,11 +90,11 @@ class Region:
     @property
     def metadata_tags(self) -> bool:
         """Whether instance metadata includes tags by default in this account."""
-        return metadata_tags.shown(self.region)
+        return metadata_tags.enabled_by_default(self.region)
 
     @metadata_tags.setter
     def metadata_tags(self, enabled: bool) -> None:
-        metadata_tags.show(self.region, enabled)
+        metadata_tags.set_default(self.region, enabled)
 
     def stacks(self) -> list[Stack]:
         """All stacks in the order of creation, including nested and deleted ones."""
@@ -123,11 +111,6 @@ class Region:
         """All exports: stack id, export name and value."""
         live = [stack for stack in self._stacks if stack.status != "DELETE_COMPLETE"]
         return [(stack.id, name, value) for stack in live for name, value in stack.exports.items()]
-
-    def imports(self, export_name: str) -> list[str]:
-        """Names of the stacks that import an export."""
-        live = [stack for stack in self._stacks if stack.status not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")]
-        return [stack.name for stack in live if export_name in properties.imported_names(self, stack)]
 
     def add_stack(self, stack: Stack) -> None:
         """Add a stack to the region."""
@@ -153,7 +136,7 @@ class Region:
 
         A wait condition takes no time to create: it starts to wait for signals at once.
         """
-        if resource_type == properties.WAIT_CONDITION:
+        if resource_type == WAIT_CONDITION:
             return
         names = (f"{verb} {resource_type}", resource_type, "*")
         seconds = self.order.vary_duration(next((self.durations[name] for name in names if name in self.durations), 0))
@@ -177,16 +160,17 @@ class Region:
             if throttled_until > deadline:
                 raise ResourceError("Rate exceeded (Status Code: 400; Error Code: Throttling)")
 
+    @abc.abstractmethod
     def cancel_nested(self, child: Stack) -> None:
         """Cancel the creation or update of a nested stack."""
-        if child.status == "CREATE_IN_PROGRESS":
-            creation.cancel(self, child)
-        elif child.status == "UPDATE_IN_PROGRESS":
-            rollback.cancel(self, child, "Resource update cancelled")
 
-    def fetch(self, url: str) -> str:
-        """The template at a virtual-hosted S3 URL."""
-        return admission.fetch(self, url)
+    @abc.abstractmethod
+    def on_stack_status(self, stack: Stack) -> None:
+        """Called when a stack gets a new status, before the event is added."""
+
+    @abc.abstractmethod
+    def on_group_launched(self, group: str, instance_ids: list[str]) -> None:
+        """Called with the instances that an Auto Scaling group launched on its own, for example as replacements."""
 
     def new_stack(self, name: str, revision: Revision, parent: Stack | None = None) -> Stack:
         """Add a new stack, whose creation is not started yet.
@@ -208,45 +192,6 @@ class Region:
         stack.operations.append((self.uuid(), operation_type))
         return stack.generation
 
-    def scope_of_revision(
-        self,
-        revision: Revision,
-        name: str,
-        stack_id: str = "",
-        resources: Mapping[str, Any] | None = None,
-        attribute: Callable[[str, str], Any] = properties.refuse_attribute,
-    ) -> Scope:
-        """The scope in which a revision's expressions are resolved.
-
-        Args:
-            revision: the template and its parameters
-            name: the stack's name
-            stack_id: the stack's id, if there is a stack
-            resources: physical ids by logical id; without them, Ref works for parameters only
-            attribute: what GetAtt gives; without it, GetAtt fails
-        """
-        ref_values: dict[str, Any] = {
-            "AWS::AccountId": ACCOUNT,
-            "AWS::NotificationARNs": list(revision.notification_arns),
-            "AWS::Partition": "aws",
-            "AWS::Region": self.region,
-            "AWS::StackId": stack_id,
-            "AWS::StackName": name,
-            "AWS::URLSuffix": "amazonaws.com",
-            **revision.parameters,
-            **(resources or {}),
-        }
-        return Scope(revision.template.body, ref_values, attribute, self._zone_names, self._import_value)
-
-    def scope(self, stack: Stack) -> Scope:
-        """The scope of a stack during an operation: parameters, and those resources that are complete by now."""
-        complete = {
-            key: resource.physical_id for key, resource in stack.resources.items() if resource.progress == "complete"
-        }
-        return self.scope_of_revision(
-            stack.revision, stack.name, stack.id, complete, lambda key, name: properties.attribute(stack, key, name)
-        )
-
     def physical_name(
         self, stack: Stack, logical_id: str, *, limit: int = MAX_NAME_LENGTH, with_stack: bool = True
     ) -> str:
@@ -259,7 +204,7 @@ class Region:
         operation_id = stack.operations[-1][0] if stack.operations else ""
         if resource is None:
             stack.status, stack.reason = status, reason
-            change_set_calls.update_execution_status(self, stack)
+            self.on_stack_status(stack)
             event_id, resource_properties = self.uuid(), ""
             logical_id, physical_id, resource_type = stack.name, stack.id, NESTED_STACK
         else:
@@ -283,23 +228,6 @@ class Region:
             )
         )
 
-    def exists(self, parameter_type: str, value: str) -> bool:
-        """Whether the account has the object that a parameter of an AWS-specific type names."""
-        if parameter_type not in LOOKUPS:
-            raise NotModelledError(f"parameter type {parameter_type}")
-        method, argument, items = LOOKUPS[parameter_type]
-        try:
-            return bool(getattr(client("ec2", self.region), method)(**{argument: [value]})[items])
-        except ClientError:
-            return False
-
     def uuid(self) -> str:
         """A new UUID; the sequence is the same in every run."""
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.region} {next(self._sequence)}"))
-
-    def _zone_names(self, region: str) -> list[str]:
-        zones = client("ec2", region).describe_availability_zones()["AvailabilityZones"]
-        return [zone["ZoneName"] for zone in zones]
-
-    def _import_value(self, name: str) -> str:
-        return properties.import_value(self, name)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
-from cfngen.sandbox.cloudformation import creation, deletion, properties, updating
+from cfngen.sandbox.cloudformation import creation, deletion, modification, properties
+from cfngen.sandbox.cloudformation.cleanup import ROLLBACK_CLEANUP_STATUS, clean_up
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
 from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Resource, StableState, Stack
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
-
-CLEANUP_STATUS = "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"
 
 
 def roll_back(service: Region, stack: Stack, reason: str) -> Operation:
@@ -72,9 +68,9 @@ def restore_resources(service: Region, stack: Stack) -> Operation:
         return
     stable_state = _require_stable_state(stack)
     stack.outputs, stack.exports = dict(stable_state.outputs), dict(stable_state.exports)
-    service.record(stack, None, CLEANUP_STATUS)
+    service.record(stack, None, ROLLBACK_CLEANUP_STATUS)
     if stack.parent is None:
-        yield from updating.clean_up(service, stack, "UPDATE_ROLLBACK_COMPLETE")
+        yield from clean_up(service, stack, "UPDATE_ROLLBACK_COMPLETE")
 
 
 def _restore_resource(service: Region, stack: Stack, resource: Resource) -> Operation:
@@ -95,7 +91,7 @@ def _restore_resource(service: Region, stack: Stack, resource: Resource) -> Oper
             yield from _roll_back_nested(service, resource, resource.child)
         else:
             resource.properties = properties.resolve_properties(service, stack, resource.definition)
-            yield from updating.modify(service, stack, resource, current_properties)
+            yield from modification.modify(service, stack, resource, current_properties)
     except RESOURCE_ERRORS as error:
         resource.attempted_properties = dict(current_properties)
         if resource.generation == generation:
@@ -124,12 +120,12 @@ def _roll_back_nested(service: Region, resource: Resource, child: Stack) -> Oper
         if child.status == "UPDATE_ROLLBACK_FAILED":
             if child.root.operations[-1][1] == "CONTINUE_ROLLBACK":
                 continue_rollback(service, child)
-        elif child.status not in ("UPDATE_ROLLBACK_IN_PROGRESS", CLEANUP_STATUS):
+        elif child.status not in ("UPDATE_ROLLBACK_IN_PROGRESS", ROLLBACK_CLEANUP_STATUS):
             service.simulation.start(roll_back(service, child, ""))
         yield lambda: child.status != "UPDATE_ROLLBACK_IN_PROGRESS" or resource.generation != generation
         if resource.generation != generation:
             return
-        if child.status != CLEANUP_STATUS:
+        if child.status != ROLLBACK_CLEANUP_STATUS:
             raise ResourceError(nested_failure(child))
     resource.attributes = {f"Outputs.{key}": value for key, value in child.outputs.items()}
 

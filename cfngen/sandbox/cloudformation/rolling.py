@@ -8,21 +8,18 @@ instances, or for PauseTime.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from cfngen.sandbox.cloudformation import properties, signals, update_policies
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
+from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.update_policies import RollingPolicy
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.json_types import Properties
 
 
-def change(service: Region, stack: Stack, resource: Resource, old_properties: Mapping[str, Any]) -> Operation:
+def change(service: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a group to its new properties, and replace instances that come from another launch template.
 
     Raises:
@@ -49,7 +46,7 @@ def change(service: Region, stack: Stack, resource: Resource, old_properties: Ma
         yield from _replace_instances(service, stack, resource, policy, obsolete)
 
 
-def _must_replace_instances(resource: Resource, old_properties: Mapping[str, Any]) -> bool:
+def _must_replace_instances(resource: Resource, old_properties: Properties) -> bool:
     keys = ("LaunchTemplate", "VPCZoneIdentifier")
     return resource.status == "UPDATE_FAILED" or any(
         resource.properties.get(key) != old_properties.get(key) for key in keys
@@ -72,7 +69,7 @@ def _replace_instances(
     if policy.suspended_processes:
         autoscaling.suspend_processes(**group_name, ScalingProcesses=list(policy.suspended_processes))
     try:
-        yield from _replace_in_batches(service, stack, resource, policy, obsolete, capacity, max_size)
+        yield from _replace_in_batches(service, stack, resource, policy, obsolete, capacity=capacity, max_size=max_size)
     except ResourceError:
         _resume_processes(service, resource, policy)
         raise
@@ -107,6 +104,7 @@ def _replace_in_batches(
     resource: Resource,
     policy: RollingPolicy,
     obsolete: list[str],
+    *,
     capacity: int,
     max_size: int,
 ) -> Operation:

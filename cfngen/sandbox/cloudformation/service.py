@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from cfngen.sandbox.cloudformation import change_set_calls, lifecycle, status_checks
+from cfngen.sandbox.cloudformation import (
+    change_set_creation,
+    change_set_execution,
+    existing_change_sets,
+    lifecycle,
+    signals,
+    status_checks,
+)
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.drift import Detection, ResourceDrift, detect, latest_drifts
+from cfngen.sandbox.cloudformation.drift import detect, latest_drifts
+from cfngen.sandbox.cloudformation.drift_results import Detection, ResourceDrift
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Stack
@@ -225,7 +233,7 @@ class CloudFormation(Region):
             notification_arns=notification_arns,
             role_arn=role_arn,
         )
-        return change_set_calls.create(
+        return change_set_creation.create(
             self,
             stack_name,
             name,
@@ -244,7 +252,7 @@ class CloudFormation(Region):
         Raises:
             ChangeSetNotFoundError: no such change set
         """
-        return change_set_calls.find(self, name, stack_name)
+        return existing_change_sets.find(self, name, stack_name)
 
     def change_sets(self, stack_name: str) -> list[ChangeSet]:
         """The change sets of a stack."""
@@ -253,13 +261,15 @@ class CloudFormation(Region):
 
     def delete_change_set(self, name: str, stack_name: str = "") -> None:
         """Delete a change set; a stack that was created for it stays in REVIEW_IN_PROGRESS."""
-        change_set_calls.delete(self, change_set_calls.find(self, name, stack_name))
+        existing_change_sets.delete(self, existing_change_sets.find(self, name, stack_name))
 
     def execute_change_set(
         self, name: str, stack_name: str = "", *, disable_rollback: bool = False, token: str = ""
     ) -> Stack:
         """Begin to execute a change set."""
-        return change_set_calls.execute(self, change_set_calls.find(self, name, stack_name), disable_rollback, token)
+        return change_set_execution.execute(
+            self, existing_change_sets.find(self, name, stack_name), disable_rollback, token
+        )
 
     # Drift
 
@@ -280,6 +290,20 @@ class CloudFormation(Region):
     def resource_drifts(self, name: str) -> list[ResourceDrift]:
         """The drift of each resource of a stack, from the latest drift detection."""
         return latest_drifts(self.detections, self.stack(name))
+
+    # What the state of the region starts
+
+    def cancel_nested(self, child: Stack) -> None:
+        """Cancel the creation or update of a nested stack."""
+        lifecycle.cancel_nested(self, child)
+
+    def on_stack_status(self, stack: Stack) -> None:
+        """Follow a stack's new status in the change set that it executes."""
+        existing_change_sets.update_execution_status(self, stack)
+
+    def on_group_launched(self, group: str, instance_ids: list[str]) -> None:
+        """Boot the instances that an Auto Scaling group launched on its own."""
+        signals.notify_later_launches(self, group, instance_ids)
 
     # Time and failures
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
@@ -13,12 +12,11 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
-from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP, WAIT_CONDITION
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, WAIT_CONDITION
+from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack
 from cfngen.sandbox.services import scaling_activities
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
 
 DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
 MAX_TIMEOUT_SECONDS = 12 * 3600  # seconds, CreationPolicy attribute reference
@@ -43,7 +41,7 @@ def seconds_of(duration: str, subject: str) -> int:
 
 def signals_to_await(service: Region, stack: Stack, resource: Resource) -> tuple[int, int]:
     """The number of signals a resource's CreationPolicy requires, and the timeout in seconds; 0 in express mode."""
-    policy = service.scope(stack).resolve(resource.definition.body.get("CreationPolicy", {}))
+    policy = scope_of_stack(service, stack).resolve(resource.definition.body.get("CreationPolicy", {}))
     if not policy:
         if resource.type == WAIT_CONDITION:
             raise NotModelledError("a WaitCondition without a CreationPolicy")
@@ -102,7 +100,7 @@ def _notify(service: Region, resource: Resource, instance_ids: list[str]) -> Non
 def activity_ids(service: Region) -> Collection[str]:
     """Ids of all scaling activities so far, of all groups."""
     scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-    return {activity["ActivityId"] for activity in scaling_activities.activities(scaling, "")}
+    return {activity["ActivityId"] for activity in scaling_activities.recorded_activities(scaling, "")}
 
 
 def check_launches(service: Region, resource: Resource, earlier_activities: Collection[str]) -> None:
@@ -117,7 +115,7 @@ def check_launches(service: Region, resource: Resource, earlier_activities: Coll
         ResourceError: the launch failed; CloudFormation reports no more than the activity (eksctl-io/eksctl#8383)
     """
     scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
-    activities = scaling_activities.activities(scaling, resource.physical_id)
+    activities = scaling_activities.recorded_activities(scaling, resource.physical_id)
     if activities and activities[0]["StatusCode"] == "Failed" and activities[0]["ActivityId"] not in earlier_activities:
         raise ResourceError(f"Group did not stabilize. Last scaling activity: {activities[0]['StatusMessage']}")
 

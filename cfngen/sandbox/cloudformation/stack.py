@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 STABLE = frozenset(
     {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
@@ -65,8 +65,8 @@ class Resource:
     status: str = ""
     reason: str = ""
     physical_id: str = ""
-    attributes: dict[str, Any] = field(default_factory=dict)
-    properties: dict[str, Any] = field(default_factory=dict)
+    attributes: JsonDict = field(default_factory=dict)
+    properties: JsonDict = field(default_factory=dict)
     signals: dict[str, str] = field(default_factory=dict)  # unique id -> SUCCESS or FAILURE
     expected_signals: int = 0
     child: Stack | None = None
@@ -75,7 +75,7 @@ class Resource:
     generation: int = 0
     was_updated: bool = False
     is_replacement: bool = False
-    attempted_properties: dict[str, Any] | None = None
+    attempted_properties: JsonDict | None = None
     rollback_failed: bool = False
     drift: str = "NOT_CHECKED"
 
@@ -103,7 +103,7 @@ class Revision:
     body: str
     template: Template
     parameter_strings: Mapping[str, str]
-    parameters: Mapping[str, Any]
+    parameters: JsonObject
     tags: Mapping[str, str]
     capabilities: tuple[str, ...]
     notification_arns: tuple[str, ...] = ()
@@ -177,7 +177,7 @@ class Stack:
         return self.revision.template
 
     @property
-    def parameters(self) -> Mapping[str, Any]:
+    def parameters(self) -> JsonObject:
         """Parameter values as Ref returns them."""
         return self.revision.parameters
 

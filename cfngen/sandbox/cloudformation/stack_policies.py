@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.json_types import JsonObject
 
 STATEMENT_KEYS = {"Effect", "Action", "NotAction", "Principal", "Resource", "NotResource", "Condition", "Sid"}
 
@@ -35,7 +34,7 @@ def denial(stack: Stack, resource: Resource, action: str) -> str:
     return "" if allowed else f"Action not allowed by stack policy: no statement allows [{action}] for [{target}]"
 
 
-def _applies_to(statement: Mapping[str, Any], action: str, target: str, resource_type: str) -> bool:
+def _applies_to(statement: JsonObject, action: str, target: str, resource_type: str) -> bool:
     if unknown := sorted(set(statement) - STATEMENT_KEYS):
         raise NotModelledError(f"stack policies with {unknown}")
     return (
@@ -48,18 +47,18 @@ def _applies_to(statement: Mapping[str, Any], action: str, target: str, resource
     )
 
 
-def _matches_element(statement: Mapping[str, Any], key: str, value: str) -> bool:
+def _matches_element(statement: JsonObject, key: str, value: str) -> bool:
     if f"Not{key}" in statement:
         return not _matches(statement[f"Not{key}"], value)
     return _matches(statement[key], value)
 
 
-def _matches(patterns: Any, value: str) -> bool:
+def _matches(patterns: str | list[str], value: str) -> bool:
     patterns = [patterns] if isinstance(patterns, str) else patterns
     return any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns)
 
 
-def _condition_is_met(operator: str, condition: Mapping[str, Any], resource_type: str) -> bool:
+def _condition_is_met(operator: str, condition: JsonObject, resource_type: str) -> bool:
     if operator not in ("StringEquals", "StringLike") or set(condition) != {"ResourceType"}:
         raise NotModelledError(f"stack policies with the condition {operator} {condition}")
     resource_types = condition["ResourceType"]

@@ -8,9 +8,9 @@ messages are the service's own where they are known.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import ResourceError, ValidationError
+from cfngen.sandbox.json_types import Properties, TemplateBody
 from cfngen.text_limits import (
     LOGICAL_ID,
     OF_TEMPLATE,
@@ -22,7 +22,7 @@ from cfngen.text_limits import (
 )
 
 
-def check_properties(resource_type: str, properties: Mapping[str, Any]) -> None:
+def check_properties(resource_type: str, properties: Properties) -> None:
     """Check the strings in a resource's properties as its service does.
 
     Args:
@@ -42,7 +42,7 @@ def check_properties(resource_type: str, properties: Mapping[str, Any]) -> None:
         raise ResourceError(REPEATED_TAG_KEY)
 
 
-def check_template(body: Mapping[str, Any]) -> None:
+def check_template(body: TemplateBody) -> None:
     """Check a template's logical ids, descriptions and export names.
 
     Raises:
@@ -62,7 +62,7 @@ def _error_message(limit: TextLimit, text: str, fault: str) -> str:
     return limit.refused(text) or f"Invalid {limit.what}: it {fault}"
 
 
-def _strings(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _strings(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if isinstance(value, str):
         yield path, value
     else:
@@ -71,7 +71,7 @@ def _strings(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[st
             yield from _strings(item, (*path, key))
 
 
-def _values_at(value: Any, pattern: tuple[str, ...]) -> Iterator[Any]:
+def _values_at(value: object, pattern: tuple[str, ...]) -> Iterator[object]:
     if not pattern:
         yield value
     elif isinstance(value, Mapping):

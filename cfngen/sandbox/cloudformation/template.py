@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.sandbox.cloudformation import string_checks, template_functions
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ValidationError
+from cfngen.sandbox.json_types import JsonObject, TemplateBody
 
 SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Rules", "Mappings", "Conditions",
             "Resources", "Outputs"}  # fmt: skip
@@ -32,7 +32,7 @@ class ResourceDefinition:
     """A resource of a template, with the logical ids of its dependencies (`needs`)."""
 
     type: str
-    body: Mapping[str, Any]
+    body: TemplateBody
     needs: frozenset[str]
 
     @property
@@ -50,13 +50,13 @@ class ResourceDefinition:
 class Template:
     """A template that has been parsed and checked."""
 
-    body: Mapping[str, Any]
+    body: TemplateBody
     resources: Mapping[str, ResourceDefinition]
 
     @property
-    def parameters(self) -> Mapping[str, Mapping[str, Any]]:
+    def parameters(self) -> Mapping[str, JsonObject]:
         """The declared parameters, by name."""
-        declared: Mapping[str, Mapping[str, Any]] = self.body.get("Parameters", {})
+        declared: Mapping[str, JsonObject] = self.body.get("Parameters", {})
         return declared
 
 
@@ -93,7 +93,7 @@ def parse(text: str) -> Template:
     return Template(body, definitions)
 
 
-def references(value: Any) -> Iterator[str]:
+def references(value: object) -> Iterator[str]:
     """Yield the names that Ref, GetAtt and Sub refer to anywhere in a value."""
     if isinstance(value, list):
         for item in value:
@@ -112,7 +112,7 @@ def references(value: Any) -> Iterator[str]:
                 yield from references(item)
 
 
-def attributes(value: Any) -> Iterator[tuple[str, str]]:
+def attributes(value: object) -> Iterator[tuple[str, str]]:
     """Yield (name, attribute) for each GetAtt and Sub in a value, except attributes that are expressions."""
     if isinstance(value, list):
         for item in value:
@@ -132,7 +132,7 @@ def attributes(value: Any) -> Iterator[tuple[str, str]]:
                 yield from attributes(item)
 
 
-def _definition(body: Mapping[str, Any], logical_id: str, resource: Mapping[str, Any]) -> ResourceDefinition:
+def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> ResourceDefinition:
     if unknown := sorted(set(resource) - RESOURCE_ATTRIBUTES):
         raise ValidationError(f"Invalid template resource property {', '.join(unknown)} ({logical_id})")
     for policy, allowed in POLICY_VALUES.items():
@@ -146,7 +146,7 @@ def _definition(body: Mapping[str, Any], logical_id: str, resource: Mapping[str,
     return ResourceDefinition(resource["Type"], resource, frozenset(explicit) | implicit)
 
 
-def _check_references(body: Mapping[str, Any]) -> None:
+def _check_references(body: TemplateBody) -> None:
     parameters = set(body.get("Parameters", {}))
     for section, declared in (
         ("Resources", parameters | set(body["Resources"])),

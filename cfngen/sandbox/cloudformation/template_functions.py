@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
+from cfngen.sandbox.json_types import Expression, TemplateBody
+
+# Checks the argument of one function, with the template and the section that it is in.
+FunctionCheck = Callable[[TemplateBody, str, Expression], None]
 
 FORMAT_VERSION = "2010-09-09"
 PSEUDO_PARAMETERS = frozenset(
@@ -35,7 +38,7 @@ PLACEHOLDER = re.compile(r"\$\{(?!!)([^}]*)\}")
 VARIABLE_NAME = re.compile(r"[A-Za-z0-9_.:]+")
 
 
-def check(body: Mapping[str, Any]) -> None:
+def check(body: TemplateBody) -> None:
     """Check that sections and functions are well-formed.
 
     Raises:
@@ -55,7 +58,7 @@ def check(body: Mapping[str, Any]) -> None:
             _check_function(body, section, name, function, argument)
 
 
-def _paths_of_nulls(value: Any, path: str) -> Iterator[str]:
+def _paths_of_nulls(value: object, path: str) -> Iterator[str]:
     if value is None:
         yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -63,7 +66,7 @@ def _paths_of_nulls(value: Any, path: str) -> Iterator[str]:
         yield from _paths_of_nulls(item, f"{path}/{key}")
 
 
-def _check_parameters(body: Mapping[str, Any]) -> None:
+def _check_parameters(body: TemplateBody) -> None:
     for name, parameter in body.get("Parameters", {}).items():
         if not isinstance(parameter, dict) or "Type" not in parameter:
             raise ValidationError("Template format error: Every Parameters object must contain a Type member.")
@@ -75,7 +78,7 @@ def _check_parameters(body: Mapping[str, Any]) -> None:
             raise ValidationError(f"Template format error: Duplicate logical id {name} in Parameters and Resources")
 
 
-def _check_resources(body: Mapping[str, Any]) -> None:
+def _check_resources(body: TemplateBody) -> None:
     for name, resource in body["Resources"].items():
         prefix = f"Template format error: [/Resources/{name}]"
         if not isinstance(resource, dict) or "Type" not in resource:
@@ -95,7 +98,7 @@ def _check_resources(body: Mapping[str, Any]) -> None:
         _check_condition(body, resource.get("Condition"), "Resources")
 
 
-def _check_outputs(body: Mapping[str, Any]) -> None:
+def _check_outputs(body: TemplateBody) -> None:
     export_names: list[str] = []
     for name, output in body.get("Outputs", {}).items():
         if not isinstance(output, dict) or "Value" not in output:
@@ -109,7 +112,7 @@ def _check_outputs(body: Mapping[str, Any]) -> None:
         raise ValidationError("Template format error: Export names must be unique within a template")
 
 
-def _check_mappings(body: Mapping[str, Any]) -> None:
+def _check_mappings(body: TemplateBody) -> None:
     for name, mapping in body.get("Mappings", {}).items():
         message = f"Template format error: Every Mappings attribute must be a String or a List. ({name})"
         if not isinstance(mapping, dict) or not all(isinstance(keys, dict) for keys in mapping.values()):
@@ -123,7 +126,7 @@ def _check_mappings(body: Mapping[str, Any]) -> None:
             raise ValidationError(message)
 
 
-def _check_conditions(body: Mapping[str, Any]) -> None:
+def _check_conditions(body: TemplateBody) -> None:
     conditions = body.get("Conditions", {})
     dependencies: dict[str, set[str]] = {}
     for name, condition in conditions.items():
@@ -158,14 +161,14 @@ def _check_conditions(body: Mapping[str, Any]) -> None:
         )
 
 
-def _check_condition(body: Mapping[str, Any], name: Any, section: str) -> None:
+def _check_condition(body: TemplateBody, name: object, section: str) -> None:
     if name is not None and name not in body.get("Conditions", {}):
         raise ValidationError(
             f"Template format error: Unresolved condition dependency {name} in the {section} block of the template"
         )
 
 
-def _functions(value: Any, name: str = "") -> Iterator[tuple[str, str, Any]]:
+def _functions(value: Expression, name: str = "") -> Iterator[tuple[str, str, Expression]]:
     """Yield all functions in a value: the top-level key that contains them, their name and their argument."""
     if isinstance(value, list):
         for item in value:
@@ -181,7 +184,7 @@ def _functions(value: Any, name: str = "") -> Iterator[tuple[str, str, Any]]:
             yield from _functions(item, name or key)
 
 
-def _check_function(body: Mapping[str, Any], section: str, name: str, function: str, argument: Any) -> None:
+def _check_function(body: TemplateBody, section: str, name: str, function: str, argument: Expression) -> None:
     if function.startswith("Fn::") and function not in FUNCTIONS:
         raise ValidationError(
             f"Template error: [/{section}/{name}] Encountered unsupported function: {function} Supported functions "
@@ -204,7 +207,7 @@ def _raise_unresolved(name: str, section: str) -> None:
     )
 
 
-def _get_att_resource(argument: Any) -> str:
+def _get_att_resource(argument: Expression) -> str:
     parts = argument.split(".", 1) if isinstance(argument, str) else argument
     if not isinstance(parts, list) or len(parts) != 2 or not isinstance(parts[0], str) or not all(parts):
         raise ValidationError(
@@ -214,17 +217,17 @@ def _get_att_resource(argument: Any) -> str:
     return parts[0]
 
 
-def _check_get_att(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_get_att(body: TemplateBody, section: str, argument: Expression) -> None:
     name = _get_att_resource(argument)
     if name not in body["Resources"]:
         raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {name}")
 
 
-def _is_list(value: Any, *lengths: int) -> bool:
+def _is_list(value: object, *lengths: int) -> bool:
     return isinstance(value, list) and len(value) in lengths
 
 
-def _check_join(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_join(body: TemplateBody, section: str, argument: Expression) -> None:
     if not _is_list(argument, 2) or not isinstance(argument[0], str) or not isinstance(argument[1], (list, dict)):
         raise ValidationError(
             "Template error: every Fn::Join object requires two parameters, (1) a string delimiter and (2) a list of "
@@ -232,7 +235,7 @@ def _check_join(body: Mapping[str, Any], section: str, argument: Any) -> None:
         )
 
 
-def _check_split(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_split(body: TemplateBody, section: str, argument: Expression) -> None:
     if not _is_list(argument, 2) or not isinstance(argument[0], str):
         raise ValidationError(
             "Template error: every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string "
@@ -240,7 +243,7 @@ def _check_split(body: Mapping[str, Any], section: str, argument: Any) -> None:
         )
 
 
-def _check_select(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_select(body: TemplateBody, section: str, argument: Expression) -> None:
     if not _is_list(argument, 2) or not isinstance(argument[1], (list, dict)):
         raise ValidationError(
             "Template error: Fn::Select requires a list argument with two elements: an integer index and a list"
@@ -254,7 +257,7 @@ def _check_select(body: Mapping[str, Any], section: str, argument: Any) -> None:
         raise ValidationError(f"Template error: Fn::Select cannot select nonexistent value at index {index}")
 
 
-def _check_sub(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
     text, values = (argument, {}) if isinstance(argument, str) else argument if _is_list(argument, 2) else (None, None)
     if not isinstance(text, str) or not isinstance(values, dict):
         raise ValidationError(
@@ -272,7 +275,7 @@ def _check_sub(body: Mapping[str, Any], section: str, argument: Any) -> None:
             _raise_unresolved(name, section)
 
 
-def _check_if(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_if(body: TemplateBody, section: str, argument: Expression) -> None:
     if not _is_list(argument, 3) or not isinstance(argument[0], str):
         raise ValidationError(
             "Template error: Fn::If requires a list argument with three elements: a condition and two values"
@@ -280,7 +283,7 @@ def _check_if(body: Mapping[str, Any], section: str, argument: Any) -> None:
     _check_condition(body, argument[0], section)
 
 
-def _check_find_in_map(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_find_in_map(body: TemplateBody, section: str, argument: Expression) -> None:
     if not _is_list(argument, 3):
         raise ValidationError(
             "Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the "
@@ -295,15 +298,15 @@ def _check_find_in_map(body: Mapping[str, Any], section: str, argument: Any) -> 
         raise ValidationError(f"Template error: Unable to get mapping for {mapping}::{keys[0]}::{keys[1]}")
 
 
-def _check_equals(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_equals(body: TemplateBody, section: str, argument: Expression) -> None:
     if not _is_list(argument, 2):
         raise ValidationError("Template error: every Fn::Equals object requires a list of 2 string parameters.")
 
 
-def _check_2_to_10(function: str) -> Callable[[Mapping[str, Any], str, Any], None]:
+def _check_2_to_10(function: str) -> FunctionCheck:
     """A check that a function such as Fn::And has a list of 2 to 10 arguments."""
 
-    def check_argument(body: Mapping[str, Any], section: str, argument: Any) -> None:
+    def check_argument(body: TemplateBody, section: str, argument: Expression) -> None:
         if not _is_list(argument, *range(2, 11)):
             raise ValidationError(
                 f"Template error: every {function} object requires a list of at least 2 and at most 10 boolean "
@@ -313,12 +316,12 @@ def _check_2_to_10(function: str) -> Callable[[Mapping[str, Any], str, Any], Non
     return check_argument
 
 
-def _check_not(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_not(body: TemplateBody, section: str, argument: Expression) -> None:
     if not _is_list(argument, 1):
         raise ValidationError("Template error: every Fn::Not object requires one boolean parameter.")
 
 
-def _check_cidr(body: Mapping[str, Any], section: str, argument: Any) -> None:
+def _check_cidr(body: TemplateBody, section: str, argument: Expression) -> None:
     if not _is_list(argument, 2, 3):
         raise ValidationError(
             "Template error: every Fn::Cidr object requires two parameters, (1) ipBlock and (2) count, and may have a "
@@ -330,7 +333,7 @@ def _check_cidr(body: Mapping[str, Any], section: str, argument: Any) -> None:
             raise ValidationError(f"Template error: Fn::Cidr: {value} is not between {allowed.start} and {allowed[-1]}")
 
 
-_CHECKS: Mapping[str, Callable[[Mapping[str, Any], str, Any], None]] = {
+_CHECKS: Mapping[str, FunctionCheck] = {
     "Fn::And": _check_2_to_10("Fn::And"),
     "Fn::Cidr": _check_cidr,
     "Fn::Equals": _check_equals,

@@ -6,17 +6,15 @@ updated: an invalid policy makes the resource fail in either case (seen on creat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from cfngen.sandbox.cloudformation import signals
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Stack
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.scaling_groups import PROCESSES
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
 
 KEYS = {
     "AutoScalingReplacingUpdate": {"WillReplace"},
@@ -107,8 +105,8 @@ def rolling_policy(service: Region, stack: Stack, resource: Resource) -> Rolling
     )
 
 
-def _resolve_update_policy(service: Region, stack: Stack, resource: Resource) -> Mapping[str, Any]:
-    update_policy = service.scope(stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
+def _resolve_update_policy(service: Region, stack: Stack, resource: Resource) -> JsonObject:
+    update_policy = scope_of_stack(service, stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
     for name, policy in update_policy.items():
         if name in NOT_MODELLED:
             raise NotModelledError(f"UpdatePolicy {name}")
@@ -123,11 +121,11 @@ def _resolve_update_policy(service: Region, stack: Stack, resource: Resource) ->
         ("AutoScalingScheduledAction", "IgnoreUnmodifiedGroupSizeProperties"),
     ):
         _boolean(update_policy.get(name, {}), key)
-    policies: Mapping[str, Any] = update_policy
+    policies: JsonObject = update_policy
     return policies
 
 
-def _pause(text: Any) -> int:
+def _pause(text: object) -> int:
     try:
         seconds = signals.seconds_of(str(text), "PauseTime")
     except ResourceError:
@@ -137,7 +135,7 @@ def _pause(text: Any) -> int:
     return seconds
 
 
-def _number(policy: Mapping[str, Any], key: str, default: int, allowed: range) -> int:
+def _number(policy: JsonObject, key: str, default: int, allowed: range) -> int:
     try:
         value = int(policy.get(key, default))
     except (TypeError, ValueError):
@@ -147,7 +145,7 @@ def _number(policy: Mapping[str, Any], key: str, default: int, allowed: range) -
     return value
 
 
-def _boolean(policy: Mapping[str, Any], key: str) -> bool:
+def _boolean(policy: JsonObject, key: str) -> bool:
     text = str(policy.get(key, False)).lower()
     if text not in BOOLEANS:
         raise ResourceError(f"UpdatePolicy {key} must be true or false, and is {policy[key]!r}")

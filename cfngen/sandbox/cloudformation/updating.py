@@ -1,33 +1,29 @@
-"""Updates stacks: creates, modifies and replaces resources, and then cleans up those that are no longer needed.
+"""Updates stacks: creates, modifies and replaces resources, and then starts the cleanup of those no longer needed.
 
 The update of a resource starts as soon as all its dependencies are complete, whether they changed or not. To replace a
 resource, the new one is created first; the old one is deleted in the cleanup phase, together with resources that the
-new template no longer has. A nested stack is cleaned up only when its root is, since the root may still roll back.
+new template no longer has.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
-from cfngen.sandbox.cloudformation import creation, deletion, properties, property_schemas, rollback, rolling
-from cfngen.sandbox.cloudformation.admission import NESTED_STACK
+from cfngen.sandbox.cloudformation import creation, deletion, modification, properties, property_schemas, rollback
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
+from cfngen.sandbox.cloudformation.cleanup import UPDATE_CLEANUP_STATUS, clean_up
 from cfngen.sandbox.cloudformation.clock import Operation
 from cfngen.sandbox.cloudformation.creation import RESOURCE_ERRORS
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
-from cfngen.sandbox.cloudformation.properties import AUTO_SCALING_GROUP
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
+from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, StableState, Stack
 from cfngen.sandbox.cloudformation.stack_policies import denial
+from cfngen.sandbox.json_types import JsonDict, Properties
 
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
-
-CLEANUP_STATUS = "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"
 REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."
-NOT_DELETED = "One or more resources could not be deleted."
 
 
 def begin(service: Region, stack: Stack, revision: Revision, token: str = "") -> None:
@@ -48,7 +44,7 @@ def update(service: Region, stack: Stack) -> Operation:
     service.record(stack, None, "UPDATE_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
     for resource in stack.resources.values():
         resource.progress = ""
-    logical_ids = properties.enabled_resources(service.scope(stack), stack.template.resources)
+    logical_ids = properties.enabled_resources(scope_of_stack(service, stack), stack.template.resources)
     failure_reason = stack.revision.failure_reason or _policy_forbids_removal(service, stack, logical_ids)
     if not failure_reason:
         yield from creation.start_in_order(
@@ -69,7 +65,7 @@ def update(service: Region, stack: Stack) -> Operation:
         removed = stack.resources.pop(key)
         policy = removed.definition.deletion_policy
         stack.obsolete_resources.append((removed, "Retain" if policy == "RetainExceptOnCreate" else policy))
-    service.record(stack, None, CLEANUP_STATUS)
+    service.record(stack, None, UPDATE_CLEANUP_STATUS)
     if stack.parent is None:
         yield from clean_up(service, stack, "UPDATE_COMPLETE")
 
@@ -88,33 +84,10 @@ def _fail(service: Region, stack: Stack, failure_reason: str) -> Operation:
     if stack.root.disable_rollback or stack.stable_state is None:
         service.record(stack, None, "UPDATE_FAILED", reason)
         for child in stack.children.values():
-            if child.status == CLEANUP_STATUS:
+            if child.status == UPDATE_CLEANUP_STATUS:
                 service.record(child, None, "UPDATE_COMPLETE")
         return
     yield from rollback.roll_back(service, stack, reason)
-
-
-def clean_up(service: Region, stack: Stack, final_status: str) -> Operation:
-    """Delete a stack's obsolete resources, then clean up its nested stacks; this completes the update."""
-    any_not_deleted = yield from deletion.remove_obsolete(service, stack)
-    nested = {
-        logical_id: nested
-        for logical_id, nested in stack.resources.items()
-        if nested.child and _awaits_cleanup(nested.child)
-    }
-    for resource in deletion.dependents_first(service, nested):
-        if resource.child is not None:
-            service.simulation.start(clean_up(service, resource.child, final_status))
-            yield resource.child.has_finished
-            service.record(stack, resource, "UPDATE_COMPLETE")
-    stack.stable_state, stack.policy_during_update = None, ""
-    prefix = "Update successful. " if final_status == "UPDATE_COMPLETE" else ""
-    service.record(stack, None, final_status, prefix + NOT_DELETED if any_not_deleted else "")
-
-
-def _awaits_cleanup(child: Stack) -> bool:
-    """Whether a nested stack took part in the update of its parent, and waits for its cleanup."""
-    return child.stable_state is not None or child.status == CLEANUP_STATUS
 
 
 def _policy_forbids_removal(service: Region, stack: Stack, logical_ids: list[str]) -> str:
@@ -157,7 +130,12 @@ def _update_resource(service: Region, stack: Stack, logical_id: str) -> Operatio
             resource.definition, resource.properties = definition, new_properties
             service.record(stack, resource, "UPDATE_IN_PROGRESS")
             try:
-                yield from modify(service, stack, resource, old_properties, metadata_only=action == "metadata")
+                if action == "metadata":  # which no AWS service is called for
+                    yield from modification.await_update_duration(service, stack, resource, old_properties)
+                elif resource.type == NESTED_STACK:
+                    yield from _update_nested(service, stack, resource, old_properties)
+                else:
+                    yield from modification.modify(service, stack, resource, old_properties)
             except RESOURCE_ERRORS:
                 if resource.attempted_properties is None:
                     resource.attempted_properties = new_properties
@@ -175,9 +153,7 @@ def _update_resource(service: Region, stack: Stack, logical_id: str) -> Operatio
             service.record(stack, resource, "UPDATE_COMPLETE")
 
 
-def _update_action(
-    service: Region, stack: Stack, resource: Resource, new_type: str, new_properties: Mapping[str, Any]
-) -> str:
+def _update_action(service: Region, stack: Stack, resource: Resource, new_type: str, new_properties: Properties) -> str:
     """How to update a resource: "replace", "modify", "metadata" (only its metadata changes) or "" (no change)."""
     if new_type != resource.type:
         raise ResourceError(f"Update of resource type is not permitted: {resource.type} to {new_type}")
@@ -185,7 +161,7 @@ def _update_action(
     recreations = {property_schemas.recreation(service.region, resource.type, path) for path in paths}
     must_replace = "Always" in recreations
     if "Conditionally" in recreations and not must_replace:
-        policy = service.scope(stack).resolve(
+        policy = scope_of_stack(service, stack).resolve(
             stack.template.resources[resource.logical_id].body.get("UpdatePolicy", {})
         )
         request = dataclasses.replace(properties.handler_call(service, stack, resource), update_policy=policy)
@@ -204,7 +180,7 @@ def _update_action(
     return "" if old == new else "metadata"
 
 
-def _check_replacement(service: Region, stack: Stack, resource: Resource, new_properties: Mapping[str, Any]) -> None:
+def _check_replacement(service: Region, stack: Stack, resource: Resource, new_properties: Properties) -> None:
     if stack.root.disable_rollback:
         raise ResourceError("Replacement type updates not supported on stack with disable-rollback.")
     identifiers = property_schemas.schema(service.region, resource.type).get("primaryIdentifier", [])
@@ -219,7 +195,7 @@ def _check_replacement(service: Region, stack: Stack, resource: Resource, new_pr
         )
 
 
-def _replace(stack: Stack, resource: Resource, new_properties: dict[str, Any]) -> Resource:
+def _replace(stack: Stack, resource: Resource, new_properties: JsonDict) -> Resource:
     """Put a new resource in the place of another one, which becomes obsolete."""
     logical_id = resource.logical_id
     definition = stack.template.resources[logical_id]
@@ -232,7 +208,7 @@ def _replace(stack: Stack, resource: Resource, new_properties: dict[str, Any]) -
     return replacement
 
 
-def _nested_stack_changes(service: Region, stack: Stack, resource: Resource, new_properties: Mapping[str, Any]) -> bool:
+def _nested_stack_changes(service: Region, stack: Stack, resource: Resource, new_properties: Properties) -> bool:
     child = resource.child
     if child is None:
         return True
@@ -241,46 +217,12 @@ def _nested_stack_changes(service: Region, stack: Stack, resource: Resource, new
     return child.status not in STABLE or not child.revision.is_same_as(revision)
 
 
-def modify(
-    service: Region, stack: Stack, resource: Resource, old_properties: Mapping[str, Any], *, metadata_only: bool = False
-) -> Operation:
-    """Update a resource in place; on return it is complete, or was cancelled.
-
-    Args:
-        service: the region
-        stack: the resource's stack
-        resource: the resource, with its new properties
-        old_properties: the properties before the update
-        metadata_only: whether only the Metadata attribute changes, which no AWS service is called for
-
-    Raises:
-        ResourceError: the update failed
-    """
-    generation = resource.generation
-    try:
-        service.failures.raise_injected(stack.name, resource.logical_id, "UPDATE")
-    except ResourceError:
-        resource.attempted_properties = dict(old_properties)
-        raise
-    yield from service.wait_for_duration(resource.type, "update")
-    if resource.generation != generation or metadata_only:
-        return
-    if resource.type == NESTED_STACK:
-        yield from _update_nested(service, stack, resource)
-    elif resource.type == AUTO_SCALING_GROUP:
-        yield from rolling.change(service, stack, resource, old_properties)
-    else:
-        try:
-            changed = HANDLERS[resource.type].update(properties.handler_call(service, stack, resource), old_properties)
-        except ResourceError:
-            # Refused: nothing was changed, so there is nothing to roll back.
-            resource.attempted_properties = dict(old_properties)
-            raise
-        resource.attributes = {**resource.attributes, **changed}
-
-
-def _update_nested(service: Region, stack: Stack, resource: Resource) -> Operation:
+def _update_nested(service: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
+    """Update a nested stack; on return it awaits its cleanup, or the update of its parent was cancelled."""
     generation, child = resource.generation, resource.child
+    yield from modification.await_update_duration(service, stack, resource, old_properties)
+    if resource.generation != generation:
+        return
     if child is None:
         raise ResourceError(f"{resource.logical_id} has no stack")
     revision = creation.nested_revision(service, stack, resource, child.name)
@@ -290,6 +232,6 @@ def _update_nested(service: Region, stack: Stack, resource: Resource) -> Operati
     yield lambda: child.status != "UPDATE_IN_PROGRESS" or resource.generation != generation
     if resource.generation != generation:
         return
-    if child.status != CLEANUP_STATUS:
+    if child.status != UPDATE_CLEANUP_STATUS:
         raise ResourceError(rollback.nested_failure(child))
     resource.attributes = {f"Outputs.{key}": value for key, value in child.outputs.items()}

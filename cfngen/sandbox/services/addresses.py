@@ -9,14 +9,14 @@ from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
 
 @rule("ec2", "AllocateAddress")
-def quota_of_addresses(attempt: Attempt) -> None:
+def check_quota_of_addresses(attempt: Attempt) -> None:
     """Refuse an address beyond the quota."""
-    if len(attempt.backend.addresses) >= quotas.applied(quotas.ADDRESSES):
+    if len(attempt.backend.addresses) >= quotas.applied_value(quotas.ADDRESSES):
         raise Refused("AddressLimitExceeded", "The maximum number of addresses has been reached.")
 
 
 @rule("ec2", "AssociateAddress")
-def gateway_of_the_network(attempt: Attempt) -> None:
+def check_gateway_of_the_network(attempt: Attempt) -> None:
     """Refuse a public address in a VPC that has no internet gateway yet."""
     if interface_id := attempt.get("NetworkInterfaceId"):
         vpc_id = attempt.backend.get_network_interface(interface_id).subnet.vpc_id
@@ -33,7 +33,7 @@ def gateway_of_the_network(attempt: Attempt) -> None:
 
 
 @rule("ec2", "ReleaseAddress")
-def address_in_use(attempt: Attempt) -> None:
+def check_address_in_use(attempt: Attempt) -> None:
     """Refuse to release an address that is associated with an interface."""
     interfaces = live_interfaces(attempt.backend)
     for address in attempt.backend.addresses:

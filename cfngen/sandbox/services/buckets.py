@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-from typing import Any
 
 import awacs.s3
 from awacs.aws import Action
 
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import keys, policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 from cfngen.text_limits import BUCKET_NAME
@@ -35,14 +36,14 @@ NON_PUBLIC_CONDITIONS = frozenset(
 
 
 @rule("s3", "CreateBucket")
-def name(attempt: Attempt) -> None:
+def check_name(attempt: Attempt) -> None:
     """Refuse a name that breaks S3's rules."""
     if BUCKET_NAME.fault(attempt.get("Bucket", "")):
         raise Refused("InvalidBucketName", "The specified bucket is not valid.")
 
 
 @rule("s3", "CreateBucket", "PutBucketAcl")
-def acl(attempt: Attempt) -> None:
+def check_acl(attempt: Attempt) -> None:
     """Refuse ACLs for others than the owner if the bucket's object ownership is BucketOwnerEnforced."""
     ownership = attempt.get("ObjectOwnership") or OWNER_ENFORCED
     if attempt.operation == "PutBucketAcl":
@@ -60,12 +61,12 @@ def acl(attempt: Attempt) -> None:
 
 
 @rule("s3", "PutBucketPolicy")
-def policy(attempt: Attempt) -> None:
+def check_policy(attempt: Attempt) -> None:
     """Refuse a malformed policy, one for other resources than the bucket, and one with principals that do not exist."""
     text = attempt.get("Policy", "")
     text = text.decode() if isinstance(text, bytes) else text
     try:
-        document = policy_documents.read(text)
+        document = policy_documents.parse(text)
     except ValueError:
         raise Refused(MALFORMED, "Policies must be valid JSON and the first byte must be '{'") from None
     if document.get("Version", "2012-10-17") not in ("2012-10-17", "2008-10-17"):
@@ -79,11 +80,11 @@ def policy(attempt: Attempt) -> None:
         raise Refused(MALFORMED, "Missing required field Statement")
     for statement in statements:
         _check_statement(statement, attempt.get("Bucket"))
-    if missing_principals := list(policy_documents.dead_principals(document, attempt.region)):
+    if missing_principals := list(policy_documents.missing_principals(document, attempt.region)):
         raise Refused(MALFORMED, f"Invalid principal in policy ({missing_principals[0][1]})")
 
 
-def _check_statement(statement: dict[str, Any], bucket: str) -> None:
+def _check_statement(statement: JsonDict, bucket: str) -> None:
     if unknown := sorted(set(statement) - policy_documents.ELEMENTS):
         raise Refused(MALFORMED, f"Unknown field {unknown[0]}")
     for field, other in (("Effect", "Effect"), ("Principal", "NotPrincipal"), ("Action", "NotAction"),
@@ -92,10 +93,10 @@ def _check_statement(statement: dict[str, Any], bucket: str) -> None:
             raise Refused(MALFORMED, f"Missing required field {field}")
     if statement["Effect"] not in ("Allow", "Deny"):
         raise Refused(MALFORMED, f"Invalid effect: {statement['Effect']}")
-    resources = policy_documents.listed(statement.get("Resource", statement.get("NotResource")))
+    resources = policy_documents.as_list(statement.get("Resource", statement.get("NotResource")))
     if not all(_is_in_bucket(resource, bucket) for resource in resources):
         raise Refused(MALFORMED, "Policy has invalid resource")
-    actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
+    actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     for action in actions:
         if action != "*" and not fnmatch.filter(_s3_actions(), action.lower()):
             raise Refused(MALFORMED, "Policy has invalid action")
@@ -128,10 +129,10 @@ def _s3_actions() -> tuple[str, ...]:
 
 
 @rule("s3", "PutBucketPolicy")
-def public_policy(attempt: Attempt) -> None:
+def check_public_policy(attempt: Attempt) -> None:
     """Refuse a public policy on a bucket with BlockPublicPolicy, which new buckets have."""
     text = attempt.get("Policy", "")
-    document = policy_documents.read(text.decode() if isinstance(text, bytes) else text)
+    document = policy_documents.parse(text.decode() if isinstance(text, bytes) else text)
     block = _get_bucket(attempt).public_access_block
     if block is not None and str(block.block_public_policy).lower() != "true":
         return
@@ -139,7 +140,7 @@ def public_policy(attempt: Attempt) -> None:
         limiting_keys = {
             key.lower() for operator in statement.get("Condition", {}).values() for key in operator
         } & NON_PUBLIC_CONDITIONS
-        if statement["Effect"] == "Allow" and policy_documents.everybody(statement) and not limiting_keys:
+        if statement["Effect"] == "Allow" and policy_documents.names_everybody(statement) and not limiting_keys:
             raise Refused(
                 "AccessDenied",
                 f"User: {keys.CALLER} is not authorized to perform: s3:PutBucketPolicy on resource: "
@@ -149,7 +150,7 @@ def public_policy(attempt: Attempt) -> None:
 
 
 @rule("s3", "PutBucketLifecycleConfiguration")
-def lifecycle(attempt: Attempt) -> None:
+def check_lifecycle(attempt: Attempt) -> None:
     """Refuse lifecycle rules without an action, with invalid days, or with the same id."""
     rules = (attempt.get("LifecycleConfiguration") or {}).get("Rules") or []
     if not rules or len(rules) > MAX_RULES:
@@ -167,7 +168,7 @@ _LIFECYCLE_ACTIONS = (
 )  # fmt: skip
 
 
-def _check_rule(lifecycle_rule: dict[str, Any]) -> None:
+def _check_rule(lifecycle_rule: JsonDict) -> None:
     if not any(lifecycle_rule.get(action) for action in _LIFECYCLE_ACTIONS):
         raise Refused("InvalidRequest", "At least one action needs to be specified in a rule")
     if lifecycle_rule.get("Status") not in ("Enabled", "Disabled"):
@@ -199,7 +200,7 @@ def _check_rule(lifecycle_rule: dict[str, Any]) -> None:
 
 
 @rule("s3", "PutBucketEncryption")
-def encryption(attempt: Attempt) -> None:
+def check_encryption(attempt: Attempt) -> None:
     """Refuse a KMS key together with SSE-S3 encryption, and more than one rule."""
     rules = (attempt.get("ServerSideEncryptionConfiguration") or {}).get("Rules") or []
     if len(rules) != 1:
@@ -213,14 +214,14 @@ def encryption(attempt: Attempt) -> None:
 
 
 @rule("s3", "PutBucketTagging")
-def tags(attempt: Attempt) -> None:
+def check_tags(attempt: Attempt) -> None:
     """Refuse more tags than a bucket can have."""
     tag_set = (attempt.get("Tagging") or {}).get("TagSet") or []
     if len(tag_set) > MAX_TAGS:
         raise Refused("BadRequest", f"Bucket tag count cannot be greater than {MAX_TAGS}")
 
 
-def _get_bucket(attempt: Attempt) -> Any:
+def _get_bucket(attempt: Attempt) -> MotoModel:
     try:
         return attempt.backend.get_bucket(attempt.get("Bucket"))
     except Exception as error:

@@ -30,7 +30,7 @@ class _RegionCapacity:
 _CAPACITY_BY_REGION: dict[str, _RegionCapacity] = {}
 
 
-def exhaust(region: str, instance_type: str, *names: str) -> None:
+def remove_capacity(region: str, instance_type: str, *names: str) -> None:
     """Remove the capacity for instances of a type.
 
     Args:
@@ -41,24 +41,24 @@ def exhaust(region: str, instance_type: str, *names: str) -> None:
     _capacity_of(region).exhausted.update((instance_type, name) for name in names or zones(region))
 
 
-def price(region: str, instance_type: str, dollars: float) -> None:
+def set_spot_price(region: str, instance_type: str, dollars: float) -> None:
     """Set the Spot price of an instance type, in dollars per hour."""
     _capacity_of(region).prices[instance_type] = dollars
 
 
-def restore(region: str) -> None:
+def reset(region: str) -> None:
     """Restore the capacity for all instance types, at the lowest Spot price."""
     _CAPACITY_BY_REGION.pop(region, None)
 
 
-def has_room(region: str, instance_type: str, zone: str) -> bool:
+def has_capacity(region: str, instance_type: str, zone: str) -> bool:
     """Return whether a zone has capacity for an instance type."""
     return (instance_type, zone) not in _capacity_of(region).exhausted
 
 
-def no_room(region: str, instance_type: str, zone: str) -> Refused:
+def insufficient_capacity(region: str, instance_type: str, zone: str) -> Refused:
     """Return EC2's error for insufficient capacity."""
-    zones_with_room = [name for name in zones(region) if has_room(region, instance_type, name)]
+    zones_with_room = [name for name in zones(region) if has_capacity(region, instance_type, name)]
     elsewhere = (
         f" You can currently get {instance_type} capacity by not specifying an Availability Zone in your request or "
         f"choosing {', '.join(zones_with_room)}."

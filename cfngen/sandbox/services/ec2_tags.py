@@ -30,14 +30,14 @@ TAGGING_OPERATIONS = (
 
 
 @rule("ec2", *TAGGING_OPERATIONS)
-def tags_on_create(attempt: Attempt) -> None:
+def check_tags_on_create(attempt: Attempt) -> None:
     """Refuse to create a resource with invalid tags."""
     for specification in attempt.get("TagSpecifications", []):
         check(specification.get("Tags") or [])
 
 
 @rule("ec2", "CreateTags")
-def tags_to_add(attempt: Attempt) -> None:
+def check_tags_to_add(attempt: Attempt) -> None:
     """Refuse to add invalid tags, or more tags than a resource can have."""
     for resource in attempt.get("Resources", []):
         present = {tag["key"] for tag in attempt.backend.describe_tags(filters={"resource-id": [resource]})}

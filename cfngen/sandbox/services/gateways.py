@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
 
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
@@ -27,14 +27,14 @@ TARGET_PARAMETERS = frozenset(
 
 
 @rule("ec2", "CreateInternetGateway")
-def quota_of_gateways(attempt: Attempt) -> None:
+def check_quota_of_gateways(attempt: Attempt) -> None:
     """Refuse an internet gateway beyond the quota."""
-    if len(attempt.backend.internet_gateways) >= quotas.applied(quotas.INTERNET_GATEWAYS):
+    if len(attempt.backend.internet_gateways) >= quotas.applied_value(quotas.INTERNET_GATEWAYS):
         raise Refused("InternetGatewayLimitExceeded", "The maximum number of internet gateways has been reached.")
 
 
 @rule("ec2", "AttachInternetGateway")
-def one_gateway_of_a_vpc(attempt: Attempt) -> None:
+def check_one_gateway_of_a_vpc(attempt: Attempt) -> None:
     """Refuse to attach a second internet gateway to a VPC."""
     vpc_id, gateway_id = attempt.get("VpcId"), attempt.get("InternetGatewayId")
     if any(other.vpc and other.vpc.id == vpc_id and other.id != gateway_id for other in _gateways(attempt.backend)):
@@ -42,7 +42,7 @@ def one_gateway_of_a_vpc(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateRoute", "ReplaceRoute")
-def target_of_a_route(attempt: Attempt) -> None:
+def check_target_of_a_route(attempt: Attempt) -> None:
     """Refuse a route without a target, with several targets, or with a target outside of the route table's VPC."""
     targets = sorted(TARGET_PARAMETERS & {key for key, value in attempt.parameters.items() if value})
     if not targets:
@@ -73,7 +73,7 @@ def target_of_a_route(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateRoute")
-def destination_of_a_route(attempt: Attempt) -> None:
+def check_destination_of_a_route(attempt: Attempt) -> None:
     """Refuse a gateway as target for addresses of the VPC itself, and a route beyond the quota."""
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
     block = str(attempt.get("DestinationCidrBlock", ""))
@@ -91,12 +91,12 @@ def destination_of_a_route(attempt: Attempt) -> None:
             f"The destination CIDR block {block} is equal to or more specific than one of this VPC's CIDR blocks. This "
             "route can target only an interface or an instance.",
         )
-    if sum(not route.local for route in table.routes) >= quotas.applied(quotas.ROUTES):
+    if sum(not route.local for route in table.routes) >= quotas.applied_value(quotas.ROUTES):
         raise Refused("RouteLimitExceeded", "The maximum number of routes has been reached.")
 
 
 @rule("ec2", "AssociateRouteTable")
-def one_table_of_a_subnet(attempt: Attempt) -> None:
+def check_one_table_of_a_subnet(attempt: Attempt) -> None:
     """Refuse to associate a subnet with a second route table (moto returns the first association), or across VPCs."""
     subnet_id = attempt.get("SubnetId")
     if not subnet_id:
@@ -112,7 +112,7 @@ def one_table_of_a_subnet(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DeleteRouteTable")
-def main_table_is_kept(attempt: Attempt) -> None:
+def check_main_table_is_kept(attempt: Attempt) -> None:
     """Refuse to delete a VPC's main route table."""
     table = attempt.backend.get_route_table(attempt.get("RouteTableId"))
     if table.main_association_id:
@@ -121,15 +121,15 @@ def main_table_is_kept(attempt: Attempt) -> None:
         )  # fmt: skip
 
 
-def gateway_of(backend: Any, vpc: str) -> str:
+def gateway_of(backend: MotoBackend, vpc: str) -> str:
     """Return the id of the internet gateway that is attached to a VPC; empty if there is none."""
     return next((gateway.id for gateway in _gateways(backend) if gateway.vpc and gateway.vpc.id == vpc), "")
 
 
-def _gateways(backend: Any) -> list[Any]:
+def _gateways(backend: MotoBackend) -> list[MotoModel]:
     return list(backend.internet_gateways.values())
 
 
-def _check_same_vpc(table: Any, vpc_id: str | None, target: str) -> None:
+def _check_same_vpc(table: MotoModel, vpc_id: str | None, target: str) -> None:
     if vpc_id != table.vpc_id:
         raise Refused("InvalidParameterValue", f"route table {table.id} and {target} belong to different networks")

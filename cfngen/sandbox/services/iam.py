@@ -8,11 +8,12 @@ from __future__ import annotations
 import functools
 import json
 import re
-from typing import Any
 
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 from moto.iam.models import AWSManagedPolicy
 
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
 
@@ -25,33 +26,33 @@ SESSION_SECONDS = range(3_600, 43_201)  # seconds
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy")
-def trust_policy(attempt: Attempt) -> None:
+def check_trust_policy(attempt: Attempt) -> None:
     """Refuse a trust policy that is malformed, names a principal that does not exist, or is too long."""
     text = attempt.get("AssumeRolePolicyDocument") or attempt.get("PolicyDocument", "")
     if fault := policy_documents.grammar_fault(text, trust=True):
         raise Refused("MalformedPolicyDocument", fault)
-    for kind, name in policy_documents.dead_principals(policy_documents.read(text), attempt.region):
+    for kind, name in policy_documents.missing_principals(policy_documents.parse(text), attempt.region):
         if kind == "*":
             raise Refused(
                 "MalformedPolicyDocument", f'AssumeRolepolicy contained an invalid principal: "STAR":"{name}".'
             )
         principal_type = "SERVICE" if kind == "Service" else kind
         raise Refused("MalformedPolicyDocument", f'Invalid principal in policy: "{principal_type}":"{name}"')
-    if policy_documents.characters(text) > MAX_TRUST_POLICY_CHARACTERS:
+    if policy_documents.size_in_characters(text) > MAX_TRUST_POLICY_CHARACTERS:
         raise Refused("LimitExceeded", f"Cannot exceed quota for ACLSizePerRole: {MAX_TRUST_POLICY_CHARACTERS}")
 
 
 @rule("iam", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
-def permissions_policy(attempt: Attempt) -> None:
+def check_permissions_policy(attempt: Attempt) -> None:
     """Refuse a permissions policy that breaks IAM's grammar, or is too long."""
     text = attempt.get("PolicyDocument", "")
     if fault := policy_documents.grammar_fault(text):
         raise Refused("MalformedPolicyDocument", fault)
-    size = policy_documents.characters(text)
+    size = policy_documents.size_in_characters(text)
     if attempt.operation == "PutRolePolicy":
         role = _get_role(attempt, attempt.get("RoleName"))
         other_policies = {name: policy for name, policy in role.policies.items() if name != attempt.get("PolicyName")}
-        if size + sum(map(policy_documents.characters, other_policies.values())) > MAX_INLINE_POLICY_CHARACTERS:
+        if size + sum(map(policy_documents.size_in_characters, other_policies.values())) > MAX_INLINE_POLICY_CHARACTERS:
             message = f"Maximum policy size of {MAX_INLINE_POLICY_CHARACTERS} bytes exceeded for role {role.name}"
             raise Refused("LimitExceeded", message)
     elif size > MAX_MANAGED_POLICY_CHARACTERS:
@@ -70,13 +71,13 @@ def load_aws_managed_policies(attempt: Attempt) -> None:
 
 
 @functools.cache
-def _aws_managed_policies() -> dict[str, dict[str, Any]]:
-    policies: dict[str, dict[str, Any]] = json.loads(aws_managed_policies_data)
+def _aws_managed_policies() -> dict[str, JsonDict]:
+    policies: dict[str, JsonDict] = json.loads(aws_managed_policies_data)
     return policies
 
 
 @rule("iam", "CreateRole", "PutRolePermissionsBoundary")
-def permissions_boundary(attempt: Attempt) -> None:
+def check_permissions_boundary(attempt: Attempt) -> None:
     """Refuse a permissions boundary that does not exist as a policy of the account or of AWS."""
     arn = attempt.get("PermissionsBoundary")
     if arn and arn not in {policy.arn for policy in attempt.backend.managed_policies.values()}:
@@ -84,7 +85,7 @@ def permissions_boundary(attempt: Attempt) -> None:
 
 
 @rule("iam", "AttachRolePolicy")
-def quota_of_attached_policies(attempt: Attempt) -> None:
+def check_quota_of_attached_policies(attempt: Attempt) -> None:
     """Refuse to attach more managed policies than a role can have."""
     attached = _get_role(attempt, attempt.get("RoleName")).managed_policies
     if len(attached) >= MAX_POLICIES_PER_ROLE and attempt.get("PolicyArn") not in attached:
@@ -92,13 +93,13 @@ def quota_of_attached_policies(attempt: Attempt) -> None:
 
 
 @rule("iam", "PutRolePolicy", "AttachRolePolicy", "AddRoleToInstanceProfile", "DeleteRole")
-def role_exists(attempt: Attempt) -> None:
+def check_role_exists(attempt: Attempt) -> None:
     """Refuse calls for a role that does not exist, with IAM's error message."""
     _get_role(attempt, attempt.get("RoleName"))
 
 
 @rule("iam", "DeletePolicy")
-def attached_policy(attempt: Attempt) -> None:
+def check_attached_policy(attempt: Attempt) -> None:
     """Refuse to delete a managed policy that is attached to a role, or that has further versions."""
     policy = attempt.backend.managed_policies.get(attempt.get("PolicyArn"))
     if policy is None:
@@ -114,7 +115,7 @@ def attached_policy(attempt: Attempt) -> None:
 
 
 @rule("iam", "CreateRole", "CreateInstanceProfile")
-def name_unique_ignoring_case(attempt: Attempt) -> None:
+def check_name_unique_ignoring_case(attempt: Attempt) -> None:
     """Refuse a name that differs from an existing one only in case."""
     kind, existing_names = "Role", [role.name for role in attempt.backend.get_roles()]
     if attempt.operation == "CreateInstanceProfile":
@@ -126,7 +127,7 @@ def name_unique_ignoring_case(attempt: Attempt) -> None:
 
 
 @rule("iam", "CreateRole", "UpdateAssumeRolePolicy", "PutRolePolicy", "CreatePolicy", "CreatePolicyVersion")
-def policy_characters(attempt: Attempt) -> None:
+def check_policy_characters(attempt: Attempt) -> None:
     """Refuse a document with characters outside of Latin-1 ("IAM name requirements")."""
     name = "AssumeRolePolicyDocument" if attempt.operation == "CreateRole" else "PolicyDocument"
     if not re.fullmatch(r"[\t\n\r -\xff]+", attempt.get(name, "")):
@@ -138,7 +139,7 @@ def policy_characters(attempt: Attempt) -> None:
 
 
 @rule("iam", "CreateRole", "TagRole")
-def tags(attempt: Attempt) -> None:
+def check_tags(attempt: Attempt) -> None:
     """Refuse more tags than a role can have."""
     new = {tag["Key"] for tag in attempt.get("Tags") or []}
     roles = [role for role in attempt.backend.get_roles() if role.name == attempt.get("RoleName")]
@@ -149,14 +150,14 @@ def tags(attempt: Attempt) -> None:
 
 
 @rule("iam", "CreateRole", "UpdateRole")
-def session_duration(attempt: Attempt) -> None:
+def check_session_duration(attempt: Attempt) -> None:
     """Refuse sessions shorter than an hour or longer than twelve."""
     seconds = attempt.get("MaxSessionDuration")
     if seconds is not None and (fault := out_of_range("maxSessionDuration", seconds, SESSION_SECONDS)):
         raise Refused("ValidationError", fault)
 
 
-def _get_role(attempt: Attempt, name: str) -> Any:
+def _get_role(attempt: Attempt, name: str) -> MotoModel:
     for role in attempt.backend.get_roles():
         if role.name == name:
             return role

@@ -12,32 +12,32 @@ handler calls `awaited`. Nobody waits for a profile that was created outside of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from weakref import WeakKeyDictionary
 
+from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services import policy_documents
-from cfngen.sandbox.services.rules import Attempt, Refused, rule, time_in, times
+from cfngen.sandbox.services.rules import Attempt, Refused, rule, time_in, times_by_region
 
 PROPAGATION_SECONDS = 15.0
 
-_changed_at: WeakKeyDictionary[Any, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
+_changed_at: WeakKeyDictionary[MotoBackend, dict[str, Mapping[str, float]]] = WeakKeyDictionary()
 """By moto's IAM backend and by name of the instance profile: the time of its last change on each region's clock."""
 
 
 @rule("iam", "CreateInstanceProfile", "AddRoleToInstanceProfile", "RemoveRoleFromInstanceProfile")
-def remember(attempt: Attempt) -> None:
+def record_change(attempt: Attempt) -> None:
     """Record the time of a change of an instance profile; refuses nothing."""
-    _changed_at.setdefault(attempt.backend, {})[attempt.get("InstanceProfileName")] = times()
+    _changed_at.setdefault(attempt.backend, {})[attempt.get("InstanceProfileName")] = times_by_region()
 
 
-def awaited(region: str, profile: str) -> None:
+def mark_propagated(region: str, profile: str) -> None:
     """Mark a change of an instance profile as propagated, after CloudFormation has waited for it.
 
     Args:
         region: region of the stack.
         profile: name of the instance profile.
     """
-    _changed_at.get(policy_documents.iam(region), {}).pop(profile, None)
+    _changed_at.get(policy_documents.iam_backend(region), {}).pop(profile, None)
 
 
 def check_launch(region: str, profile: Mapping[str, str]) -> None:
@@ -53,7 +53,7 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
     key, identifier = next(((key, value) for key, value in profile.items() if value), ("", ""))
     if not key:
         return
-    backend = policy_documents.iam(region)
+    backend = policy_documents.iam_backend(region)
     profiles = [
         candidate
         for candidate in backend.get_instance_profiles()
@@ -71,12 +71,12 @@ def check_launch(region: str, profile: Mapping[str, str]) -> None:
 
 
 @rule("ec2", "RunInstances")
-def profile_of_instances(attempt: Attempt) -> None:
+def check_profile_of_instances(attempt: Attempt) -> None:
     """Refuse to launch instances with an instance profile that cannot be used."""
     check_launch(attempt.region, attempt.get("IamInstanceProfile") or {})
 
 
-def _has_propagated(region: str, backend: Any, name: str) -> bool:
+def _has_propagated(region: str, backend: MotoBackend, name: str) -> bool:
     changed_at = _changed_at.get(backend, {}).get(name)
     return (
         changed_at is None

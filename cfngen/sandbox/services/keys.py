@@ -6,11 +6,12 @@ Conditions are those of the KMS API reference: CreateKey, PutKeyPolicy, and the 
 from __future__ import annotations
 
 import fnmatch
-from typing import Any
 
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services import policy_documents
 from cfngen.sandbox.services.rules import Attempt, Refused, out_of_range, rule
 
@@ -22,13 +23,13 @@ MALFORMED_POLICY = "MalformedPolicyDocumentException"
 
 
 @rule("kms", "CreateKey", "PutKeyPolicy")
-def key_policy(attempt: Attempt) -> None:
+def check_key_policy(attempt: Attempt) -> None:
     """Refuse a malformed policy, one with principals that do not exist, and one that locks the caller out."""
     text = attempt.get("Policy")
     if not text:
         return
     try:
-        document = policy_documents.read(text)
+        document = policy_documents.parse(text)
     except ValueError:
         raise Refused(MALFORMED_POLICY, "") from None
     statements = policy_documents.statements(document)
@@ -40,7 +41,7 @@ def key_policy(attempt: Attempt) -> None:
         raise Refused(MALFORMED_POLICY, "The specified policy is not syntactically or semantically correct")
     if len(text.encode()) > MAX_POLICY_BYTES:
         raise Refused("LimitExceededException", f"Key policy size must not exceed {MAX_POLICY_BYTES} bytes")
-    if list(policy_documents.dead_principals(document, attempt.region)):
+    if list(policy_documents.missing_principals(document, attempt.region)):
         raise Refused(MALFORMED_POLICY, "Policy contains a statement with one or more invalid principals.")
     if not attempt.get("BypassPolicyLockoutSafetyCheck") and not _lets_caller_change_policy(statements):
         raise Refused(MALFORMED_POLICY, "The new key policy will not allow you to update the key policy in the future.")
@@ -49,8 +50,8 @@ def key_policy(attempt: Attempt) -> None:
 _VERSIONS = ("2012-10-17", "2008-10-17")
 
 
-def _is_well_formed(statement: dict[str, Any]) -> bool:
-    actions = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
+def _is_well_formed(statement: JsonDict) -> bool:
+    actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     return (
         set(statement) <= policy_documents.ELEMENTS
         and statement.get("Effect") in ("Allow", "Deny")
@@ -61,7 +62,7 @@ def _is_well_formed(statement: dict[str, Any]) -> bool:
     )
 
 
-def _lets_caller_change_policy(statements: list[dict[str, Any]]) -> bool:
+def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
     caller_statements = [
         statement for statement in statements if _applies_to_caller(statement) and _covers_put_key_policy(statement)
     ]
@@ -71,20 +72,20 @@ def _lets_caller_change_policy(statements: list[dict[str, Any]]) -> bool:
     return not denials and any(statement["Effect"] == "Allow" for statement in caller_statements)
 
 
-def _applies_to_caller(statement: dict[str, Any]) -> bool:
+def _applies_to_caller(statement: JsonDict) -> bool:
     account = CALLER.removesuffix("user/operator") + "root"
     principals = [name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)]
     return bool({"*", CALLER, account, DEFAULT_ACCOUNT_ID} & set(principals)) != ("NotPrincipal" in statement)
 
 
-def _covers_put_key_policy(statement: dict[str, Any]) -> bool:
-    patterns = policy_documents.listed(statement.get("Action", statement.get("NotAction")))
+def _covers_put_key_policy(statement: JsonDict) -> bool:
+    patterns = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     matches = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
     return matches != ("NotAction" in statement)
 
 
 @rule("kms", "CreateKey", "TagResource")
-def tags(attempt: Attempt) -> None:
+def check_tags(attempt: Attempt) -> None:
     """Refuse more tags than a key can have, and duplicate tag keys."""
     keys = [tag["TagKey"] for tag in attempt.get("Tags") or []]
     if len(set(keys)) < len(keys):
@@ -94,7 +95,7 @@ def tags(attempt: Attempt) -> None:
 
 
 @rule("kms", "ScheduleKeyDeletion")
-def waiting_period(attempt: Attempt) -> None:
+def check_waiting_period(attempt: Attempt) -> None:
     """Refuse a waiting period shorter than a week or longer than thirty days."""
     days = attempt.get("PendingWindowInDays")
     if days is not None and (fault := out_of_range("pendingWindowInDays", days, WAITING_PERIOD_DAYS)):
@@ -106,9 +107,9 @@ def waiting_period(attempt: Attempt) -> None:
     "UpdateKeyDescription", "TagResource", "UntagResource", "CreateAlias", "CreateGrant",
     "Encrypt", "Decrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext", "ReEncrypt",
 )  # fmt: skip
-def state(attempt: Attempt) -> None:
+def check_state(attempt: Attempt) -> None:
     """Refuse to change or use a key that is pending deletion, and to use a disabled key."""
-    key = find(attempt.region, attempt.get("KeyId") or attempt.get("TargetKeyId") or "")
+    key = find_key(attempt.region, attempt.get("KeyId") or attempt.get("TargetKeyId") or "")
     if key is None:
         return
     if key.key_state == "PendingDeletion":
@@ -118,7 +119,7 @@ def state(attempt: Attempt) -> None:
         raise Refused("DisabledException", f"{key.arn} is disabled.")
 
 
-def find(region: str, name: str) -> Any | None:
+def find_key(region: str, name: str) -> MotoModel | None:
     """Return moto's object of a key; None if there is no such key in the region.
 
     Args:
@@ -134,7 +135,7 @@ def find(region: str, name: str) -> Any | None:
     return backend.keys.get(short.removeprefix("key/"))
 
 
-def fault(region: str, name: str) -> str:
+def launch_error(region: str, name: str) -> str:
     """Return EC2's error if a key cannot be used for encryption.
 
     Args:
@@ -144,16 +145,16 @@ def fault(region: str, name: str) -> str:
     Returns:
         EC2's error (EC2 user guide, "Instance terminates immediately"); empty if the key can be used.
     """
-    if not name or usable(region, name):
+    if not name or is_usable(region, name):
         return ""
-    if find(region, name) is None:
+    if find_key(region, name) is None:
         return "Client.InvalidKMSKey.NotFound: The KMS key provided does not exist"
     return "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"
 
 
-def usable(region: str, name: str) -> bool:
+def is_usable(region: str, name: str) -> bool:
     """Return whether a key can encrypt and decrypt; AWS managed keys always can."""
     if name.rpartition(":")[2].startswith("alias/aws/"):
         return True
-    key = find(region, name)
+    key = find_key(region, name)
     return key is not None and key.key_state == "Enabled"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from moto.ec2.exceptions import EC2ClientError
 
 from cfngen.sandbox.services.ec2_tags import check as check_tags
-from cfngen.sandbox.services.launches import check_request, check_user_data, from_template
+from cfngen.sandbox.services.launch import from_template
+from cfngen.sandbox.services.launch_requests import check_request, check_user_data
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
 HOP_LIMITS = range(1, 65)  # API, LaunchTemplateInstanceMetadataOptionsRequest
@@ -17,7 +18,7 @@ MESSAGE_PREFIX = "You must use a valid fully-formed launch template. "
 
 
 @rule("ec2", "CreateLaunchTemplate", "CreateLaunchTemplateVersion")
-def data_of_a_template(attempt: Attempt) -> None:
+def check_data_of_a_template(attempt: Attempt) -> None:
     """Refuse the few invalid settings of a launch template that EC2 checks: user data, tags, metadata options."""
     data = attempt.get("LaunchTemplateData") or {}
     check_user_data(data.get("UserData"))
@@ -39,7 +40,7 @@ def data_of_a_template(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def template_of_a_group(attempt: Attempt) -> None:
+def check_template_of_a_group(attempt: Attempt) -> None:
     """Refuse a launch template from which no instance can be launched in the group's subnets and zones."""
     if not {"LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones"} & set(attempt.parameters):
         return

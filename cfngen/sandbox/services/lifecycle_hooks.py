@@ -6,11 +6,10 @@ Auto Scaling API reference, PutLifecycleHook, LifecycleHookSpecification and Com
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
-from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held, hold_of
+from cfngen.sandbox.services.scaling_activities import LAUNCHING, TERMINATING, held_state, hold_of
 
 HEARTBEAT_TIMEOUTS = range(30, 7201)  # seconds
 ACTION_RESULTS = {"CONTINUE", "ABANDON"}
@@ -22,7 +21,7 @@ VALIDATION_ERROR = "ValidationError"
 
 
 @rule("autoscaling", "PutLifecycleHook")
-def hook(attempt: Attempt) -> None:
+def check_hook(attempt: Attempt) -> None:
     """Refuse an invalid hook, or more hooks than a group can have."""
     existing = attempt.backend.describe_lifecycle_hooks(attempt.get("AutoScalingGroupName"))
     name = attempt.get("LifecycleHookName", "")
@@ -33,7 +32,7 @@ def hook(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
-def hooks(attempt: Attempt) -> None:
+def check_hooks(attempt: Attempt) -> None:
     """Refuse a group with invalid hooks."""
     specifications = attempt.get("LifecycleHookSpecificationList", [])
     names = [specification.get("LifecycleHookName") for specification in specifications]
@@ -45,7 +44,7 @@ def hooks(attempt: Attempt) -> None:
         check(specification, new=True)
 
 
-def check(specification: Mapping[str, Any], *, new: bool) -> None:
+def check(specification: JsonObject, *, new: bool) -> None:
     """Refuse an invalid hook.
 
     Args:
@@ -93,12 +92,12 @@ def check(specification: Mapping[str, Any], *, new: bool) -> None:
 
 
 @rule("autoscaling", "CompleteLifecycleAction", "RecordLifecycleActionHeartbeat")
-def active_action(attempt: Attempt) -> None:
+def check_active_action(attempt: Attempt) -> None:
     """Refuse to complete or extend the lifecycle action of an instance that the hook does not hold."""
     if attempt.operation == "CompleteLifecycleAction" and attempt.get("LifecycleActionResult") not in ACTION_RESULTS:
         raise Refused(VALIDATION_ERROR, f"Lifecycle action result {attempt.get('LifecycleActionResult')} is invalid")
     instance = attempt.get("InstanceId")
-    state = held(attempt.backend, attempt.get("AutoScalingGroupName"), instance)
+    state = held_state(attempt.backend, attempt.get("AutoScalingGroupName"), instance)
     hold = hold_of(state) if state else None
     if hold is None or hold.hook.name != attempt.get("LifecycleHookName"):
         raise Refused(VALIDATION_ERROR, f"No active Lifecycle Action found with instance ID {instance}")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from moto.backends import get_backend
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
 MIN_FREE_ADDRESSES = 8
@@ -69,7 +69,7 @@ ATTRIBUTES_BY_TYPE: Mapping[str, Mapping[str, tuple[str, ...] | range | None]] =
 
 
 @rule("elbv2", "CreateLoadBalancer")
-def name_and_kind(attempt: Attempt) -> None:
+def check_name_and_kind(attempt: Attempt) -> None:
     """Refuse a name that is invalid or in use, and an unknown type or scheme."""
     name, kind, scheme = attempt.get("Name", ""), attempt.get("Type") or "application", attempt.get("Scheme")
     if len(name) > 32:
@@ -101,7 +101,7 @@ def name_and_kind(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "CreateLoadBalancer", "SetSubnets")
-def subnets(attempt: Attempt) -> None:
+def check_subnets(attempt: Attempt) -> None:
     """Refuse subnets of several VPCs, two subnets in one zone, and subnets with too few free addresses."""
     mapped = [mapping["SubnetId"] for mapping in attempt.get("SubnetMappings") or []]
     subnet_ids = [*(attempt.get("Subnets") or []), *mapped]
@@ -143,7 +143,7 @@ def subnets(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "CreateLoadBalancer")
-def internet_gateway(attempt: Attempt) -> None:
+def check_internet_gateway(attempt: Attempt) -> None:
     """Refuse an internet-facing load balancer in a VPC without an internet gateway."""
     if attempt.get("Scheme", "internet-facing") == "internal":
         return
@@ -155,7 +155,7 @@ def internet_gateway(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "CreateLoadBalancer", "SetSecurityGroups")
-def security_groups(attempt: Attempt) -> None:
+def check_security_groups(attempt: Attempt) -> None:
     """Refuse too many groups, groups of another VPC, and any for a network load balancer created without groups."""
     groups = attempt.get("SecurityGroups") or []
     ec2 = _ec2_backend(attempt)
@@ -185,7 +185,7 @@ def security_groups(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "ModifyLoadBalancerAttributes")
-def attributes(attempt: Attempt) -> None:
+def check_attributes(attempt: Attempt) -> None:
     """Refuse unknown attributes, attributes of another type of load balancer, and invalid values."""
     balancer = _get_balancer(attempt)
     settings = attempt.get("Attributes") or []
@@ -231,7 +231,7 @@ def check_value(label: str, key: str, value: str, allowed: tuple[str, ...] | ran
 
 
 @rule("elbv2", "DeleteLoadBalancer")
-def deletion_protection(attempt: Attempt) -> None:
+def check_deletion_protection(attempt: Attempt) -> None:
     """Refuse to delete a protected load balancer."""
     balancer = attempt.backend.load_balancers.get(attempt.get("LoadBalancerArn"))
     if balancer is not None and balancer.attrs.get("deletion_protection.enabled") == "true":
@@ -241,17 +241,17 @@ def deletion_protection(attempt: Attempt) -> None:
         )
 
 
-def _get_balancer(attempt: Attempt) -> Any:
+def _get_balancer(attempt: Attempt) -> MotoModel:
     balancer = attempt.backend.load_balancers.get(attempt.get("LoadBalancerArn"))
     if balancer is None:
         raise Refused("LoadBalancerNotFound", f"Load balancer '{attempt.get('LoadBalancerArn')}' not found")
     return balancer
 
 
-def subnets_of(attempt: Attempt) -> list[Any]:
+def subnets_of(attempt: Attempt) -> list[MotoModel]:
     """Return moto's objects of all subnets in the region."""
     return [subnet for zone in _ec2_backend(attempt).subnets.values() for subnet in zone.values()]
 
 
-def _ec2_backend(attempt: Attempt) -> Any:
+def _ec2_backend(attempt: Attempt) -> MotoBackend:
     return get_backend("ec2")[DEFAULT_ACCOUNT_ID][attempt.region]

@@ -6,26 +6,26 @@ new instances": options that a launch template omits default to the account's (M
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.rules import Refused
 from cfngen.text_limits import METADATA_TAG_KEY
 
 _REGIONS_WITH_METADATA_TAGS: set[str] = set()
 
 
-def show(region: str, enabled: bool) -> None:
+def set_default(region: str, enabled: bool) -> None:
     """Set the account's default in a region: whether tags are in instance metadata."""
     (_REGIONS_WITH_METADATA_TAGS.add if enabled else _REGIONS_WITH_METADATA_TAGS.discard)(region)
 
 
-def shown(region: str) -> bool:
+def enabled_by_default(region: str) -> bool:
     """Return the account's default in a region."""
     return region in _REGIONS_WITH_METADATA_TAGS
 
 
-def check(region: str, data: Mapping[str, Any], keys: Iterable[str]) -> None:
+def check(region: str, data: JsonObject, keys: Iterable[str]) -> None:
     """Refuse instances with tag keys that instance metadata does not allow.
 
     Args:
@@ -37,7 +37,7 @@ def check(region: str, data: Mapping[str, Any], keys: Iterable[str]) -> None:
         Refused: with the message that a group's scaling activity has (eksctl-io/eksctl#8383)
     """
     options = data.get("MetadataOptions") or {}
-    default = "enabled" if shown(region) else "disabled"
+    default = "enabled" if enabled_by_default(region) else "disabled"
     if options.get("InstanceMetadataTags", default) != "enabled" or options.get("HttpEndpoint") == "disabled":
         return
     own = [

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from typing import Any
 
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.networks import free_addresses, live_interfaces
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
 
 @rule("ec2", "CreateNetworkInterface")
-def place_of_an_interface(attempt: Attempt) -> None:
+def check_place_of_an_interface(attempt: Attempt) -> None:
     """Refuse an interface whose address or security groups do not fit its subnet."""
     subnet = attempt.backend.get_subnet(attempt.get("SubnetId"))
     addresses = [
@@ -29,7 +29,7 @@ def place_of_an_interface(attempt: Attempt) -> None:
 
 
 @rule("ec2", "ModifyNetworkInterfaceAttribute")
-def groups_of_an_interface(attempt: Attempt) -> None:
+def check_groups_of_an_interface(attempt: Attempt) -> None:
     """Refuse security groups that the interface cannot have."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
     if "Groups" in attempt.parameters:
@@ -39,21 +39,21 @@ def groups_of_an_interface(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DeleteNetworkInterface")
-def interface_in_use(attempt: Attempt) -> None:
+def check_interface_in_use(attempt: Attempt) -> None:
     """Refuse to delete an interface that is attached to an instance."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
-    if user(interface):
+    if instance_of(interface):
         raise Refused(
             "InvalidParameterValue", f"Network interface '{interface.id}' is currently in use."
         )  # fmt: skip
 
 
 @rule("ec2", "AttachNetworkInterface")
-def attached_once(attempt: Attempt) -> None:
+def check_attached_once(attempt: Attempt) -> None:
     """Refuse to attach an interface that is in use or in another zone, or at a device index that is taken."""
     interface = attempt.backend.get_network_interface(attempt.get("NetworkInterfaceId"))
     instance = attempt.backend.get_instance(attempt.get("InstanceId"))
-    if user(interface):
+    if instance_of(interface):
         raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
     if interface.subnet.availability_zone != instance.placement.zone:
         raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
@@ -70,13 +70,13 @@ ANOTHER_ZONE = (
 )  # fmt: skip
 
 
-def user(interface: Any) -> Any:
+def instance_of(interface: MotoModel) -> MotoModel:
     """Return the instance that an interface is attached to; None if it is free."""
     instance = interface.instance
     return instance if instance and instance.state != "terminated" else None
 
 
-def check_address(backend: Any, subnet: Any, address: str) -> None:
+def check_address(backend: MotoBackend, subnet: MotoModel, address: str) -> None:
     """Refuse an address that cannot be assigned in a subnet.
 
     VPC user guide, "Subnet CIDR blocks": AWS reserves the first four addresses and the last one of each subnet.
@@ -102,7 +102,7 @@ def check_address(backend: Any, subnet: Any, address: str) -> None:
             raise Refused("InvalidIPAddress.InUse", f"Address {address} is in use.")
 
 
-def check_groups(backend: Any, groups: Iterable[str], subnet: Any) -> None:
+def check_groups(backend: MotoBackend, groups: Iterable[str], subnet: MotoModel) -> None:
     """Refuse security groups that an interface in a subnet cannot have; without a subnet, those that are not there.
 
     Raises:
@@ -119,7 +119,7 @@ def check_groups(backend: Any, groups: Iterable[str], subnet: Any) -> None:
             )
     if len(set(identifiers)) < len(identifiers):
         raise Refused("InvalidParameterValue", f"Duplicate security groups: {', '.join(identifiers)}")
-    if len(identifiers) > quotas.applied(quotas.GROUPS_OF_AN_INTERFACE):
+    if len(identifiers) > quotas.applied_value(quotas.GROUPS_OF_AN_INTERFACE):
         raise Refused(
             "SecurityGroupsPerInterfaceLimitExceeded",
             "The maximum number of security groups per interface has been reached.",

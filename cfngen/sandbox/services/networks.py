@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any
 
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
@@ -15,14 +15,14 @@ RESERVED_ADDRESSES = 5  # addresses that AWS keeps in each subnet, likewise
 
 
 @rule("ec2", "CreateVpc")
-def quota_of_vpcs(attempt: Attempt) -> None:
+def check_quota_of_vpcs(attempt: Attempt) -> None:
     """Refuse a VPC beyond the quota, which counts the default one."""
-    if len(attempt.backend.vpcs) >= quotas.applied(quotas.VPCS):
+    if len(attempt.backend.vpcs) >= quotas.applied_value(quotas.VPCS):
         raise Refused("VpcLimitExceeded", "The maximum number of VPCs has been reached.")
 
 
 @rule("ec2", "ModifyVpcAttribute")
-def host_names_need_dns_support(attempt: Attempt) -> None:
+def check_host_names_need_dns_support(attempt: Attempt) -> None:
     """Refuse DNS host names where DNS is not supported (API: ModifyVpcAttribute)."""
     vpc = attempt.backend.get_vpc(attempt.get("VpcId"))
     if (attempt.get("EnableDnsHostnames") or {}).get("Value") and not _is_true(vpc.enable_dns_support):
@@ -33,7 +33,7 @@ def host_names_need_dns_support(attempt: Attempt) -> None:
 
 
 @rule("ec2", "CreateSubnet")
-def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
+def check_range_and_zone_of_a_subnet(attempt: Attempt) -> None:
     """Refuse a subnet that is too large or too small, in an unknown zone, or beyond the quota."""
     block = str(attempt.get("CidrBlock", ""))
     zone, names = attempt.get("AvailabilityZone"), zones(attempt.region)
@@ -50,12 +50,12 @@ def range_and_zone_of_a_subnet(attempt: Attempt) -> None:
     if size not in SUBNET_PREFIX_LENGTHS:
         raise Refused("InvalidSubnet.Range", f"The CIDR '{block}' is invalid.")
     vpc = attempt.get("VpcId")
-    if sum(subnet.vpc_id == vpc for subnet in _subnets(attempt.backend)) >= quotas.applied(quotas.SUBNETS):
+    if sum(subnet.vpc_id == vpc for subnet in _subnets(attempt.backend)) >= quotas.applied_value(quotas.SUBNETS):
         raise Refused("SubnetLimitExceeded", f"The maximum number of subnets of VPC {vpc} has been reached.")
 
 
 @rule("ec2", "CreateDhcpOptions")
-def valid_dhcp_options(attempt: Attempt) -> None:
+def check_valid_dhcp_options(attempt: Attempt) -> None:
     """Refuse unknown DHCP options, and servers that are not IP addresses."""
     known_options = ("domain-name", "domain-name-servers", "ntp-servers", "netbios-name-servers", "netbios-node-type",
              "ipv6-address-preferred-lease-time")  # fmt: skip
@@ -80,14 +80,14 @@ def zones(region: str) -> list[str]:
     return [zone.name for zone in RegionsAndZonesBackend.zones.get(region, [])]
 
 
-def free_addresses(backend: Any, subnet: Any) -> int:
+def free_addresses(backend: MotoBackend, subnet: MotoModel) -> int:
     """Return the number of free addresses in a subnet."""
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
     taken = sum(1 for live_interface in live_interfaces(backend) if live_interface.subnet.id == subnet.id)
     return block.num_addresses - RESERVED_ADDRESSES - taken
 
 
-def live_interfaces(backend: Any) -> list[Any]:
+def live_interfaces(backend: MotoBackend) -> list[MotoModel]:
     """Return the interfaces without those of terminated instances, which moto keeps."""
     return [
         interface
@@ -96,7 +96,7 @@ def live_interfaces(backend: Any) -> list[Any]:
     ]
 
 
-def _subnets(backend: Any) -> list[Any]:
+def _subnets(backend: MotoBackend) -> list[MotoModel]:
     return [subnet for subnets in backend.subnets.values() for subnet in subnets.values()]
 
 
@@ -113,5 +113,5 @@ def _is_domain(text: str) -> bool:
     return all(label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels)
 
 
-def _is_true(value: Any) -> bool:
+def _is_true(value: object) -> bool:
     return str(value).lower() == "true"  # moto keeps the text of the request

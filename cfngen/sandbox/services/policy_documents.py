@@ -9,7 +9,6 @@ import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import boto3
 from moto.backends import get_backend
@@ -17,7 +16,10 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.iam.exceptions import MalformedPolicyDocument
 from moto.iam.policy_validation import IAMPolicyDocumentValidator, IAMTrustPolicyDocumentValidator
 
-Document = Mapping[str, Any]
+from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject
+from cfngen.sandbox.moto_types import MotoBackend
+
+Document = JsonObject
 Principal = tuple[str, str]
 """The kind, such as `AWS` or `Service`, and the name; the kind is `*` where everybody is meant."""
 
@@ -33,7 +35,7 @@ EXTRA_SERVICE_NAMES = frozenset({"elasticloadbalancing", "spot", "spotfleet", "d
                             "ecs-tasks", "eks-nodegroup", "pods", "monitoring", "states"})  # fmt: skip
 
 
-def read(text: str) -> Document:
+def parse(text: str) -> Document:
     """Read a document.
 
     Raises:
@@ -45,7 +47,7 @@ def read(text: str) -> Document:
     return document
 
 
-def statements(document: Document) -> list[dict[str, Any]]:
+def statements(document: Document) -> list[JsonDict]:
     """Return the statements; a single one may be given without a list."""
     content = document.get("Statement", [])
     return [
@@ -53,20 +55,20 @@ def statements(document: Document) -> list[dict[str, Any]]:
     ]
 
 
-def listed(value: Any) -> list[Any]:
+def as_list(value: Expression) -> list[Expression]:
     """Return a value as a list: a single item becomes a list of one, None an empty list."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def principals(statement: Mapping[str, Any]) -> list[Principal]:
+def principals(statement: JsonObject) -> list[Principal]:
     """Return the principals that a statement names."""
     named = statement.get("Principal", statement.get("NotPrincipal"))
     if isinstance(named, Mapping):
-        return [(kind, str(name)) for kind, names in named.items() for name in listed(names)]
-    return [("*", str(name)) for name in listed(named)]
+        return [(kind, str(name)) for kind, names in named.items() for name in as_list(names)]
+    return [("*", str(name)) for name in as_list(named)]
 
 
-def dead_principals(document: Document, region: str) -> Iterator[Principal]:
+def missing_principals(document: Document, region: str) -> Iterator[Principal]:
     """Yield principals that do not exist; the roles and users of other accounts count as existing.
 
     Args:
@@ -79,7 +81,7 @@ def dead_principals(document: Document, region: str) -> Iterator[Principal]:
                 yield kind, name
 
 
-def everybody(statement: Mapping[str, Any]) -> bool:
+def names_everybody(statement: JsonObject) -> bool:
     """Return whether a statement names everybody as principal."""
     return any(name == "*" for _, name in principals(statement))
 
@@ -92,7 +94,7 @@ def grammar_fault(text: str, *, trust: bool = False) -> str:
         trust: whether it is a role's trust policy, rather than a permissions policy.
     """
     try:
-        document = read(text)
+        document = parse(text)
     except ValueError:
         return "Syntax errors in policy."
     if trust:
@@ -118,12 +120,12 @@ def grammar_fault(text: str, *, trust: bool = False) -> str:
 OLD_VERSIONS = ("", "2008-10-17")
 
 
-def characters(text: str) -> int:
+def size_in_characters(text: str) -> int:
     """Return the size of a document as IAM counts it: without white space."""
     return len("".join(json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False).split()))
 
 
-def iam(region: str) -> Any:
+def iam_backend(region: str) -> MotoBackend:
     """Return moto's IAM backend in the partition of a region."""
     return get_backend("iam")[DEFAULT_ACCOUNT_ID][partition(region)]
 
@@ -154,7 +156,7 @@ def _identity_exists(arn: str, region: str) -> bool:
     service, account, resource = match.group(2, 3, 4)
     if account != DEFAULT_ACCOUNT_ID or resource == "root":
         return resource == "root" or "/" in resource
-    backend = iam(region)
+    backend = iam_backend(region)
     kind, _, rest = resource.partition("/")
     if kind == "role":
         return any(role.arn == arn for role in backend.get_roles())

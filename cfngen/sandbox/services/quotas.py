@@ -69,7 +69,7 @@ def override_quotas(quotas: Mapping[Key, Quota]) -> Iterator[None]:
         _KEPT.remove(quotas)
 
 
-def applied(quota: Key) -> float:
+def applied_value(quota: Key) -> float:
     """Return the account's applied value of a quota."""
     entry = _KEPT[-1].get(quota) or _DEFAULTS[quota]
     return entry.default if entry.value is None else entry.value

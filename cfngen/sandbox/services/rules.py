@@ -24,6 +24,8 @@ from moto.s3.responses import S3Response
 from werkzeug.exceptions import NotFound
 
 from cfngen.sandbox import request_parameters
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoBackend
 
 Rule = Callable[["Attempt"], None]
 TimeIn = Callable[[], float]
@@ -64,9 +66,9 @@ class Attempt:
 
     service: str
     operation: str
-    parameters: Mapping[str, Any]
+    parameters: JsonObject
     region: str
-    backend: Any
+    backend: MotoBackend
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a parameter."""
@@ -104,7 +106,7 @@ def time_in(region: str) -> float:
     return _CLOCKS[region]() if region in _CLOCKS else 0.0
 
 
-def out_of_range(parameter: str, value: Any, allowed: range) -> str:
+def out_of_range(parameter: str, value: int | str, allowed: range) -> str:
     """Return the services' error message for a number outside of a range; empty if it is inside."""
     if int(value) in allowed:
         return ""
@@ -119,7 +121,7 @@ def out_of_range(parameter: str, value: Any, allowed: range) -> str:
     )
 
 
-def times() -> dict[str, float]:
+def times_by_region() -> dict[str, float]:
     """Return the seconds of all clocks by region, as the time of changes to global services."""
     return {region: clock() for region, clock in _CLOCKS.items()}
 
@@ -184,8 +186,8 @@ def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[
         check(attempt)
 
 
-def _backend(response: BaseResponse, service: str) -> Any:
+def _backend(response: BaseResponse, service: str) -> MotoBackend:
     from moto.backends import get_backend
 
-    backends: Any = get_backend(service)[response.current_account]  # type: ignore[call-overload]
+    backends: MotoBackend = get_backend(service)[response.current_account]  # type: ignore[call-overload]
     return backends[response.region] if response.region in backends else backends[response.partition]

@@ -20,12 +20,15 @@ import functools
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from moto.ec2.exceptions import EC2ClientError
 
+from cfngen.sandbox.json_types import JsonDict
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import metadata_tags
-from cfngen.sandbox.services.launches import Launch, check_launch, check_request
+from cfngen.sandbox.services.launch import Launch
+from cfngen.sandbox.services.launch_failures import check_launch
+from cfngen.sandbox.services.launch_requests import check_request
 from cfngen.sandbox.services.rules import Refused, time_in
 from cfngen.sandbox.services.schedule import duration_of, run_after
 
@@ -66,51 +69,51 @@ class Hold:
         last: the latest deadline, which no heartbeat can extend.
     """
 
-    hook: Any
+    hook: MotoModel
     deadline: float
     last: float
 
 
-def observe(region: str, observer: Observer) -> None:
+def set_observer(region: str, observer: Observer) -> None:
     """Set the observer of a region; replaces an earlier one."""
     _OBSERVERS[region] = observer
 
 
-def activities(backend: Any, group_name: str) -> list[dict[str, Any]]:
+def recorded_activities(backend: MotoBackend, group_name: str) -> list[JsonDict]:
     """Return the scaling activities of a group, newest first; the group may be deleted already.
 
     Args:
         backend: moto's Auto Scaling in a region.
         group_name: empty for all groups.
     """
-    made: dict[str, list[dict[str, Any]]] = backend.__dict__.setdefault("launches_tried", {})
+    recorded: dict[str, list[JsonDict]] = backend.__dict__.setdefault("recorded_activities", {})
     if group_name:
-        return made.setdefault(group_name, [])
-    return [activity for group_activities in made.values() for activity in group_activities]
+        return recorded.setdefault(group_name, [])
+    return [activity for group_activities in recorded.values() for activity in group_activities]
 
 
-def hold_of(state: Any) -> Hold | None:
+def hold_of(state: MotoModel) -> Hold | None:
     """Return the lifecycle action that one of moto's `InstanceState`s waits for."""
     hold: Hold | None = getattr(state, "hold", None)
     return hold
 
 
-def is_terminating(state: Any) -> bool:
+def is_terminating(state: MotoModel) -> bool:
     """Return whether an instance is about to be terminated."""
     return str(state.lifecycle_state).startswith("Terminat")
 
 
-def terminate(group: Any, state: Any) -> None:
+def terminate(group: MotoModel, state: MotoModel) -> None:
     """Start to terminate an instance of a group; a lifecycle hook may hold it first."""
     if is_terminating(state):
         return
-    if not _hold(group, state, TERMINATING, "Terminating:Wait"):
+    if not hold_by_hook(group, state, TERMINATING, "Terminating:Wait"):
         _begin_termination(group, state)
     elif observer := _OBSERVERS.get(group.region):
         observer.leaving(state.instance.id)
 
 
-def complete_action(group: Any, state: Any, result: str) -> None:
+def complete_action(group: MotoModel, state: MotoModel, result: str) -> None:
     """Complete the lifecycle action of an instance.
 
     Args:
@@ -123,12 +126,12 @@ def complete_action(group: Any, state: Any, result: str) -> None:
         _begin_termination(group, state)
     elif result == "ABANDON":
         _begin_termination(group, state)
-        _fill_to_desired_capacity(group)
+        fill_to_desired_capacity(group)
     else:
         state.lifecycle_state = "InService"
 
 
-def beat(state: Any) -> None:
+def record_heartbeat(state: MotoModel) -> None:
     """Record a heartbeat of an instance that a hook holds."""
     hold = hold_of(state)
     if hold is not None:
@@ -137,7 +140,7 @@ def beat(state: Any) -> None:
         _watch_deadline(state.auto_scaling_group, state, hold)
 
 
-def _hold(group: Any, state: Any, transition: str, waiting: str) -> bool:
+def hold_by_hook(group: MotoModel, state: MotoModel, transition: str, waiting: str) -> bool:
     """Hold an instance by a lifecycle hook; return False if the group has none for the transition."""
     hooks = group.autoscaling_backend.lifecycle_hooks.values()
     group_hooks = [candidate for candidate in hooks if candidate.auto_scaling_group_name == group.name]
@@ -151,7 +154,7 @@ def _hold(group: Any, state: Any, transition: str, waiting: str) -> bool:
     return True
 
 
-def _watch_deadline(group: Any, state: Any, hold: Hold) -> None:
+def _watch_deadline(group: MotoModel, state: MotoModel, hold: Hold) -> None:
     def check_deadline() -> None:
         if hold_of(state) is hold and time_in(group.region) >= hold.deadline:
             complete_action(group, state, hold.hook.default_result)
@@ -159,7 +162,7 @@ def _watch_deadline(group: Any, state: Any, hold: Hold) -> None:
     run_after(group.region, hold.deadline - time_in(group.region), check_deadline)
 
 
-def _begin_termination(group: Any, state: Any) -> None:
+def _begin_termination(group: MotoModel, state: MotoModel) -> None:
     from moto.ec2.models.instances import InstanceState
 
     state.lifecycle_state = "Terminating"
@@ -169,12 +172,12 @@ def _begin_termination(group: Any, state: Any) -> None:
     run_after(group.region, seconds, functools.partial(_finish_termination, group, state))
 
 
-def _finish_termination(group: Any, state: Any) -> None:
+def _finish_termination(group: MotoModel, state: MotoModel) -> None:
     group.instance_states = [instance_state for instance_state in group.instance_states if instance_state is not state]
     group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
 
 
-def _fill_to_desired_capacity(group: Any) -> None:
+def fill_to_desired_capacity(group: MotoModel) -> None:
     """Launch instances up to the desired capacity, if the group still exists."""
     if group.autoscaling_backend.autoscaling_groups.get(group.name) is not group:
         return
@@ -189,7 +192,7 @@ def _fill_to_desired_capacity(group: Any) -> None:
         _OBSERVERS[group.region].launched(group.name, new_ids)
 
 
-def _count_launchable(group: Any, count: int) -> tuple[int, str]:
+def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
     """Return how many of `count` instances EC2 would launch for a group, and the error for the next one."""
     template = group.ec2_launch_template
     if template is None or group.mixed_instances_policy:
@@ -207,30 +210,30 @@ def _count_launchable(group: Any, count: int) -> tuple[int, str]:
     return count, ""
 
 
-def _schedule_retry(group: Any) -> None:
+def schedule_retry(group: MotoModel) -> None:
     """Schedule one retry after failed launches of a group."""
     seconds = duration_of(group.region, RETRY)
-    if not seconds or getattr(group, "tries_again", False):
+    if not seconds or getattr(group, "has_scheduled_retry", False):
         return
 
     def retry() -> None:
-        group.tries_again = False
-        _fill_to_desired_capacity(group)
+        group.has_scheduled_retry = False
+        fill_to_desired_capacity(group)
 
-    group.tries_again = True
+    group.has_scheduled_retry = True
     run_after(group.region, seconds, retry)
 
 
-def _record_activity(group: Any, launched: str, refused: str) -> None:
+def record_activity(group: MotoModel, launched: str, refused: str) -> None:
     """Record a scaling activity: a successful or a failed launch."""
     observer = _OBSERVERS.get(group.region)
-    made = activities(group.autoscaling_backend, group.name)
+    recorded = recorded_activities(group.autoscaling_backend, group.name)
     now = observer.time() if observer else datetime.datetime.now(datetime.timezone.utc)
     message = f"{refused.rstrip('.')}. Launching EC2 instance failed." if refused else ""
-    made.insert(
+    recorded.insert(
         0,
         {
-            "ActivityId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{group.arn} {len(made)}")),
+            "ActivityId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{group.arn} {len(recorded)}")),
             "AutoScalingGroupName": group.name,
             "AutoScalingGroupARN": group.arn,
             "Description": f"Launching a new EC2 instance.  Status Reason: {message}"
@@ -247,147 +250,7 @@ def _record_activity(group: Any, launched: str, refused: str) -> None:
     )
 
 
-@functools.cache
-def model() -> None:
-    """Patch moto's Auto Scaling groups, for the rest of the process."""
-    from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
-
-    _patch_launches(FakeAutoScalingGroup)
-    _patch_terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
-    _patch_lifecycle_actions(AutoScalingBackend)
-
-
-def _patch_launches(model_of_groups: Any) -> None:
-    launch = model_of_groups.replace_autoscaling_group_instances
-
-    def active_instances(self: Any) -> list[Any]:
-        """Return the instances that count towards the capacity."""
-        return [
-            instance_state
-            for instance_state in self.instance_states
-            if instance_state.lifecycle_state in ("InService", "Pending:Wait")
-        ]
-
-    def replace_autoscaling_group_instances(self: Any, count_needed: int, propagated_tags: Any) -> None:
-        count, reason = _count_launchable(self, count_needed)
-        previous_states = {id(instance_state) for instance_state in self.instance_states}
-        if count:
-            launch(self, count, propagated_tags)
-        for state in self.instance_states:
-            if id(state) not in previous_states:
-                _record_activity(self, state.instance.id, "")
-                _hold(self, state, LAUNCHING, "Pending:Wait")
-        if reason:
-            _record_activity(self, "", reason)
-            _schedule_retry(self)
-
-    setattr(model_of_groups, "active_instances", active_instances)  # noqa: B010 - mypy rejects a plain assignment to a method
-    setattr(model_of_groups, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
-
-
-def _patch_terminations(backend: Any, model_of_groups: Any, activity: Any) -> None:
-    resize = model_of_groups.set_desired_capacity
-
-    def set_desired_capacity(self: Any, new_capacity: int | None) -> None:
-        desired = self.min_size if new_capacity is None else new_capacity
-        surplus = len(self.active_instances()) - int(desired or 0)
-        if self.mixed_instances_policy or surplus <= 0:
-            resize(self, new_capacity)
-            return
-        self.desired_capacity = desired
-        unprotected = [
-            active_instance
-            for active_instance in self.active_instances()
-            if not active_instance.protected_from_scale_in
-        ]
-        for state in unprotected[:surplus]:
-            terminate(self, state)
-        if self.name in self.autoscaling_backend.autoscaling_groups:
-            self.autoscaling_backend.update_attached_elbs(self.name)
-            self.autoscaling_backend.update_attached_target_groups(self.name)
-
-    def terminate_instance(self: Any, instance_id: str, should_decrement: bool) -> Any:
-        state = next(
-            state
-            for group in self.autoscaling_groups.values()
-            for state in group.instance_states
-            if state.instance.id == instance_id
-        )
-        group = state.auto_scaling_group
-        original = group.desired_capacity
-        if should_decrement and not is_terminating(state):
-            group.desired_capacity = original - 1
-        terminate(group, state)
-        run_after(
-            group.region, duration_of(group.region, REPLACEMENT), functools.partial(_fill_to_desired_capacity, group)
-        )
-        return activity(state.instance, original)
-
-    def delete_auto_scaling_group(self: Any, group_name: str) -> None:
-        """Delete a group by force, including instances that a hook holds (API, DeleteAutoScalingGroup)."""
-        group = self.autoscaling_groups.get(group_name)
-        hooks = [key for key, hook in self.lifecycle_hooks.items() if hook.auto_scaling_group_name == group_name]
-        for key in hooks:
-            del self.lifecycle_hooks[key]
-        for state in list(group.instance_states) if group else ():
-            state.protected_from_scale_in = False
-            if hold_of(state):
-                complete_action(group, state, "CONTINUE")
-        delete(self, group_name)
-
-    delete = backend.delete_auto_scaling_group
-    setattr(model_of_groups, "set_desired_capacity", set_desired_capacity)  # noqa: B010
-    setattr(backend, "terminate_instance", terminate_instance)  # noqa: B010
-    setattr(backend, "delete_auto_scaling_group", delete_auto_scaling_group)  # noqa: B010
-
-
-def _patch_lifecycle_actions(backend: Any) -> None:
-    """Add CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks; patch creation and deletion."""
-    from moto.autoscaling.responses import AutoScalingResponse
-    from moto.core.responses import EmptyResult
-
-    forget, create = backend.delete_lifecycle_hook, AutoScalingResponse.create_auto_scaling_group
-
-    def delete_lifecycle_hook(self: Any, as_name: str, name: str) -> None:
-        """Complete the hook's actions: CONTINUE for terminating instances, ABANDON for launching ones."""
-        forget(self, as_name, name)
-        group = self.autoscaling_groups.get(as_name)
-        for state in list(group.instance_states) if group else ():
-            hold = hold_of(state)
-            if hold and hold.hook.name == name:
-                complete_action(group, state, "CONTINUE" if is_terminating(state) else "ABANDON")
-
-    def create_auto_scaling_group(self: Any) -> Any:
-        """Create a group's hooks before its instances are launched (API, CreateAutoScalingGroup)."""
-        params = self._get_params()
-        for specification in params.get("LifecycleHookSpecificationList", []):
-            self.autoscaling_backend.create_lifecycle_hook(
-                specification["LifecycleHookName"],
-                params["AutoScalingGroupName"],
-                specification["LifecycleTransition"],
-                int(specification.get("HeartbeatTimeout", 3600)),
-                specification.get("DefaultResult", "ABANDON"),
-            )
-        return create(self)
-
-    def complete_lifecycle_action(self: Any) -> Any:
-        params = self._get_params()
-        state = held(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
-        complete_action(state.auto_scaling_group, state, params["LifecycleActionResult"])
-        return EmptyResult()
-
-    def record_lifecycle_action_heartbeat(self: Any) -> Any:
-        params = self._get_params()
-        beat(held(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"]))
-        return EmptyResult()
-
-    setattr(backend, "delete_lifecycle_hook", delete_lifecycle_hook)  # noqa: B010
-    setattr(AutoScalingResponse, "create_auto_scaling_group", create_auto_scaling_group)  # noqa: B010
-    setattr(AutoScalingResponse, "complete_lifecycle_action", complete_lifecycle_action)  # noqa: B010
-    setattr(AutoScalingResponse, "record_lifecycle_action_heartbeat", record_lifecycle_action_heartbeat)  # noqa: B010
-
-
-def held(backend: Any, group_name: str, instance_id: str) -> Any:
+def held_state(backend: MotoBackend, group_name: str, instance_id: str) -> MotoModel:
     """Return moto's `InstanceState` of an instance that a hook holds; None if none does."""
     group = backend.autoscaling_groups.get(group_name)
     states = group.instance_states if group else ()

@@ -5,12 +5,11 @@ Ranges and values: Amazon EC2 Auto Scaling API reference, CreateAutoScalingGroup
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from moto.ec2.exceptions import EC2ClientError
 from moto.elbv2.models import elbv2_backends
 
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 from cfngen.sandbox.services.scaling_activities import is_terminating
 
@@ -54,7 +53,7 @@ LAUNCH_SOURCES = ("LaunchTemplate", "LaunchConfigurationName", "InstanceId", "Mi
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
-def name_in_use(attempt: Attempt) -> None:
+def check_name_in_use(attempt: Attempt) -> None:
     """Refuse a name that is in use or invalid."""
     name = attempt.get("AutoScalingGroupName", "")
     if name in attempt.backend.autoscaling_groups:
@@ -68,7 +67,7 @@ def name_in_use(attempt: Attempt) -> None:
 
 @rule("autoscaling", "UpdateAutoScalingGroup", "DeleteAutoScalingGroup", "SetDesiredCapacity", "PutLifecycleHook",
       "DescribeLifecycleHooks", "SuspendProcesses", "ResumeProcesses", "DeleteLifecycleHook")  # fmt: skip
-def unknown_group(attempt: Attempt) -> None:
+def check_unknown_group(attempt: Attempt) -> None:
     """Refuse operations on a group that does not exist."""
     name = attempt.get("AutoScalingGroupName", "")
     if name not in attempt.backend.autoscaling_groups:
@@ -76,7 +75,7 @@ def unknown_group(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def sizes(attempt: Attempt) -> None:
+def check_sizes(attempt: Attempt) -> None:
     """Refuse a minimum above the maximum, and a desired capacity outside of both."""
     group = _get_group(attempt)
     min_size = attempt.get("MinSize", getattr(group, "min_size", 0))
@@ -101,7 +100,7 @@ def sizes(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "SetDesiredCapacity")
-def capacity(attempt: Attempt) -> None:
+def check_capacity(attempt: Attempt) -> None:
     """Refuse a desired capacity outside of the group's sizes."""
     group, desired = _get_group(attempt), attempt.get("DesiredCapacity")
     if desired > group.max_size:
@@ -117,7 +116,7 @@ def capacity(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def zones_and_subnets(attempt: Attempt) -> None:
+def check_zones_and_subnets(attempt: Attempt) -> None:
     """Refuse unknown zones and subnets, subnets of several VPCs, and zones that do not match the subnets."""
     ec2 = attempt.backend.ec2_backend
     region_zones = {availability_zone.name for availability_zone in ec2.describe_availability_zones()}
@@ -142,7 +141,7 @@ def zones_and_subnets(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def launch_source(attempt: Attempt) -> None:
+def check_launch_source(attempt: Attempt) -> None:
     """Refuse a group without exactly one launch source, or with an unknown launch template or version.
 
     The checks of the template's data are in `launches`.
@@ -163,7 +162,7 @@ def launch_source(attempt: Attempt) -> None:
     _check_mixed_instances(policy)
 
 
-def _check_template(ec2: Any, specification: Mapping[str, Any]) -> None:
+def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
     identifier, name = (specification.get(key) for key in ("LaunchTemplateId", "LaunchTemplateName"))
     if bool(identifier) == bool(name):
         raise Refused(
@@ -189,7 +188,7 @@ def _check_template(ec2: Any, specification: Mapping[str, Any]) -> None:
         )
 
 
-def _check_mixed_instances(policy: Mapping[str, Any]) -> None:
+def _check_mixed_instances(policy: JsonObject) -> None:
     distribution = policy.get("InstancesDistribution", {})
     for key, allowed in ALLOCATION_STRATEGIES.items():
         if distribution.get(key, min(allowed)) not in allowed:
@@ -224,7 +223,7 @@ def _check_mixed_instances(policy: Mapping[str, Any]) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "UpdateAutoScalingGroup")
-def settings(attempt: Attempt) -> None:
+def check_settings(attempt: Attempt) -> None:
     """Refuse unknown health check types and termination policies, and invalid times."""
     checks = {health_check.strip() for health_check in (attempt.get("HealthCheckType") or "EC2").split(",")}
     if checks - HEALTH_CHECKS:
@@ -241,7 +240,7 @@ def settings(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup")
-def balancers(attempt: Attempt) -> None:
+def check_balancers(attempt: Attempt) -> None:
     """Refuse unknown load balancers and target groups, and target groups whose targets are not instances."""
     if arns := attempt.get("TargetGroupARNs", []):
         target_groups = elbv2_backends[attempt.backend.account_id][attempt.region].target_groups
@@ -265,7 +264,7 @@ def balancers(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "CreateAutoScalingGroup", "CreateOrUpdateTags")
-def tags(attempt: Attempt) -> None:
+def check_tags(attempt: Attempt) -> None:
     """Refuse invalid tags; the error messages for keys and values are assumptions."""
     new_tags = attempt.get("Tags", [])
     keys = [tag["Key"] for tag in new_tags]
@@ -293,14 +292,14 @@ def tags(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "SuspendProcesses", "ResumeProcesses")
-def processes(attempt: Attempt) -> None:
+def check_processes(attempt: Attempt) -> None:
     """Refuse unknown scaling processes."""
     if unknown := sorted(set(attempt.get("ScalingProcesses", [])) - PROCESSES):
         raise Refused(VALIDATION_ERROR, f"Unknown process type: {', '.join(unknown)}")
 
 
 @rule("autoscaling", "DeleteAutoScalingGroup")
-def empty_group(attempt: Attempt) -> None:
+def check_empty_group(attempt: Attempt) -> None:
     """Refuse to delete a group that has instances, unless with ForceDelete."""
     group = _get_group(attempt)
     if attempt.get("ForceDelete"):
@@ -319,7 +318,7 @@ def empty_group(attempt: Attempt) -> None:
 
 
 @rule("autoscaling", "TerminateInstanceInAutoScalingGroup", "SetInstanceProtection")
-def members(attempt: Attempt) -> None:
+def check_members(attempt: Attempt) -> None:
     """Refuse instances that are in no group, and a decrement of the desired capacity below the minimum."""
     instance_ids = attempt.get("InstanceIds") or [attempt.get("InstanceId")]
     groups = {
@@ -343,7 +342,7 @@ def members(attempt: Attempt) -> None:
             )
 
 
-def _get_group(attempt: Attempt) -> Any:
+def _get_group(attempt: Attempt) -> MotoModel:
     return attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
 
 

@@ -17,7 +17,7 @@ class _Schedule:
 _SCHEDULES: dict[str, _Schedule] = {}
 
 
-def keep_schedule(region: str, later: Later, durations: Mapping[str, float]) -> None:
+def set_schedule(region: str, later: Later, durations: Mapping[str, float]) -> None:
     """Set the scheduler of a region's services; replaces an earlier one.
 
     Args:

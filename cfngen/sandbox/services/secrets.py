@@ -15,7 +15,7 @@ MAX_TAGS = 50
 
 
 @rule("secretsmanager", "CreateSecret")
-def name(attempt: Attempt) -> None:
+def check_name(attempt: Attempt) -> None:
     """Refuse an invalid name, and the name of a deleted secret within its recovery window."""
     secret_name = attempt.get("Name", "")
     if not re.fullmatch(r"[A-Za-z0-9/_+=.@-]{1,512}", secret_name):
@@ -32,7 +32,7 @@ def name(attempt: Attempt) -> None:
 
 
 @rule("secretsmanager", "CreateSecret", "PutSecretValue", "UpdateSecret")
-def value(attempt: Attempt) -> None:
+def check_value(attempt: Attempt) -> None:
     """Refuse a value that is too long, both string and binary, or that its KMS key cannot encrypt."""
     text, binary = attempt.get("SecretString"), attempt.get("SecretBinary")
     if text is None and binary is None:
@@ -51,9 +51,9 @@ def value(attempt: Attempt) -> None:
     key = attempt.get("KmsKeyId")
     if not key and attempt.operation != "CreateSecret":
         key = _key_of_secret(attempt)
-    if key and keys.find(attempt.region, key) is None and not keys.usable(attempt.region, key):
+    if key and keys.find_key(attempt.region, key) is None and not keys.is_usable(attempt.region, key):
         raise Refused("AccessDeniedException", "Access to KMS is not allowed")
-    if key and not keys.usable(attempt.region, key):
+    if key and not keys.is_usable(attempt.region, key):
         raise Refused(
             "EncryptionFailure",
             "Secrets Manager can't encrypt the protected secret text using the provided KMS key. Check that the KMS "
@@ -62,16 +62,16 @@ def value(attempt: Attempt) -> None:
 
 
 @rule("secretsmanager", "GetSecretValue")
-def decryption(attempt: Attempt) -> None:
+def check_decryption(attempt: Attempt) -> None:
     """Refuse to return a value that its KMS key cannot decrypt."""
     key = _key_of_secret(attempt)
-    if key and not keys.usable(attempt.region, key):
+    if key and not keys.is_usable(attempt.region, key):
         message = "Secrets Manager can't decrypt the protected secret text using the provided KMS key."
         raise Refused("DecryptionFailure", message)
 
 
 @rule("secretsmanager", "PutSecretValue", "UpdateSecret", "TagResource", "UntagResource")
-def marked_for_deletion(attempt: Attempt) -> None:
+def check_marked_for_deletion(attempt: Attempt) -> None:
     """Refuse to change a secret that is scheduled for deletion."""
     existing = attempt.backend.secrets.get(attempt.get("SecretId", ""))
     if existing is not None and existing.is_deleted():
@@ -82,14 +82,14 @@ def marked_for_deletion(attempt: Attempt) -> None:
 
 
 @rule("secretsmanager", "CreateSecret", "TagResource")
-def tags(attempt: Attempt) -> None:
+def check_tags(attempt: Attempt) -> None:
     """Refuse more tags than a secret can have."""
     if len(attempt.get("Tags") or []) > MAX_TAGS:
         raise Refused("InvalidParameterException", f"You can't have more than {MAX_TAGS} tags on a secret.")
 
 
 @rule("secretsmanager", "DeleteSecret")
-def recovery_window(attempt: Attempt) -> None:
+def check_recovery_window(attempt: Attempt) -> None:
     """Refuse a recovery window together with a forced deletion, or outside of seven to thirty days."""
     days = attempt.get("RecoveryWindowInDays")
     if days is not None and attempt.get("ForceDeleteWithoutRecovery"):

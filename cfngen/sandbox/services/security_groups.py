@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
-from typing import Any
 
+from cfngen.sandbox.json_types import JsonDict, JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
 from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
@@ -22,7 +22,7 @@ ACTIVE_PEERING = frozenset({"active"})  # statuses of a peering whose VPCs may n
 
 
 @rule("ec2", "CreateSecurityGroup")
-def name_of_a_group(attempt: Attempt) -> None:
+def check_name_of_a_group(attempt: Attempt) -> None:
     """Refuse reserved and duplicate names, an unknown VPC, and a group beyond the quota."""
     name, vpc = str(attempt.get("GroupName", "")), attempt.get("VpcId")
     if name.lower().startswith("sg-"):
@@ -33,12 +33,12 @@ def name_of_a_group(attempt: Attempt) -> None:
         raise Refused("InvalidGroup.Reserved", "Cannot use reserved security group name: default")
     if any(group.name == name for group in attempt.backend.groups[vpc or attempt.backend.default_vpc.id].values()):
         raise Refused("InvalidGroup.Duplicate", f"The security group '{name}' already exists for VPC '{vpc}'")
-    if sum(len(group) for group in attempt.backend.groups.values()) >= quotas.applied(quotas.SECURITY_GROUPS):
+    if sum(len(group) for group in attempt.backend.groups.values()) >= quotas.applied_value(quotas.SECURITY_GROUPS):
         raise Refused("SecurityGroupLimitExceeded", "The maximum number of security groups has been reached.")
 
 
 @rule("ec2", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress")
-def rules_of_a_group(attempt: Attempt) -> None:
+def check_rules_of_a_group(attempt: Attempt) -> None:
     """Refuse invalid rules, rules that the group has already, and rules beyond the quota."""
     backend = attempt.backend
     group = backend.get_security_group_from_id(attempt.get("GroupId")) if attempt.get("GroupId") else None
@@ -64,14 +64,14 @@ def rules_of_a_group(attempt: Attempt) -> None:
                 "InvalidPermission.Duplicate", f'the specified rule "{_describe_rule(rule_key)}" already exists'
             )
     weight = sum(_rule_weight(backend, kind, source) for _, _, _, kind, source in {*present, *requested})
-    if weight > quotas.applied(quotas.RULES):
+    if weight > quotas.applied_value(quotas.RULES):
         raise Refused(
             "RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached."
         )
 
 
 @rule("ec2", "DeleteSecurityGroup")
-def default_group_stays(attempt: Attempt) -> None:
+def check_default_group_stays(attempt: Attempt) -> None:
     """Refuse to delete a VPC's default security group."""
     group = group_of_call(attempt)
     if group is not None and group.name == "default":
@@ -80,7 +80,7 @@ def default_group_stays(attempt: Attempt) -> None:
         )  # fmt: skip
 
 
-def group_of_call(attempt: Attempt) -> Any:
+def group_of_call(attempt: Attempt) -> MotoModel:
     """Return the security group that a call names by its id; None if there is none."""
     identifier = attempt.get("GroupId")
     return attempt.backend.get_security_group_from_id(identifier) if identifier else None
@@ -89,7 +89,7 @@ def group_of_call(attempt: Attempt) -> Any:
 _RuleKey = tuple[str, int | None, int | None, str, str]  # protocol, ports, kind of source, source
 
 
-def _rule_keys(permission: Mapping[str, Any]) -> list[_RuleKey]:
+def _rule_keys(permission: JsonObject) -> list[_RuleKey]:
     protocol = _protocol_number(permission.get("IpProtocol"))
     first, last = permission.get("FromPort"), permission.get("ToPort")
     if protocol not in (*PROTOCOLS_WITH_PORTS, "1", "58"):
@@ -101,7 +101,7 @@ def _rule_keys(permission: Mapping[str, Any]) -> list[_RuleKey]:
     ]
 
 
-def _key_of_moto_rule(item: Any) -> _RuleKey:
+def _key_of_moto_rule(item: MotoModel) -> _RuleKey:
     key, source = next(
         (
             (key, value)
@@ -118,12 +118,12 @@ def _key_of_moto_rule(item: Any) -> _RuleKey:
     return _protocol_number(item.ip_protocol), item.from_port, item.to_port, key, _canonical_source(source)
 
 
-def _legacy_permission(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _legacy_permission(parameters: JsonObject) -> JsonDict:
     ranges = [{"CidrIp": parameters["CidrIp"]}] if parameters.get("CidrIp") else []
     return {**{key: parameters.get(key) for key in ("IpProtocol", "FromPort", "ToPort")}, "IpRanges": ranges}
 
 
-def _protocol_number(value: Any) -> str:
+def _protocol_number(value: object) -> str:
     return PROTOCOLS.get(str(value).lower(), str(value).lower())
 
 
@@ -145,7 +145,7 @@ def _check_ports(protocol: str, first: int | None, last: int | None) -> None:
             raise Refused("InvalidParameterValue", "ICMP code must be -1 if all ICMP types are allowed")
 
 
-def _check_source(backend: Any, group: Any, kind: str, source: str) -> None:
+def _check_source(backend: MotoBackend, group: MotoModel, kind: str, source: str) -> None:
     if kind in ("CidrIp", "CidrIpv6"):
         kinds = {"CidrIp": ipaddress.IPv4Network, "CidrIpv6": ipaddress.IPv6Network}
         try:
@@ -164,14 +164,14 @@ def _check_source(backend: Any, group: Any, kind: str, source: str) -> None:
         raise Refused("InvalidPrefixListID.NotFound", f"The prefix list ID '{source}' does not exist")
 
 
-def _are_peered(backend: Any, one: str, other: str) -> bool:
+def _are_peered(backend: MotoBackend, one: str, other: str) -> bool:
     return any(
         {vpc_pcx.vpc.id, vpc_pcx.peer_vpc.id} == {one, other} and vpc_pcx.status["Code"] in ACTIVE_PEERING
         for vpc_pcx in backend.vpc_pcxs.values()
     )
 
 
-def _rule_weight(backend: Any, kind: str, source: str) -> int:
+def _rule_weight(backend: MotoBackend, kind: str, source: str) -> int:
     """Return how many rules a source counts as: a prefix list as its maximum number of entries (VPC user guide)."""
     if kind != "PrefixListId" or source not in backend.managed_prefix_lists:
         return 1
@@ -186,7 +186,7 @@ def _canonical_source(source: str) -> str:
         return source
 
 
-def _describe_rule(rule_key: Sequence[Any]) -> str:
+def _describe_rule(rule_key: _RuleKey) -> str:
     protocol, first, last, _, source = rule_key
     name = {number: name.upper() for name, number in PROTOCOLS.items()}.get(protocol, protocol)
     ports = f", from port: {first}, to port: {last}" if first is not None else ""

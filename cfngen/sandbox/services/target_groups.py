@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from typing import Any
 
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoModel
 from cfngen.sandbox.services.load_balancers import (
     BOOLEAN,
     INVALID_CONFIGURATION,
@@ -62,7 +63,7 @@ APPLICATION_ATTRIBUTES: Mapping[str, tuple[str, ...] | range | None] = {
 
 
 @rule("elbv2", "CreateTargetGroup")
-def target_group(attempt: Attempt) -> None:
+def check_target_group(attempt: Attempt) -> None:
     """Refuse a name in use, an invalid port, and a target type that is unknown or does not fit the protocol."""
     name, port, target_type = attempt.get("Name", ""), attempt.get("Port"), attempt.get("TargetType") or "instance"
     if name in [group.name for group in attempt.backend.target_groups.values()]:
@@ -81,7 +82,7 @@ def target_group(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "CreateTargetGroup", "ModifyTargetGroup")
-def health_check(attempt: Attempt) -> None:
+def check_health_check(attempt: Attempt) -> None:
     """Refuse invalid intervals, timeouts, thresholds, protocols and ports of health checks, and disabling them."""
     group = attempt.backend.target_groups.get(attempt.get("TargetGroupArn"))
     protocol = attempt.get("HealthCheckProtocol") or getattr(group, "health_check_protocol", None)
@@ -122,7 +123,7 @@ def health_check(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "ModifyTargetGroupAttributes")
-def attributes(attempt: Attempt) -> None:
+def check_attributes(attempt: Attempt) -> None:
     """Refuse unknown attributes, attributes of other protocols, and invalid values."""
     group = _get_target_group(attempt, attempt.get("TargetGroupArn"))
     protocol_attributes, unsupported = (
@@ -145,7 +146,7 @@ def attributes(attempt: Attempt) -> None:
 
 
 @rule("elbv2", "RegisterTargets")
-def targets(attempt: Attempt) -> None:
+def check_targets(attempt: Attempt) -> None:
     """Refuse invalid ports and instance ids, and addresses that are neither in the VPC nor private."""
     group = _get_target_group(attempt, attempt.get("TargetGroupArn"))
     networks = [subnet.cidr for subnet in subnets_of(attempt) if subnet.vpc_id == group.vpc_id]
@@ -159,7 +160,7 @@ def targets(attempt: Attempt) -> None:
             raise Refused(VALIDATION_ERROR, f"Instance ID '{identifier}' is not valid")
 
 
-def _check_address(text: str, zone: str | None, networks: list[Any]) -> None:
+def _check_address(text: str, zone: str | None, networks: list[ipaddress.IPv4Network]) -> None:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -179,7 +180,7 @@ def _check_address(text: str, zone: str | None, networks: list[Any]) -> None:
 
 
 @rule("elbv2", "CreateListener", "ModifyListener")
-def listener(attempt: Attempt) -> None:
+def check_listener(attempt: Attempt) -> None:
     """Refuse an invalid or used port, TLS without a certificate, and target groups that do not fit."""
     backend = attempt.backend
     arn = attempt.get("LoadBalancerArn") or _balancer_of_listener(attempt)
@@ -209,7 +210,7 @@ def listener(attempt: Attempt) -> None:
         _check_action(attempt, action, balancer, str(protocol))
 
 
-def _check_action(attempt: Attempt, action: Mapping[str, Any], balancer: Any, protocol: str) -> None:
+def _check_action(attempt: Attempt, action: JsonObject, balancer: MotoModel, protocol: str) -> None:
     if balancer.type == "network" and action["Type"] != "forward":
         raise Refused(
             INVALID_CONFIGURATION, f"Actions of type '{action['Type']}' are not supported on network load balancers"
@@ -240,7 +241,7 @@ def _balancer_of_listener(attempt: Attempt) -> str:
     raise Refused("ListenerNotFound", f"Listener '{attempt.get('ListenerArn')}' not found")
 
 
-def _get_target_group(attempt: Attempt, arn: str) -> Any:
+def _get_target_group(attempt: Attempt, arn: str) -> MotoModel:
     group = attempt.backend.target_groups.get(arn)
     if group is None:
         raise Refused("TargetGroupNotFound", f"Target groups '{arn}' not found")

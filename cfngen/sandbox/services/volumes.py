@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from cfngen.sandbox.moto_types import MotoBackend
 from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
@@ -113,7 +113,7 @@ def _invalid_parameter(message: str) -> Refused:
 
 
 @rule("ec2", "CreateVolume")
-def valid_volume(attempt: Attempt) -> None:
+def check_valid_volume(attempt: Attempt) -> None:
     """Refuse a volume in an unknown zone, smaller than its snapshot, or with invalid settings."""
     zone = attempt.get("AvailabilityZone")
     if zone and zone not in zones(attempt.region):
@@ -128,7 +128,7 @@ def valid_volume(attempt: Attempt) -> None:
         )
 
 
-def check_snapshot(backend: Any, snapshot: str, size: int | None) -> None:
+def check_snapshot(backend: MotoBackend, snapshot: str, size: int | None) -> None:
     """Refuse an unknown snapshot, or one larger than the volume."""
     if snapshot not in backend.snapshots:
         raise Refused("InvalidSnapshot.NotFound", f"The snapshot '{snapshot}' does not exist.")
@@ -141,7 +141,7 @@ def check_snapshot(backend: Any, snapshot: str, size: int | None) -> None:
 
 
 @rule("ec2", "AttachVolume")
-def valid_attachment(attempt: Attempt) -> None:
+def check_valid_attachment(attempt: Attempt) -> None:
     """Refuse a volume in another zone or in use, a device name in use, and a terminated instance."""
     volume = attempt.backend.get_volume(attempt.get("VolumeId"))
     instance = attempt.backend.get_instance(attempt.get("InstanceId"))
@@ -166,7 +166,7 @@ def valid_attachment(attempt: Attempt) -> None:
 
 
 @rule("ec2", "DetachVolume")
-def attached_volume(attempt: Attempt) -> None:
+def check_attached_volume(attempt: Attempt) -> None:
     """Refuse to detach a volume that is not attached; moto refuses a wrong device only."""
     volume = attempt.backend.volumes.get(attempt.get("VolumeId"))
     if volume and not volume.attachment:
@@ -174,7 +174,7 @@ def attached_volume(attempt: Attempt) -> None:
 
 
 @rule("ec2", "ModifyVolume")
-def valid_modification(attempt: Attempt) -> None:
+def check_valid_modification(attempt: Attempt) -> None:
     """Refuse a smaller size, invalid settings, and a modification too soon after the last one."""
     volume = attempt.backend.get_volume(attempt.get("VolumeId"))
     size, kind = attempt.get("Size", volume.size), attempt.get("VolumeType", volume.volume_type)

@@ -43,7 +43,7 @@ ACTIONS: Mapping[str, Callable[[ActionRequest], Result]] = {
 }
 
 # Those that take a client request token.
-WRITES = frozenset(
+ACTIONS_WITH_TOKEN = frozenset(
     {
         "CancelUpdateStack",
         "ContinueUpdateRollback",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack, parameters, tags
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail
 from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
+from cfngen.sandbox.json_types import JsonDict
 
 
 def create_change_set(request: ActionRequest) -> Result:
@@ -114,7 +113,7 @@ def _find_change_set(request: ActionRequest) -> ChangeSet:
     return request.cloud.change_set(request.text("ChangeSetName"), request.text("StackName"))
 
 
-def _summarize(change_set: ChangeSet) -> dict[str, Any]:
+def _summarize(change_set: ChangeSet) -> JsonDict:
     root = change_set.root
     return {
         "StackId": change_set.stack.id,

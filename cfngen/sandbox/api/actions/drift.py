@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
-from cfngen.sandbox.cloudformation.drift import ResourceDrift
+from cfngen.sandbox.cloudformation.drift_results import ResourceDrift
 
 
 def detect_stack_drift(request: ActionRequest) -> Result:

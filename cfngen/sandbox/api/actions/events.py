@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import Event, Stack, ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
+from cfngen.sandbox.json_types import JsonDict
 
 FAILED = "_FAILED"
 
@@ -101,7 +100,7 @@ def _operation_event(stack: Stack, event: Event) -> Result:
     }
 
 
-def _resource_fields(event: Event) -> dict[str, Any]:
+def _resource_fields(event: Event) -> JsonDict:
     return {
         "LogicalResourceId": event.logical_id,
         "PhysicalResourceId": event.physical_id,

@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cfngen.sandbox.cloudformation import CloudFormation, ValidationError
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 Item = TypeVar("Item")
-Result = Mapping[str, Any]
+Result = JsonObject
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class ActionRequest:
     """
 
     cloud: CloudFormation
-    params: Mapping[str, Any]
+    params: JsonObject
     page_size: int = 100
     as_of: datetime.datetime | None = None
 
@@ -88,8 +89,8 @@ class ActionRequest:
         return self.as_of is None or time <= self.as_of
 
     def page(
-        self, name: str, items: Sequence[Item], key: Callable[[Item], str], show: Callable[[Item], Any]
-    ) -> dict[str, Any]:
+        self, name: str, items: Sequence[Item], key: Callable[[Item], str], show: Callable[[Item], object]
+    ) -> JsonDict:
         """Return one page of a list, and the `NextToken` if there are more.
 
         A token names the first item of the next page, so events that are added meanwhile do not shift the pages.
@@ -108,7 +109,7 @@ class ActionRequest:
             except (ValueError, binascii.Error):
                 raise ValidationError("Invalid NextToken") from None
         end = start + self.page_size
-        answer: dict[str, Any] = {name: [show(item) for item in items[start:end]]}
+        answer: JsonDict = {name: [show(item) for item in items[start:end]]}
         if end < len(items):
             answer["NextToken"] = base64.urlsafe_b64encode(key(items[end]).encode()).decode()
         return answer

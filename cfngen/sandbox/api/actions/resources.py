@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack, resource_status
 from cfngen.sandbox.cloudformation import Resource, Stack, ValidationError
+from cfngen.sandbox.json_types import JsonDict
 
 MAX_RESOURCES = 100  # API reference: the limit of DescribeStackResources, which has no pages
 
@@ -62,11 +62,11 @@ def _visible_resources(request: ActionRequest, stack: Stack) -> list[Resource]:
     return [resource for resource in stack.resources.values() if resource_status(request, stack, resource)[0]]
 
 
-def _stack_fields(stack: Stack) -> dict[str, Any]:
+def _stack_fields(stack: Stack) -> JsonDict:
     return {"StackName": stack.name, "StackId": stack.id}
 
 
-def _summarize(request: ActionRequest, stack: Stack, resource: Resource) -> dict[str, Any]:
+def _summarize(request: ActionRequest, stack: Stack, resource: Resource) -> JsonDict:
     status, reason, since = resource_status(request, stack, resource)
     return {
         "LogicalResourceId": resource.logical_id,

@@ -12,6 +12,8 @@ from cfngen.sandbox.api.actions.views import (
     summarize_stack,
 )
 from cfngen.sandbox.cloudformation import ValidationError
+from cfngen.sandbox.cloudformation.scopes import importing_stacks
+from cfngen.sandbox.cloudformation.template_source import fetch
 
 
 def create_stack(request: ActionRequest) -> Result:
@@ -154,7 +156,7 @@ def list_exports(request: ActionRequest) -> Result:
 def list_imports(request: ActionRequest) -> Result:
     """ListImports: return the stacks that import an export."""
     name = request.text("ExportName")
-    importers = request.cloud.imports(name)
+    importers = importing_stacks(request.cloud, name)
     if not importers:
         raise ValidationError(f"Export '{name}' is not imported by any stack.")
     return request.page("Imports", importers, str, str)
@@ -164,4 +166,4 @@ def _policy(request: ActionRequest, name: str) -> str:
     url, body = request.text(f"{name}URL"), request.text(f"{name}Body")
     if url and body:
         raise ValidationError(f"You cannot specify both {name}URL and {name}Body")
-    return request.cloud.fetch(url) if url else body
+    return fetch(request.cloud.region, url) if url else body

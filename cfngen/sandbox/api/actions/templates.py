@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import ValidationError
-from cfngen.sandbox.cloudformation.admission import BODY_LIMIT, IAM_NAMES, IAM_TYPES, NESTED_STACK
+from cfngen.sandbox.cloudformation.admission import BODY_LIMIT, IAM_NAMES, IAM_TYPES
+from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.template import Template, parse
+from cfngen.sandbox.cloudformation.template_source import fetch
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 
 def get_template(request: ActionRequest) -> Result:
@@ -54,10 +55,10 @@ def _submitted_template(request: ActionRequest) -> Template:
         raise ValidationError("Either Template URL or Template Body must be specified.")
     if len(body.encode()) > BODY_LIMIT:
         raise ValidationError(f"'templateBody' must have length less than or equal to {BODY_LIMIT}")
-    return parse(body or request.cloud.fetch(url))
+    return parse(body or fetch(request.cloud.region, url))
 
 
-def _common_fields(template: Template) -> dict[str, Any]:
+def _common_fields(template: Template) -> JsonDict:
     """Return the fields that GetTemplateSummary and ValidateTemplate share.
 
     A nested stack requires capabilities, as its template may contain IAM resources: seen in answers of AWS that users
@@ -77,7 +78,7 @@ def _common_fields(template: Template) -> dict[str, Any]:
     }
 
 
-def _describe_parameter(name: str, definition: Mapping[str, Any]) -> Result:
+def _describe_parameter(name: str, definition: JsonObject) -> Result:
     allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
     return {
         "ParameterKey": name,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.cloudformation import Event, Resource, Stack, ValidationError
+from cfngen.sandbox.cloudformation.scopes import scope_of_stack
+from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 
 def stack_identifiers(stack: Stack) -> Result:
@@ -82,7 +83,7 @@ def describe_stack(request: ActionRequest, stack: Stack) -> Result:
     is_in_review = stack_status == "REVIEW_IN_PROGRESS"
     is_deleted = stack_status == "DELETE_COMPLETE"
     outputs = {} if stack_status in ("REVIEW_IN_PROGRESS", "CREATE_IN_PROGRESS") else stack.outputs
-    output_definitions: Mapping[str, Any] = stack.template.body.get("Outputs", {})
+    output_definitions: JsonObject = stack.template.body.get("Outputs", {})
     return {
         **_common_fields(request, stack),
         "ChangeSetId": None if is_in_review or is_deleted else stack.change_set_id or None,
@@ -113,7 +114,7 @@ def tags(values: Mapping[str, str]) -> list[Result]:
     return [{"Key": key, "Value": value} for key, value in values.items()]
 
 
-def _common_fields(request: ActionRequest, stack: Stack) -> dict[str, Any]:
+def _common_fields(request: ActionRequest, stack: Stack) -> JsonDict:
     stack_status, reason = status(request, stack)
     updated = _last_update_time(stack)
     return {
@@ -159,8 +160,8 @@ def summarize_stack(request: ActionRequest, stack: Stack) -> Result:
     return {**_common_fields(request, stack), "TemplateDescription": stack.description or None}
 
 
-def _describe_output(
-    key: str, value: str, definition: Mapping[str, Any], request: ActionRequest, stack: Stack
-) -> Result:
-    export = request.cloud.scope(stack).resolve(definition["Export"]["Name"]) if "Export" in definition else None
+def _describe_output(key: str, value: str, definition: JsonObject, request: ActionRequest, stack: Stack) -> Result:
+    export = (
+        scope_of_stack(request.cloud, stack).resolve(definition["Export"]["Name"]) if "Export" in definition else None
+    )
     return {"OutputKey": key, "OutputValue": value, "Description": definition.get("Description"), "ExportName": export}

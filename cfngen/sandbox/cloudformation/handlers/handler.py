@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError, ParamValidationError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError, UnfinishedError
+from cfngen.sandbox.json_types import AwsClient, Expression, JsonDict, Properties
 
 
 @functools.cache
-def client(service: str, region: str) -> Any:
+def client(service: str, region: str) -> AwsClient:
     """A cached boto3 client with dummy credentials, which calls moto only.
 
     It never retries a call, because retries would wait in real time.
@@ -34,7 +34,7 @@ class Created:
     """A created resource: its physical id (Ref) and its attributes (GetAtt)."""
 
     physical_id: str
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Properties = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,28 +46,28 @@ class Call:
     """
 
     region: str
-    properties: Mapping[str, Any]
+    properties: Properties
     name: Callable[..., str]
     physical_id: str = ""
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    update_policy: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Properties = field(default_factory=dict)
+    update_policy: Properties = field(default_factory=dict)
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> Expression:
         return self.properties[key]
 
     @property
-    def ec2(self) -> Any:
+    def ec2(self) -> AwsClient:
         return client("ec2", self.region)
 
     @property
-    def iam(self) -> Any:
+    def iam(self) -> AwsClient:
         return client("iam", self.region)
 
-    def only(self, *keys: str) -> dict[str, Any]:
+    def only(self, *keys: str) -> JsonDict:
         """The properties with these names, without those that the template does not set."""
         return {key: self.properties[key] for key in keys if key in self.properties}
 
-    def tagged(self, resource_type: str) -> dict[str, Any]:
+    def tagged(self, resource_type: str) -> JsonDict:
         """The tags as the TagSpecifications argument of EC2 calls."""
         tags = self.properties.get("Tags", [])
         return {"TagSpecifications": [{"ResourceType": resource_type, "Tags": tags}]} if tags else {}
@@ -110,7 +110,7 @@ class Handler:
     def snapshot(self, call: Call) -> None:
         raise ResourceError("this type has no snapshots")
 
-    def update(self, call: Call, previous: Mapping[str, Any]) -> Mapping[str, Any]:
+    def update(self, call: Call, previous: Properties) -> Properties:
         """Update a resource in place; returns the attributes whose values have changed.
 
         Args:
@@ -131,11 +131,11 @@ class Handler:
             self.retag(call, previous)
         return attributes
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         """Update everything but tags."""
         return {}
 
-    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Properties) -> None:
         """Update the tags; this default works for EC2 resources."""
         retag(call, self.tagged_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
 
@@ -147,7 +147,7 @@ class Handler:
         """Whether a change that requires replacement only conditionally replaces this resource."""
         raise NotModelledError("properties that replace a resource under conditions")
 
-    def actual(self, call: Call) -> Mapping[str, Any] | None:
+    def actual(self, call: Call) -> Properties | None:
         """The actual values of the properties that drift detection compares; None if the resource is deleted."""
         return {}
 

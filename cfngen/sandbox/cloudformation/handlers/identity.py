@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
+from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import iam_propagation
 
 MAX_ROLE_NAME_LENGTH = 64  # IAM user guide, "IAM object identifiers and quotas"
@@ -36,7 +35,7 @@ class Role(Handler):
                 call.iam.attach_role_policy(RoleName=name, PolicyArn=arn)
         return created
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         iam, role_name = call.iam, {"RoleName": call.physical_id}
         if "AssumeRolePolicyDocument" in changed:
             iam.update_assume_role_policy(**role_name, PolicyDocument=_to_json(call["AssumeRolePolicyDocument"]))
@@ -66,7 +65,7 @@ class Role(Handler):
                 iam.delete_role_permissions_boundary(**role_name)
         return {}
 
-    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Properties) -> None:
         if removed_keys := _removed_tag_keys(call, previous):
             call.iam.untag_role(RoleName=call.physical_id, TagKeys=removed_keys)
         call.iam.tag_role(RoleName=call.physical_id, Tags=call.properties.get("Tags", []))
@@ -100,7 +99,7 @@ class ManagedPolicy(Handler):
                 call.iam.attach_role_policy(RoleName=role, PolicyArn=policy["Arn"])
         return created
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         arn = call.physical_id
         if "PolicyDocument" in changed:
             call.iam.create_policy_version(PolicyArn=arn, PolicyDocument=self._document(call), SetAsDefault=True)
@@ -141,15 +140,15 @@ class InstanceProfile(Handler):
         with unfinished_on_failure(created):
             for role in call["Roles"]:
                 call.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
-        iam_propagation.awaited(call.region, name)
+        iam_propagation.mark_propagated(call.region, name)
         return created
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         for role in previous["Roles"]:
             call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
         for role in call["Roles"]:
             call.iam.add_role_to_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
-        iam_propagation.awaited(call.region, call.physical_id)
+        iam_propagation.mark_propagated(call.region, call.physical_id)
         return {}
 
     def delete(self, call: Call) -> None:
@@ -177,7 +176,7 @@ class Key(Handler):
                 kms.enable_key_rotation(KeyId=key["KeyId"])
         return created
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         kms, key_id = client("kms", call.region), {"KeyId": call.physical_id}
         if "Description" in changed:
             kms.update_key_description(**key_id, Description=call.properties.get("Description", ""))
@@ -190,7 +189,7 @@ class Key(Handler):
             kms.put_key_policy(**key_id, PolicyName="default", Policy=json.dumps(call["KeyPolicy"]))
         return {}
 
-    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Properties) -> None:
         kms, key_id = client("kms", call.region), {"KeyId": call.physical_id}
         if removed_keys := _removed_tag_keys(call, previous):
             kms.untag_resource(**key_id, TagKeys=removed_keys)
@@ -217,13 +216,13 @@ class Secret(Handler):
         )
         return Created(secret["ARN"], {"Id": secret["ARN"]})
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         if changed & {"Description", "KmsKeyId"}:
             settings = {"Description": "", **call.only("Description", "KmsKeyId")}
             client("secretsmanager", call.region).update_secret(SecretId=call.physical_id, **settings)
         return {}
 
-    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Properties) -> None:
         secrets = client("secretsmanager", call.region)
         if removed_keys := _removed_tag_keys(call, previous):
             secrets.untag_resource(SecretId=call.physical_id, TagKeys=removed_keys)
@@ -238,7 +237,7 @@ def _to_json(document: object) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-def _removed_tag_keys(call: Call, previous: Mapping[str, Any]) -> list[str]:
+def _removed_tag_keys(call: Call, previous: Properties) -> list[str]:
     old_keys, new_keys = (
         {tag["Key"] for tag in properties.get("Tags", [])} for properties in (previous, call.properties)
     )

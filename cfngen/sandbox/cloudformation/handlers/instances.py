@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, removing_on_failure, retag
+from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
 from cfngen.sandbox.services import keys
 
 SIZE_KEYS = frozenset({"MinSize", "MaxSize", "DesiredCapacity"})
@@ -32,7 +32,7 @@ class NetworkInterface(Handler):
         address = interface["PrivateIpAddress"]
         return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": interface["VpcId"]})
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         arguments = {
             "GroupSet": {"Groups": call.properties.get("GroupSet", [])},
             "Description": {"Description": {"Value": call.properties.get("Description", "")}},
@@ -82,13 +82,15 @@ class Volume(Handler):
 
     def create(self, call: Call) -> Created:
         settings = self.properties - {"Tags"}
-        if fault := call.properties.get("Encrypted") and keys.fault(call.region, call.properties.get("KmsKeyId", "")):
+        if fault := call.properties.get("Encrypted") and keys.launch_error(
+            call.region, call.properties.get("KmsKeyId", "")
+        ):
             # API, CreateVolume: the key is checked after the call, and the volume then fails.
             raise ResourceError(f"Volume did not stabilize: {fault}")
         identifier = call.ec2.create_volume(**call.only(*settings), **call.tagged("volume"))["VolumeId"]
         return Created(identifier, {"VolumeId": identifier})
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         settings = call.only(*sorted(self.modified))
         [volume] = call.ec2.describe_volumes(VolumeIds=[call.physical_id])["Volumes"]
         if any(volume.get(key) != value for key, value in settings.items()):
@@ -117,12 +119,12 @@ class KeyPair(Handler):
         call.ec2.delete_key_pair(KeyName=call.physical_id)
 
 
-def _keys(*names: str) -> dict[str, Any]:
+def _keys(*names: str) -> JsonDict:
     return {name: {} for name in names}
 
 
 # The keys of LaunchTemplateData, at all levels, that the emulator's launches support.
-SUPPORTED_KEYS: Mapping[str, Any] = {
+SUPPORTED_KEYS: JsonObject = {
     "BlockDeviceMappings": {
         "DeviceName": {},
         "Ebs": _keys(
@@ -142,7 +144,7 @@ SUPPORTED_KEYS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def _check_supported(data: Any, supported: Mapping[str, Any], path: str = "LaunchTemplateData") -> None:
+def _check_supported(data: object, supported: JsonObject, path: str = "LaunchTemplateData") -> None:
     """Refuse launch template data that the emulator's launches would ignore.
 
     Raises:
@@ -174,7 +176,7 @@ class LaunchTemplate(Handler):
             launch_template["LaunchTemplateId"], {"LaunchTemplateId": launch_template["LaunchTemplateId"], **versions}
         )
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         if "TagSpecifications" in changed:
             retag(call, call.physical_id, _own_tags(previous), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
@@ -189,7 +191,7 @@ class LaunchTemplate(Handler):
         call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
 
 
-def _own_tags(properties: Mapping[str, Any]) -> list[dict[str, str]]:
+def _own_tags(properties: Properties) -> list[dict[str, str]]:
     """The tags of the launch template itself, not those of the instances."""
     specifications = properties.get("TagSpecifications", [])
     return [
@@ -228,7 +230,7 @@ class AutoScalingGroup(Handler):
         )
         return Created(name)
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         if settings := _settings(call, changed):
             client("autoscaling", call.region).update_auto_scaling_group(
                 AutoScalingGroupName=call.physical_id, **settings
@@ -237,7 +239,7 @@ class AutoScalingGroup(Handler):
             _put_hooks(call, call.physical_id, previous)
         return {}
 
-    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Properties) -> None:
         autoscaling = client("autoscaling", call.region)
         old_tags, new_tags = (
             _group_tags(call.physical_id, properties.get("Tags", [])) for properties in (previous, call.properties)
@@ -252,7 +254,7 @@ class AutoScalingGroup(Handler):
         """Reference, "UpdatePolicy": only AutoScalingReplacingUpdate replaces a group."""
         return bool(call.update_policy.get("AutoScalingReplacingUpdate", {}).get("WillReplace", False))
 
-    def actual(self, call: Call) -> Mapping[str, Any] | None:
+    def actual(self, call: Call) -> Properties | None:
         groups = client("autoscaling", call.region).describe_auto_scaling_groups(
             AutoScalingGroupNames=[call.physical_id]
         )["AutoScalingGroups"]
@@ -271,16 +273,16 @@ class AutoScalingGroup(Handler):
         )
 
 
-def _settings(call: Call, keys: set[str]) -> dict[str, Any]:
+def _settings(call: Call, keys: set[str]) -> JsonDict:
     """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without tags and lifecycle hooks."""
     properties = call.only(*sorted(keys - {"Tags", HOOKS_KEY}))
-    settings: dict[str, Any] = {key: int(value) if key in SIZE_KEYS else value for key, value in properties.items()}
+    settings: JsonDict = {key: int(value) if key in SIZE_KEYS else value for key, value in properties.items()}
     if subnets := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnets)
     return settings
 
 
-def _put_hooks(call: Call, group: str, previous: Mapping[str, Any]) -> None:
+def _put_hooks(call: Call, group: str, previous: Properties) -> None:
     """Set a group's lifecycle hooks, and delete old ones."""
     autoscaling, names = client("autoscaling", call.region), {hook["LifecycleHookName"] for hook in _hooks(call)}
     for name in {old_hook["LifecycleHookName"] for old_hook in previous.get(HOOKS_KEY, [])} - names:
@@ -289,11 +291,11 @@ def _put_hooks(call: Call, group: str, previous: Mapping[str, Any]) -> None:
         autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **hook)
 
 
-def _hooks(call: Call) -> Iterator[dict[str, Any]]:
+def _hooks(call: Call) -> Iterator[JsonDict]:
     """The lifecycle hooks of a group, with the heartbeat timeout as a number."""
     for hook in call.properties.get(HOOKS_KEY, []):
         yield {**hook, **{key: int(value) for key, value in hook.items() if key == "HeartbeatTimeout"}}
 
 
-def _group_tags(name: str, tags: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _group_tags(name: str, tags: list[JsonDict]) -> list[JsonDict]:
     return [{**tag, "ResourceId": name, "ResourceType": "auto-scaling-group"} for tag in tags]

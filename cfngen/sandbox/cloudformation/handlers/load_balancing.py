@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
+from cfngen.sandbox.json_types import AwsClient, Properties
 
 MAX_NAME_LENGTH = 32
 HEALTH_CHECK_KEYS = frozenset(
@@ -22,12 +20,12 @@ HEALTH_CHECK_KEYS = frozenset(
 )
 
 
-def _elbv2(call: Call) -> Any:
+def _elbv2(call: Call) -> AwsClient:
     return client("elbv2", call.region)
 
 
 class _Elbv2Handler(Handler):
-    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Properties) -> None:
         old_tags, new_tags = previous.get("Tags", []), call.properties.get("Tags", [])
         if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
             _elbv2(call).remove_tags(ResourceArns=[call.physical_id], TagKeys=removed_keys)
@@ -63,7 +61,7 @@ class LoadBalancer(_Elbv2Handler):
                 elbv2.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
         return created
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         elbv2, arn = _elbv2(call), call.physical_id
         if "Subnets" in changed:
             elbv2.set_subnets(LoadBalancerArn=arn, Subnets=call["Subnets"])
@@ -100,7 +98,7 @@ class TargetGroup(_Elbv2Handler):
                 elbv2.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
         return created
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         elbv2, arn = _elbv2(call), call.physical_id
         if "Targets" in changed:
             old_targets, new_targets = previous.get("Targets", []), call.properties.get("Targets", [])
@@ -127,7 +125,7 @@ class Listener(_Elbv2Handler):
         arn = _elbv2(call).create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
         return Created(arn, {"ListenerArn": arn})
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         settings = call.only("Protocol", "Port", "DefaultActions")
         if changed & set(settings):
             _elbv2(call).modify_listener(ListenerArn=call.physical_id, **settings)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, removing_on_failure
+from cfngen.sandbox.json_types import JsonDict, Properties
 
 DEFAULT_EGRESS = [
     {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
@@ -24,14 +22,14 @@ class Vpc(Handler):
                 call.ec2.modify_vpc_attribute(VpcId=vpc["VpcId"], **{attribute: {"Value": value}})
         return Created(vpc["VpcId"], {"VpcId": vpc["VpcId"], "CidrBlock": vpc["CidrBlock"]})
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         for attribute, default in (("EnableDnsSupport", True), ("EnableDnsHostnames", False)):
             if attribute in changed:
                 value = {"Value": call.properties.get(attribute, default)}
                 call.ec2.modify_vpc_attribute(VpcId=call.physical_id, **{attribute: value})
         return {}
 
-    def actual(self, call: Call) -> Mapping[str, Any] | None:
+    def actual(self, call: Call) -> Properties | None:
         vpcs = call.ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [call.physical_id]}])["Vpcs"]
         return {"Tags": vpcs[0].get("Tags", [])} if vpcs else None
 
@@ -86,7 +84,7 @@ class VpcGatewayAttachment(Handler):
         call.ec2.attach_internet_gateway(**call.properties)
         return Created(f"IGW|{call['VpcId']}")
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         call.ec2.detach_internet_gateway(**previous)
         call.ec2.attach_internet_gateway(**call.properties)
         return {}
@@ -115,7 +113,7 @@ class Route(Handler):
         call.ec2.create_route(**call.properties)
         return Created(f"{call['RouteTableId']}|{call['DestinationCidrBlock']}")
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         call.ec2.replace_route(**call.properties)
         return {}
 
@@ -135,7 +133,7 @@ class Subnet(Handler):
             subnet["SubnetId"], {key: subnet[key] for key in ("SubnetId", "AvailabilityZone", "CidrBlock", "VpcId")}
         )
 
-    def actual(self, call: Call) -> Mapping[str, Any] | None:
+    def actual(self, call: Call) -> Properties | None:
         filters = [{"Name": "subnet-id", "Values": [call.physical_id]}]
         subnets = call.ec2.describe_subnets(Filters=filters)["Subnets"]
         return {"Tags": subnets[0].get("Tags", [])} if subnets else None
@@ -174,7 +172,7 @@ class SecurityGroup(Handler):
                 )
         return Created(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         if "SecurityGroupEgress" in changed:
             old_permissions, new_permissions = (
                 [_to_ip_permission(rule) for rule in properties.get("SecurityGroupEgress", [])] or DEFAULT_EGRESS
@@ -186,7 +184,7 @@ class SecurityGroup(Handler):
                 call.ec2.authorize_security_group_egress(GroupId=call.physical_id, IpPermissions=added)
         return {}
 
-    def actual(self, call: Call) -> Mapping[str, Any] | None:
+    def actual(self, call: Call) -> Properties | None:
         rules = _read_rules(call, call.physical_id, egress=True)
         if rules is None:
             return None
@@ -221,14 +219,14 @@ class SecurityGroupIngress(Handler):
         )["SecurityGroupRules"][0]["SecurityGroupRuleId"]  # fmt: skip
         return Created(rule_id, {"Id": rule_id})
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         rule = {"Description": "", **call.properties}
         call.ec2.update_security_group_rule_descriptions_ingress(
             GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(rule)]
         )
         return {}
 
-    def actual(self, call: Call) -> Mapping[str, Any] | None:
+    def actual(self, call: Call) -> Properties | None:
         expected = _without_description(call.properties)
         rules = _read_rules(call, call["GroupId"], egress=False) or []
         return call.properties if expected in map(_without_description, rules) else None
@@ -251,7 +249,7 @@ PEER_KEYS = {
 }
 
 
-def _to_ip_permission(rule: Any) -> dict[str, Any]:
+def _to_ip_permission(rule: Properties) -> JsonDict:
     """Convert a template's rule to an IpPermission of EC2."""
     if unknown := sorted(set(rule) - PORT_KEYS - GROUP_KEYS - set(PEER_KEYS)):
         raise NotModelledError(f"{unknown} in rules of security groups")
@@ -263,7 +261,7 @@ def _to_ip_permission(rule: Any) -> dict[str, Any]:
     return {**{port: rule[port] for port in PORT_KEYS if port in rule}, kind: [{key: rule[peers[0]], **description}]}
 
 
-def _read_rules(call: Call, group_id: str, *, egress: bool) -> list[dict[str, Any]] | None:
+def _read_rules(call: Call, group_id: str, *, egress: bool) -> list[JsonDict] | None:
     """The rules of a group in the format of a template; None if there is no such group."""
     groups = call.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group_id]}])["SecurityGroups"]
     if not groups:
@@ -284,7 +282,7 @@ def _read_rules(call: Call, group_id: str, *, egress: bool) -> list[dict[str, An
     return rules
 
 
-def _without_description(rule: Mapping[str, Any]) -> dict[str, Any]:
+def _without_description(rule: Properties) -> JsonDict:
     """A rule without its description, for comparison; a rule for all protocols (-1) has no ports."""
     keys = ["IpProtocol", "CidrIp", "SourcePrefixListId", "SourceSecurityGroupId", "DestinationSecurityGroupId"]
     if str(rule["IpProtocol"]) != "-1":

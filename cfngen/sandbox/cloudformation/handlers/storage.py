@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
+from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties
 
 MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
 
@@ -40,12 +39,12 @@ class Bucket(Handler):
             _apply_settings(call, name, set(call.properties))
         return created
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         _check_supported(call)
         _apply_settings(call, call.physical_id, changed - {"Tags"})
         return {}
 
-    def retag(self, call: Call, previous: Mapping[str, Any]) -> None:
+    def retag(self, call: Call, previous: Properties) -> None:
         _s3(call).put_bucket_tagging(Bucket=call.physical_id, Tagging={"TagSet": call.properties.get("Tags", [])})
 
     def delete(self, call: Call) -> None:
@@ -64,7 +63,7 @@ class BucketPolicy(Handler):
         self._put(call)
         return Created(call["Bucket"])
 
-    def change(self, call: Call, previous: Mapping[str, Any], changed: set[str]) -> Mapping[str, Any]:
+    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         self._put(call)
         return {}
 
@@ -75,7 +74,7 @@ class BucketPolicy(Handler):
         _s3(call).put_bucket_policy(Bucket=call["Bucket"], Policy=json.dumps(call["PolicyDocument"]))
 
 
-def _s3(call: Call) -> Any:
+def _s3(call: Call) -> AwsClient:
     return client("s3", call.region)
 
 
@@ -124,7 +123,7 @@ def _apply_settings(call: Call, name: str, keys: set[str]) -> None:
         s3.put_bucket_tagging(**bucket, Tagging={"TagSet": properties["Tags"]})
 
 
-def _to_s3_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+def _to_s3_rule(rule: Properties) -> JsonDict:
     """Convert a template's lifecycle rule to the format of PutBucketLifecycleConfiguration."""
     expiration = {"Expiration": {"Days": rule["ExpirationInDays"]}} if "ExpirationInDays" in rule else {}
     unchanged = {key: rule[key] for key in ("Status", "AbortIncompleteMultipartUpload") if key in rule}

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cfngen.sandbox.api import refusals
+import service_errors
+
 from cfngen.sandbox.api.requests import Call
 from cfngen.sandbox.cloudformation import client
 
@@ -90,7 +91,7 @@ class Permissions:
         if ":changeSet/" in resource:  # the resource of the action is the change set's stack
             resource = self.owner(resource, call.region) or resource
         if not allowed(policies, action, resource, call.region):
-            raise refusals.denied(call, action, credentials.user, resource)
+            raise service_errors.denied(call, action, credentials.user, resource)
 
     @contextlib.contextmanager
     def enforcing(self, *policies: Policy, name: str = "") -> Iterator[Credentials]:

@@ -102,7 +102,9 @@ def test_certificates_end_when_those_of_a_real_master_do(default: tuple[Place, S
     where, _ = default
     bundle, now = where.secret("caSecretArn"), where.world.cloud.clock.time
     authority = x509.load_pem_x509_certificate(bundle["ca.crt"].encode())
-    serving = x509.load_pem_x509_certificate(certificates.server(bundle, ["localhost"], now).certificate.encode())
+    serving = x509.load_pem_x509_certificate(
+        certificates.issue_server_certificate(bundle, ["localhost"], now).certificate.encode()
+    )
     ends = {each: each.not_valid_after_utc - now for each in (authority, serving)}
     assert timedelta(days=9.9 * 365) < ends[authority] <= timedelta(days=10 * 365)
     assert timedelta(days=4.9 * 365) < ends[serving] <= timedelta(days=5 * 365)

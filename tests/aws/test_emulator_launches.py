@@ -27,7 +27,7 @@ def unwatched(**properties: Any) -> dict[str, Any]:
 
 
 def test_a_group_launches_where_there_is_room(cloud: CloudFormation) -> None:
-    capacity.exhaust(REGION, "t3.small", ZONE)
+    capacity.remove_capacity(REGION, "t3.small", ZONE)
     stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))
     assert stack.status == "ROLLBACK_COMPLETE"
     stack = cloud.create_stack("t", body=text(unwatched(AvailabilityZones=[ZONE, "us-west-2b"])))
@@ -35,15 +35,15 @@ def test_a_group_launches_where_there_is_room(cloud: CloudFormation) -> None:
 
 
 def test_room_that_comes_back_is_used(cloud: CloudFormation) -> None:
-    capacity.exhaust(REGION, "t3.small")
+    capacity.remove_capacity(REGION, "t3.small")
     assert cloud.wait(cloud.create_stack("s", body=text(unwatched()))).status == "ROLLBACK_COMPLETE"
-    capacity.restore(REGION)
+    capacity.reset(REGION)
     assert cloud.create_stack("t", body=text(unwatched())).status == "CREATE_COMPLETE"
 
 
 def test_a_group_grows_no_further_than_there_is_room(cloud: CloudFormation) -> None:
     stack = cloud.create_stack("s", body=text(unwatched()))
-    capacity.exhaust(REGION, "t3.small")
+    capacity.remove_capacity(REGION, "t3.small")
     cloud.update_stack("s", body=text(unwatched(MinSize="2", MaxSize="2")))
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     assert "We currently do not have sufficient t3.small capacity" in reasons(stack, "Group", "UPDATE_FAILED")[0]
@@ -56,7 +56,7 @@ NO_ROOM = "We currently do not have sufficient t3.small capacity in the Availabi
 def launches(stack: Stack) -> list[tuple[str, str]]:
     """How launches of the stack's group ended, the first one first, and why they failed."""
     found = autoscaling_backends[DEFAULT_ACCOUNT_ID][REGION]
-    activities = scaling_activities.activities(found, stack.resources["Group"].physical_id)
+    activities = scaling_activities.recorded_activities(found, stack.resources["Group"].physical_id)
     return [(each["StatusCode"], each.get("StatusMessage", "")) for each in reversed(activities)]
 
 
@@ -67,7 +67,7 @@ def failed_for_room(activity: tuple[str, str]) -> bool:
 
 
 def test_a_group_that_cannot_launch_at_all_is_made_and_does_not_stabilize(cloud: CloudFormation) -> None:
-    capacity.exhaust(REGION, "t3.small")
+    capacity.remove_capacity(REGION, "t3.small")
     stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))
     assert [failed_for_room(each) for each in launches(stack)] == [True]
     [reason] = reasons(stack, "Group", "CREATE_FAILED")
@@ -81,8 +81,8 @@ def test_a_batch_waits_on_for_signals_while_its_launches_fail(seconds: int) -> N
     cloud = signalling(*[(10, "SUCCESS")] * (2 if seconds == 200 else 1))
     cloud.durations[RETRY] = 30
     stack = cloud.wait(cloud.create_stack("s", body=text(group(1))))
-    capacity.exhaust(REGION, "t3.large")
-    cloud.clock.later(seconds, lambda: capacity.restore(REGION))
+    capacity.remove_capacity(REGION, "t3.large")
+    cloud.clock.later(seconds, lambda: capacity.reset(REGION))
     begin = cloud.clock.now
     cloud.wait(cloud.update_stack("s", body=text(group(1, size="t3.large"))))
     first, *failed = launches(stack)
@@ -102,14 +102,14 @@ def test_a_batch_waits_on_for_signals_while_its_launches_fail(seconds: int) -> N
 def test_a_group_that_is_grown_by_hand_launches_what_it_can_and_tries_again(cloud: CloudFormation) -> None:
     cloud.durations[RETRY] = 30
     stack = cloud.create_stack("s", body=text(unwatched(MaxSize="4")))
-    gaps = MotoExtensions()
-    gaps.quota("ec2", "L-1216C47A", 4)  # of which an instance has two
-    with gaps.filled():
+    extensions = MotoExtensions()
+    extensions.quota("ec2", "L-1216C47A", 4)  # of which an instance has two
+    with extensions.filled():
         _grow(stack, 3)
         assert [each[0] for each in launches(stack)] == ["Successful", "Successful", "Failed"]
         assert "your current vCPU limit of 4 allows" in launches(stack)[-1][1]
         assert (len(running()), stack.status) == (2, "CREATE_COMPLETE")
-        gaps.quota("ec2", "L-1216C47A", 6)
+        extensions.quota("ec2", "L-1216C47A", 6)
         cloud.advance(30)
     assert launches(stack)[-1][0] == "Successful"
     assert len(running()) == 3
@@ -118,11 +118,11 @@ def test_a_group_that_is_grown_by_hand_launches_what_it_can_and_tries_again(clou
 def test_an_instance_that_is_gone_is_replaced_once_there_is_room(cloud: CloudFormation) -> None:
     cloud.durations[RETRY] = 30
     stack = cloud.create_stack("s", body=text(unwatched()))
-    capacity.exhaust(REGION, "t3.small")
+    capacity.remove_capacity(REGION, "t3.small")
     ec2().terminate_instances(InstanceIds=list(running()))
     assert (running(), failed_for_room(launches(stack)[-1])) == ({}, True)
     cloud.advance(29)
-    capacity.restore(REGION)
+    capacity.reset(REGION)
     cloud.advance(1)
     assert [each[0] for each in launches(stack)] == ["Successful", "Failed", "Successful"]
     assert set(running()) < set(cloud.launched)
@@ -150,12 +150,12 @@ def _grow(stack: Stack, size: int) -> None:
 
 
 def test_the_quotas_are_those_that_service_quotas_answers(cloud: CloudFormation) -> None:
-    gaps = MotoExtensions()
-    gaps.quota("ec2", "L-1216C47A", 1)
-    with gaps.filled():
+    extensions = MotoExtensions()
+    extensions.quota("ec2", "L-1216C47A", 1)
+    with extensions.filled():
         stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))
         assert "your current vCPU limit of 1 allows" in reasons(stack, "Group", "CREATE_FAILED")[0]
-        gaps.quota("ec2", "L-1216C47A", 2)
+        extensions.quota("ec2", "L-1216C47A", 2)
         assert cloud.create_stack("t", body=text(unwatched())).status == "CREATE_COMPLETE"
 
 

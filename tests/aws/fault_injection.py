@@ -1,7 +1,7 @@
 """Fault injection for AWS calls: throttling, expired credentials, lost connections, stale reads.
 
-A test or the sandbox sets faults in a `Faults`; `gate` checks it before each client request to any service. The
-emulator's own calls are never affected.
+A test sets faults in a `Faults`, which the API's gate asks before each client request to any service. The emulator's
+own calls are never affected.
 
 Operations are named `DescribeStacks`, or with their service `cloudformation:DescribeStacks`; `*` stands for any text.
 """
@@ -12,29 +12,20 @@ import dataclasses
 import datetime
 import fnmatch
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from cfngen.sandbox.api import refusals
-from cfngen.sandbox.api.identity import action_of, resource_of
+import service_errors
+from identity_policies import action_of, resource_of
+
+from cfngen.sandbox.api.call_control import PAGE_SIZE, CallControl, Disconnected
 from cfngen.sandbox.api.refusals import Refusal
 from cfngen.sandbox.api.requests import Call
-from cfngen.sandbox.cloudformation.clock import SIMULATION_START
 
-# Small, so that clients have to follow `NextToken`.
-PAGE_SIZE = 8
 USER = "arn:aws:iam::123456789012:user/operator"
 READS = ("DescribeStacks", "ListStacks", "DescribeStackEvents", "DescribeEvents")
 
 Refuse = Callable[[Call], Refusal]
-
-
-class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a service)
-    """The connection fails, or is closed without an answer."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__(kind)
-        self.kind = kind
 
 
 @dataclass
@@ -64,41 +55,33 @@ class _Hook:
     operation: str
     nth: int
     action: Callable[[], object]
-    early: bool
+    before: bool
     seen: int = 0
 
 
-@dataclass
-class Faults:
+class Faults(CallControl):
     """Faults of one account.
 
     Attributes:
-        now: returns the seconds of the simulated clock; `serving` sets it.
-        page_size: items on a page of CloudFormation's lists.
         calls: every call of a client in order, including refused ones.
     """
 
-    now: Callable[[], float] = lambda: 0.0
-    page_size: int = PAGE_SIZE
-    calls: list[Call] = field(default_factory=list)
-    _faults: list[_Fault] = field(default_factory=list)
-    _hooks: list[_Hook] = field(default_factory=list)
-    _stale: list[tuple[tuple[str, ...], float, float]] = field(default_factory=list)
-
-    @property
-    def time(self) -> datetime.datetime:
-        """The simulated time."""
-        return SIMULATION_START + datetime.timedelta(seconds=self.now())
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[Call] = []
+        self._faults: list[_Fault] = []
+        self._hooks: list[_Hook] = []
+        self._stale: list[tuple[tuple[str, ...], float, float]] = []
 
     def throttle(
         self, operation: str = "*", *, times: float = float("inf"), every: int = 1, seconds: float = float("inf")
     ) -> None:
         """Throttle calls: refuse the next `times`, every `every`-th, or all for some simulated seconds."""
-        self._add(operation, refusals.throttled, times=times, every=every, seconds=seconds)
+        self._add(operation, service_errors.throttled, times=times, every=every, seconds=seconds)
 
     def fail(self, operation: str = "*", *, times: float = 1, seconds: float = float("inf")) -> None:
         """Answer with an internal error of the service (status 500)."""
-        self._add(operation, refusals.failing, times=times, seconds=seconds)
+        self._add(operation, service_errors.failing, times=times, seconds=seconds)
 
     def refuse(self, operation: str, code: str, message: str, *, status: int = 400, times: float = 1) -> None:
         """Answer with a given error."""
@@ -107,23 +90,23 @@ class Faults:
     def expire_credentials(self, *, after: int = 0, at: datetime.datetime | None = None) -> None:
         """Let the credentials expire after so many more calls, or at a simulated time, until `renew_credentials`."""
         self._faults.append(
-            _Fault("*", refusals.expired, skip=after, since=lambda: at is None or self.time >= at),
+            _Fault("*", service_errors.expired, skip=after, since=lambda: at is None or self.time >= at),
         )
 
     def invalidate_credentials(self) -> None:
         """Refuse every call as if AWS did not know the access key."""
-        self._faults.append(_Fault("*", refusals.invalid))
+        self._faults.append(_Fault("*", service_errors.invalid))
 
     def renew_credentials(self) -> None:
         """Accept the credentials again."""
-        ended = (refusals.expired, refusals.invalid)
+        ended = (service_errors.expired, service_errors.invalid)
         self._faults = [fault for fault in self._faults if fault.refuse not in ended]
 
     def deny(self, *actions: str, user: str = USER) -> None:
         """Deny actions, e.g. `cloudformation:CreateChangeSet`, with the errors of IAM."""
 
         def refuse(call: Call) -> Refusal:
-            return refusals.denied(call, action_of(call), user, resource_of(call))
+            return service_errors.denied(call, action_of(call), user, resource_of(call))
 
         self._faults += [_Denied(action, refuse) for action in actions]
 
@@ -154,14 +137,14 @@ class Faults:
 
     def before(self, operation: str, action: Callable[[], object], *, nth: int = 1) -> None:
         """Run an action before the n-th call of an operation from now is executed."""
-        self._hooks.append(_Hook(operation, nth, action, early=True))
+        self._hooks.append(_Hook(operation, nth, action, before=True))
 
     def after(self, operation: str, action: Callable[[], object], *, nth: int = 1) -> None:
         """Run an action after the n-th call of an operation from now is executed, before it is answered.
 
         In process, an exception of the action reaches the caller of the client: `KeyboardInterrupt` emulates Ctrl-C.
         """
-        self._hooks.append(_Hook(operation, nth, action, early=False))
+        self._hooks.append(_Hook(operation, nth, action, before=False))
 
     def lift(self) -> None:
         """Remove all faults; keep hooks and recorded calls."""
@@ -184,14 +167,14 @@ class Faults:
         ages = [age for operations, age, end in self._stale if operation in operations and self.now() < end]
         return self.time - datetime.timedelta(seconds=max(ages)) if ages else None
 
-    def arrive(self, call: Call) -> None:
+    def before_call(self, call: Call) -> None:
         """Record a call, and check it before it is executed.
 
         Raises:
             Refusal: the error to answer instead
             Disconnected: the connection is to be broken
         """
-        self._run(call, early=True)
+        self._run(call, before=True)
         for fault in self._faults:
             if fault.hits(call):
                 try:
@@ -203,9 +186,9 @@ class Faults:
                 raise refusal
         self._record(call, "")
 
-    def leave(self, call: Call) -> None:
+    def after_call(self, call: Call) -> None:
         """Run the hooks of a call that was executed."""
-        self._run(call, early=False)
+        self._run(call, before=False)
 
     def _add(self, operation: str, refuse: Refuse, *, seconds: float = float("inf"), **limits: Any) -> None:
         end = self.now() + seconds
@@ -214,9 +197,9 @@ class Faults:
     def _record(self, call: Call, refusal: str) -> None:
         self.calls.append(dataclasses.replace(call, refusal=refusal))
 
-    def _run(self, call: Call, *, early: bool) -> None:
+    def _run(self, call: Call, *, before: bool) -> None:
         for hook in list(self._hooks):
-            if hook.early is early and matches(hook.operation, call):
+            if hook.before is before and matches(hook.operation, call):
                 hook.seen += 1
                 if hook.seen == hook.nth:
                     self._hooks.remove(hook)

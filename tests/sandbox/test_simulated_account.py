@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 import pytest
 from botocore.exceptions import ClientError
 from sandboxed import MASTERS, golden
+from simulated_account import open_account
 
-from cfngen.sandbox.account import open_account
 from cfngen.templates import generate
 
 
@@ -32,7 +32,9 @@ def test_a_cluster_is_created_while_its_creator_sleeps() -> None:
         where.clock.sleep(60)
         assert cloudformation.describe_stacks()["Stacks"][0]["StackStatus"] == "CREATE_IN_PROGRESS"
         [master] = [
-            each for each in where.world.machines.instances.values() if each.boot_data.references["resource"] == MASTERS
+            each
+            for each in where.account.machines.instances.values()
+            if each.boot_data.references["resource"] == MASTERS
         ]
         console = session.client("ec2").get_console_output(InstanceId=master.id)["Output"]
         assert re.search(r"cfngen: \[\d+/\d+] settings", console)
@@ -40,7 +42,7 @@ def test_a_cluster_is_created_while_its_creator_sleeps() -> None:
         where.clock.sleep(240)
         assert cloudformation.describe_stacks()["Stacks"][0]["StackStatus"] == "CREATE_COMPLETE"
         assert where.clock.now() - begin == timedelta(minutes=5)
-        assert len(where.world.cluster("kubernetes").state.list("nodes")) == 5
+        assert len(where.account.cluster("kubernetes").state.list("nodes")) == 5
         ec2 = session.client("ec2")
         launched = [
             each["LaunchTime"] for group in ec2.describe_instances()["Reservations"] for each in group["Instances"]
@@ -54,9 +56,9 @@ def test_a_cluster_is_created_while_its_creator_sleeps() -> None:
         assert [each["InstanceId"] for each in disk["Attachments"]] == [master.id]
 
 
-def test_faults_are_for_operators_and_not_for_the_world_itself() -> None:
+def test_faults_are_for_operators_and_not_for_the_emulator_itself() -> None:
     with open_account("us-west-2") as where:
         where.served.faults.deny("ec2:DescribeVpcs")
         with pytest.raises(ClientError, match="UnauthorizedOperation"):
             where.session().client("ec2").describe_vpcs()
-        where.world.advance(60)
+        where.account.advance(60)

@@ -1,28 +1,17 @@
-"""The calls that create, find, delete and execute change sets."""
+"""Creates change sets, with those of nested stacks: the checks of CreateChangeSet, and the changes it computes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-from cfngen.sandbox.cloudformation import admission, creation, lifecycle, status_checks
-from cfngen.sandbox.cloudformation.admission import NESTED_STACK, Submission
+from cfngen.sandbox.cloudformation import admission, creation, status_checks
+from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_set_diff import compare
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.errors import (
-    AlreadyExistsError,
-    ApiError,
-    ChangeSetNotFoundError,
-    InvalidChangeSetStatusError,
-    NotModelledError,
-    ResourceError,
-    ValidationError,
-)
+from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ApiError, ResourceError, ValidationError
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack, masked_parameters
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
-
-if TYPE_CHECKING:
-    from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.json_types import Properties
 
 CREATION_SECONDS = (1, 4)  # CREATE_PENDING and CREATE_IN_PROGRESS of a change set, with or without nested ones
 ON_STACK_FAILURE_VALUES = ("", "ROLLBACK", "DELETE", "DO_NOTHING")
@@ -133,7 +122,7 @@ def _compute_changes(service: Region, change_set: ChangeSet) -> None:
     if revision is None:
         return
 
-    def compare_nested(logical_id: str, resource: Resource | None, properties: Mapping[str, Any]) -> ChangeSet | None:
+    def compare_nested(logical_id: str, resource: Resource | None, properties: Properties) -> ChangeSet | None:
         return _create_nested(service, change_set, logical_id, resource, properties) if change_set.nested else None
 
     try:
@@ -159,7 +148,7 @@ def _create_nested(
     parent: ChangeSet,
     logical_id: str,
     resource: Resource | None,
-    properties: Mapping[str, Any],
+    properties: Properties,
 ) -> ChangeSet | None:
     """Create the change set of a nested stack; None if the nested stack does not change."""
     stack = resource.child if resource else None
@@ -202,7 +191,7 @@ def changes_nothing(old: Revision, new: Revision) -> bool:
 def no_update_reason(service: Region, stack: Stack, revision: Revision) -> str:
     """The error of UpdateStack if there is nothing to update, otherwise ""."""
 
-    def compare_nested(logical_id: str, resource: Resource | None, properties: Mapping[str, Any]) -> None:
+    def compare_nested(logical_id: str, resource: Resource | None, properties: Properties) -> None:
         return None
 
     if revision.failure_reason:
@@ -217,124 +206,3 @@ def no_update_reason(service: Region, stack: Stack, revision: Revision) -> str:
 
 def _fail(change_set: ChangeSet, reason: str) -> None:
     change_set.status, change_set.execution_status, change_set.reason = "FAILED", "UNAVAILABLE", reason
-
-
-def find(service: Region, name: str, stack_name: str) -> ChangeSet:
-    """Find a change set by its ARN, or by its name and the stack's name or id.
-
-    Raises:
-        ChangeSetNotFoundError: no such change set
-    """
-    for change_set in service.all_change_sets():
-        if name == change_set.id or (
-            name == change_set.name and stack_name in (change_set.stack.name, change_set.stack.id)
-        ):
-            return change_set
-    raise ChangeSetNotFoundError(f"ChangeSet [{name}] does not exist")
-
-
-def delete(service: Region, change_set: ChangeSet) -> None:
-    """Delete a change set.
-
-    Raises:
-        ApiError: the call is refused
-    """
-    if change_set.parent:
-        raise ValidationError(f"ChangeSet [{change_set.id}] is nested; delete its root [{change_set.root.id}]")
-    if change_set.status == "CREATE_IN_PROGRESS" or change_set.execution_status == "EXECUTE_IN_PROGRESS":
-        raise InvalidChangeSetStatusError(
-            f"ChangeSet [{change_set.id}] cannot be deleted in its current status of [{change_set.status}]"
-        )
-    drop(service, change_set)
-
-
-def drop(service: Region, change_set: ChangeSet) -> None:
-    """Delete a change set, and the nested stacks that were created only for it."""
-    change_set.status = "DELETE_COMPLETE"
-    service.remove_change_set(change_set)
-    _remove_nested_stacks(service, change_set)
-
-
-def _remove_nested_stacks(service: Region, change_set: ChangeSet) -> None:
-    for child in change_set.children:
-        _remove_nested_stacks(service, child)
-        _remove_stack_in_review(service, child.stack)
-
-
-def _remove_stack_in_review(service: Region, stack: Stack) -> None:
-    if stack.status == "REVIEW_IN_PROGRESS":
-        service.begin(stack, "DELETE_STACK")
-        stack.deleted = service.clock.time
-        service.record(stack, None, "DELETE_COMPLETE")
-
-
-def execute(
-    service: Region,
-    change_set: ChangeSet,
-    disable_rollback: bool,
-    token: str,
-) -> Stack:
-    """Begin to execute a change set.
-
-    Raises:
-        ApiError: the call is refused
-    """
-    if change_set.parent:
-        raise ValidationError(f"ChangeSet [{change_set.id}] is nested; execute its root [{change_set.root.id}]")
-    if change_set.status != "CREATE_COMPLETE":
-        raise InvalidChangeSetStatusError(
-            f"ChangeSet [{change_set.id}] cannot be executed in its current status of [{change_set.status}]"
-        )
-    if change_set.execution_status != "AVAILABLE":
-        raise InvalidChangeSetStatusError(
-            f"ChangeSet [{change_set.id}] cannot be executed in its current execution status of "
-            f"[{change_set.execution_status}]"
-        )
-    if disable_rollback and change_set.on_failure:
-        raise ValidationError("DisableRollback cannot be given for a change set that has OnStackFailure")
-    stack, revision = change_set.stack, change_set.revision
-    if revision is None:
-        raise NotModelledError("a change set without a template")
-    if change_set.kind == "UPDATE":
-        status_checks.check_update(stack)
-        status_checks.check_resume(stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING")
-    for other in service.all_change_sets():
-        if other.stack is stack and other is not change_set:
-            drop(service, other)
-    stack.change_set_id = change_set.id
-    _mark_executing(change_set)
-    on_failure, express = "DO_NOTHING" if disable_rollback else change_set.on_failure, change_set.express
-    if change_set.kind == "CREATE":
-        stack.revision, stack.updated = revision, service.clock.time
-        lifecycle.start_creation(service, stack, on_failure, token, express=express)
-    else:
-        keeps_failed = on_failure == "DO_NOTHING"
-        lifecycle.start_update(service, stack, revision, token, disable_rollback=keeps_failed, express=express)
-    return stack
-
-
-def _mark_executing(change_set: ChangeSet) -> None:
-    change_set.execution_status = "EXECUTE_IN_PROGRESS"
-    for change in change_set.changes:
-        if change.child:
-            change.child.stack.change_set_id = change.child.id
-            change_set.stack.stacks_in_review[change.logical_id] = change.child.stack
-            _mark_executing(change.child)
-
-
-def update_execution_status(service: Region, stack: Stack) -> None:
-    """Update the execution status of the change set that a stack executes, from the stack's new status.
-
-    When the operation ends, nested stacks that were created for the change set but not used are deleted.
-    """
-    if stack.finished or "ROLLBACK" in stack.status:
-        unused = list(stack.stacks_in_review.values())
-        stack.stacks_in_review.clear()
-        for nested in unused:
-            _remove_stack_in_review(service, nested)
-    for change_set in service.all_change_sets():
-        if change_set.stack is stack and change_set.execution_status == "EXECUTE_IN_PROGRESS":
-            if stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
-                change_set.execution_status = "EXECUTE_COMPLETE"
-            elif "FAILED" in stack.status or "ROLLBACK" in stack.status or "DELETE" in stack.status:
-                change_set.execution_status = "EXECUTE_FAILED"

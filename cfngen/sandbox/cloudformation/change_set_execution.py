@@ -1,0 +1,63 @@
+"""Executes change sets: the checks of ExecuteChangeSet, and the creation or update that it begins."""
+
+from __future__ import annotations
+
+from cfngen.sandbox.cloudformation import existing_change_sets, lifecycle, status_checks
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet
+from cfngen.sandbox.cloudformation.errors import InvalidChangeSetStatusError, NotModelledError, ValidationError
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.stack import Stack
+
+
+def execute(
+    service: Region,
+    change_set: ChangeSet,
+    disable_rollback: bool,
+    token: str,
+) -> Stack:
+    """Begin to execute a change set.
+
+    Raises:
+        ApiError: the call is refused
+    """
+    if change_set.parent:
+        raise ValidationError(f"ChangeSet [{change_set.id}] is nested; execute its root [{change_set.root.id}]")
+    if change_set.status != "CREATE_COMPLETE":
+        raise InvalidChangeSetStatusError(
+            f"ChangeSet [{change_set.id}] cannot be executed in its current status of [{change_set.status}]"
+        )
+    if change_set.execution_status != "AVAILABLE":
+        raise InvalidChangeSetStatusError(
+            f"ChangeSet [{change_set.id}] cannot be executed in its current execution status of "
+            f"[{change_set.execution_status}]"
+        )
+    if disable_rollback and change_set.on_failure:
+        raise ValidationError("DisableRollback cannot be given for a change set that has OnStackFailure")
+    stack, revision = change_set.stack, change_set.revision
+    if revision is None:
+        raise NotModelledError("a change set without a template")
+    if change_set.kind == "UPDATE":
+        status_checks.check_update(stack)
+        status_checks.check_resume(stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING")
+    for other in service.all_change_sets():
+        if other.stack is stack and other is not change_set:
+            existing_change_sets.drop(service, other)
+    stack.change_set_id = change_set.id
+    _mark_executing(change_set)
+    on_failure, express = "DO_NOTHING" if disable_rollback else change_set.on_failure, change_set.express
+    if change_set.kind == "CREATE":
+        stack.revision, stack.updated = revision, service.clock.time
+        lifecycle.start_creation(service, stack, on_failure, token, express=express)
+    else:
+        keeps_failed = on_failure == "DO_NOTHING"
+        lifecycle.start_update(service, stack, revision, token, disable_rollback=keeps_failed, express=express)
+    return stack
+
+
+def _mark_executing(change_set: ChangeSet) -> None:
+    change_set.execution_status = "EXECUTE_IN_PROGRESS"
+    for change in change_set.changes:
+        if change.child:
+            change.child.stack.change_set_id = change.child.id
+            change_set.stack.stacks_in_review[change.logical_id] = change.child.stack
+            _mark_executing(change.child)

@@ -1,0 +1,38 @@
+"""The cleanup phase at the end of an update or of its rollback: resources that the stack no longer needs are deleted.
+
+A nested stack is cleaned up only when its root is, since the root may still roll back.
+"""
+
+from __future__ import annotations
+
+from cfngen.sandbox.cloudformation import deletion
+from cfngen.sandbox.cloudformation.clock import Operation
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.stack import Stack
+
+UPDATE_CLEANUP_STATUS = "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"
+ROLLBACK_CLEANUP_STATUS = "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"
+NOT_DELETED = "One or more resources could not be deleted."
+
+
+def clean_up(service: Region, stack: Stack, final_status: str) -> Operation:
+    """Delete a stack's obsolete resources, then clean up its nested stacks; this completes the update."""
+    any_not_deleted = yield from deletion.remove_obsolete(service, stack)
+    nested_stacks = {
+        logical_id: resource
+        for logical_id, resource in stack.resources.items()
+        if resource.child and _awaits_cleanup(resource.child)
+    }
+    for resource in deletion.dependents_first(service, nested_stacks):
+        if resource.child is not None:
+            service.simulation.start(clean_up(service, resource.child, final_status))
+            yield resource.child.has_finished
+            service.record(stack, resource, "UPDATE_COMPLETE")
+    stack.stable_state, stack.policy_during_update = None, ""
+    prefix = "Update successful. " if final_status == "UPDATE_COMPLETE" else ""
+    service.record(stack, None, final_status, prefix + NOT_DELETED if any_not_deleted else "")
+
+
+def _awaits_cleanup(child: Stack) -> bool:
+    """Whether a nested stack took part in the update of its parent, and waits for its cleanup."""
+    return child.stable_state is not None or child.status == UPDATE_CLEANUP_STATUS

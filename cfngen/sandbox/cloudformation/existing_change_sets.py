@@ -1,0 +1,79 @@
+"""Finds and deletes change sets, and keeps their execution status in step with the stack that executes them."""
+
+from __future__ import annotations
+
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet
+from cfngen.sandbox.cloudformation.errors import (
+    ChangeSetNotFoundError,
+    InvalidChangeSetStatusError,
+    ValidationError,
+)
+from cfngen.sandbox.cloudformation.region import Region
+from cfngen.sandbox.cloudformation.stack import Stack
+
+
+def find(service: Region, name: str, stack_name: str) -> ChangeSet:
+    """Find a change set by its ARN, or by its name and the stack's name or id.
+
+    Raises:
+        ChangeSetNotFoundError: no such change set
+    """
+    for change_set in service.all_change_sets():
+        if name == change_set.id or (
+            name == change_set.name and stack_name in (change_set.stack.name, change_set.stack.id)
+        ):
+            return change_set
+    raise ChangeSetNotFoundError(f"ChangeSet [{name}] does not exist")
+
+
+def delete(service: Region, change_set: ChangeSet) -> None:
+    """Delete a change set.
+
+    Raises:
+        ApiError: the call is refused
+    """
+    if change_set.parent:
+        raise ValidationError(f"ChangeSet [{change_set.id}] is nested; delete its root [{change_set.root.id}]")
+    if change_set.status == "CREATE_IN_PROGRESS" or change_set.execution_status == "EXECUTE_IN_PROGRESS":
+        raise InvalidChangeSetStatusError(
+            f"ChangeSet [{change_set.id}] cannot be deleted in its current status of [{change_set.status}]"
+        )
+    drop(service, change_set)
+
+
+def drop(service: Region, change_set: ChangeSet) -> None:
+    """Delete a change set, and the nested stacks that were created only for it."""
+    change_set.status = "DELETE_COMPLETE"
+    service.remove_change_set(change_set)
+    _remove_nested_stacks(service, change_set)
+
+
+def _remove_nested_stacks(service: Region, change_set: ChangeSet) -> None:
+    for child in change_set.children:
+        _remove_nested_stacks(service, child)
+        _remove_stack_in_review(service, child.stack)
+
+
+def _remove_stack_in_review(service: Region, stack: Stack) -> None:
+    if stack.status == "REVIEW_IN_PROGRESS":
+        service.begin(stack, "DELETE_STACK")
+        stack.deleted = service.clock.time
+        service.record(stack, None, "DELETE_COMPLETE")
+
+
+def update_execution_status(service: Region, stack: Stack) -> None:
+    """Update the execution status of the change set that a stack executes, from the stack's new status.
+
+    When the operation ends, nested stacks that were created for the change set but not used are deleted.
+    """
+    if stack.finished or "ROLLBACK" in stack.status:
+        unused = list(stack.stacks_in_review.values())
+        stack.stacks_in_review.clear()
+        for nested in unused:
+            _remove_stack_in_review(service, nested)
+    for change_set in service.all_change_sets():
+        if change_set.stack is stack and change_set.execution_status == "EXECUTE_IN_PROGRESS":
+            if stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+                change_set.execution_status = "EXECUTE_COMPLETE"
+            elif "FAILED" in stack.status or "ROLLBACK" in stack.status or "DELETE" in stack.status:
+                change_set.execution_status = "EXECUTE_FAILED"

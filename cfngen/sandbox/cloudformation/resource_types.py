@@ -1,0 +1,7 @@
+"""The resource types that operations treat unlike others."""
+
+from __future__ import annotations
+
+AUTO_SCALING_GROUP = "AWS::AutoScaling::AutoScalingGroup"
+NESTED_STACK = "AWS::CloudFormation::Stack"
+WAIT_CONDITION = "AWS::CloudFormation::WaitCondition"

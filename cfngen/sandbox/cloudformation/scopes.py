@@ -1,0 +1,129 @@
+"""The scopes of a stack: what Ref, GetAtt, GetAZs and ImportValue give when its template is resolved."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import NoReturn
+
+from cfngen.sandbox.cloudformation.errors import ResourceError
+from cfngen.sandbox.cloudformation.handlers import client
+from cfngen.sandbox.cloudformation.intrinsics import Scope
+from cfngen.sandbox.cloudformation.region import ACCOUNT, Region
+from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
+from cfngen.sandbox.json_types import Expression, JsonDict
+
+
+def scope_of_stack(service: Region, stack: Stack) -> Scope:
+    """The scope of a stack during an operation: parameters, and those resources that are complete by now."""
+    complete = {
+        key: resource.physical_id for key, resource in stack.resources.items() if resource.progress == "complete"
+    }
+    return scope_of_revision(
+        service,
+        stack.revision,
+        stack.name,
+        stack.id,
+        resources=complete,
+        attribute=lambda logical_id, name: _attribute_of_complete(stack, logical_id, name),
+    )
+
+
+def scope_of_revision(
+    service: Region,
+    revision: Revision,
+    name: str,
+    stack_id: str = "",
+    *,
+    resources: Mapping[str, str] | None = None,
+    attribute: Callable[[str, str], Expression] | None = None,
+) -> Scope:
+    """The scope in which a revision's expressions are resolved.
+
+    Args:
+        service: the region
+        revision: the template and its parameters
+        name: the stack's name
+        stack_id: the stack's id, if there is a stack
+        resources: physical ids by logical id; without them, Ref works for parameters only
+        attribute: what GetAtt gives; without it, GetAtt fails
+    """
+    ref_values: JsonDict = {
+        "AWS::AccountId": ACCOUNT,
+        "AWS::NotificationARNs": list(revision.notification_arns),
+        "AWS::Partition": "aws",
+        "AWS::Region": service.region,
+        "AWS::StackId": stack_id,
+        "AWS::StackName": name,
+        "AWS::URLSuffix": "amazonaws.com",
+        **revision.parameters,
+        **(resources or {}),
+    }
+    return Scope(
+        revision.template.body,
+        ref_values,
+        attribute=attribute or _refuse_attribute,
+        zones=_zone_names,
+        imported=functools.partial(_exported_value, service),
+    )
+
+
+def attribute_of_existing(resource: Resource, name: str) -> Expression:
+    """The value of GetAtt for a resource that exists."""
+    if name not in resource.attributes:
+        raise ResourceError(f"Requested attribute {name} does not exist in schema for {resource.type}")
+    return resource.attributes[name]
+
+
+def _attribute_of_complete(stack: Stack, logical_id: str, name: str) -> Expression:
+    """The value of GetAtt for a resource that is complete in the current operation."""
+    resource = stack.resources.get(logical_id)
+    if resource is None or resource.progress != "complete":
+        _refuse_attribute(logical_id, name)
+    return attribute_of_existing(resource, name)
+
+
+def _refuse_attribute(logical_id: str, name: str) -> NoReturn:
+    """GetAtt of a resource that is not complete yet, or in a scope without resources."""
+    raise ResourceError(f"Template error: {logical_id} is not complete, so that it has no {name} yet")
+
+
+def _zone_names(region: str) -> list[str]:
+    zones = client("ec2", region).describe_availability_zones()["AvailabilityZones"]
+    return [zone["ZoneName"] for zone in zones]
+
+
+def _exported_value(service: Region, export_name: str) -> str:
+    """The value of an export, for Fn::ImportValue."""
+    for _, exported, value in service.exports():
+        if exported == export_name:
+            return value
+    raise ResourceError(f"No export named {export_name} found.")
+
+
+def importing_stacks(service: Region, export_name: str) -> list[str]:
+    """Names of the stacks that import an export."""
+    return [
+        stack.name
+        for stack in service.stacks()
+        if stack.status not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")
+        and export_name in _imported_names(service, stack)
+    ]
+
+
+def _imported_names(service: Region, stack: Stack) -> set[str]:
+    """The names of the exports that a stack imports."""
+    scope = scope_of_revision(service, stack.revision, stack.name, stack.id)
+    return {str(scope.resolve(argument)) for argument in _import_value_arguments(stack.template.body)}
+
+
+def _import_value_arguments(value: object) -> Iterator[object]:
+    """Yield the argument of each Fn::ImportValue in a value."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key == "Fn::ImportValue":
+                yield item
+            yield from _import_value_arguments(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _import_value_arguments(item)

@@ -1,0 +1,104 @@
+"""A launch of instances, as a request or a launch template describes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel
+from cfngen.sandbox.services.rules import Refused
+
+DEFAULT_TYPE = "m1.small"  # EC2 API, RunInstances
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A request for instances.
+
+    Attributes:
+        backend: moto's EC2 of the region.
+        data: as in RequestLaunchTemplateData: the launch template's data, overridden by the request's parameters.
+        subnets: ids of the subnets to choose from; empty for those of the default VPC.
+        zones: names of the zones to choose from; empty if the subnets determine them, or EC2 may choose.
+        count: number of instances.
+    """
+
+    backend: MotoBackend
+    data: JsonObject
+    subnets: Sequence[str] = ()
+    zones: Sequence[str] = ()
+    count: int = 1
+    interfaces: Sequence[JsonObject] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "interfaces", self.data.get("NetworkInterfaces") or [])
+
+    @property
+    def region(self) -> str:
+        """The region's name."""
+        return str(self.backend.region_name)
+
+    @property
+    def type(self) -> str:
+        """The instance type."""
+        return str(self.data.get("InstanceType", DEFAULT_TYPE))
+
+    @property
+    def existing_interfaces(self) -> list[MotoModel]:
+        """The existing network interfaces that the request names."""
+        interface_ids = [
+            interface["NetworkInterfaceId"] for interface in self.interfaces if interface.get("NetworkInterfaceId")
+        ]
+        return [self.backend.get_network_interface(interface_id) for interface_id in interface_ids]
+
+    @property
+    def candidate_zones(self) -> list[str]:
+        """The zones in which the instances may be launched; empty for any."""
+        subnet_zones = [self.backend.get_subnet(subnet).availability_zone for subnet in self.subnets]
+        return (
+            subnet_zones
+            or list(self.zones)
+            or [interface.subnet.availability_zone for interface in self.existing_interfaces]
+        )
+
+    @property
+    def bid(self) -> float | None:
+        """The maximum price of a Spot Instance; infinite by default, None for On-Demand Instances."""
+        market = self.data.get("InstanceMarketOptions") or {}
+        if market.get("MarketType") != "spot":
+            return None
+        text = (market.get("SpotOptions") or {}).get("MaxPrice")
+        return math.inf if text is None else float(text)
+
+
+def from_template(
+    backend: MotoBackend, reference: JsonObject, *, subnets: Sequence[str] = (), zones: Sequence[str] = ()
+) -> Launch:
+    """Return the launch that a launch template describes.
+
+    Args:
+        backend: moto's EC2 of the region.
+        reference: with `LaunchTemplateId` or `LaunchTemplateName`, and `Version`.
+        subnets: ids of the subnets to choose from.
+        zones: names of the zones to choose from.
+
+    Raises:
+        Refused: there is no such template, or no such version of it
+    """
+    identifier, name = reference.get("LaunchTemplateId"), reference.get("LaunchTemplateName")
+    identifier = identifier or backend.launch_template_name_to_ids.get(name)
+    if identifier not in backend.launch_templates:
+        raise Refused(
+            "InvalidLaunchTemplateId.NotFound",
+            f"The specified launch template, with template ID {identifier or name}, does not exist.",
+        )
+    template, version = backend.launch_templates[identifier], str(reference.get("Version") or "$Default")
+    numbers = {str(template_version.number) for template_version in template.versions}
+    if version not in {"$Default", "$Latest", *numbers}:
+        raise Refused(
+            "InvalidLaunchTemplateId.VersionNotFound",
+            f"Could not find launch template version {version} for launch template id {identifier}",
+        )
+    return Launch(backend, template.get_version(version).data, subnets, zones)

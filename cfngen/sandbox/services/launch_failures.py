@@ -1,0 +1,120 @@
+"""The reasons why EC2 refuses a launch although the request is valid: capacity, quotas, prices, interfaces in use.
+
+For an Auto Scaling group, such a refusal is a failed scaling activity.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
+
+from cfngen.sandbox.moto_types import MotoModel
+from cfngen.sandbox.services import capacity, keys, quotas
+from cfngen.sandbox.services.launch import Launch
+from cfngen.sandbox.services.network_interfaces import instance_of
+from cfngen.sandbox.services.networks import free_addresses, zones
+from cfngen.sandbox.services.rules import Refused
+
+STANDARD_FAMILIES = re.compile(r"(?:[acdhimrtz]|im|is)\d")  # families that the quotas of standard instances count
+
+
+def check_launch(launch: Launch) -> None:
+    """Refuse a launch for lack of capacity, a maximum price that is too low, an interface in use, and the like.
+
+    Raises:
+        Refused: as RunInstances does
+    """
+    for check in (_check_free_interfaces, _check_offered, _check_quota, _check_capacity, _check_key):
+        check(launch)
+
+
+def _check_free_interfaces(launch: Launch) -> None:
+    for interface in launch.existing_interfaces:
+        if instance_of(interface) or launch.count > 1:
+            raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
+    if not launch.existing_interfaces and launch.subnets:
+        free = sum(free_addresses(launch.backend, launch.backend.get_subnet(subnet)) for subnet in launch.subnets)
+        if free < launch.count:
+            raise Refused(
+                "InsufficientFreeAddressesInSubnet",
+                "There are not enough free addresses in subnet to satisfy the requested number of instances.",
+            )
+
+
+def _check_offered(launch: Launch) -> None:
+    offered = _zone_offerings(launch.region)
+    region_zones = zones(launch.region)
+    candidate_zones = [zone for zone in launch.candidate_zones if zone in region_zones] or region_zones
+    if not any((launch.type, zone) in offered for zone in candidate_zones):
+        other_zones = [zone for zone in region_zones if (launch.type, zone) in offered]
+        raise Refused(
+            "Unsupported",
+            f"Your requested instance type ({launch.type}) is not supported in your requested Availability Zone "
+            f"({candidate_zones[0]}). Please retry your request by not specifying an Availability Zone or choosing "
+            f"{', '.join(other_zones) or 'another region'}.",
+        )
+
+
+@functools.cache
+def _zone_offerings(region: str) -> frozenset[tuple[str, str]]:
+    offerings = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(region, [])
+    return frozenset((offering["InstanceType"], offering["Location"]) for offering in offerings)
+
+
+def _check_quota(launch: Launch) -> None:
+    if not STANDARD_FAMILIES.match(launch.type):
+        return
+    is_spot = launch.bid is not None
+    used = sum(
+        _vcpus(instance.instance_type)
+        for instance in launch.backend.all_instances()
+        if instance.state in ("pending", "running")
+        and STANDARD_FAMILIES.match(instance.instance_type)
+        and _is_spot(instance) is is_spot
+    )
+    if used + launch.count * _vcpus(launch.type) > quotas.applied_value(quotas.SPOT if is_spot else quotas.ON_DEMAND):
+        if is_spot:
+            raise Refused("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
+        limit = quotas.applied_value(quotas.ON_DEMAND)
+        raise Refused(
+            "VcpuLimitExceeded",
+            f"You have requested more vCPU capacity than your current vCPU limit of {limit:g} allows for the instance "
+            "bucket that the specified instance type belongs to. Please visit "
+            "http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.",
+        )
+
+
+def _vcpus(instance_type: str) -> int:
+    instance_type_info = INSTANCE_TYPES.get(instance_type)
+    return int(instance_type_info["VCpuInfo"]["DefaultVCpus"]) if instance_type_info else 0
+
+
+def _is_spot(instance: MotoModel) -> bool:
+    """Return whether an instance is a Spot Instance; moto does not record that for those launched by groups."""
+    if instance.lifecycle == "spot":
+        return True
+    tags = {tag["key"]: tag["value"] for tag in instance.get_tags()}
+    template = instance.ec2_backend.launch_templates.get(tags.get("aws:ec2launchtemplate:id", ""))
+    if template is None:
+        return False
+    data = template.get_version(tags["aws:ec2launchtemplate:version"]).data
+    return bool((data.get("InstanceMarketOptions") or {}).get("MarketType") == "spot")
+
+
+def _check_capacity(launch: Launch) -> None:
+    bid = launch.bid
+    if bid is not None:
+        capacity.check_bid(launch.region, launch.type, bid)
+    candidate_zones = launch.candidate_zones or zones(launch.region)
+    if not any(capacity.has_capacity(launch.region, launch.type, zone) for zone in candidate_zones):
+        raise capacity.insufficient_capacity(launch.region, launch.type, candidate_zones[0])
+
+
+def _check_key(launch: Launch) -> None:
+    for mapping in launch.data.get("BlockDeviceMappings") or []:
+        fault = keys.launch_error(launch.region, str((mapping.get("Ebs") or {}).get("KmsKeyId") or ""))
+        if fault:
+            code, _, message = fault.partition(": ")
+            raise Refused(code, message)

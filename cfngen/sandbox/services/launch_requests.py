@@ -1,0 +1,206 @@
+"""The checks of EC2 on a request for instances: image, type, network, disks, price and user data.
+
+When an Auto Scaling group starts to use a launch template, Auto Scaling makes the same checks.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.ec2.models.instance_types import INSTANCE_TYPES
+from moto.iam.models import iam_backends
+
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.services import capacity
+from cfngen.sandbox.services.launch import Launch
+from cfngen.sandbox.services.network_interfaces import ANOTHER_ZONE, check_address, check_groups
+from cfngen.sandbox.services.rules import Refused
+from cfngen.sandbox.services.volumes import check_settings, check_snapshot
+
+MAX_USER_DATA_BYTES = 16384  # before base64; EC2 user guide, "Run commands when you launch an instance"
+DEVICE_NAME = re.compile(r"/dev/(sd[a-z]\d{0,2}|xvd[a-z]{1,2}\d{0,2})|xvd[a-z]{1,2}")
+
+
+def check_request(launch: Launch) -> None:
+    """Refuse an invalid request.
+
+    Raises:
+        Refused: as RunInstances does
+    """
+    for check in (
+        _check_image,
+        _check_type,
+        _check_network,
+        _check_key_pair,
+        _check_profile,
+        _check_devices,
+        _check_market,
+        _check_user_data,
+    ):
+        check(launch)
+
+
+def _check_image(launch: Launch) -> None:
+    image = str(launch.data.get("ImageId", ""))
+    if not image:
+        raise Refused("MissingParameter", "The request must contain the parameter ImageId")
+    if not image.startswith("ami-"):
+        raise Refused("InvalidAMIID.Malformed", f'Invalid id: "{image}" (expecting "ami-...")')
+    if image in launch.backend.deleted_amis:
+        raise Refused("InvalidAMIID.Unavailable", f"The image id '[{image}]' is no longer available")
+    if image not in launch.backend.amis:
+        raise Refused("InvalidAMIID.NotFound", f"The image id '[{image}]' does not exist")
+    if launch.backend.amis[image].state != "available":
+        raise Refused("InvalidAMIID.Unavailable", f"The image id '[{image}]' is no longer available")
+
+
+def _check_type(launch: Launch) -> None:
+    if launch.type not in INSTANCE_TYPES:
+        raise Refused("InvalidParameterValue", f"Invalid value '{launch.type}' for InstanceType.")
+    offered = INSTANCE_TYPES[launch.type]["ProcessorInfo"]["SupportedArchitectures"]
+    architecture = launch.backend.amis[launch.data["ImageId"]].architecture
+    if architecture and architecture not in offered:
+        raise Refused(
+            "InvalidParameterValue",
+            f"The architecture '{','.join(offered)}' of the specified instance type does not match the architecture "
+            f"'{architecture}' of the specified AMI. Specify an instance type and an AMI that have matching "
+            "architectures, and try again.",
+        )
+
+
+def _check_network(launch: Launch) -> None:
+    subnets = [launch.backend.get_subnet(subnet_id) for subnet_id in launch.subnets]
+    groups = launch.data.get("SecurityGroupIds") or []
+    if launch.interfaces and groups:
+        raise Refused(
+            "InvalidParameterCombination",
+            "When a network interface is provided, the security groups must be a part of it.",
+        )
+    indices = [int(interface.get("DeviceIndex", 0)) for interface in launch.interfaces]
+    if len(set(indices)) < len(indices):
+        raise Refused("InvalidParameterValue", "Each network interface requires a unique device index.")
+    for specification in launch.interfaces:
+        if specification.get("NetworkInterfaceId"):
+            _check_existing(specification, in_subnets=bool(subnets) and not specification.get("SubnetId"))
+            continue
+        subnet = (
+            launch.backend.get_subnet(specification["SubnetId"])
+            if specification.get("SubnetId")
+            else next(iter(subnets), None)
+        )
+        check_groups(launch.backend, specification.get("Groups") or [], subnet)
+        if subnet and specification.get("PrivateIpAddress"):
+            check_address(launch.backend, subnet, specification["PrivateIpAddress"])
+    check_groups(launch.backend, groups, next(iter(subnets), None))
+    for interface in launch.existing_interfaces:
+        if launch.candidate_zones and interface.subnet.availability_zone not in launch.candidate_zones:
+            raise Refused("InvalidParameterCombination", ANOTHER_ZONE)
+
+
+def _check_existing(specification: JsonObject, *, in_subnets: bool) -> None:
+    wrong_key = next(
+        (key for key in ("SubnetId", "Groups", "PrivateIpAddress", "Description") if specification.get(key)), ""
+    )
+    subnet = "a subnet" if in_subnets or wrong_key == "SubnetId" else ""
+    parameter = subnet or {"Groups": "security groups", "PrivateIpAddress": "a private IP address"}.get(wrong_key, "")
+    if parameter:
+        raise Refused(
+            "InvalidParameterCombination",
+            f"A network interface may not specify both a network interface ID and {parameter}",
+        )
+    if str(specification.get("AssociatePublicIpAddress", "false")).lower() == "true":
+        raise Refused(
+            "InvalidParameterCombination",
+            "The associatePublicIPAddress parameter can only be specified for a new network interface",
+        )
+
+
+def _check_key_pair(launch: Launch) -> None:
+    name = launch.data.get("KeyName")
+    if name and name not in launch.backend.key_pairs:
+        raise Refused("InvalidKeyPair.NotFound", f"The key pair '{name}' does not exist")
+
+
+def _check_profile(launch: Launch) -> None:
+    reference = launch.data.get("IamInstanceProfile") or {}
+    for kind, value, label in (("name", reference.get("Name"), "name"), ("arn", reference.get("Arn"), "ARN")):
+        if not value:
+            continue
+        profiles = iam_backends[DEFAULT_ACCOUNT_ID]["aws"].instance_profiles.values()
+        match = next((profile for profile in profiles if value in (profile.name, profile.arn)), None)
+        if match is None or (kind == "arn") != (value == match.arn):
+            raise Refused(
+                "InvalidParameterValue",
+                f"Value ({value}) for parameter iamInstanceProfile.{kind} is invalid. Invalid IAM Instance Profile "
+                f"{label}",
+            )
+        if not match.roles:
+            raise Refused("InvalidParameterValue", f'IAM Instance Profile "{match.arn}" has no associated IAM Roles')
+
+
+def _check_devices(launch: Launch) -> None:
+    image = launch.backend.amis[launch.data["ImageId"]]
+    names = [
+        str(block_device_mapping.get("DeviceName", ""))
+        for block_device_mapping in launch.data.get("BlockDeviceMappings") or []
+    ]
+    for name in names:
+        if not DEVICE_NAME.fullmatch(name):
+            raise Refused("InvalidBlockDeviceMapping", f"Invalid device name {name}")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise Refused("InvalidBlockDeviceMapping", f"The device '{repeated[0]}' is used in more than one mapping")
+    for mapping in launch.data.get("BlockDeviceMappings") or []:
+        ebs = mapping.get("Ebs") or {}
+        size = int(ebs["VolumeSize"]) if ebs.get("VolumeSize") else None
+        snapshot = ebs.get("SnapshotId")
+        if mapping["DeviceName"] == image.root_device_name:
+            snapshot = snapshot or image.ebs_snapshot.id
+        elif not snapshot and ebs and size is None:
+            raise Refused("MissingParameter", "The request must contain the parameter size or snapshotId")
+        if snapshot:
+            check_snapshot(launch.backend, snapshot, size)
+        iops, throughput = (int(ebs[key]) if ebs.get(key) else None for key in ("Iops", "Throughput"))
+        if ebs:
+            check_settings(ebs.get("VolumeType", "gp2"), size, iops, throughput)
+        if ebs.get("KmsKeyId") and str(ebs.get("Encrypted", "")).lower() == "false":
+            raise Refused("InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted.")
+
+
+def _check_market(launch: Launch) -> None:
+    options = launch.data.get("InstanceMarketOptions") or {}
+    if options and not options.get("MarketType"):
+        raise Refused("MissingParameter", "The request must contain the parameter MarketType.")
+    try:
+        bid = launch.bid
+    except ValueError:
+        bid = math.nan
+    if bid is not None and not bid > 0:
+        text = (options.get("SpotOptions") or {}).get("MaxPrice")
+        raise Refused("InvalidParameterValue", f"Invalid value '{text}' for spotPrice")
+    if bid is not None and bid < capacity.MIN_SPOT_PRICE:
+        raise Refused(
+            "InvalidParameterValue",
+            f"Invalid bid price: {bid:g}. Bid price must be greater than or equal to {capacity.MIN_SPOT_PRICE:g}",
+        )
+
+
+def _check_user_data(launch: Launch) -> None:
+    check_user_data(launch.data.get("UserData"))
+
+
+def check_user_data(text: object) -> None:
+    """Refuse user data that is not base64, or too long.
+
+    Raises:
+        Refused: as EC2 does
+    """
+    try:
+        decoded = base64.b64decode(str(text or ""), validate=True)
+    except binascii.Error:
+        raise Refused("InvalidUserData.Malformed", "Invalid BASE64 encoding of user data.") from None
+    if len(decoded) > MAX_USER_DATA_BYTES:
+        raise Refused("InvalidParameterValue", f"User data is limited to {MAX_USER_DATA_BYTES} bytes")

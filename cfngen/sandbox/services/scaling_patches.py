@@ -1,0 +1,168 @@
+"""Patches of moto's Auto Scaling groups: launches and terminations take time, and lifecycle hooks hold instances.
+
+`scaling_activities` describes the behaviour; here moto is made to follow it.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from moto.core.responses import ActionResult, EmptyResult
+
+from cfngen.sandbox.json_types import JsonObject
+from cfngen.sandbox.moto_types import MotoBackend, MotoModel, MotoResponse
+from cfngen.sandbox.services.scaling_activities import (
+    LAUNCHING,
+    REPLACEMENT,
+    complete_action,
+    count_launchable,
+    fill_to_desired_capacity,
+    held_state,
+    hold_by_hook,
+    hold_of,
+    is_terminating,
+    record_activity,
+    record_heartbeat,
+    schedule_retry,
+    terminate,
+)
+from cfngen.sandbox.services.schedule import duration_of, run_after
+
+
+@functools.cache
+def apply() -> None:
+    """Patch moto's Auto Scaling groups, for the rest of the process."""
+    from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity
+
+    _patch_launches(FakeAutoScalingGroup)
+    _patch_terminations(AutoScalingBackend, FakeAutoScalingGroup, TerminateInstanceActivity)
+    _patch_lifecycle_actions(AutoScalingBackend)
+
+
+def _patch_launches(group_model: MotoModel) -> None:
+    launch = group_model.replace_autoscaling_group_instances
+
+    def active_instances(self: MotoModel) -> list[MotoModel]:
+        """Return the instances that count towards the capacity."""
+        return [
+            instance_state
+            for instance_state in self.instance_states
+            if instance_state.lifecycle_state in ("InService", "Pending:Wait")
+        ]
+
+    def replace_autoscaling_group_instances(self: MotoModel, count_needed: int, propagated_tags: JsonObject) -> None:
+        count, reason = count_launchable(self, count_needed)
+        previous_states = {id(instance_state) for instance_state in self.instance_states}
+        if count:
+            launch(self, count, propagated_tags)
+        for state in self.instance_states:
+            if id(state) not in previous_states:
+                record_activity(self, state.instance.id, "")
+                hold_by_hook(self, state, LAUNCHING, "Pending:Wait")
+        if reason:
+            record_activity(self, "", reason)
+            schedule_retry(self)
+
+    setattr(group_model, "active_instances", active_instances)  # noqa: B010 - mypy rejects a plain assignment to a method
+    setattr(group_model, "replace_autoscaling_group_instances", replace_autoscaling_group_instances)  # noqa: B010
+
+
+def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity: MotoModel) -> None:
+    resize = group_model.set_desired_capacity
+
+    def set_desired_capacity(self: MotoModel, new_capacity: int | None) -> None:
+        desired = self.min_size if new_capacity is None else new_capacity
+        surplus = len(self.active_instances()) - int(desired or 0)
+        if self.mixed_instances_policy or surplus <= 0:
+            resize(self, new_capacity)
+            return
+        self.desired_capacity = desired
+        unprotected = [
+            active_instance
+            for active_instance in self.active_instances()
+            if not active_instance.protected_from_scale_in
+        ]
+        for state in unprotected[:surplus]:
+            terminate(self, state)
+        if self.name in self.autoscaling_backend.autoscaling_groups:
+            self.autoscaling_backend.update_attached_elbs(self.name)
+            self.autoscaling_backend.update_attached_target_groups(self.name)
+
+    def terminate_instance(self: MotoBackend, instance_id: str, should_decrement: bool) -> MotoModel:
+        state = next(
+            state
+            for group in self.autoscaling_groups.values()
+            for state in group.instance_states
+            if state.instance.id == instance_id
+        )
+        group = state.auto_scaling_group
+        original = group.desired_capacity
+        if should_decrement and not is_terminating(state):
+            group.desired_capacity = original - 1
+        terminate(group, state)
+        run_after(
+            group.region, duration_of(group.region, REPLACEMENT), functools.partial(fill_to_desired_capacity, group)
+        )
+        return activity(state.instance, original)
+
+    def delete_auto_scaling_group(self: MotoBackend, group_name: str) -> None:
+        """Delete a group by force, including instances that a hook holds (API, DeleteAutoScalingGroup)."""
+        group = self.autoscaling_groups.get(group_name)
+        hooks = [key for key, hook in self.lifecycle_hooks.items() if hook.auto_scaling_group_name == group_name]
+        for key in hooks:
+            del self.lifecycle_hooks[key]
+        for state in list(group.instance_states) if group else ():
+            state.protected_from_scale_in = False
+            if hold_of(state):
+                complete_action(group, state, "CONTINUE")
+        delete(self, group_name)
+
+    delete = backend.delete_auto_scaling_group
+    setattr(group_model, "set_desired_capacity", set_desired_capacity)  # noqa: B010
+    setattr(backend, "terminate_instance", terminate_instance)  # noqa: B010
+    setattr(backend, "delete_auto_scaling_group", delete_auto_scaling_group)  # noqa: B010
+
+
+def _patch_lifecycle_actions(backend: MotoBackend) -> None:
+    """Add CompleteLifecycleAction and RecordLifecycleActionHeartbeat, which moto lacks; patch creation and deletion."""
+    from moto.autoscaling.responses import AutoScalingResponse
+
+    delete_hook, create_group = backend.delete_lifecycle_hook, AutoScalingResponse.create_auto_scaling_group
+
+    def delete_lifecycle_hook(self: MotoBackend, as_name: str, name: str) -> None:
+        """Complete the hook's actions: CONTINUE for terminating instances, ABANDON for launching ones."""
+        delete_hook(self, as_name, name)
+        group = self.autoscaling_groups.get(as_name)
+        for state in list(group.instance_states) if group else ():
+            hold = hold_of(state)
+            if hold and hold.hook.name == name:
+                complete_action(group, state, "CONTINUE" if is_terminating(state) else "ABANDON")
+
+    def create_auto_scaling_group(self: MotoResponse) -> ActionResult:
+        """Create a group's hooks before its instances are launched (API, CreateAutoScalingGroup)."""
+        params = self._get_params()
+        for specification in params.get("LifecycleHookSpecificationList", []):
+            self.autoscaling_backend.create_lifecycle_hook(
+                specification["LifecycleHookName"],
+                params["AutoScalingGroupName"],
+                specification["LifecycleTransition"],
+                int(specification.get("HeartbeatTimeout", 3600)),
+                specification.get("DefaultResult", "ABANDON"),
+            )
+        return create_group(self)
+
+    def complete_lifecycle_action(self: MotoResponse) -> ActionResult:
+        params = self._get_params()
+        state = held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"])
+        complete_action(state.auto_scaling_group, state, params["LifecycleActionResult"])
+        return EmptyResult()
+
+    def record_lifecycle_action_heartbeat(self: MotoResponse) -> ActionResult:
+        params = self._get_params()
+        record_heartbeat(held_state(self.autoscaling_backend, params["AutoScalingGroupName"], params["InstanceId"]))
+        return EmptyResult()
+
+    setattr(backend, "delete_lifecycle_hook", delete_lifecycle_hook)  # noqa: B010
+    setattr(AutoScalingResponse, "create_auto_scaling_group", create_auto_scaling_group)  # noqa: B010
+    setattr(AutoScalingResponse, "complete_lifecycle_action", complete_lifecycle_action)  # noqa: B010
+    setattr(AutoScalingResponse, "record_lifecycle_action_heartbeat", record_lifecycle_action_heartbeat)  # noqa: B010

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import regex
-from clusters import CASES
+from clusters import CASES, golden, templates_of
 from small_stacks import REGION
 
 from cfngen.sandbox.cloudformation.errors import ResourceError
@@ -65,8 +65,13 @@ def originals(kind: str) -> list[Properties]:
 
 @functools.cache
 def resources_of_golden_cases() -> list[dict[str, Any]]:
-    paths = sorted(path for name in ("standalone", "cluster") for path in CASES.glob(f"*/expected/{name}.json"))
-    return [resource for path in paths for resource in json.loads(path.read_text())["Resources"].values()]
+    documents = [document for path in sorted(CASES.iterdir()) for document in templates_of(golden(path.name))]
+    return [
+        resource
+        for document in documents
+        if document.name in ("standalone", "cluster")
+        for resource in document.body["Resources"].values()
+    ]
 
 
 def without_expressions(value: Any) -> Any:

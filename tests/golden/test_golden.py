@@ -1,76 +1,73 @@
 """Golden cases: a small cluster file in, every template and UserData out.
 
-`CFNGEN_UPDATE_GOLDEN=1` rewrites the expected files and still fails, so that a change of output is always looked at.
-The packed boot program is left out of the templates: it is the same for all of them and shown unpacked beside them.
+Of the default case `expected/` holds every file, byte for byte, but for the packed boot program, which output/ shows
+unpacked. Of each other case `differences.json` holds what it has otherwise (see `case_differences`).
+`CFNGEN_UPDATE_GOLDEN=1` rewrites them and still fails, so that a change of output is always looked at.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
+from case_differences import DIGEST, LENGTH, counterparts, differences, masked, replaced, without_digests
+from golden_cases import CASES, FOLDER, load_case, rendered
 
-from cfngen import lint, output, userdata
-from cfngen.cluster.load import Loaded, load
-from cfngen.templates import Document, generate
+from cfngen import lint, userdata
+from cfngen.templates import generate
 
-CASES = sorted(path.name for path in (Path(__file__).parent / "cases").iterdir())
-PACKED = 1000  # a literal this long in UserData is the packed program
-
-
-def load_case(case: str) -> Loaded:
-    directory = Path(__file__).parent / "cases" / case
-    environment = directory / "environment.yaml"
-    environ = yaml.safe_load(environment.read_text()) if environment.exists() else {}
-    return load(directory / "cluster.yaml", environ=environ)
+OTHERS = [case for case in CASES if case != "default"]
+EXPECTED = FOLDER / "default" / "expected"
+REWRITTEN = "golden files rewritten: review them, then run without CFNGEN_UPDATE_GOLDEN"
 
 
-def without_program(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: without_program(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [without_program(item) for item in value]
-    return "(packed boot program)" if isinstance(value, str) and len(value) > PACKED else value
-
-
-def rendered(case: str) -> dict[str, str]:
-    cluster = load_case(case).cluster
-    documents = [Document(each.name, without_program(each.body), each.module) for each in generate(cluster)]
-    files = output.render(documents, userdata.roles(cluster), "json")
-    wanted = {path: data.decode() for path, data in files.items() if "/boot/" not in path and path != "README.md"}
-    return {path: text if path.endswith(".json") else without_packed_lines(text) for path, text in wanted.items()}
-
-
-def without_packed_lines(text: str) -> str:
-    return "\n".join(line if len(line) < PACKED else "(packed boot program)" for line in text.split("\n"))
-
-
-def expected(case: str) -> dict[str, str]:
-    directory = Path(__file__).parent / "cases" / case / "expected"
-    return {
-        str(path.relative_to(directory)): path.read_text() for path in sorted(directory.rglob("*")) if path.is_file()
+def test_the_default_case_is_as_reviewed() -> None:
+    files = rendered("default")
+    reviewed = {
+        str(path.relative_to(EXPECTED)): path.read_text() for path in sorted(EXPECTED.rglob("*")) if path.is_file()
     }
+    if os.environ.get("CFNGEN_UPDATE_GOLDEN"):
+        for path in reviewed:
+            (EXPECTED / path).unlink()
+        for path, text in files.items():
+            (EXPECTED / path).parent.mkdir(parents=True, exist_ok=True)
+            (EXPECTED / path).write_text(text)
+        pytest.fail(REWRITTEN)
+    assert sorted(files) == sorted(reviewed)
+    for path, text in files.items():
+        assert text == reviewed[path], path
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_what_another_case_has_otherwise_is_as_reviewed(case: str) -> None:
+    path = FOLDER / case / "differences.json"
+    text = json.dumps(differences(case), indent=1, ensure_ascii=False) + "\n"
+    if os.environ.get("CFNGEN_UPDATE_GOLDEN"):
+        path.write_text(text)
+        pytest.fail(REWRITTEN)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_differences_leave_nothing_out(case: str) -> None:
+    """The default case's files with the reviewed differences are the case's files, but for the masked digests."""
+    files = counterparts(case)
+    for path, changes in json.loads((FOLDER / case / "differences.json").read_text()).items():
+        content = replaced(files.get(path), changes) if isinstance(changes, dict) else changes
+        files = {**files, path: content}
+    assert {path: content for path, content in files.items() if content is not None} == masked(case)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_output_is_as_reviewed(case: str) -> None:
-    found = rendered(case)
-    if os.environ.get("CFNGEN_UPDATE_GOLDEN"):
-        directory = Path(__file__).parent / "cases" / case / "expected"
-        for path in expected(case):
-            (directory / path).unlink()
-        for path, text in found.items():
-            (directory / path).parent.mkdir(parents=True, exist_ok=True)
-            (directory / path).write_text(text)
-        pytest.fail("golden files rewritten: review them, then run without CFNGEN_UPDATE_GOLDEN")
-    reviewed = expected(case)
-    assert sorted(found) == sorted(reviewed)
-    for path, text in found.items():
-        assert text == reviewed[path], path
+def test_only_digests_and_lengths_of_the_program_are_masked(case: str) -> None:
+    resources = [role.resource for role in userdata.roles(load_case(case).cluster)]
+    for path, text in rendered(case).items():
+        form = re.escape(without_digests(path, text, resources))
+        form = form.replace(re.escape(DIGEST), "[0-9a-f]{6,64}").replace(re.escape(LENGTH), "[0-9]+")
+        assert re.fullmatch(form, text), path
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +85,6 @@ def test_lint_has_nothing_to_say(case: str, verdicts: Path) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_cluster_gives_the_same_bytes(case: str) -> None:
     cluster = load_case(case).cluster
-    assert [json.dumps(each.body) for each in generate(cluster)] == [
-        json.dumps(each.body) for each in generate(load_case(case).cluster)
+    assert [json.dumps(document.body) for document in generate(cluster)] == [
+        json.dumps(document.body) for document in generate(load_case(case).cluster)
     ]

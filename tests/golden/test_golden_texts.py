@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from golden_cases import CASES, load_case
+
+from cfngen.templates import generate
 from cfngen.text_limits import of_property
 
-CASES = Path(__file__).parent / "cases"
 # Languages of their own, which parliament and the lint rules judge.
 POLICIES = {"PolicyDocument", "AssumeRolePolicyDocument", "KeyPolicy"}
 # Words that a service knows beforehand, numbers, addresses and ids: what is wrong with them is no matter of characters.
@@ -87,14 +87,13 @@ def texts(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[
 
 
 @cache
-def found() -> tuple[tuple[str, str, tuple[str | int, ...], str | None], ...]:
+def texts_of_resources() -> tuple[tuple[str, str, tuple[str | int, ...], str | None], ...]:
     """Every text in the properties of every resource: template, resource type, path, text."""
-    bodies = {path: json.loads(path.read_bytes()) for path in sorted(CASES.glob("*/expected/**/*.json"))}
     resources = [
-        (str(path.relative_to(CASES)), resource)
-        for path, body in bodies.items()
-        if isinstance(body, dict)
-        for resource in body.get("Resources", {}).values()
+        (f"{case}/{document.name}", resource)
+        for case in CASES
+        for document in generate(load_case(case).cluster)
+        for resource in document.body["Resources"].values()
     ]
     return tuple(
         (template, resource["Type"], path, text)
@@ -104,7 +103,11 @@ def found() -> tuple[tuple[str, str, tuple[str | int, ...], str | None], ...]:
 
 
 def test_a_service_takes_every_text() -> None:
-    limited = [(where, path, text, of_property(kind, path)) for where, kind, path, text in found() if text is not None]
+    limited = [
+        (where, path, text, of_property(kind, path))
+        for where, kind, path, text in texts_of_resources()
+        if text is not None
+    ]
     refused = {(where, path, fault) for where, path, text, limit in limited if limit and (fault := limit.fault(text))}
     assert not refused
     assert sum(bool(limit) for *_, limit in limited) > 1000
@@ -114,7 +117,7 @@ def test_a_new_text_has_its_limit_in_the_table() -> None:
     """Whoever adds a property decides: a row of the table, with its source, or an entry above."""
     without_limit = {
         (kind, "/".join("*" if isinstance(part, int) else part for part in path))
-        for _, kind, path, _ in found()
+        for _, kind, path, _ in texts_of_resources()
         if not of_property(kind, path)
     }
     assert not {(kind, path) for kind, path in without_limit if path not in NO_TEXTS.get(kind, ())}

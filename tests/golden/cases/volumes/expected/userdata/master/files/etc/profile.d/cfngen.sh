@@ -1,1 +1,0 @@
-export KUBECONFIG=/etc/kubernetes/admin.conf

@@ -14,6 +14,7 @@ from cfngen.cli.application import application
 from cfngen.cli.message_types import MESSAGE_TYPES, MessageType
 from cfngen.deploy.messages import Event, Message
 from cfngen.deploy.watching.progress import Progress
+from cfngen.permissions.grants import Policy
 from cfngen.sandbox.status import SandboxStatus
 
 
@@ -29,7 +30,7 @@ def test_every_message_is_in_the_table() -> None:
         if module.name.startswith(("cfngen.deploy.", "cfngen.rehearse.")):
             importlib.import_module(module.name)
     defined = {each for each in messages() if each.__module__.startswith("cfngen.")}
-    assert {each.message_class for each in MESSAGE_TYPES.values()} == {*defined, SandboxStatus}
+    assert {each.message_class for each in MESSAGE_TYPES.values()} == {*defined, Policy, SandboxStatus}
 
 
 @pytest.mark.parametrize(("kind", "message_type"), MESSAGE_TYPES.items(), ids=list(MESSAGE_TYPES))

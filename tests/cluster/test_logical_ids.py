@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import string
 from collections.abc import Iterable
-from pathlib import Path
 from typing import get_args
 
 import pytest
+from golden_cases import CASES, load_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,8 +38,6 @@ from cfngen.cluster.logical_ids import (
     zone_id,
 )
 from cfngen.templates import generate
-
-CASES = Path(__file__).parents[1] / "golden" / "cases"
 
 ZONES = [
     *(f"us-west-2{letter}" for letter in string.ascii_lowercase),
@@ -86,7 +83,9 @@ def ids_of(template: object) -> Iterable[str]:
         yield from sections.get(section, {})
 
 
-GOLDEN_IDS = sorted({name for file in CASES.rglob("*.json") for name in ids_of(json.loads(file.read_text()))})
+GOLDEN_IDS = sorted(
+    {name for case in CASES for document in generate(load_case(case).cluster) for name in ids_of(document.body)}
+)
 
 
 def test_the_golden_cases_have_ids_of_every_form() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from golden_cases import load_case, rendered
 
 from cfngen import userdata
-from cfngen.cluster.names import group_id
+from cfngen.cluster.logical_ids import group_id
 
 DIGEST = "(digest)"
 LENGTH = "(length)"

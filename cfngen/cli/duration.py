@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,7 +25,7 @@ class Duration(_Type):
     def __init__(self, minimum: timedelta = timedelta(0)) -> None:
         self._minimum = minimum
 
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> timedelta:
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> timedelta:
         """Parse a duration."""
         if isinstance(value, timedelta):
             return value

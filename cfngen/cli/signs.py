@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
-from typing import Any
 
 import click
 
@@ -91,7 +90,7 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     """Return the replacement for characters that an encoding lacks; an error handler of `codecs`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    unencodable: Any = error.object[error.start : error.end]
+    unencodable: str = error.object[error.start : error.end]
     return "".join(STAND_INS.get(character, "?") for character in unencodable), error.end
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -33,7 +33,7 @@ STANDALONE = "standalone"
 class TemplateForm(_Choice):
     """The format of templates; given a directory, for which other tools use `-o`, the error names --output-dir."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Convert as click does, but name the option for the directory in the error."""
         if value not in self.choices:
             forms = ", ".join(self.choices)

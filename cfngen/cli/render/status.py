@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TypeVar
 
 import click
 
@@ -24,6 +24,8 @@ from cfngen.deploy.inspection.cluster_status import (
 from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.public_addresses import LostAddress
 from cfngen.text import pluralize
+
+_Reading = TypeVar("_Reading")
 
 EXPIRY_WARNING = timedelta(days=30)  # before a certificate expires
 MAX_CLOCK_SKEW = timedelta(minutes=1)  # between this machine and AWS
@@ -222,14 +224,14 @@ def _drift(drift: Drift) -> list[str]:
     return lines or ["  none: every resource is as its template says"]
 
 
-def _section(title: str, reading: Any, lines: Any) -> list[str]:
+def _section(title: str, reading: _Reading | Unknown | None, lines: Callable[[_Reading], Iterable[str]]) -> list[str]:
     """Return a section with its title; empty if the reading is None, since it was not requested."""
     if reading is None:
         return []
     head = ["", click.style(title, bold=True)]
     if isinstance(reading, Unknown):
         return [*head, f"  {_unknown(reading)}"]
-    return [*head, *(lines(reading) or ["  none"])]
+    return [*head, *(list(lines(reading)) or ["  none"])]
 
 
 def _unknown(reading: Unknown) -> str:

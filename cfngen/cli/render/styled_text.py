@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TypedDict
 
 import click
 
-Style = dict[str, Any]
-"""Arguments of `click.style`."""
+
+class Style(TypedDict, total=False):
+    """Arguments of `click.style`."""
+
+    fg: str
+    bold: bool
+    dim: bool
+
+
 Piece = tuple[str, Style]
 """A text and its style."""
 

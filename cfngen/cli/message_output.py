@@ -11,7 +11,9 @@ from cfngen.cli.message_types import Printable, message_type
 from cfngen.cli.signs import verbatim
 
 
-def show(message: Printable, *, json: bool, full: bool = False, complete_commands: Callable[[str], str] = str) -> None:
+def show_message(
+    message: Printable, *, json: bool, full: bool = False, complete_commands: Callable[[str], str] = str
+) -> None:
     """Show a message or result; as text, nothing of one that only `render.live` can draw.
 
     Args:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from cfngen.cli.message_output import show
+from cfngen.cli.message_output import show_message
 from cfngen.cli.options import Option, OptionGroup
 from cfngen.cli.render.wrapping import columns, wrapped
 from cfngen.cli.settings import Settings
@@ -180,7 +180,7 @@ class Target:
             full: whether to shorten nothing in the text.
         """
         completed = self.complete_commands(message)
-        show(completed, json=self.json, full=full, complete_commands=self.complete_commands)
+        show_message(completed, json=self.json, full=full, complete_commands=self.complete_commands)
 
     @cached_property
     def _running(self) -> RunningSandbox:

@@ -11,7 +11,7 @@ import click
 from cfngen.cli.deployment import bucket_option, role_option
 from cfngen.cli.exit_codes import FAILED, INTERRUPTED, SUCCESS, rehearsal_exit_code
 from cfngen.cli.json_output import plain
-from cfngen.cli.message_output import show
+from cfngen.cli.message_output import show_message
 from cfngen.cli.options import yes_option
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
@@ -111,7 +111,7 @@ def command(
     steps, expected = chosen_steps(up_to), recorded()
     shown_steps = outlines(steps, zone_names, expected)
     if listing:
-        show(RehearsalSteps(shown_steps), json=target.json)
+        show_message(RehearsalSteps(shown_steps), json=target.json)
         context.exit(SUCCESS)
     request = RehearsalRequest(
         steps,
@@ -139,7 +139,7 @@ def command(
         # The notices contain the ids, which are masked in the report.
         for resource in ended.left:
             display.report(resource.notice)
-        show(ended.rehearsal, json=target.json)
+        show_message(ended.rehearsal, json=target.json)
         _write_report(target, file, ended.rehearsal)
     context.exit(_exit_code(ended))
 
@@ -165,7 +165,7 @@ def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
 
     document = json.dumps(plain(rehearsal), indent=1, ensure_ascii=False) + "\n"
     files = write(file, document, page(rehearsal))
-    show(RehearsalWritten(tuple(map(str, files))), json=target.json)
+    show_message(RehearsalWritten(tuple(map(str, files))), json=target.json)
 
 
 def _parse_zones(text: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.exit_codes import FAILED, SUCCESS
-from cfngen.cli.message_output import show
+from cfngen.cli.message_output import show_message
 from cfngen.cli.options import Option
 from cfngen.cli.target import output_option
 from cfngen.cli.terminal import examples, warning
@@ -100,7 +100,7 @@ def status(context: click.Context, output: str) -> None:
     from cfngen.sandbox import process
 
     sandbox = process.status(os.environ)
-    show(sandbox, json=output == "json")
+    show_message(sandbox, json=output == "json")
     context.exit(SUCCESS if sandbox.running else FAILED)
 
 

@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
 
-from cfngen.cli.signs import verbatim
+from cfngen.cli.typography import verbatim
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 

@@ -8,7 +8,7 @@ import click
 
 from cfngen.cli.json_output import emit
 from cfngen.cli.message_types import Printable, message_type
-from cfngen.cli.signs import verbatim
+from cfngen.cli.typography import verbatim
 
 
 def show_message(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.signs import verbatim
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import columns, examples
+from cfngen.cli.typography import verbatim
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:

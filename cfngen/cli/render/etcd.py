@@ -18,7 +18,7 @@ _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 _RESTORING = "Masters are being set back to {}; `cfngen etcd restore` sees it to its end."
 
 
-def listing(inventory: Snapshots, *, full: bool = False) -> list[str]:
+def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[str]:
     """Return a table of the newest snapshots, or of all."""
     if not inventory.snapshots:
         lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
@@ -47,14 +47,14 @@ def listing(inventory: Snapshots, *, full: bool = False) -> list[str]:
     return lines
 
 
-def taken(message: BackupTaken) -> list[str]:
+def backup_lines(message: BackupTaken) -> list[str]:
     """Return that a snapshot has been stored in the bucket."""
     snapshot = message.snapshot
     text = f"s3://{message.bucket}/{snapshot.key}, {size(snapshot.size)}, after {duration(message.seconds)}."
     return [click.style(text, fg="green")]
 
 
-def plan(message: RestorePlan, width: int | None = None) -> list[str]:
+def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[str]:
     """Return what a restore will do.
 
     Args:
@@ -78,7 +78,7 @@ def plan(message: RestorePlan, width: int | None = None) -> list[str]:
     ]
 
 
-def progress(message: RestoreProgress) -> list[str]:
+def restore_progress_lines(message: RestoreProgress) -> list[str]:
     """Return the state of each master and of the API, on one line."""
     parts = [
         f"master {master.slot} "
@@ -90,7 +90,7 @@ def progress(message: RestoreProgress) -> list[str]:
     return ["  " + "; ".join([*parts, f"API {api}"])]
 
 
-def restored(message: Restored) -> list[str]:
+def restored_lines(message: Restored) -> list[str]:
     """Return that every master works, and the next command."""
     text = f"{message.cluster} works on {message.snapshot.key}, after {duration(message.seconds)}."
     return [

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.messages import Finished
 
 
-def result(finished: Finished) -> list[str]:
+def result_lines(finished: Finished) -> list[str]:
     """Return how the operation ended, and what to do next."""
     name = finished.stack
     if finished.goes_on:

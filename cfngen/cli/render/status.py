@@ -33,7 +33,7 @@ _COLOURS = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "
 _UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def screen(status: ClusterStatus) -> list[str]:
+def status_lines(status: ClusterStatus) -> list[str]:
     """Return the whole screen."""
     lines = [
         click.style(status.cluster, bold=True) + f"  {status.region}, account {status.account}",

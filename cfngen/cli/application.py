@@ -15,7 +15,7 @@ from cfngen import __version__
 from cfngen.cli.error_reporting import run_and_report
 from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODES, USAGE
 from cfngen.cli.settings import Settings
-from cfngen.cli.signs import ascii_fallback
+from cfngen.cli.typography import ascii_fallback
 from cfngen.cli.usage import Commands
 
 COMMANDS = (

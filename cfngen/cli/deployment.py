@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.cli.options import Option, OptionGroup
 from cfngen.cli.paths import PathArgument
-from cfngen.cli.pipeline import generate, lint_or_fail
-from cfngen.cli.target import Target, key_values, target_options
+from cfngen.cli.pipeline import generate, lint_or_fail, no_cache_option
+from cfngen.cli.target import Target, key_values
 from cfngen.errors import CfngenError
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 
@@ -106,117 +106,14 @@ class Deployment:
         )
 
 
-def deployment_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a deployment to a command, which receives them as `target` and `deployment`."""
-
-    @target_options
-    @click.option(
-        "--parameter",
-        "-p",
-        "parameters",
-        metavar="KEY=VALUE",
-        multiple=True,
-        callback=key_values,
-        help="Value of a parameter of the root template, e.g. ApiAllowedCidr=203.0.113.7/32. Repeatable.",
-    )
-    @click.option(
-        "--parameter-file",
-        metavar="FILE",
-        type=PathArgument("name a file"),
-        help="JSON or YAML file of parameters; the shapes of the AWS CLI are understood.",
-    )
-    @click.option(
-        "--keep",
-        metavar="KEY",
-        multiple=True,
-        help="Leave this parameter at the value it has in the stack, whatever the cluster file says. Repeatable.",
-    )
-    @click.option(
-        "--tag",
-        "tags",
-        metavar="KEY=VALUE",
-        multiple=True,
-        callback=_parse_tags,
-        help="Tag of the stack and of every resource in it, beside those it has. Repeatable.",
-    )
-    @click.option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
-    @click.option("--kms-key", metavar="ARN", default="", help="KMS key for cfngen's own bucket. Default: S3's key.")
-    @role_option
-    @click.option(
-        "--notify",
-        "notification_arns",
-        metavar="ARN",
-        multiple=True,
-        callback=_check_topic_arns,
-        help="SNS topic for the events. Repeatable.",
-    )
-    @click.option(
-        "--on-failure",
-        type=click.Choice(("rollback", "delete", "keep")),
-        default="rollback",
-        show_default=True,
-        help="When something fails: roll back, delete a stack being created, or keep what there is to look at it.",
-    )
-    @click.option(
-        "--express",
-        is_flag=True,
-        help="CloudFormation's express mode: done when configured, not when stable; refuses replacements.",
-    )
-    @click.option(
-        "--ignore-quotas", is_flag=True, help="Go on although the account's quotas do not suffice; AWS will decide."
-    )
-    @click.option(
-        "--full",
-        is_flag=True,
-        help="Show in the plan long values whole, such as statements of policies and user data, and boot programs.",
-    )
-    @click.option("--no-cache", is_flag=True, help="Lint anew, without the results of earlier runs.")
-    @wraps(command)
-    def with_deployment(
-        *args: Any,
-        target: Target,
-        parameters: Mapping[str, str],
-        parameter_file: Path | None,
-        keep: tuple[str, ...],
-        tags: Mapping[str, str],
-        bucket: str,
-        kms_key: str,
-        role_arn: str,
-        notification_arns: tuple[str, ...],
-        on_failure: OnFailure,
-        express: bool,
-        ignore_quotas: bool,
-        full: bool,
-        no_cache: bool,
-        **options: Any,
-    ) -> Any:
-        deployment = Deployment(
-            parameters,
-            parameter_file,
-            keep,
-            tags,
-            bucket,
-            kms_key,
-            role_arn,
-            notification_arns,
-            on_failure,
-            express,
-            ignore_quotas,
-            not no_cache,
-            full,
-        )
-        return command(*args, target=target, deployment=deployment, **options)
-
-    return with_deployment
-
-
 def _check_role_arn(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if value and not _ROLE_ARN.fullmatch(value):
         raise click.BadParameter(f"{value!r} is no role's ARN such as arn:aws:iam::123456789012:role/NAME.")
     return value
 
 
-role_option = click.option(
+bucket_option = Option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
+role_option = Option(
     "--role-arn",
     metavar="ARN",
     default="",
@@ -252,3 +149,71 @@ def _check_topic_arns(context: click.Context, parameter: click.Parameter, values
             example = "arn:aws:sns:us-west-2:123456789012:NAME"
             raise click.BadParameter(f"{value!r} is no topic's ARN such as {example}.")
     return values
+
+
+deployment_options = OptionGroup(
+    "deployment",
+    Deployment,
+    Option(
+        "--parameter",
+        "-p",
+        "parameters",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=key_values,
+        help="Value of a parameter of the root template, e.g. ApiAllowedCidr=203.0.113.7/32. Repeatable.",
+    ),
+    Option(
+        "--parameter-file",
+        metavar="FILE",
+        type=PathArgument("name a file"),
+        help="JSON or YAML file of parameters; the shapes of the AWS CLI are understood.",
+    ),
+    Option(
+        "--keep",
+        metavar="KEY",
+        multiple=True,
+        help="Leave this parameter at the value it has in the stack, whatever the cluster file says. Repeatable.",
+    ),
+    Option(
+        "--tag",
+        "tags",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_parse_tags,
+        help="Tag of the stack and of every resource in it, beside those it has. Repeatable.",
+    ),
+    bucket_option,
+    Option("--kms-key", metavar="ARN", default="", help="KMS key for cfngen's own bucket. Default: S3's key."),
+    role_option,
+    Option(
+        "--notify",
+        "notification_arns",
+        metavar="ARN",
+        multiple=True,
+        callback=_check_topic_arns,
+        help="SNS topic for the events. Repeatable.",
+    ),
+    Option(
+        "--on-failure",
+        type=click.Choice(("rollback", "delete", "keep")),
+        default="rollback",
+        show_default=True,
+        help="When something fails: roll back, delete a stack being created, or keep what there is to look at it.",
+    ),
+    Option(
+        "--express",
+        is_flag=True,
+        help="CloudFormation's express mode: done when configured, not when stable; refuses replacements.",
+    ),
+    Option(
+        "--ignore-quotas", is_flag=True, help="Go on although the account's quotas do not suffice; AWS will decide."
+    ),
+    Option(
+        "--full",
+        is_flag=True,
+        help="Show in the plan long values whole, such as statements of policies and user data, and boot programs.",
+    ),
+    no_cache_option,
+)
+"""The options of a deployment, beside those of its target; a command receives them as the argument `deployment`."""

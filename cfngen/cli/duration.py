@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,7 +25,7 @@ class Duration(_Type):
     def __init__(self, minimum: timedelta = timedelta(0)) -> None:
         self._minimum = minimum
 
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> timedelta:
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> timedelta:
         """Parse a duration."""
         if isinstance(value, timedelta):
             return value
@@ -34,11 +34,11 @@ class Duration(_Type):
             self.fail(f"{value!r} is no duration such as 45s, 10m, 12h, 1h30m or 2d.", parameter, context)
         duration = timedelta(**{key: int(number) for key, number in match.groupdict().items() if number})
         if duration < self._minimum:
-            self.fail(f"{value} is too short; the least is {written(self._minimum)}.", parameter, context)
+            self.fail(f"{value} is too short; the least is {format_duration(self._minimum)}.", parameter, context)
         return duration
 
 
-def written(duration: timedelta) -> str:
+def format_duration(duration: timedelta) -> str:
     """Return a duration in the form of the command line, e.g. `1h30m`."""
     remaining = int(duration.total_seconds())
     text = ""

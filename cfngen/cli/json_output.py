@@ -13,32 +13,35 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-from cfngen.cli.signs import verbatim
+from cfngen.cli.typography import verbatim
 from cfngen.hints import CommandText, SuggestedCommand
 
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
-def emit(thing: Any) -> None:
+
+def emit(thing: object) -> None:
     """Print a dataclass as one line of JSON on standard output."""
     verbatim(json.dumps(plain(thing), ensure_ascii=False))
 
 
-def plain(thing: Any) -> Any:
+def plain(thing: object) -> Json:
     """Return a dataclass, and everything in it, as dicts, lists and scalars for JSON."""
     if isinstance(thing, (Path, SuggestedCommand, CommandText)):
         return str(thing)
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         json_keys = keys(type(thing))
-        return kind_of(type(thing)) | {key: plain(getattr(thing, name)) for name, key in json_keys.items()}
+        attributes = {key: plain(getattr(thing, name)) for name, key in json_keys.items()}
+        return {**kind_of(type(thing)), **attributes}
     if isinstance(thing, Mapping):
         return {str(key): plain(value) for key, value in thing.items()}
     if isinstance(thing, (list, tuple)):
         return [plain(item) for item in thing]
     if isinstance(thing, (set, frozenset)):
-        return sorted(plain(item) for item in thing)
+        return sorted((plain(item) for item in thing), key=str)
     if isinstance(thing, Enum):
-        return thing.value
+        return plain(thing.value)
     if isinstance(thing, datetime):
         return thing.isoformat().replace("+00:00", "Z")
     if isinstance(thing, (str, int, float, bool)) or thing is None:

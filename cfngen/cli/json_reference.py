@@ -26,6 +26,10 @@ from cfngen.cli.json_output import keys, kind_of
 from cfngen.cli.message_types import MESSAGE_TYPES
 from cfngen.hints import Hint, SuggestedCommand
 
+JsonSchema = dict[str, Any]
+Definitions = dict[str, JsonSchema]
+"""Schemas by the name of their class."""
+
 _PREAMBLE = """\
 # JSON output
 
@@ -72,9 +76,9 @@ def classes_by_command() -> dict[str, list[type]]:
     return dict(sorted(printed.items(), key=lambda item: COMMANDS.index(item[0].split()[0])))
 
 
-def schema() -> dict[str, Any]:
+def schema() -> JsonSchema:
     """Return the JSON Schema of one line of output."""
-    definitions: dict[str, Any] = {}
+    definitions: Definitions = {}
     lines = [_reference(class_, definitions) for class_ in classes()]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -86,7 +90,7 @@ def schema() -> dict[str, Any]:
 
 def page() -> str:
     """Return docs/json.md."""
-    definitions: Mapping[str, Any] = schema()["$defs"]
+    definitions: Definitions = schema()["$defs"]
     rows = [
         f"| `cfngen {command}` | {', '.join(map(_link, printed))} |"
         for command, printed in classes_by_command().items()
@@ -125,7 +129,7 @@ def _anchor(class_: type) -> str:
     return class_.__name__.lower()
 
 
-def _section(name: str, definition: Mapping[str, Any]) -> str:
+def _section(name: str, definition: JsonSchema) -> str:
     if "enum" in definition:
         return (
             f"\n## {name}\n\n{definition['description']}\n\nOne of {', '.join(f'`{x}`' for x in definition['enum'])}.\n"
@@ -137,7 +141,7 @@ def _section(name: str, definition: Mapping[str, Any]) -> str:
     return f"\n## {name}\n\n{definition['description']}\n\n| key | is | meaning |\n|---|---|---|\n{rows}"
 
 
-def _type_text(schema: Mapping[str, Any]) -> str:
+def _type_text(schema: JsonSchema) -> str:
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
@@ -160,7 +164,7 @@ def _type_text(schema: Mapping[str, Any]) -> str:
     return {"string": "text", "boolean": "true or false", "null": "null"}.get(schema.get("type", ""), "number")
 
 
-def _reference(class_: type, definitions: dict[str, Any]) -> dict[str, str]:
+def _reference(class_: type, definitions: Definitions) -> dict[str, str]:
     """Return a reference to a class's definition, adding the definition if it is missing.
 
     Raises:
@@ -180,12 +184,12 @@ def _summary(class_: type) -> str:
     return (inspect.getdoc(class_) or "").split("\n\n")[0].replace("\n", " ")
 
 
-def _definition(class_: type, definitions: dict[str, Any]) -> dict[str, Any]:
+def _definition(class_: type, definitions: Definitions) -> JsonSchema:
     description, summary = inspect.getdoc(class_) or "", _summary(class_)
     if issubclass(class_, enum.Enum):
         return {"description": summary, "enum": [member.value for member in class_]}
     descriptions = _attribute_descriptions(description)
-    properties: dict[str, Any] = {key: {"const": kind} for key, kind in kind_of(class_).items()}
+    properties: JsonSchema = {key: {"const": kind} for key, kind in kind_of(class_).items()}
     hints = typing.get_type_hints(class_)
     for name, key in keys(class_).items():
         description_entry = {"description": descriptions[name]} if name in descriptions else {}
@@ -198,7 +202,7 @@ def _definition(class_: type, definitions: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _type_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+def _type_schema(hint: object, definitions: Definitions) -> JsonSchema:
     if hint in (Hint, str | SuggestedCommand, SuggestedCommand):
         return {"type": "string"}
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
@@ -212,7 +216,7 @@ def _type_schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return {"type": "array", "items": _type_schema(arguments[0], definitions)}
     if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or issubclass(hint, enum.Enum)):
         return _reference(hint, definitions)
-    schemas: Mapping[Any, dict[str, Any]] = {
+    schemas: Mapping[object, JsonSchema] = {
         str: {"type": "string"},
         bool: {"type": "boolean"},
         int: {"type": "integer"},

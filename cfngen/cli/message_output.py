@@ -8,11 +8,13 @@ import click
 
 from cfngen.cli.json_output import emit
 from cfngen.cli.message_types import Printable, message_type
-from cfngen.cli.signs import verbatim
+from cfngen.cli.typography import verbatim
 from cfngen.hints import Line
 
 
-def show(message: Printable, *, json: bool, full: bool = False, render_line: Callable[[Line], str] = str) -> None:
+def show_message(
+    message: Printable, *, json: bool, full: bool = False, render_line: Callable[[Line], str] = str
+) -> None:
     """Show a message or result; as text, nothing of one that only `render.live` can draw.
 
     Args:

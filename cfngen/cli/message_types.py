@@ -61,52 +61,62 @@ class MessageType:
 
 
 MESSAGE_TYPES: Mapping[str, MessageType] = {
-    "step": MessageType("deploy.messages.Step", _WORKING, "notices.step", is_progress=True),
-    "notice": MessageType("deploy.messages.Notice", _WORKING, "notices.notice", is_progress=True),
+    "step": MessageType("deploy.messages.Step", _WORKING, "notices.step_lines", is_progress=True),
+    "notice": MessageType("deploy.messages.Notice", _WORKING, "notices.notice_lines", is_progress=True),
     "plan": MessageType("deploy.preview.plan.Plan", ("plan", "deploy"), "plan.lines", has_full_form=True),
     "event": MessageType("deploy.messages.Event", (*_WATCHING, "events")),
     "progress": MessageType("deploy.watching.progress.Progress", _WATCHING),
     "diagnosis": MessageType(
         "deploy.watching.diagnosis.Diagnosis", (*_WATCHING, "events --failures"), "diagnosis.lines"
     ),
-    "finished": MessageType("deploy.messages.Finished", _DEPLOYING, "finished.result"),
+    "finished": MessageType("deploy.messages.Finished", _DEPLOYING, "finished.result_lines"),
     "validationChange": MessageType(
         "deploy.inspection.validation.ValidationChange",
         ("deploy", "validate cluster"),
-        "validation.change",
+        "validation.change_lines",
         is_progress=True,
     ),
     "validation": MessageType(
-        "deploy.inspection.validation.Validation", ("deploy", "validate cluster"), "validation.result"
+        "deploy.inspection.validation.Validation", ("deploy", "validate cluster"), "validation.result_lines"
     ),
-    "status": MessageType("deploy.inspection.cluster_status.ClusterStatus", ("status",), "status.screen"),
-    "kubeconfig": MessageType("deploy.access.kubeconfig.KubeconfigChange", ("kubeconfig",), "kubeconfig.change"),
+    "status": MessageType("deploy.inspection.cluster_status.ClusterStatus", ("status",), "status.status_lines"),
+    "kubeconfig": MessageType("deploy.access.kubeconfig.KubeconfigChange", ("kubeconfig",), "kubeconfig.change_lines"),
     "kubeconfigDocument": MessageType(
-        "deploy.access.kubeconfig.KubeconfigDocument", ("kubeconfig --print",), "kubeconfig.document", is_data=True
+        "deploy.access.kubeconfig.KubeconfigDocument",
+        ("kubeconfig --print",),
+        "kubeconfig.document_lines",
+        is_data=True,
     ),
-    "etcdSnapshots": MessageType("deploy.etcd.snapshots.Snapshots", ("etcd list",), "etcd.listing", has_full_form=True),
-    "etcdBackup": MessageType("deploy.etcd.backup.BackupTaken", ("etcd backup",), "etcd.taken"),
-    "etcdRestorePlan": MessageType("deploy.etcd.restore.RestorePlan", ("etcd restore",), "etcd.plan"),
+    "etcdSnapshots": MessageType(
+        "deploy.etcd.snapshots.Snapshots",
+        ("etcd list",),
+        "etcd.snapshot_lines",
+        has_full_form=True,
+    ),
+    "etcdBackup": MessageType("deploy.etcd.backup.BackupTaken", ("etcd backup",), "etcd.backup_lines"),
+    "etcdRestorePlan": MessageType("deploy.etcd.restore.RestorePlan", ("etcd restore",), "etcd.restore_plan_lines"),
     "etcdRestoreProgress": MessageType(
-        "deploy.etcd.watch.RestoreProgress", ("etcd restore",), "etcd.progress", is_progress=True
+        "deploy.etcd.watch.RestoreProgress", ("etcd restore",), "etcd.restore_progress_lines", is_progress=True
     ),
-    "etcdRestored": MessageType("deploy.etcd.restore.Restored", ("etcd restore",), "etcd.restored"),
+    "etcdRestored": MessageType("deploy.etcd.restore.Restored", ("etcd restore",), "etcd.restored_lines"),
     "survey": MessageType("deploy.deletion.plan.DeletionPlan", ("delete",), "deletion.plan_lines"),
     "removed": MessageType(
-        "deploy.deletion.orphaned_resource.Removed", ("delete",), "deletion.removed", is_progress=True
+        "deploy.deletion.orphaned_resource.Removed", ("delete",), "deletion.removed_lines", is_progress=True
     ),
     "deletionFailed": MessageType(
-        "deploy.deletion.stack_removal.DeletionFailed", ("delete",), "deletion.failed", is_progress=True
+        "deploy.deletion.stack_removal.DeletionFailed", ("delete",), "deletion.failed_lines", is_progress=True
     ),
-    "deleted": MessageType("deploy.deletion.execution.Deleted", ("delete",), "deletion.result", blank_line_before=True),
-    "remains": MessageType("deploy.deletion.leftovers.Remains", (*_DEPLOYING, "delete"), "deletion.remains"),
-    "rehearsal": MessageType("rehearse.report.Rehearsal", ("rehearse",), "rehearsal.result"),
+    "deleted": MessageType(
+        "deploy.deletion.execution.Deleted", ("delete",), "deletion.result_lines", blank_line_before=True
+    ),
+    "remains": MessageType("deploy.deletion.leftovers.Remains", (*_DEPLOYING, "delete"), "deletion.remains_lines"),
+    "rehearsal": MessageType("rehearse.report.Rehearsal", ("rehearse",), "rehearsal.result_lines"),
     "rehearsalWritten": MessageType(
-        "rehearse.report.RehearsalWritten", ("rehearse",), "rehearsal.written", blank_line_before=True
+        "rehearse.report.RehearsalWritten", ("rehearse",), "rehearsal.written_lines", blank_line_before=True
     ),
-    "rehearsalSteps": MessageType("rehearse.report.RehearsalSteps", ("rehearse --list",), "rehearsal.steps"),
-    "policy": MessageType("permissions.grants.Policy", ("permissions",), "permissions.document", is_data=True),
-    "sandbox": MessageType("sandbox.status.SandboxStatus", ("sandbox status",), "sandbox.sandbox_status"),
+    "rehearsalSteps": MessageType("rehearse.report.RehearsalSteps", ("rehearse --list",), "rehearsal.step_lines"),
+    "policy": MessageType("permissions.grants.Policy", ("permissions",), "permissions.document_lines", is_data=True),
+    "sandbox": MessageType("sandbox.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
 }
 """The types of messages, by `kind`."""
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cfngen.cli.options import Option
 from cfngen.cli.terminal import progress
 from cfngen.text import pluralize
 
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
     from cfngen.lint import Finding
     from cfngen.templates.document import Document
     from cfngen.userdata import UserData
+
+
+no_cache_option = Option(
+    "--no-cache",
+    "cache",
+    is_flag=True,
+    callback=lambda context, parameter, no_cache: not no_cache,
+    help="Lint anew, without the results of earlier runs.",
+)
+"""The option --no-cache; a command receives the argument `cache`, whether lint may use results of earlier runs."""
 
 
 @dataclass(frozen=True)

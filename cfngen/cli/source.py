@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from cfngen.cli.options import Option, OptionGroup
 from cfngen.cli.paths import PathArgument, StandardInput
 from cfngen.cli.terminal import warning
 
@@ -103,37 +104,35 @@ def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, de
     return Source(path=path, environ=environ, overrides=overrides, is_explicit=is_explicit, no_env=no_env)
 
 
-def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that choose the cluster to a command, which receives a `Source` as the argument `source`."""
+def _make_source(file: Path | None, overrides: tuple[str, ...], no_env: bool, defaults: bool) -> Source:
+    if defaults and file is not None:
+        raise click.UsageError("--defaults and --cluster exclude each other: which cluster is meant?")
+    return source_of(file, overrides, no_env=no_env, defaults=defaults)
 
-    @click.option(
+
+source_options = OptionGroup(
+    "source",
+    _make_source,
+    Option(
         "--cluster",
         "-f",
         "file",
         metavar="FILE",
         type=PathArgument("name a file, or - for standard input"),
         help=f"Cluster file; - is standard input. Default: ./{DEFAULT_FILE} if there is one, else kube-up's cluster.",
-    )
-    @click.option(
+    ),
+    Option(
         "--set",
         "overrides",
         metavar="KEY=VALUE",
         multiple=True,
         help="Set one value over the file and the environment, e.g. --set 'nodeGroups[0].maxSize=6'. Repeatable.",
-    )
-    @click.option("--no-env", is_flag=True, help="Ignore kube-up's environment variables (NUM_NODES, …).")
-    @click.option(
+    ),
+    Option("--no-env", is_flag=True, help="Ignore kube-up's environment variables (NUM_NODES, …)."),
+    Option(
         "--defaults",
         is_flag=True,
         help=f"The default cluster: read neither ./{DEFAULT_FILE} nor the environment.",
-    )
-    @wraps(command)
-    def with_source(
-        *args: Any, file: Path | None, overrides: tuple[str, ...], no_env: bool, defaults: bool, **options: Any
-    ) -> Any:
-        if defaults and file is not None:
-            raise click.UsageError("--defaults and --cluster exclude each other: which cluster is meant?")
-        source = source_of(file, overrides, no_env=no_env, defaults=defaults)
-        return command(*args, source=source, **options)
-
-    return with_source
+    ),
+)
+"""The options that choose the cluster; a command receives them as the argument `source`."""

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from cfngen.cli.message_output import show
+from cfngen.cli.message_output import show_message
+from cfngen.cli.options import Option, OptionGroup
 from cfngen.cli.render.wrapping import columns, wrapped
 from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source, source_options
@@ -108,8 +109,8 @@ class Target:
     def options(self) -> tuple[tuple[str, ...], ...]:
         """The command line options that choose this cluster, stack and account."""
         values = {"--stack-name": self.explicit_stack_name, "--profile": self.profile, "--account": self.account_number}
-        sandbox_option = (("--sandbox",),) if self.sandbox else ()
-        return (*sandbox_option, *self.source.options, *((name, value) for name, value in values.items() if value))
+        sandbox = (("--sandbox",),) if self.sandbox else ()
+        return (*sandbox, *self.source.options, *((name, value) for name, value in values.items() if value))
 
     def complete_commands(self, thing: _Thing) -> _Thing:
         """Return a hint or message with the options for this target added to the commands in it."""
@@ -183,7 +184,7 @@ class Target:
             message: the message.
             full: whether to shorten nothing in the text.
         """
-        show(self.complete_commands(message), json=self.json, full=full, render_line=self.render_hint)
+        show_message(self.complete_commands(message), json=self.json, full=full, render_line=self.render_hint)
 
     @cached_property
     def _running(self) -> RunningSandbox:
@@ -211,7 +212,12 @@ def _remember_output(context: click.Context, parameter: click.Parameter, output:
     return output
 
 
-output_option = click.option(
+profile_option = Option("--profile", metavar="NAME", default="", help="Profile of your AWS configuration.")
+account_option = Option(
+    "--account", "account_number", metavar="NUMBER", default="", help="Refuse to work in any other AWS account."
+)
+sandbox_option = Option("--sandbox", is_flag=True, help="Work in an account on this machine: no AWS account is needed.")
+output_option = Option(
     "--output",
     "-o",
     type=click.Choice(("text", "json")),
@@ -223,40 +229,35 @@ output_option = click.option(
 )
 
 
-stack_name_option = click.option(
-    "--stack-name", metavar="NAME", default="", help="Name of the root stack. Default: the cluster's name."
+stack_name_option = Option(
+    "--stack-name",
+    "explicit_stack_name",
+    metavar="NAME",
+    default="",
+    help="Name of the root stack. Default: the cluster's name.",
 )
 
 
-def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that choose cluster, stack and account to a command, which receives them as `target`."""
+def make_target(**values: Any) -> Target:
+    """Return the target with these attributes; hints of error messages will name commands for it."""
+    target = Target(**values)
+    settings = click.get_current_context().find_object(Settings)
+    if settings is not None:
+        settings.render_hint = target.render_hint
+    return target
 
-    @source_options
-    @stack_name_option
-    @click.option("--profile", metavar="NAME", default="", help="Profile of your AWS configuration.")
-    @click.option(
-        "--account", "account_number", metavar="NUMBER", default="", help="Refuse to work in any other AWS account."
-    )
-    @click.option("--sandbox", is_flag=True, help="Work in an account on this machine: no AWS account is needed.")
-    @output_option
-    @wraps(command)
-    def with_target(
-        *args: Any,
-        source: Source,
-        stack_name: str,
-        profile: str,
-        account_number: str,
-        sandbox: bool,
-        output: Literal["text", "json"],
-        **options: Any,
-    ) -> Any:
-        target = Target(source, stack_name, profile, account_number, sandbox, output)
-        settings = click.get_current_context().find_object(Settings)
-        if settings is not None:
-            settings.render_hint = target.render_hint
-        return command(*args, target=target, **options)
 
-    return with_target
+target_options = OptionGroup(
+    "target",
+    make_target,
+    source_options,
+    stack_name_option,
+    profile_option,
+    account_option,
+    sandbox_option,
+    output_option,
+)
+"""The options that choose cluster, stack and account; a command receives them as the argument `target`."""
 
 
 def key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:

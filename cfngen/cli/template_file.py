@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cfngen.errors import CfngenError
 
@@ -100,25 +100,27 @@ def _parser_message(message: str) -> str:
     return " ".join(message.replace('in "<unicode string>", ', "").split())
 
 
-def _non_mappings(body: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+def _non_mappings(body: Mapping[str, object]) -> Iterator[tuple[int, str]]:
     """Yield line and description of values that are not mappings where cfn-lint requires a mapping and would crash."""
     yield from _if_not_mapping(body, "Resources", "Resources")
     yield from _non_mapping_metadata(body, "Metadata")
     resources = body["Resources"]
-    for name, resource in resources.items() if isinstance(resources, dict) else ():
+    if not isinstance(resources, dict):
+        return
+    for name, resource in resources.items():
         # The value of a loop (Fn::ForEach::Name) is a list.
         if not str(name).startswith("Fn::"):
             yield from _if_not_mapping(resources, name, f"Resources.{name}")
             yield from _non_mapping_metadata(resource, f"Resources.{name}.Metadata")
 
 
-def _non_mapping_metadata(mapping: Any, name: str) -> Iterator[tuple[int, str]]:
+def _non_mapping_metadata(mapping: object, name: str) -> Iterator[tuple[int, str]]:
     if isinstance(mapping, dict):
         yield from _if_not_mapping(mapping, "Metadata", name)
         yield from _if_not_mapping(mapping.get("Metadata"), "cfn-lint", f"{name}.cfn-lint")
 
 
-def _if_not_mapping(mapping: Any, key: str, name: str) -> Iterator[tuple[int, str]]:
+def _if_not_mapping(mapping: object, key: str, name: str) -> Iterator[tuple[int, str]]:
     if isinstance(mapping, dict) and key in mapping and not isinstance(mapping[key], dict):
         value = mapping[key]
         shape = {list: "a list", type(None): "empty", bool: "a truth value"}.get(type(value))
@@ -126,16 +128,16 @@ def _if_not_mapping(mapping: Any, key: str, name: str) -> Iterator[tuple[int, st
         yield _line(mapping, key), f"{name} is {shape}"
 
 
-def _line(mapping: Mapping[str, Any], key: str) -> int:
+def _line(mapping: Mapping[str, object], key: str) -> int:
     """Return the line of a key, which cfn-lint's nodes store in `start_mark`."""
     mark = next((getattr(name, "start_mark", None) for name in mapping if name == key), None)
     return mark.line + 1 if mark else 1
 
 
-def _region(body: Mapping[str, Any]) -> str | None:
+def _region(body: Mapping[str, object]) -> str | None:
     from cfnlint.helpers import REGIONS
 
-    value: Any = body
+    value: object = body
     for key in ("Metadata", "cfn-lint", "config", "regions"):
         value = value.get(key) if isinstance(value, dict) else None
     regions = value if isinstance(value, list) else [value]

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 import click
 
 _FILE = "the cluster file's"
-ELSEWHERE = {
+OPTIONS_OF_OTHER_TOOLS = {
     "--region": ("--set", f"the region is {_FILE} `region`; `--set region=REGION` is stronger than the file."),
     "--name": ("--set", f"the name is {_FILE} `name`; `--set name=NAME` is stronger than the file."),
     "--kubernetes-version": (
@@ -55,7 +55,7 @@ def message_and_hint(failure: click.ClickException) -> tuple[str, str]:
 def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
     options = _options(context.command)
     message = f"no such option {name!r}"
-    required_option, advice = ELSEWHERE.get(name, ("", ""))
+    required_option, advice = OPTIONS_OF_OTHER_TOOLS.get(name, ("", ""))
     if advice and required_option in options:
         return message, advice
     outer = context.find_root()

@@ -15,9 +15,9 @@ import pytest
 import cfngen as package
 from cfngen.cli.application import COMMANDS, application
 from cfngen.cli.exit_codes import EXIT_CODES
-from cfngen.cli.signs import STAND_INS
 from cfngen.cli.template_file import TemplateFileError
-from cfngen.cli.usage import ELSEWHERE
+from cfngen.cli.typography import ASCII_REPLACEMENTS
+from cfngen.cli.usage import OPTIONS_OF_OTHER_TOOLS
 from cfngen.cluster.load import load
 from cfngen.errors import CfngenError
 from cfngen.templates import generate
@@ -110,8 +110,10 @@ def options_of(name):
 
 def test_every_option_that_advice_names_is_one():
     known = set().union(*map(options_of, COMMANDS))
-    assert {needed for needed, _ in ELSEWHERE.values()} <= known
-    advised = {each for _, text in ELSEWHERE.values() for each in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", text)}
+    assert {needed for needed, _ in OPTIONS_OF_OTHER_TOOLS.values()} <= known
+    advised = {
+        each for _, text in OPTIONS_OF_OTHER_TOOLS.values() for each in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", text)
+    }
     assert advised
     assert advised <= known
 
@@ -241,8 +243,8 @@ def test_a_dumb_terminal_gets_no_colours_unless_asked_for(cfngen, failing, monke
     assert "\x1b" in cfngen("--color", "schema", TERM="dumb").err
 
 
-SIGNS = "".join(STAND_INS) + " Zürich"
-ASCII = "".join(STAND_INS.values()) + " Zürich"
+SIGNS = "".join(ASCII_REPLACEMENTS) + " Zürich"
+ASCII = "".join(ASCII_REPLACEMENTS.values()) + " Zürich"
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ def test_somebody_at_a_keyboard_is_asked_what_becomes_of_the_authorities(
     monkeypatch.setattr("click.prompt", lambda text, **options: letter)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     shown: Any = SimpleNamespace(close=lambda: None)
-    chosen = delete_command._ask_custody(shown, Path("one-authorities.json"), yes=False)
+    chosen = delete_command._ask_copy_method(shown, Path("one-authorities.json"), yes=False)
     assert chosen.how == how
     asked = capsys.readouterr().err
     assert "Without a copy no snapshot starts as this cluster again" in asked

@@ -7,7 +7,7 @@ from datetime import timedelta
 import click
 import pytest
 
-from cfngen.cli.duration import Duration, written
+from cfngen.cli.duration import Duration, format_duration
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from cfngen.cli.duration import Duration, written
 )
 def test_a_duration_is_read_and_written(text: str, seconds: int) -> None:
     assert Duration().convert(text, None, None) == timedelta(seconds=seconds)
-    assert written(timedelta(seconds=seconds)) == text
+    assert format_duration(timedelta(seconds=seconds)) == text
 
 
 @pytest.mark.parametrize("text", ["", " ", "10", "h", "-5m", "1.5h", "5m1h", "1w", "9999999d"])

@@ -10,7 +10,7 @@ import pytest
 from deployed_cluster import Command, Place
 
 from cfngen.cli.render import etcd as render
-from cfngen.cli.render.status import screen
+from cfngen.cli.render.status import status_lines
 from cfngen.deploy.etcd.restore import RestorePlan
 from cfngen.deploy.etcd.snapshots import Snapshot, Snapshots
 from cfngen.deploy.inspection.status_reader import read_status
@@ -124,7 +124,7 @@ def test_status_shows_the_newest_snapshot_and_that_it_is_late(run: Command, wher
     where.world.machines.clusters.clear()  # nobody takes snapshots any more
     where.clock.sleep(50 * 60)
     status = read_status(where.account, where.name, where.cluster, override=where.override)
-    lines = "\n".join(map(str, screen(status)))
+    lines = "\n".join(map(str, status_lines(status)))
     assert re.search(r"\x1b\[31mthe newest is of .* ago; there should be one every 15 minutes\x1b", lines)
 
 
@@ -132,10 +132,10 @@ def test_a_long_list_is_cut_unless_all_is_asked_for(where: Place) -> None:
     now = where.clock.now()
     many = tuple(Snapshot(f"one/etcd/hourly/{number}.db", "hourly", now, 2**20, 60.0) for number in range(40))
     found = Snapshots("one", "bucket", "one/etcd/", many)
-    assert "  … and 28 more; --all shows them" in render.listing(found)
-    assert len([line for line in render.listing(found, full=True) if ".db" in str(line)]) == 40
-    assert "40 snapshots, 40.0 MiB, in the bucket bucket" in render.listing(found)
-    assert render.listing(Snapshots("one", "b", "one/etcd/", ())) == [
+    assert "  … and 28 more; --all shows them" in render.snapshot_lines(found)
+    assert len([line for line in render.snapshot_lines(found, full=True) if ".db" in str(line)]) == 40
+    assert "40 snapshots, 40.0 MiB, in the bucket bucket" in render.snapshot_lines(found)
+    assert render.snapshot_lines(Snapshots("one", "b", "one/etcd/", ())) == [
         "There is no snapshot under s3://b/one/etcd/ yet."
     ]
 
@@ -145,8 +145,8 @@ def test_what_a_restore_means_wraps() -> None:
     snapshot = Snapshot("kubernetes/etcd/2026-11-21T120000Z.db", "hourly", noon, 9, 60.0)
     texts = ("what was written to Kubernetes since then is lost, and so is what was made of it meanwhile",) * 2
     plan = RestorePlan("k8s", "us-west-2", "123456789012", "bucket", snapshot, (), False, texts)
-    shown = render.plan(plan, width=60)
+    shown = render.restore_plan_lines(plan, width=60)
     assert max(map(len, shown)) <= 60
     beginnings = [line[:4] for line in shown[shown.index("") + 1 : -1]]
     assert beginnings == ["  - ", "    ", "  - ", "    "]
-    assert render.plan(plan, width=200)[-2] == f"  - {texts[0]}"
+    assert render.restore_plan_lines(plan, width=200)[-2] == f"  - {texts[0]}"

@@ -42,7 +42,7 @@ def test_columns_line_up_beside_a_text_that_has_no_room() -> None:
 def test_what_is_in_the_way_stands_under_what_was_not_deleted() -> None:
     undeleted = Undeleted("VpcStack/Vpc", "vpc-1", "AWS::EC2::VPC", "The vpc 'vpc-1' has dependencies")
     failure = DeletionFailed("kubernetes", 1, 3, (undeleted,), (Blocker("sg-late", "security group late"),))
-    lines = [click.unstyle(line) for line in deletion.failed(failure, 60)]
+    lines = [click.unstyle(line) for line in deletion.failed_lines(failure, 60)]
     assert "  sg-late  security group late" in lines
     assert max(map(len, lines)) < 60
 
@@ -51,7 +51,7 @@ def test_what_is_gone_is_no_wider_than_the_terminal() -> None:
     gone = OrphanedResource(
         "security group", "sg-1", "k8s-elb-" + 32 * "a", "Security group for Kubernetes ELB of default/web"
     )
-    lines = [click.unstyle(line) for line in deletion.removed(Removed(gone), 60)]
+    lines = [click.unstyle(line) for line in deletion.removed_lines(Removed(gone), 60)]
     assert (len(lines), lines[0][:4]) == (2, "  - ")
     assert max(map(len, lines)) < 60
 
@@ -93,6 +93,6 @@ def test_a_deletion_that_failed_names_the_whole_command_that_gives_up_what_canno
     status: str, further: list[str]
 ) -> None:
     deleted = Deleted("kubernetes", "us-west-2", "k8s", "arn", status, succeeded=False, in_progress=False, seconds=1)
-    lines = [str(line) for line in deletion.result(deleted, 120) if str(line).startswith("Next:")]
+    lines = [str(line) for line in deletion.result_lines(deleted, 120) if str(line).startswith("Next:")]
     commands = [line.removeprefix("Next: ").partition("   ")[0] for line in lines]
     assert commands == ["cfngen delete --stack-name k8s", *further]

@@ -8,7 +8,9 @@ from dataclasses import replace
 import click
 import pytest
 
-from cfngen.cli.render.plan import flow, lines, shortened
+from cfngen.cli.render.plan import lines
+from cfngen.cli.render.plan_changes import shortened
+from cfngen.cli.render.styled_text import flow
 from cfngen.deploy.preview.plan import (
     Change,
     Cost,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from shell import Shell
 
-from cfngen.cli.render.sandbox import sandbox_status
+from cfngen.cli.render.sandbox import status_lines
 from cfngen.cli.source import Source
 from cfngen.cli.target import Target
 from cfngen.sandbox import process
@@ -86,7 +86,7 @@ def test_the_status_of_a_sandbox_says_what_is_in_it() -> None:
             SandboxFault("us-west-2", "gpu", "ready", "no driver", 1),
         ),
     )
-    assert list(sandbox_status(status, NOW)) == [
+    assert list(status_lines(status, NOW)) == [
         "The sandbox listens on http://127.0.0.1:4566, as process 42.",
         "It has run for 10 min, in which 2 h 00 min have passed in it: 12 times as fast.",
         "Its clock shows 2026-01-01 02:00:00 UTC.",

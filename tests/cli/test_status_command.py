@@ -11,7 +11,7 @@ import pytest
 from deployed import STACK
 from deployed_cluster import Command, Place
 
-from cfngen.cli.render.status import screen
+from cfngen.cli.render.status import status_lines
 from cfngen.deploy.inspection.cluster_status import ApiState, Expiry, Unknown, next_command
 from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
 from cfngen.deploy.inspection.status_reader import read_status
@@ -104,7 +104,7 @@ def test_what_ends_soon_stands_out(where: Place) -> None:
         Expiry("API server's certificate", now + timedelta(days=20)),
         Expiry("join token", now - timedelta(hours=1)),
     )
-    lines = [str(line) for line in screen(replace(status, certificates=ends))]
+    lines = [str(line) for line in status_lines(replace(status, certificates=ends))]
     assert any(line.endswith("UTC, in 1 year") for line in lines)
     assert any("\x1b[31m" in line and "in 20 days" in line for line in lines)
     assert any("\x1b[31m" in line and "UTC, ended" in line for line in lines)
@@ -125,7 +125,7 @@ def test_what_is_not_well_is_named(where: Place) -> None:
         volumes=Unknown("not allowed"),
         kubelets=Unknown("no"),
     )
-    text = "\n".join(map(str, screen(ill)))
+    text = "\n".join(map(str, status_lines(ill)))
     assert "not ready (etcd)" in text
     assert "not Ready" in text
     assert "2 years old, outdated" in text
@@ -140,7 +140,7 @@ def test_what_an_operation_has_left_undone_is_named(where: Place) -> None:
     assert status.stale_groups is None
     behind = StaleGroup(NODES, "asg-1", "lt-1", "2", "3", "NodesProgram0123", "", unbootable=True)
     stack = replace(status.stack, without_policy=("k8s", "k8s-MasterStack-1"))
-    text = "\n".join(map(str, screen(replace(status, stack=stack, stale_groups=(behind,)))))
+    text = "\n".join(map(str, status_lines(replace(status, stack=stack, stale_groups=(behind,)))))
     assert "without a stack policy: k8s, k8s-MasterStack-1; `cfngen deploy` sets it" in text
     [line] = under(text, "\x1b[1mLeft behind\x1b[0m")
     assert f"{NODES} launches from version 2 of the launch template lt-1, where the stack has version 3" in line

@@ -150,7 +150,7 @@ def test_what_follows_a_deployment_stays_in_the_sandbox() -> None:
     target = Target(Source(None, {}, (), is_explicit=False), sandbox=True)
     ended = Finished("create", "k8s", "arn", "CREATE_COMPLETE", True, 60, {"ApiEndpoint": "https://192.0.2.1"})
     assert "Next: cfngen kubeconfig --sandbox && kubectl get nodes" in [
-        str(target.complete_commands(line)) for line in finished.result(ended)
+        str(target.complete_commands(line)) for line in finished.result_lines(ended)
     ]
 
 
@@ -168,7 +168,9 @@ def test_a_cluster_file_on_standard_input_is_read_once(
 
 def test_after_a_deletion_that_was_watched_no_cluster_is_suggested_to_kubectl() -> None:
     outputs = {"ApiEndpoint": "https://192.0.2.1"}  # which CloudFormation still tells of a deleted stack
-    said = "\n".join(map(str, finished.result(Finished("delete", "k8s", "arn", "DELETE_COMPLETE", True, 60, outputs))))
+    said = "\n".join(
+        map(str, finished.result_lines(Finished("delete", "k8s", "arn", "DELETE_COMPLETE", True, 60, outputs)))
+    )
     assert "Next: cfngen delete --stack-name k8s " in said
     assert "kubeconfig" not in said
     assert "192.0.2.1" not in said

@@ -6,7 +6,7 @@ import click
 import pytest
 from deployed import Place, place
 
-from cfngen.cli.render.status import screen
+from cfngen.cli.render.status import status_lines
 from cfngen.deploy.inspection.cluster_status import ClusterStatus, Unknown
 from cfngen.deploy.inspection.status_reader import read_status
 
@@ -23,7 +23,7 @@ def test_a_cluster_that_is_being_created():
         before = read(where)
         where.clock.sleep(40)
         early = read(where)
-        text = click.unstyle("\n".join(map(str, screen(early))))
+        text = click.unstyle("\n".join(map(str, status_lines(early))))
         while isinstance(read(where).api, Unknown):
             where.clock.sleep(5)
         later = read(where)
@@ -50,4 +50,4 @@ def test_a_cluster_whose_creation_has_failed():
     assert (status.stack.operation, status.stack.succeeded) == ("create", False)
     assert str(status.next_command) == "cfngen deploy"
     assert (status.masters, status.api, status.certificates) == (None, None, ())
-    assert "Next: cfngen deploy" in click.unstyle("\n".join(map(str, screen(status))))
+    assert "Next: cfngen deploy" in click.unstyle("\n".join(map(str, status_lines(status))))

@@ -9,7 +9,7 @@ import pytest
 from cloud import Cloud
 from deployments import ALLOWED, Operator, groups
 
-from cfngen.cli.render.status import screen
+from cfngen.cli.render.status import status_lines
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account
 from cfngen.deploy.inspection.status_reader import read_status
@@ -133,7 +133,7 @@ def test_a_deployment_that_was_taken_back_says_which_command_gives_the_address_b
     status = read_status(operator.account, "one", parse(ONE))
     assert status.lost_addresses == (missing,)
     assert status.next_command == missing.command
-    assert f"    {missing.command}" in screen(status)
+    assert f"    {missing.command}" in status_lines(status)
     give_back(operator, missing.command)
     assert lost(operator) == ()
     assert read_status(operator.account, "one", parse(ONE)).lost_addresses is None

@@ -95,7 +95,7 @@ def test_every_earlier_attempt_is_named_before_the_next_creation(operator: Opera
     [message] = operator.reported(Remains)
     assert {each.id for each in message.retained if each.kind == SNAPSHOT} == snapshots(operator)
     assert len([each for each in message.retained if each.kind == KEY]) == 2
-    lines = rendered.remains(message, 81)
+    lines = rendered.remains_lines(message, 81)
     assert any("earlier stacks named one" in line for line in lines)
     assert sum("aws ec2 delete-snapshot" in line for line in lines) == 2
 

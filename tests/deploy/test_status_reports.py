@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 import pytest
 from deployed import STACK, Place, place
 
-from cfngen.cli.render.status import screen
+from cfngen.cli.render.status import status_lines
 from cfngen.deploy.inspection.cluster_status import (
     AddonState,
     BackupState,
@@ -75,7 +75,7 @@ def test_where_masters_report_nothing_there_is_nothing(where: Place) -> None:
     found = status(where)
     assert found.addons is None
     assert not [each for each in found.certificates if each.what.startswith("master")]
-    assert "Add-ons" not in "\n".join(map(str, screen(found)))
+    assert "Add-ons" not in "\n".join(map(str, status_lines(found)))
 
 
 def test_the_screen_shows_what_the_masters_report(where: Place) -> None:
@@ -83,7 +83,7 @@ def test_the_screen_shows_what_the_masters_report(where: Place) -> None:
     config_map(where, "cfngen-certificates", **{master: {"expires": "2026-01-10T00:00:00Z", "which": "apiserver.crt"}})
     failed = {"version": "9.50.1", "status": "failed", "time": "2026-01-01T00:01:00Z", "message": "no such image"}
     config_map(where, "cfngen-addons", **{"cluster-autoscaler": failed})
-    text = "\n".join(map(str, screen(status(where))))
+    text = "\n".join(map(str, status_lines(status(where))))
     where.kubernetes.state.remove("configmaps", "cfngen-certificates", "kube-system")
     where.kubernetes.state.remove("configmaps", "cfngen-addons", "kube-system")
     assert re.search(r"master a: apiserver.crt +\x1b\[31m2026-01-10 00:00 UTC, in 8 days", text)

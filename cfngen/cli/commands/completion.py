@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from cfngen.cli.signs import verbatim
 from cfngen.cli.terminal import examples
+from cfngen.cli.typography import verbatim
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.signs import verbatim
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import columns, examples
+from cfngen.cli.typography import verbatim
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _origin_text(origin: Origin) -> str:
     return f"environment {origin.where}" if origin.kind == "environment" else origin.where or origin.kind
 
 
-def _inline(value: Any) -> str:
+def _inline(value: object) -> str:
     """Return a scalar, or an empty list or mapping, as YAML on one line."""
     import yaml
 
@@ -75,7 +75,9 @@ def _inline(value: Any) -> str:
     return text.removesuffix("...\n").strip()
 
 
-def _yaml_lines(data: Any, origin_texts: Mapping[str, str], path: Path) -> Iterator[str]:
+def _yaml_lines(
+    data: Mapping[str, object] | list[object], origin_texts: Mapping[str, str], path: Path
+) -> Iterator[str]:
     """Yield lines of YAML in block style; each value is followed by its origin as a comment."""
     indent = "  " * len(path)
     for key, value in enumerate(data) if isinstance(data, list) else data.items():

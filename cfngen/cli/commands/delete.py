@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cfngen.cli.exit_codes import SUCCESS, operation_exit_code
+from cfngen.cli.options import Option, OptionGroup, yes_option
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
@@ -21,6 +23,81 @@ if TYPE_CHECKING:
     from cfngen.deploy.deletion.plan import DeletionRequest
     from cfngen.deploy.deletion.service_deletion import DeleteServices
     from cfngen.deploy.messages import Consent, Question, Report
+
+
+@dataclass(frozen=True)
+class _DeletionOptions:
+    """The values of the options that say what to delete, and what not to wait for.
+
+    Attributes:
+        delete_volumes: whether to delete the volumes of claims.
+        delete_snapshots: whether to delete the snapshots of claims.
+        empty_bucket: whether to delete the cluster's templates.
+        delete_bucket: whether to delete the bucket of the templates, if it is empty then.
+        bucket: name of the bucket; empty means cfngen's own.
+        even_if_occupied: whether to continue although others use the cluster's network.
+        leave_behind: whether to leave what cannot be deleted after three attempts.
+        detach: whether to leave once CloudFormation has begun.
+    """
+
+    delete_volumes: bool
+    delete_snapshots: bool
+    empty_bucket: bool
+    delete_bucket: bool
+    bucket: str
+    even_if_occupied: bool
+    leave_behind: bool
+    detach: bool
+
+    def __post_init__(self) -> None:
+        # Volumes and templates are deleted after the stack.
+        deletes_after_stack = self.delete_volumes or self.delete_snapshots or self.empty_bucket or self.delete_bucket
+        if self.detach and deletes_after_stack:
+            raise click.UsageError(
+                "--detach leaves before volumes and templates can be deleted: leave one of them out."
+            )
+
+    def request(self, target: Target, account: Account, authorities: AuthorityCopy | None) -> DeletionRequest:
+        """Return the request to delete the target's cluster.
+
+        Args:
+            target: the target.
+            account: its account.
+            authorities: how to keep the certificate authorities; None means that the user is asked.
+        """
+        from cfngen.deploy.deletion.plan import DeletionRequest
+        from cfngen.deploy.publishing.bucket import default_name
+
+        network = target.cluster.network
+        return DeletionRequest(
+            stack_name=target.stack_name,
+            cluster=target.cluster.name,
+            vpc_id=network.vpc.id or "",
+            pod_cidr=str(network.pod_cidr),
+            delete_volumes=self.delete_volumes,
+            delete_snapshots=self.delete_snapshots,
+            empty_bucket=self.empty_bucket,
+            delete_bucket=self.delete_bucket,
+            bucket=self.bucket or default_name(account),
+            even_if_occupied=self.even_if_occupied,
+            leave_behind=self.leave_behind,
+            detach=self.detach,
+            authorities=authorities,
+        )
+
+
+_deletion_options = OptionGroup(
+    "options",
+    _DeletionOptions,
+    Option("--delete-volumes", is_flag=True, help="Delete the EBS volumes of claims too, with all data in them."),
+    Option("--delete-snapshots", is_flag=True, help="Delete the EBS snapshots of claims too."),
+    Option("--empty-bucket", is_flag=True, help="Delete every version of this cluster's templates in the bucket."),
+    Option("--delete-bucket", is_flag=True, help="Delete the bucket too, if nothing is left in it."),
+    Option("--bucket", metavar="NAME", default="", help="Bucket of the templates. Default: cfngen's own."),
+    Option("--even-if-occupied", is_flag=True, help="Go on though others use the cluster's network."),
+    Option("--leave-behind", is_flag=True, help="After three tries, leave what cannot be deleted; it is listed."),
+    Option("--detach", is_flag=True, help="Leave once CloudFormation has begun; leftovers are then not looked for."),
+)
 
 
 @click.command(
@@ -37,15 +114,8 @@ if TYPE_CHECKING:
 )
 @target_options
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted, and why it could not be.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for the cluster's name.")
-@click.option("--delete-volumes", is_flag=True, help="Delete the EBS volumes of claims too, with all data in them.")
-@click.option("--delete-snapshots", is_flag=True, help="Delete the EBS snapshots of claims too.")
-@click.option("--empty-bucket", is_flag=True, help="Delete every version of this cluster's templates in the bucket.")
-@click.option("--delete-bucket", is_flag=True, help="Delete the bucket too, if nothing is left in it.")
-@click.option("--bucket", metavar="NAME", default="", help="Bucket of the templates. Default: cfngen's own.")
-@click.option("--even-if-occupied", is_flag=True, help="Go on though others use the cluster's network.")
-@click.option("--leave-behind", is_flag=True, help="After three tries, leave what cannot be deleted; it is listed.")
-@click.option("--detach", is_flag=True, help="Leave once CloudFormation has begun; leftovers are then not looked for.")
+@yes_option("Do not ask for the cluster's name.")
+@_deletion_options
 @click.option(
     "--authorities",
     type=click.Choice(("file", "recovery-window", "destroy")),
@@ -62,14 +132,14 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(
     context: click.Context,
-    /,
+    *,
     target: Target,
+    options: _DeletionOptions,
     dry_run: bool,
     yes: bool,
     no_drain: bool,
     authorities: CopyMethod | None,
     authorities_file: Path | None,
-    **options: Any,
 ) -> None:
     """Delete the stack, and first the resources that Kubernetes created, which would block the deletion of the network.
 
@@ -80,22 +150,17 @@ def command(
 
     If it is interrupted or fails, run it again: it continues, even if the stack has been deleted in the meantime.
     """
-    late_options = ("delete_volumes", "delete_snapshots", "empty_bucket", "delete_bucket")
-    if options["detach"] and any(options[option] for option in late_options):
-        raise click.UsageError("--detach leaves before volumes and templates can be deleted: leave one of them out.")
     if authorities_file and authorities not in ("file", None):
         raise click.UsageError(f"--authorities {authorities} writes no file: leave --authorities-file out.")
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.deletion.authority_copies import AuthorityCopy
     from cfngen.deploy.deletion.execution import delete, preview_with_refusal
-    from cfngen.deploy.publishing.bucket import default_name
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
-    options["bucket"] = options["bucket"] or default_name(account)
     path = authorities_file or Path(f"{target.cluster.name}-authorities.json")
     method: CopyMethod | None = "file" if authorities_file else authorities
-    request = _request(target, authorities=AuthorityCopy(method, path) if method else None, **options)
+    request = options.request(target, account, AuthorityCopy(method, path) if method else None)
     with screen(target, account) as display:
         if dry_run:
             with progress("looking …"):
@@ -107,26 +172,13 @@ def command(
         interaction = display.interaction(_consent(target, yes=yes))
         drain = None if no_drain else _drain_function(target, account)
         deleted = delete(
-            account, request, interaction, drain=drain, choose=lambda: _ask_custody(display, path, yes=yes)
+            account, request, interaction, drain=drain, choose=lambda: _ask_copy_method(display, path, yes=yes)
         )
         if deleted.status and not deleted.in_progress:
             with translate_aws_errors():
                 display.report(diagnose(account, deleted.stack_id))
         display.report(deleted)
     context.exit(operation_exit_code(deleted))
-
-
-def _request(target: Target, **options: Any) -> DeletionRequest:
-    from cfngen.deploy.deletion.plan import DeletionRequest
-
-    network = target.cluster.network
-    return DeletionRequest(
-        stack_name=target.stack_name,
-        cluster=target.cluster.name,
-        vpc_id=network.vpc.id or "",
-        pod_cidr=str(network.pod_cidr),
-        **options,
-    )
 
 
 def _consent(target: Target, *, yes: bool) -> Consent:
@@ -142,7 +194,7 @@ def _consent(target: Target, *, yes: bool) -> Consent:
     return answer
 
 
-def _ask_custody(display: Screen, path: Path, *, yes: bool) -> AuthorityCopy:
+def _ask_copy_method(display: Screen, path: Path, *, yes: bool) -> AuthorityCopy:
     """Ask how to keep the certificate authorities; by default in a secret with a recovery window."""
     from cfngen.deploy.deletion.authority_copies import RECOVERY_WINDOW_DAYS, AuthorityCopy
 

@@ -11,8 +11,9 @@ import click
 
 from cfngen.cli.deployment import Deployment, deployment_options
 from cfngen.cli.exit_codes import operation_exit_code, validation_exit_code
+from cfngen.cli.options import allow_danger_option, yes_option
 from cfngen.cli.screen import Screen, screen
-from cfngen.cli.target import Target
+from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
 
 if TYPE_CHECKING:
@@ -34,9 +35,10 @@ SETTLING = timedelta(minutes=5)
         "cfngen deploy --sandbox                  without an AWS account",
     ),
 )
+@target_options
 @deployment_options
-@click.option("--yes", "-y", is_flag=True, help="Do not ask, unless data, addresses or the cluster may be lost.")
-@click.option("--allow-danger", is_flag=True, help="With --yes: do not ask even then.")
+@yes_option("Do not ask, unless data, addresses or the cluster may be lost.")
+@allow_danger_option
 @click.option(
     "--protect/--no-protect", default=True, show_default=True, help="Protect the stack against deletion by others."
 )
@@ -49,6 +51,7 @@ SETTLING = timedelta(minutes=5)
 @click.pass_context
 def command(
     context: click.Context,
+    *,
     target: Target,
     deployment: Deployment,
     yes: bool,

@@ -7,6 +7,7 @@ from datetime import timedelta
 import click
 
 from cfngen.cli.duration import Duration
+from cfngen.cli.options import yes_option
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples, progress
@@ -100,7 +101,7 @@ def backup(target: Target, timeout: timedelta) -> None:
 )
 @click.argument("snapshot", default="latest")
 @target_options
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for the cluster's name.")
+@yes_option("Do not ask for the cluster's name.")
 @click.option(
     "--wait",
     "timeout",

@@ -70,6 +70,7 @@ DEFAULT_DURATION = "12h"
 @click.option("--no-switch", is_flag=True, help="Leave the current context as it is.")
 @click.option("--remove", is_flag=True, help="Remove the cluster's entries from the file; AWS is not asked.")
 def command(
+    *,
     target: Target,
     name: str,
     duration: timedelta,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.paths import PathArgument
-from cfngen.cli.pipeline import generate, lint_documents, lint_or_fail
+from cfngen.cli.pipeline import generate, lint_documents, lint_or_fail, no_cache_option
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import examples, warning
 from cfngen.errors import CfngenError
@@ -44,9 +44,9 @@ FALLBACK_REGION = "us-east-1"
     help="Region whose resource types count for FILES. Default: what the file's Metadata tell cfn-lint, else the "
     "cluster's.",
 )
-@click.option("--no-cache", is_flag=True, help="Judge anew, without the results of earlier runs.")
+@no_cache_option
 @click.option("--rules-dir", is_flag=True, help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.")
-def command(files: tuple[Path, ...], source: Source, region: str | None, no_cache: bool, rules_dir: bool) -> None:
+def command(files: tuple[Path, ...], source: Source, region: str | None, cache: bool, rules_dir: bool) -> None:
     """Generate the cluster's templates in memory and lint them; or lint FILES, any CloudFormation templates.
 
     cfn-lint runs with every rule enabled, and with additional rules of cfngen: UserData over 16 KiB, security group
@@ -59,12 +59,12 @@ def command(files: tuple[Path, ...], source: Source, region: str | None, no_cach
         click.echo(RULES)
         return
     if files:
-        count, regions = _lint_files(files, source, region, cache=not no_cache)
+        count, regions = _lint_files(files, source, region, cache=cache)
     elif region:
         raise click.UsageError("--region is for FILES; the region of generated templates is the cluster's.")
     else:
         generated = generate(source)
-        lint_or_fail(generated.documents, region=generated.cluster.region, cache=not no_cache)
+        lint_or_fail(generated.documents, region=generated.cluster.region, cache=cache)
         count, regions = len(generated.documents), [generated.cluster.region]
     click.echo(f"{pluralize(count, 'template')} linted for {', '.join(regions)}: nothing found.")
 

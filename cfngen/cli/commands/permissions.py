@@ -9,7 +9,7 @@ import click
 
 from cfngen.cli import shell_completion
 from cfngen.cli.deployment import role_option
-from cfngen.cli.message_output import show
+from cfngen.cli.message_output import show_message
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.target import Target, output_option, stack_name_option
 from cfngen.cli.terminal import examples
@@ -52,7 +52,12 @@ def _check_account(context: click.Context, parameter: click.Parameter, value: st
 @role_option
 @output_option
 def command(
-    name: str | None, source: Source, stack_name: str, account: str, role_arn: str, output: Literal["text", "json"]
+    name: str | None,
+    source: Source,
+    explicit_stack_name: str,
+    account: str,
+    role_arn: str,
+    output: Literal["text", "json"],
 ) -> None:
     r"""Print the IAM policies that this cluster needs, narrowed to its region, its stacks and its name.
 
@@ -76,13 +81,13 @@ def command(
     role_account, role = _account_and_role(role_arn) if role_arn else ("", SERVICE_ROLE)
     if account and role_account not in ("", account):
         raise click.UsageError(f"--role-arn is of account {role_account}, and not of {account}: which is meant?")
-    target = Target(source, stack_name)
+    target = Target(source, explicit_stack_name)
     account = account or role_account
     scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
     selected = _select(grants(target.cluster, scope, role=role), name)
     if output == "json":
         for _, policy in selected:
-            show(policy, json=True)
+            show_message(policy, json=True)
         return
     _print(selected)
     if not account:
@@ -119,7 +124,7 @@ def _print(selected: Sequence[tuple[Grant, Policy]]) -> None:
     for _, policy in selected:
         if len(selected) > 1:
             click.secho(f"==> {policy.name}: {policy.purpose} <==", bold=True)
-        show(policy, json=False)
+        show_message(policy, json=False)
         if len(selected) > 1:
             click.echo()
     grantees = {grant.name: grant for grant, _ in selected}.values()

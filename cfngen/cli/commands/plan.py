@@ -7,7 +7,7 @@ import click
 from cfngen.cli.deployment import Deployment, deployment_options
 from cfngen.cli.exit_codes import plan_exit_code
 from cfngen.cli.screen import screen
-from cfngen.cli.target import Target
+from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
 
 
@@ -23,6 +23,7 @@ from cfngen.cli.terminal import examples
         "cfngen plan --sandbox        without an AWS account",
     ),
 )
+@target_options
 @deployment_options
 @click.pass_context
 def command(context: click.Context, target: Target, deployment: Deployment) -> None:

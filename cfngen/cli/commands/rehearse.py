@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from cfngen.cli.deployment import role_option
+from cfngen.cli.deployment import bucket_option, role_option
 from cfngen.cli.exit_codes import FAILED, INTERRUPTED, SUCCESS, rehearsal_exit_code
 from cfngen.cli.json_output import plain
-from cfngen.cli.message_output import show
+from cfngen.cli.message_output import show_message
+from cfngen.cli.options import yes_option
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
-from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source
-from cfngen.cli.target import Target, output_option
+from cfngen.cli.target import Target, account_option, make_target, output_option, profile_option, sandbox_option
 from cfngen.cli.terminal import examples
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
 @click.option("--up-to", metavar="STEP", default="", help="The last step to do, by its name or number. Default: all.")
 @click.option("--list", "listing", is_flag=True, help="Only show the steps; needs no credentials.")
 @click.option("--clean-up", is_flag=True, help="Only remove what earlier rehearsals have left.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask before anything is made.")
+@yes_option("Do not ask before anything is made.")
 @click.option(
     "--zones",
     metavar="ZONE,ZONE,ZONE",
@@ -54,17 +54,16 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
     type=PathArgument("name a file"),
     help="The report, as JSON; a page to read is written beside it. Default: rehearsal-<date>.json.",
 )
-@click.option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
+@bucket_option
 @role_option
-@click.option("--profile", metavar="NAME", default="", help="Profile of your AWS configuration.")
-@click.option(
-    "--account", "account_number", metavar="NUMBER", default="", help="Refuse to work in any other AWS account."
-)
-@click.option("--sandbox", is_flag=True, help="Work in an account on this machine: no AWS account is needed.")
+@profile_option
+@account_option
+@sandbox_option
 @output_option
 @click.pass_context
 def command(
     context: click.Context,
+    *,
     up_to: str,
     listing: bool,
     clean_up: bool,
@@ -101,14 +100,18 @@ def command(
         raise click.UsageError("--list and --clean-up exclude each other.")
     zone_names = _parse_zones(zones)
     source = Source(None, {}, (f"name={NAME}", f"network.subnets=[{{zone: {zone_names[0]}}}]"), is_explicit=True)
-    target = Target(source, NAME, profile, account_number, sandbox, output)
-    settings = context.find_object(Settings)
-    if settings is not None:
-        settings.render_hint = target.render_hint
+    target = make_target(
+        source=source,
+        explicit_stack_name=NAME,
+        profile=profile,
+        account_number=account_number,
+        sandbox=sandbox,
+        output=output,
+    )
     steps, expected = chosen_steps(up_to), recorded()
     shown_steps = outlines(steps, zone_names, expected)
     if listing:
-        show(RehearsalSteps(shown_steps), json=target.json)
+        show_message(RehearsalSteps(shown_steps), json=target.json)
         context.exit(SUCCESS)
     request = RehearsalRequest(
         steps,
@@ -136,7 +139,7 @@ def command(
         # The notices contain the ids, which are masked in the report.
         for resource in ended.left:
             display.report(resource.notice)
-        show(ended.rehearsal, json=target.json)
+        show_message(ended.rehearsal, json=target.json)
         _write_report(target, file, ended.rehearsal)
     context.exit(_exit_code(ended))
 
@@ -162,7 +165,7 @@ def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
 
     document = json.dumps(plain(rehearsal), indent=1, ensure_ascii=False) + "\n"
     files = write(file, document, page(rehearsal))
-    show(RehearsalWritten(tuple(map(str, files))), json=target.json)
+    show_message(RehearsalWritten(tuple(map(str, files))), json=target.json)
 
 
 def _parse_zones(text: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import click
 
 from cfngen.cli.exit_codes import operation_exit_code
+from cfngen.cli.options import allow_danger_option, yes_option
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
@@ -29,11 +30,11 @@ from cfngen.cli.terminal import examples
     help="Leave this resource as it is: its logical id, or NESTED-STACK-NAME.LOGICAL-ID. Repeatable.",
 )
 @click.option("--force", is_flag=True, help="Leave whatever fails to roll back as it is; the list is shown before.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask, unless something may be lost.")
-@click.option("--allow-danger", is_flag=True, help="With --yes: do not ask even then.")
+@yes_option("Do not ask, unless something may be lost.")
+@allow_danger_option
 @click.pass_context
 def command(
-    context: click.Context, target: Target, skip: tuple[str, ...], force: bool, yes: bool, allow_danger: bool
+    context: click.Context, *, target: Target, skip: tuple[str, ...], force: bool, yes: bool, allow_danger: bool
 ) -> None:
     """Roll the stack back to its last successful state, after an operation or a rollback has failed.
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.exit_codes import FAILED, SUCCESS
-from cfngen.cli.message_output import show
+from cfngen.cli.message_output import show_message
+from cfngen.cli.options import Option
 from cfngen.cli.target import output_option
 from cfngen.cli.terminal import examples, warning
 from cfngen.cli.usage import Commands
@@ -18,6 +19,11 @@ from cfngen.text import pluralize
 
 if TYPE_CHECKING:
     from cfngen.sandbox.process import RunningSandbox
+
+
+_region_option = Option(
+    "--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster."
+)
 
 
 class UnknownGroupError(CfngenError):
@@ -94,7 +100,7 @@ def status(context: click.Context, output: str) -> None:
     from cfngen.sandbox import process
 
     sandbox = process.status(os.environ)
-    show(sandbox, json=output == "json")
+    show_message(sandbox, json=output == "json")
     context.exit(SUCCESS if sandbox.running else FAILED)
 
 
@@ -116,7 +122,7 @@ def stop() -> None:
     ),
 )
 @click.argument("group")
-@click.option("--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster.")
+@_region_option
 @click.option(
     "--step", metavar="NAME", default="downloads", show_default=True, help="Step of the boot program that fails."
 )
@@ -155,7 +161,7 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
 
 
 @command.command("heal", epilog=examples("cfngen sandbox heal"))
-@click.option("--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster.")
+@_region_option
 def heal(region: str) -> None:
     """Let instances that are launched from now on boot again."""
     _require_running().heal(region)
@@ -167,7 +173,7 @@ def heal(region: str) -> None:
     short_help="Print the environment for the AWS CLI and other programs.",
     epilog=examples("eval $(cfngen sandbox env)", "aws cloudformation list-stacks"),
 )
-@click.option("--region", metavar="REGION", default="us-west-2", show_default=True, help="Region of the cluster.")
+@_region_option
 def env(region: str) -> None:
     """Print the environment that points the AWS CLI and other programs at the account; start it, unless it runs."""
     from cfngen.sandbox import process

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from cfngen.cli.signs import verbatim
 from cfngen.cli.terminal import examples
+from cfngen.cli.typography import verbatim
 
 
 @click.command(

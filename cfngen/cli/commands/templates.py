@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -11,7 +11,7 @@ from cfngen.cli import shell_completion
 from cfngen.cli.commands.userdata import sizes
 from cfngen.cli.exit_codes import STALE, SUCCESS
 from cfngen.cli.paths import PathArgument
-from cfngen.cli.pipeline import Generated, generate, lint_or_fail
+from cfngen.cli.pipeline import Generated, generate, lint_or_fail, no_cache_option
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
 from cfngen.cli.terminal import columns, examples, warning
@@ -34,7 +34,7 @@ STANDALONE = "standalone"
 class TemplateForm(_Choice):
     """The format of templates; given a directory, for which other tools use `-o`, the error names --output-dir."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Convert as click does, but name the option for the directory in the error."""
         if value not in self.choices:
             forms = ", ".join(self.choices)
@@ -95,16 +95,17 @@ class TooLargeForOneTemplateError(CfngenError):
     help="Form of the templates.",
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit with 3 if the directory is not up to date.")
-@click.option("--no-cache", is_flag=True, help="Lint anew, without the results of earlier runs.")
+@no_cache_option
 @click.pass_context
 def command(
     context: click.Context,
+    *,
     source: Source,
     directory: Path,
     names: tuple[str, ...],
     style: Literal["json", "yaml"],
     check: bool,
-    no_cache: bool,
+    cache: bool,
 ) -> None:
     """Generate the cluster's CloudFormation templates, lint them, and write them.
 
@@ -124,7 +125,7 @@ def command(
     for name in names:
         if name not in generated.stacks:
             raise click.UsageError(f"no stack {name!r} in this cluster; there are {', '.join(generated.stacks)}.")
-    lint_or_fail(generated.documents, region=generated.cluster.region, cache=not no_cache)
+    lint_or_fail(generated.documents, region=generated.cluster.region, cache=cache)
 
     files: Mapping[str, bytes] = output.render(generated.documents, generated.userdata, style)
     if names:

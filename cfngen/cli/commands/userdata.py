@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli import shell_completion
-from cfngen.cli.signs import verbatim
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.terminal import columns, examples
+from cfngen.cli.typography import verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

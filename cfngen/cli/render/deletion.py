@@ -70,7 +70,7 @@ def plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
     return lines
 
 
-def remains(message: Remains, width: int | None = None) -> list[str]:
+def remains_lines(message: Remains, width: int | None = None) -> list[str]:
     """Return the retained resources of a failed creation, or of earlier stacks.
 
     Args:
@@ -82,7 +82,7 @@ def remains(message: Remains, width: int | None = None) -> list[str]:
     return ["", title, *_retained_lines(message.retained, columns_of(width))]
 
 
-def removed(message: Removed, width: int | None = None) -> list[str]:
+def removed_lines(message: Removed, width: int | None = None) -> list[str]:
     """Return that a resource has been deleted.
 
     Args:
@@ -93,7 +93,7 @@ def removed(message: Removed, width: int | None = None) -> list[str]:
     return [click.style("  - ", fg="red") + first.lstrip(), *more]
 
 
-def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
+def failed_lines(message: DeletionFailed, width: int | None = None) -> list[str]:
     """Return the resources that CloudFormation could not delete in this attempt.
 
     Args:
@@ -112,7 +112,7 @@ def failed(message: DeletionFailed, width: int | None = None) -> list[str]:
     ]
 
 
-def result(deleted: Deleted, width: int | None = None) -> list[Line]:
+def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
     """Return the result of a deletion: the verdict in the first line, then the details and the next command.
 
     Args:

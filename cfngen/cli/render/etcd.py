@@ -19,7 +19,7 @@ MAX_SNAPSHOTS_SHOWN = 12  # the others are only counted
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def listing(inventory: Snapshots, *, full: bool = False) -> list[Line]:
+def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
     """Return a table of the newest snapshots, or of all."""
     lines: list[Line]
     if not inventory.snapshots:
@@ -50,14 +50,14 @@ def listing(inventory: Snapshots, *, full: bool = False) -> list[Line]:
     return lines
 
 
-def taken(message: BackupTaken) -> list[str]:
+def backup_lines(message: BackupTaken) -> list[str]:
     """Return that a snapshot has been stored in the bucket."""
     snapshot = message.snapshot
     text = f"s3://{message.bucket}/{snapshot.key}, {size(snapshot.size)}, after {duration(message.seconds)}."
     return [click.style(text, fg="green")]
 
 
-def plan(message: RestorePlan, width: int | None = None) -> list[str]:
+def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[str]:
     """Return what a restore will do.
 
     Args:
@@ -81,7 +81,7 @@ def plan(message: RestorePlan, width: int | None = None) -> list[str]:
     ]
 
 
-def progress(message: RestoreProgress) -> list[str]:
+def restore_progress_lines(message: RestoreProgress) -> list[str]:
     """Return the state of each master and of the API, on one line."""
     parts = [
         f"master {master.slot} "
@@ -93,7 +93,7 @@ def progress(message: RestoreProgress) -> list[str]:
     return ["  " + "; ".join([*parts, f"API {api}"])]
 
 
-def restored(message: Restored) -> list[Line]:
+def restored_lines(message: Restored) -> list[Line]:
     """Return that every master works, and the next command."""
     text = f"{message.cluster} works on {message.snapshot.key}, after {duration(message.seconds)}."
     return [

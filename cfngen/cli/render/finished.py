@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.messages import Finished
 
 
-def result(finished: Finished) -> list[Line]:
+def result_lines(finished: Finished) -> list[Line]:
     """Return how the operation ended, and what to do next."""
     name = finished.stack
     if finished.in_progress:

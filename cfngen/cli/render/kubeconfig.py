@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, KubeconfigDocument
 
 
-def change(message: KubeconfigChange) -> list[str]:
+def change_lines(message: KubeconfigChange) -> list[str]:
     """Return which entries were written to the file, or removed from it."""
     names = ", ".join(message.names)
     if message.action == "removed":
@@ -23,7 +23,7 @@ def change(message: KubeconfigChange) -> list[str]:
     ]
 
 
-def document(message: KubeconfigDocument) -> list[str]:
+def document_lines(message: KubeconfigDocument) -> list[str]:
     """Return a kubeconfig as YAML."""
     from cfngen.deploy.access.kubeconfig import to_yaml
 

@@ -10,13 +10,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import click
 
 from cfngen.cli.render.durations import duration
 from cfngen.cli.render.events import event_lines
 from cfngen.cli.render.resource_names import resource_name, stack_title
+from cfngen.cli.render.styled_text import Piece, Style
 from cfngen.cli.render.verbs import VERBS
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.messages import Event, Message
@@ -35,8 +35,6 @@ _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 _ERASE_LINE, _ERASE_BELOW = "\x1b[K", "\x1b[J"
 _SPINNER = "|/-\\"
 
-Span = tuple[str, dict[str, Any]]
-
 
 @dataclass(frozen=True)
 class Line:
@@ -47,7 +45,7 @@ class Line:
         rank: lines with the highest rank are dropped first if the terminal is too small; 0 is never dropped.
     """
 
-    spans: tuple[Span, ...]
+    spans: tuple[Piece, ...]
     rank: int = 0
 
     @property
@@ -218,7 +216,7 @@ def _resources(stack: StackProgress, indent: str, width: int) -> Iterator[Line]:
     running = [resource for resource in stack.resources if resource.running]
     for resource in running[:MAX_RUNNING_SHOWN]:
         is_late = bool(resource.expected) and resource.seconds > 2 * resource.expected
-        style = {"fg": "yellow"} if is_late else {}
+        style: Style = {"fg": "yellow"} if is_late else {}
         yield Line(((f"{indent}{resource_name(resource.logical_id)}: ", {}), (_state(resource), style)), rank=3)
     if len(running) > MAX_RUNNING_SHOWN:
         yield Line(((f"{indent}… and {len(running) - MAX_RUNNING_SHOWN} more", {"dim": True}),), rank=3)
@@ -260,7 +258,7 @@ def _elapsed(progress: Progress) -> str:
     return duration(progress.seconds) + usually
 
 
-def _style(status: str) -> dict[str, Any]:
+def _style(status: str) -> Style:
     if status.endswith("_FAILED"):
         return {"fg": "red"}
     if "ROLLBACK" in status:

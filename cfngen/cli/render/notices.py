@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from cfngen.deploy.messages import Notice, Step
 
 
-def step(message: Step) -> list[str]:
+def step_lines(message: Step) -> list[str]:
     """Return that something begins which takes a while."""
     return [click.style("• ", fg="cyan") + message.text]
 
 
-def notice(message: Notice) -> list[Line]:
+def notice_lines(message: Notice) -> list[Line]:
     """Return a notice as a warning, with its hint."""
     lines: list[Line] = [click.style("warning: ", fg="yellow", bold=True) + message.text]
     return [*lines, CommandText(click.style("hint: ", bold=True), message.hint)] if message.hint else lines

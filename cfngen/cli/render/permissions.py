@@ -9,6 +9,6 @@ if TYPE_CHECKING:
     from cfngen.permissions.grants import Policy
 
 
-def document(policy: Policy) -> list[str]:
+def document_lines(policy: Policy) -> list[str]:
     """Return the lines of the policy document, as `aws iam create-policy` takes it."""
     return json.dumps(policy.document, indent=2, ensure_ascii=False).split("\n")

@@ -14,7 +14,7 @@ from cfngen.text import pluralize
 _COLOURS = {"as expected": "green", "surprise": "red", "refused": "red", "interrupted": "yellow"}
 
 
-def steps(outline: RehearsalSteps) -> list[str]:
+def step_lines(outline: RehearsalSteps) -> list[str]:
     """Return the table of steps, with a note on time and costs."""
     rows = [
         (str(step.number), step.name, f"{step.minutes} min", step.title, "; ".join(step.units) or "nothing")
@@ -29,7 +29,7 @@ def steps(outline: RehearsalSteps) -> list[str]:
     return [*table(("STEP", "NAME", "TIME", "WHAT", "BILLED"), rows), "", *wrapped(note, columns())]
 
 
-def result(rehearsal: Rehearsal) -> list[str]:
+def result_lines(rehearsal: Rehearsal) -> list[str]:
     """Return the result of each step, the differences, and the verdict."""
     lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_row(step) for step in rehearsal.steps]))
     for step in rehearsal.steps:
@@ -39,7 +39,7 @@ def result(rehearsal: Rehearsal) -> list[str]:
     return [*lines, "", *_verdict(rehearsal)]
 
 
-def written(message: RehearsalWritten) -> list[str]:
+def written_lines(message: RehearsalWritten) -> list[str]:
     """Return where the report is."""
     files = " and ".join(message.files)
     text = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cfngen.sandbox.status import SandboxFault, SandboxStack, SandboxStatus
 
 
-def sandbox_status(status: SandboxStatus, now: datetime | None = None) -> Iterator[str]:
+def status_lines(status: SandboxStatus, now: datetime | None = None) -> Iterator[str]:
     """Yield the status of the sandbox, or that none is running.
 
     Args:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TypeVar
 
 import click
 
@@ -27,13 +27,15 @@ from cfngen.deploy.public_addresses import LostAddress
 from cfngen.hints import CommandText, Hint, Line, suggest
 from cfngen.text import pluralize
 
+_Reading = TypeVar("_Reading")
+
 EXPIRY_WARNING = timedelta(days=30)  # before a certificate expires
 MAX_CLOCK_SKEW = timedelta(minutes=1)  # between this machine and AWS
 _COLOURS = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "yellow"}
 _UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-def screen(status: ClusterStatus) -> list[Line]:
+def status_lines(status: ClusterStatus) -> list[Line]:
     """Return the whole screen."""
     lines: list[Line] = [
         click.style(status.cluster, bold=True) + f"  {status.region}, account {status.account}",
@@ -230,14 +232,14 @@ def _drift(drift: Drift) -> list[str]:
     return lines or ["  none: every resource is as its template says"]
 
 
-def _section(title: str, reading: Any, lines: Any) -> list[Line]:
+def _section(title: str, reading: _Reading | Unknown | None, lines: Callable[[_Reading], Iterable[Line]]) -> list[Line]:
     """Return a section with its title; empty if the reading is None, since it was not requested."""
     if reading is None:
         return []
     head: list[Line] = ["", click.style(title, bold=True)]
     if isinstance(reading, Unknown):
         return [*head, f"  {_unknown(reading)}"]
-    return [*head, *(lines(reading) or ["  none"])]
+    return [*head, *(list(lines(reading)) or ["  none"])]
 
 
 def _unknown(reading: Unknown) -> str:

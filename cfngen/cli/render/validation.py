@@ -13,7 +13,7 @@ from cfngen.deploy.inspection.validation import Member, Problem, Validation, Val
 from cfngen.text import pluralize
 
 
-def result(validation: Validation) -> list[str]:
+def result_lines(validation: Validation) -> list[str]:
     """Return the members, the problems and the verdict."""
     version = f", Kubernetes {validation.version}" if validation.version else ""
     lines = [click.style(f"Cluster {validation.cluster}", bold=True) + f" (stack {validation.stack}{version})"]
@@ -36,7 +36,7 @@ def result(validation: Validation) -> list[str]:
     return [*lines, "", verdict]
 
 
-def change(message: ValidationChange) -> list[str]:
+def change_lines(message: ValidationChange) -> list[str]:
     """Return what has changed since the previous validation."""
     time = f"{message.time:%H:%M:%SZ}"
     limit = f"cfngen waits for {duration(message.remaining)} more at most"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from cfngen.sandbox.api.actions import change_sets, drift, events, resources, stacks, templates
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 
-__all__ = ["ACTIONS", "WRITES", "ActionRequest", "Result"]
+__all__ = ["ACTIONS", "ActionRequest", "Result"]
 
 ACTIONS: Mapping[str, Callable[[ActionRequest], Result]] = {
     "CancelUpdateStack": stacks.cancel_update_stack,

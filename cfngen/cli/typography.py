@@ -12,11 +12,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
-from typing import Any
 
 import click
 
-STAND_INS = {
+ASCII_REPLACEMENTS = {
     "\N{NO-BREAK SPACE}": " ",
     "\N{HORIZONTAL ELLIPSIS}": "...",
     "\N{EN DASH}": "-",
@@ -29,7 +28,7 @@ STAND_INS = {
 }
 CODEC = "cfngen_ascii_signs"
 _UTF8_MODE_LOCALES = ("C.UTF-8", "C.utf8", "UTF-8")
-_TABLE = str.maketrans(STAND_INS)
+_TABLE = str.maketrans(ASCII_REPLACEMENTS)
 
 
 def verbatim(text: str) -> None:
@@ -37,7 +36,7 @@ def verbatim(text: str) -> None:
     click.echo(text.encode())
 
 
-def knows_signs(environ: Mapping[str, str]) -> bool:
+def locale_has_typography(environ: Mapping[str, str]) -> bool:
     """Return whether the environment's locale has more than ASCII.
 
     The first of the three variables that is set and not empty counts; without any the locale is C (POSIX, section
@@ -61,7 +60,7 @@ def ascii_fallback(environ: Mapping[str, str]) -> Iterator[None]:
                 name = codecs.lookup(encoding).name
                 if name not in ("utf-8", "ascii"):
                     stream.reconfigure(errors=CODEC)
-                elif name == "ascii" or not knows_signs(environ):
+                elif name == "ascii" or not locale_has_typography(environ):
                     stream.reconfigure(encoding=CODEC, errors=errors)
                 else:
                     continue
@@ -91,8 +90,8 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     """Return the replacement for characters that an encoding lacks; an error handler of `codecs`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    unencodable: Any = error.object[error.start : error.end]
-    return "".join(STAND_INS.get(character, "?") for character in unencodable), error.end
+    unencodable: str = error.object[error.start : error.end]
+    return "".join(ASCII_REPLACEMENTS.get(character, "?") for character in unencodable), error.end
 
 
 codecs.register(_codec)

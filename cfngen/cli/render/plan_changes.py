@@ -1,0 +1,173 @@
+"""Formats the changes of a plan: what happens to each resource, and the old and new values of its properties."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from cfngen.cli.render.styled_text import FAINT, PLAIN, Piece, Style, flow
+
+if TYPE_CHECKING:
+    from cfngen.deploy.preview.plan import Change, Impact, PropertyChange
+
+# Colours only repeat what words and symbols say.
+SYMBOLS = {"add": "+", "import": "+", "update": "~", "remove": "-", "will": "±", "might": "±?"}
+STYLES: dict[str, Style] = {
+    "add": {"fg": "green"},
+    "import": {"fg": "green"},
+    "update": {"fg": "yellow"},
+    "remove": {"fg": "red"},
+    "will": {"fg": "red", "bold": True},
+    "might": {"fg": "magenta"},
+}
+_DANGER_STYLES: dict[str, Style] = {"none": {"fg": "cyan"}, "disruptive": {"fg": "yellow"}, "dangerous": {"fg": "red"}}
+_FATE_OF_OLD_RESOURCE = {"delete": "deleted", "retain": "kept", "snapshot": "kept as a snapshot only"}
+
+
+def change_lines(change: Change, width: int, *, full: bool) -> Iterator[str]:
+    """Yield a change of a resource: what happens to it, its changed properties, and the impact."""
+    kind = _kind(change)
+    style = STYLES[kind]
+    head: list[Piece] = [(SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
+    if change.physical_id and len(change.physical_id) <= 40:
+        head.append((change.physical_id, FAINT))
+    head.append((fate(change), style))
+    yield from flow(head, width, indent=2, hanging=7)
+    for property_ in change.properties:
+        yield from _property_lines(property_, width, full=full)
+    if change.impact:
+        yield from impact_lines(change.impact, width, indent=5)
+
+
+def impact_lines(impact: Impact, width: int, *, indent: int) -> Iterator[str]:
+    """Yield what a change means for the cluster, coloured by its danger."""
+    pieces: list[Piece] = [("=>", FAINT), (impact.text, _DANGER_STYLES[impact.danger.value])]
+    yield from flow(pieces, width, indent=indent, hanging=indent + 3)
+
+
+def fate(change: Change) -> str:
+    """Return what happens to a resource, and to the old one if it is replaced."""
+    kind = _kind(change)
+    words = {
+        "add": "is added",
+        "import": "is taken into the stack",
+        "update": "",
+        "remove": "is removed",
+        "will": "will be replaced",
+        "might": "might be replaced",
+    }[kind]
+    if change.policy and kind in ("will", "might"):
+        verb = " would be" if kind == "might" else " is"
+        return f"{words}; the old one{verb} {_FATE_OF_OLD_RESOURCE[change.policy]}"
+    if kind == "remove" and change.policy in ("retain", "snapshot"):
+        return f"{words} and {_FATE_OF_OLD_RESOURCE[change.policy]}"
+    return words
+
+
+def shortened(old_value: str | None, new_value: str | None, limit: int) -> tuple[str | None, str | None]:
+    """Return two values; if one is longer than `limit`, both are cut to the part where they differ, with ellipses.
+
+    Args:
+        old_value: the previous value; None if there is none.
+        new_value: the new value; None if there is none.
+        limit: maximum length of each; at least 24 characters are kept.
+    """
+    limit = max(limit, 24)
+    old, new = _one_line(old_value), _one_line(new_value)
+    if max(len(old or ""), len(new or "")) <= limit:
+        return old, new
+    if old is None or new is None:
+        return _cut(old, 0, limit), _cut(new, 0, limit)
+    common_length = next(
+        (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
+    )
+    start = max(0, common_length - limit // 3)
+    return _cut(old, start, limit), _cut(new, start, limit)
+
+
+def _kind(change: Change) -> str:
+    """Return the action on a resource, or `will` or `might` if it is replaced: a key of `SYMBOLS`."""
+    return change.action if change.replacement.value == "no" else change.replacement.value
+
+
+def _property_lines(change: PropertyChange, width: int, *, full: bool) -> Iterator[str]:
+    """Yield the old and the new value of a changed property; with `full`, long values as a diff."""
+    property_path, bracket, key = re.sub(r"^/(Properties/)?", "", change.path).partition("[")
+    path = property_path.replace("/", ".") + bracket + key
+    diff = _value_diff(change, width) if full else []
+    pieces: list[Piece] = [(f"{path}:", PLAIN)]
+    if change.note:
+        pieces.append((change.note, PLAIN))
+    elif not diff:
+        pieces += _values(change, (width - len(path) - 20) // 2)
+    if remarks := _remarks(change):
+        pieces.append((f"({', '.join(remarks)})", FAINT))
+    yield from flow(pieces, width, indent=5, hanging=9)
+    yield from diff
+
+
+def _values(change: PropertyChange, limit: int) -> list[Piece]:
+    """Return the old and the new value, each shortened to about `limit` characters, or why they are not shown."""
+    if change.sensitive:
+        return [("changes; secret, and not shown", PLAIN)]
+    if change.before is None and change.after is None and not change.known:
+        return [("changes", PLAIN)]
+    old, new = shortened(change.before, change.after, limit)
+    new_piece: Piece = ("(none)" if new is None else new, {"fg": "green"})
+    if not change.known:
+        new_piece = ("(not known yet)", {"fg": "magenta"})
+    return [("(none)" if old is None else old, {"fg": "red"}), ("->", PLAIN), new_piece]
+
+
+def _remarks(change: PropertyChange) -> list[str]:
+    """Return whether the change is certain, whether it replaces the resource, and its cause if no note says it."""
+    return [
+        *([] if change.certain else ["might change"]),
+        *({"will": ["makes a new resource"], "might": ["might make a new resource"]}.get(change.replaces.value, [])),
+        *([change.cause] if change.cause and not change.note else []),
+    ]
+
+
+def _value_diff(change: PropertyChange, width: int) -> list[str]:
+    """Return a unified diff of two long values; empty if they are short or unknown."""
+    old_value, new_value = change.before, change.after
+    if old_value is None and new_value is None:
+        return []
+    if change.path.endswith("/UserData"):
+        from cfngen.userdata.user_data_diff import parts
+
+        old, new = parts(old_value or ""), parts(new_value or "")
+    elif max(len(old_value or ""), len(new_value or "")) <= (width - len(change.path) - 20) // 2:
+        return []
+    else:
+        old, new = _value_lines(old_value), _value_lines(new_value)
+    differing = difflib.unified_diff(old, new, lineterm="", n=2)
+    marks: dict[str, Style] = {"+": {"fg": "green"}, "-": {"fg": "red"}}
+    # The first two lines are file names. Lines are not wrapped, so that they can be copied.
+    return [" " * 9 + click.style(line, **marks.get(line[:1], FAINT)) for line in list(differing)[2:]]
+
+
+def _value_lines(value: str | None) -> list[str]:
+    """Return the lines of a value; JSON is indented."""
+    try:
+        parsed = json.loads(value or "")
+    except ValueError:
+        return (value or "").splitlines()
+    return json.dumps(parsed, indent=2, sort_keys=True, ensure_ascii=False).splitlines()
+
+
+def _one_line(text: str | None) -> str | None:
+    return None if text is None else re.sub(r"\s+", " ", text) or '""'
+
+
+def _cut(text: str | None, start: int, limit: int) -> str | None:
+    if text is None:
+        return None
+    start = start if len(text) > limit else 0
+    part = text[start : start + limit - 1]
+    return ("…" if start else "") + part + ("…" if start + len(part) < len(text) else "")

@@ -1,0 +1,90 @@
+"""Formats what a plan creates and costs, and whether the account's quotas suffice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_rows, flow, paragraph
+from cfngen.text import plural_form, pluralize
+
+if TYPE_CHECKING:
+    from cfngen.deploy.preview.plan import Creation, Plan
+    from cfngen.deploy.quotas.service_quotas import Quota
+
+
+def creation_lines(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
+    """Yield the plan of a new cluster: what it consists of, its stacks, costs and quotas."""
+    yield from paragraph(f"New cluster in the stack {plan.stack}", BOLD, width)
+    items = [
+        (f"{item.count:,}", item.what if item.count == 1 else plural_form(item.what), item.detail)
+        for item in creation.items
+    ]
+    yield from aligned_rows(items, width, right=(0,))
+    yield ""
+    yield from paragraph("Stacks", BOLD, width)
+    stacks = sorted(plan.stacks, key=lambda stack: stack.path)
+    rows = [
+        ("/".join(stack.path) or plan.stack, pluralize(len(stack.changes), "resource"))
+        for stack in stacks
+        if stack.changes
+    ]
+    yield from aligned_rows(rows, width)
+    if creation.costs:
+        yield ""
+        yield from paragraph("Costs money for as long as it exists", BOLD, width)
+        costs = [
+            (f"{cost.quantity:,}", _unit(cost.quantity, cost.unit), cost.what, cost.detail) for cost in creation.costs
+        ]
+        yield from aligned_rows(costs, width, right=(0,))
+        yield from paragraph(
+            "Traffic, requests and snapshots come with use; AWS's price list says how much.", FAINT, width, 2, 2
+        )
+    if plan.quotas:
+        yield ""
+        yield from paragraph("Quotas of the account", BOLD, width)
+        yield from _quotas(plan.quotas, width)
+    yield ""
+    yield from paragraph(f"Plan: {plan.counts.add} to add in {pluralize(len(stacks), 'stack')}.", BOLD, width)
+
+
+def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
+    """Yield the changes of costs, and the quotas that do not suffice now or at the maximum sizes."""
+    if plan.costs:
+        yield ""
+        yield from paragraph("Changes what costs money for as long as it exists", BOLD, width)
+        rows = [
+            (f"{cost.quantity:+,}", _unit(abs(cost.quantity), cost.unit), cost.what, cost.detail) for cost in plan.costs
+        ]
+        yield from aligned_rows(rows, width, right=(0,))
+    if notable := [quota for quota in plan.quotas if not (quota.sufficient and quota.room_to_grow)]:
+        yield ""
+        yield from paragraph("Quotas of the account", BOLD, width)
+        yield from _quotas(notable, width)
+
+
+def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
+    """Yield each quota: how much is needed, used and allowed."""
+    for quota in quotas:
+        limit = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
+        used = "" if quota.used is None else f", {quota.used:,} in use"
+        verdict: Piece = ("not known", FAINT)
+        if quota.sufficient is not None:
+            verdict = ("enough", {"fg": "green"}) if quota.sufficient else ("NOT ENOUGH", {"fg": "red", "bold": True})
+        if quota.sufficient and quota.room_to_grow is False:
+            verdict = (
+                f"enough at first, not for the {quota.needed_at_maximum:,} of the greatest sizes",
+                {"fg": "yellow"},
+            )
+        pieces: list[Piece] = [
+            (f"{quota.name}:", PLAIN),
+            (f"{quota.needed:,} needed{used}, {limit}:", PLAIN),
+            verdict,
+        ]
+        yield from flow(pieces, width, indent=2, hanging=6)
+        if quota.hint and not (quota.sufficient and quota.room_to_grow is not False):
+            yield from paragraph(str(quota.hint), FAINT, width, indent=6, hanging=6)
+
+
+def _unit(number: int, unit: str) -> str:
+    return unit if number == 1 or unit == "GiB" else plural_form(unit)

@@ -165,7 +165,7 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
         if not unsupported:
             return
         for options_path, options in expressions.branches(data.get("MetadataOptions", {}), [*path, "MetadataOptions"]):
-            if expressions.is_function(options):
+            if not isinstance(options, Mapping) or expressions.is_function(options):
                 continue
             metadata_tags = options.get("InstanceMetadataTags")
             if (

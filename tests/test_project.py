@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "cluster": {"errors", "text", "text_limits", "releases"},
     "userdata": {"errors", "releases", "cluster"},
     "templates": {"errors", "releases", "cluster", "userdata"},
-    "lint": {"errors", "text", "templates"},
+    "lint": {"errors", "text", "text_limits", "templates"},
     "output": {"errors", "templates", "userdata"},
     "deploy": {"errors", "text", "cluster", "userdata", "templates", "releases"},
     "rehearse": {"errors", "text", "cluster", "userdata", "templates", "deploy"},

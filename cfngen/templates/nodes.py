@@ -22,6 +22,7 @@ from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
 from cfngen.templates.network import subnet_id
+from cfngen.templates.property_value import Value
 from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
@@ -102,7 +103,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
     return stack
 
 
-def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[Any, Any]:
+def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[Value, Value]:
     """Add the parameters for the group's minimum and maximum size; return the references to them.
 
     CloudFormation's rules cannot compare numbers, and Auto Scaling would refuse a minimum above the maximum only after

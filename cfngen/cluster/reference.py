@@ -196,9 +196,9 @@ def _type(annotation: object, metadata: Sequence[object] = ()) -> str:
 
 
 def _number(metadata: Sequence[object]) -> str:
-    least = next((constraint.ge for constraint in metadata if isinstance(constraint, Ge)), None)
-    most = next((constraint.le for constraint in metadata if isinstance(constraint, Le)), None)
-    return f"a whole number, {least} to {most}"
+    minimum = next((constraint.ge for constraint in metadata if isinstance(constraint, Ge)), None)
+    maximum = next((constraint.le for constraint in metadata if isinstance(constraint, Le)), None)
+    return f"a whole number, {minimum} to {maximum}"
 
 
 def _cell(text: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 
 from cfngen.cluster import logical_ids
@@ -137,7 +135,7 @@ def _add_program(stack: Stack, user_data: UserData) -> str:
     return user_data.resource
 
 
-def volume_properties(volume: Volume, **more: Any) -> dict[str, Any]:
+def volume_properties(volume: Volume, **more: Value) -> dict[str, object]:
     """Return the properties of an encrypted EBS volume, except its size."""
     optional = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
     settings = {key: value for key, value in optional.items() if value is not None}

@@ -88,7 +88,17 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
     }
     for slot, interface, address in zip(cluster.slots, interfaces, addresses, strict=True):
         groups.append(
-            _add_slot(stack, cluster, slot, interface, address, endpoint, private_addresses, groups[-1:], user_data)
+            _add_slot(
+                stack,
+                cluster,
+                slot,
+                interface=interface,
+                address=address,
+                endpoint=endpoint,
+                private_addresses=private_addresses,
+                previous_groups=groups[-1:],
+                user_data=user_data,
+            )
         )
 
     stack.output(
@@ -184,6 +194,7 @@ def _add_slot(
     stack: Stack,
     cluster: Cluster,
     slot: Slot,
+    *,
     interface: ec2.NetworkInterface,
     address: PublicAddress | None,
     endpoint: Value,

@@ -16,7 +16,7 @@ from troposphere import Ref, Template
 from troposphere.policies import CreationPolicy
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates.document import Document
+from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.literal import literal
 from cfngen.templates.property_value import Value
 
@@ -66,7 +66,7 @@ class Output:
     """
 
     name: str
-    value: Any
+    value: object
     description: str
     in_root: bool
 
@@ -220,8 +220,8 @@ def finish(
     cluster: Cluster,
     name: str,
     parameters: Iterable[Parameter],
-    notes: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
+    settings: Mapping[str, str] | None = None,
+) -> TemplateBody:
     """Return a template as JSON-ready data, with the console's parameter groups and the rule on the region.
 
     Args:
@@ -229,7 +229,7 @@ def finish(
         cluster: the cluster; its templates are made for its region.
         name: name of the stack, kept in the metadata so that cfngen knows its own files.
         parameters: the `Parameter`s, in the order in which the console shows them within a group.
-        notes: settings that a later deployment compares (`immutable_settings`); only in templates of a whole cluster.
+        settings: what `immutable_settings` returns; only in templates of a whole cluster.
     """
     groups: dict[str, list[str]] = {}
     labels: dict[str, dict[str, str]] = {}
@@ -237,8 +237,9 @@ def finish(
         groups.setdefault(parameter.group, []).append(parameter.name)
         labels[parameter.name] = {"default": parameter.label}
     rank = {NETWORK: 0, ACCESS: 1, MASTERS: 2, NODES: 3, TEMPLATES: 9}
+    recorded = {"immutableSettings": dict(settings)} if settings else {}
     metadata: dict[str, object] = {
-        "cfngen": {"cluster": cluster.name, "stack": name, **({"immutableSettings": dict(notes)} if notes else {})},
+        "cfngen": {"cluster": cluster.name, "stack": name, **recorded},
         # cfn-lint checks the template for this region, whoever runs it.
         "cfn-lint": {"config": {"regions": [cluster.region]}},
     }
@@ -251,7 +252,7 @@ def finish(
             "ParameterLabels": labels,
         }
     template.set_metadata(metadata)
-    body: dict[str, Any] = plain(template.to_dict())
+    body: TemplateBody = plain(template.to_dict())
     for resource in body.get("Resources", {}).values():
         if "Properties" in resource:
             resource["Properties"] = literal(resource["Properties"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from cfngen.cluster.model import Addon, Cluster
 from cfngen.cluster.network_plugins import Opening, network_plugin
@@ -37,9 +37,9 @@ class Listener:
     switch: tuple[str, ...] = ()
     default: bool = True
 
-    def on(self, values: Mapping[str, Any]) -> bool:
+    def on(self, values: Mapping[str, object]) -> bool:
         """Return whether the port is open, by the user's values for the chart."""
-        value: Any = values
+        value: object = values
         for key in self.switch:
             value = value.get(key) if isinstance(value, Mapping) else None
         return value if isinstance(value, bool) else self.default

@@ -28,6 +28,9 @@ NODE_ROOT_VOLUME_SIZE: int = NodeGroup().root_volume.size
 SUBNET_PREFIX = 24
 MASTER_HOST = 9
 DNS_HOST = 10
+Section = dict[str, Any]
+"""A section of the cluster file, not validated yet."""
+
 _ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-[0-9])(-[a-z]{3}-[0-9])?[a-z]")
 _AMI_KEYS = ("id", "ssmParameter", "rootDevice")
 
@@ -54,10 +57,10 @@ class Completed:
         derived: the derivation of each value that was filled in, by path; defaults are not among them.
     """
 
-    data: dict[str, Any]
+    data: Section
     derived: dict[Path, Derivation] = field(default_factory=dict)
 
-    def fill(self, path: Path, value: Any, derivation: Derivation | None = None) -> None:
+    def fill(self, path: Path, value: object, derivation: Derivation | None = None) -> None:
         """Set a key unless it has a value; without a derivation the value counts as a default."""
         parent: Any = self.data
         for part in path[:-1]:
@@ -73,7 +76,7 @@ class Completed:
             if derivation:
                 self.derived[path] = derivation
 
-    def items(self, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    def items(self, path: Path) -> Iterator[tuple[Path, Section]]:
         """Yield each mapping in the list at `path`, with its own path."""
         value = lookup(self.data, path)
         for index, item in enumerate(value if isinstance(value, list) else ()):
@@ -81,7 +84,7 @@ class Completed:
                 yield (*path, index), item
 
 
-def complete(data: Mapping[str, Any]) -> Completed:
+def complete(data: Mapping[str, object]) -> Completed:
     """Return the data with all derived values filled in.
 
     Args:
@@ -105,7 +108,7 @@ def is_local_zone(zone: str) -> bool:
     return region is not None and zone[len(region) :].startswith("-")
 
 
-def _without_local_zones(subnets: list[tuple[Path, dict[str, Any]]]) -> list[tuple[Path, dict[str, Any]]]:
+def _without_local_zones(subnets: list[tuple[Path, Section]]) -> list[tuple[Path, Section]]:
     """Return the subnets outside of Local Zones, or all of them if there are no others."""
     in_availability_zones = [(path, subnet) for path, subnet in subnets if not is_local_zone(str(subnet.get("zone")))]
     return in_availability_zones or subnets
@@ -241,9 +244,7 @@ def _images(completed: Completed) -> None:
     cluster_image = cluster_image if isinstance(cluster_image, dict) else {}
     completed.fill(("controlPlane",), {})
     masters = completed.data["controlPlane"]
-    all_instances: list[tuple[Path, dict[str, Any]]] = (
-        [(("controlPlane",), masters)] if isinstance(masters, dict) else []
-    )
+    all_instances: list[tuple[Path, Section]] = [(("controlPlane",), masters)] if isinstance(masters, dict) else []
     for path, instances in [*all_instances, *completed.items(("nodeGroups",))]:
         image = instances.get("image", {})
         if isinstance(image, dict):
@@ -260,7 +261,7 @@ def _images(completed: Completed) -> None:
             completed.fill((*path, "image", "architecture"), architecture, derivation)
 
 
-def _inherited_image_keys(cluster_image: Mapping[str, Any], image: Mapping[str, Any]) -> Sequence[str]:
+def _inherited_image_keys(cluster_image: Mapping[str, object], image: Mapping[str, object]) -> Sequence[str]:
     """Return the keys of the cluster's image that masters or a group with an `image` of their own inherit.
 
     An AMI has one distribution and one architecture: with another one, its newest image is used instead of that AMI.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+
+from pydantic_core import ErrorDetails
 
 from cfngen.cluster.keys import fields, section_at, sections_with
 from cfngen.cluster.paths import Path, dotted
@@ -20,22 +21,22 @@ _REMOVED_KEYS: Mapping[Path, str] = {
 }
 
 
-def message(error: Mapping[str, Any]) -> str:
+def message(error: ErrorDetails) -> str:
     """Return the message for one of pydantic's errors: what is wrong, and what to do.
 
     Args:
         error: an item of `ValidationError.errors()`.
     """
-    kind: str = error["type"]
+    kind = error["type"]
     if kind == "cfngen":
         return str(error["msg"])
     if kind == "extra_forbidden":
-        return unknown_key(tuple(error["loc"]))
+        return unknown_key(error["loc"])
     write = _MESSAGES.get(kind)
     return write(error["input"], error.get("ctx", {})) if write else str(error["msg"])
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     """Return how a message names a value, e.g. `the text "20"` or `a list`."""
     if value is None:
         return "nothing"
@@ -65,60 +66,60 @@ def unknown_key(path: Path) -> str:
     return f"there is no such key; the keys here are {', '.join(known_keys)}"
 
 
-def _whole_number(value: Any, context: Mapping[str, Any]) -> str:
+def _whole_number(value: object, context: Mapping[str, object]) -> str:
     advice = "remove the quotes" if isinstance(value, str) and value.strip().isdigit() else "write digits only"
     return f"must be a whole number, not {described(value)}; {advice}"
 
 
-def _boolean(value: Any, context: Mapping[str, Any]) -> str:
+def _boolean(value: object, context: Mapping[str, object]) -> str:
     intended = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(str(value).lower())
     return f"must be true or false, not {described(value)}" + (f"; write {intended}" if intended else "")
 
 
-def _text(value: Any, context: Mapping[str, Any]) -> str:
+def _text(value: object, context: Mapping[str, object]) -> str:
     quoted = isinstance(value, (int, float, bool))
     return f"must be text, not {described(value)}" + ("; put it in quotes" if quoted else "")
 
 
-def _list(value: Any, context: Mapping[str, Any]) -> str:
+def _list(value: object, context: Mapping[str, object]) -> str:
     return f"must be a list, not {described(value)}; write each item on a line of its own that begins with -"
 
 
-def _mapping(value: Any, context: Mapping[str, Any]) -> str:
+def _mapping(value: object, context: Mapping[str, object]) -> str:
     return f"must be keys with values, not {described(value)}"
 
 
-def _choice(value: Any, context: Mapping[str, Any]) -> str:
+def _choice(value: object, context: Mapping[str, object]) -> str:
     choices = str(context["expected"]).replace("'", "").replace(" or ", ", ").split(", ")
     close_matches = difflib.get_close_matches(str(value).lower(), choices, n=1, cutoff=0.7)
     allowed = f"must be {choices[0]}" if len(choices) == 1 else f"must be one of {', '.join(choices)}"
     return f"{allowed}, not {described(value)}" + (f"; did you mean {close_matches[0]}?" if close_matches else "")
 
 
-def _bound(words: str, key: str) -> Callable[[Any, Mapping[str, Any]], str]:
-    def write(value: Any, context: Mapping[str, Any]) -> str:
+def _bound(words: str, key: str) -> Callable[[object, Mapping[str, object]], str]:
+    def write(value: object, context: Mapping[str, object]) -> str:
         return f"must be {words} {context[key]}, not {value}"
 
     return write
 
 
-def _items(words: str, key: str) -> Callable[[Any, Mapping[str, Any]], str]:
-    def write(value: Any, context: Mapping[str, Any]) -> str:
+def _items(words: str, key: str) -> Callable[[object, Mapping[str, object]], str]:
+    def write(value: object, context: Mapping[str, object]) -> str:
         limit = context[key]
         return f"must hold {words} {limit} item{'s' if limit != 1 else ''}, not {context['actual_length']}"
 
     return write
 
 
-def _length(words: str, key: str) -> Callable[[Any, Mapping[str, Any]], str]:
-    def write(value: Any, context: Mapping[str, Any]) -> str:
+def _length(words: str, key: str) -> Callable[[object, Mapping[str, object]], str]:
+    def write(value: object, context: Mapping[str, object]) -> str:
         limit = context[key]
-        return f"must have {words} {limit} character{'s' if limit != 1 else ''}, not {len(value)}"
+        return f"must have {words} {limit} character{'s' if limit != 1 else ''}, not {len(str(value))}"
 
     return write
 
 
-_MESSAGES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
+_MESSAGES: dict[str, Callable[[object, Mapping[str, object]], str]] = {
     "missing": lambda value, context: "is missing; give it a value",
     "int_type": _whole_number,
     "bool_type": _boolean,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
@@ -78,7 +78,7 @@ class Text:
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self.check)
 
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, object]:
         if isinstance(self.json_type, str):
             return {"type": self.json_type, "pattern": f"^({self.pattern})$"}
         return {"type": list(self.json_type)}

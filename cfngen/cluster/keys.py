@@ -6,7 +6,6 @@ import types
 import typing
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -20,7 +19,7 @@ def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-def section_of(annotation: Any) -> type[BaseModel] | None:
+def section_of(annotation: object) -> type[BaseModel] | None:
     """Return the section class in a field's type (itself, in a list, or optional), or None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.cluster.paths import EVERY, Path, dotted, is_free_form, leaves, lookup, parse_path, within
 from cfngen.cluster.problems import Problem, Source
@@ -31,7 +30,7 @@ class Assignment:
     """
 
     path: tuple[str | int | Named, ...]
-    value: Any
+    value: object
     source: Source
 
 
@@ -50,7 +49,7 @@ class MergedValues:
     """
 
     def __init__(self, file: YamlFile | None, name: str) -> None:
-        self.data: dict[str, Any] = without_nulls(copy.deepcopy(file.data)) if file else {}
+        self.data: dict[str, object] = without_nulls(copy.deepcopy(file.data)) if file else {}
         self.sources: dict[Path, Source] = {}
         self.unused: list[Assignment] = []
         self.replaced: list[tuple[Path, Source, Source]] = []
@@ -98,9 +97,9 @@ class MergedValues:
         self._set((*path, len(items)), {"name": name}, source)
         return len(items) - 1
 
-    def _get_or_create(self, path: Path, default: Any) -> Any:
+    def _get_or_create(self, path: Path, default: object) -> object:
         """Return the value at `path`, set to `default` if missing; None if a value on the way has another type."""
-        current: Any = self.data
+        current: object = self.data
         for depth, part in enumerate(path):
             next_part = path[depth + 1] if depth + 1 < len(path) else None
             new = copy.deepcopy(default) if next_part is None else [] if isinstance(next_part, int) else {}
@@ -122,7 +121,7 @@ class MergedValues:
                 return None
         return current
 
-    def _set(self, path: Path, new: Any, source: Source) -> None:
+    def _set(self, path: Path, new: object, source: Source) -> None:
         written = self.sources.get(path)
         if source.kind == "environment" and written and written.kind == "file" and lookup(self.data, path) != new:
             self.replaced.append((path, source, written))
@@ -182,12 +181,16 @@ def _split_assignment(text: str) -> tuple[str, str, str]:
     return text, "", ""
 
 
-def without_nulls(data: Any, path: Path = ()) -> Any:
+def without_nulls(data: Mapping[str, object], path: Path = ()) -> dict[str, object]:
     """Return `data` without keys whose value is null, such as a section with comments only."""
-    if isinstance(data, Mapping):
-        if is_free_form(path):
-            return dict(data)
-        return {key: without_nulls(value, (*path, key)) for key, value in data.items() if value is not None}
-    if isinstance(data, list):
-        return [without_nulls(item, (*path, index)) for index, item in enumerate(data)]
-    return data
+    if is_free_form(path):
+        return dict(data)
+    return {key: _value_without_nulls(value, (*path, key)) for key, value in data.items() if value is not None}
+
+
+def _value_without_nulls(value: object, path: Path) -> object:
+    if isinstance(value, Mapping):
+        return without_nulls(value, path)
+    if isinstance(value, list):
+        return [_value_without_nulls(item, (*path, index)) for index, item in enumerate(value)]
+    return value

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cfngen.cluster import checks, layers, yaml_file
 from cfngen.cluster.kube_up import assignments
@@ -58,7 +57,7 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
 
 
-def parse(data: Mapping[str, Any]) -> Cluster:
+def parse(data: Mapping[str, object]) -> Cluster:
     """Return the cluster that plain data describes, completed, validated and cross-checked.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and list positions from the top, e.g. `("network", "subnets", 0, "cidr")`."""
@@ -81,7 +81,7 @@ def is_free_form(path: Path) -> bool:
     )
 
 
-def lookup(data: Any, path: Path) -> Any:
+def lookup(data: object, path: Path) -> object:
     """Return the value at `path`, or None if there is none or a value on the way has another type."""
     for part in path:
         if isinstance(part, str) and isinstance(data, Mapping):
@@ -93,7 +93,7 @@ def lookup(data: Any, path: Path) -> Any:
     return data
 
 
-def leaves(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def leaves(data: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
     """Yield every scalar, empty list and empty mapping with its path."""
     if isinstance(data, Mapping) and data:
         for key, value in data.items():

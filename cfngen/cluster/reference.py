@@ -12,7 +12,6 @@ import typing
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
-from typing import Any
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel
@@ -169,7 +168,7 @@ def _default(field: FieldInfo) -> str:
     return f"`{default}`"
 
 
-def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+def _type(annotation: object, metadata: Sequence[object] = ()) -> str:
     """Return what a value may be, in words."""
     described = next((constraint.expected for constraint in metadata if isinstance(constraint, Text)), None)
     if described:
@@ -187,14 +186,19 @@ def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
         return _number(metadata)
     if origin is dict:
         return "keys with values"
-    plain = {bool: "`true` or `false`", str: "text", IPv4Network: "an IPv4 CIDR", IPv4Address: "an IPv4 address"}
+    plain: dict[object, str] = {
+        bool: "`true` or `false`",
+        str: "text",
+        IPv4Network: "an IPv4 CIDR",
+        IPv4Address: "an IPv4 address",
+    }
     return plain[annotation]
 
 
-def _number(metadata: Sequence[Any]) -> str:
-    least = next((constraint.ge for constraint in metadata if isinstance(constraint, Ge)), None)
-    most = next((constraint.le for constraint in metadata if isinstance(constraint, Le)), None)
-    return f"a whole number, {least} to {most}"
+def _number(metadata: Sequence[object]) -> str:
+    minimum = next((constraint.ge for constraint in metadata if isinstance(constraint, Ge)), None)
+    maximum = next((constraint.le for constraint in metadata if isinstance(constraint, Le)), None)
+    return f"a whole number, {minimum} to {maximum}"
 
 
 def _cell(text: str) -> str:

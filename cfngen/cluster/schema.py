@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cfngen.cluster.model import Cluster
 
 ID = "urn:cfngen:cluster"
 """Identifier of the schema; not a URL to fetch."""
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> dict[str, object]:
     """Return the JSON Schema (2020-12) of the cluster file.
 
     It has keys, types and patterns; checks across several values are made by `cfngen` only.
@@ -25,7 +23,7 @@ def json_schema() -> dict[str, Any]:
     return head | {key: _remove_titles(value) for key, value in schema.items() if key not in head}
 
 
-def _remove_titles(value: Any, *, keys_are_names: bool = False) -> Any:
+def _remove_titles(value: object, *, keys_are_names: bool = False) -> object:
     """Remove the titles, which only repeat the keys."""
     if isinstance(value, list):
         return [_remove_titles(item) for item in value]

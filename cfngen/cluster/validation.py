@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from cfngen.cluster import checks
 from cfngen.cluster.defaults import complete
@@ -44,7 +44,7 @@ class ValidationResult:
     """
 
     def __init__(
-        self, data: Mapping[str, Any], *, file: Source | None = None, sources: Mapping[Path, Source] | None = None
+        self, data: Mapping[str, object], *, file: Source | None = None, sources: Mapping[Path, Source] | None = None
     ) -> None:
         self._data = data
         self._file = file
@@ -74,27 +74,27 @@ class ValidationResult:
     def _validate(self, problems: list[Problem]) -> Cluster | None:
         """Return the cluster, or None; add a problem for each refused value to `problems`."""
         data = copy.deepcopy(self._completed.data)
-        accepted: Any = self._data
+        accepted = self._data
         for _ in range(_MAX_ROUNDS):
             try:
                 return Cluster.model_validate(data)
             except ValidationError as error:
                 errors = [details for details in error.errors(include_url=False) if not _is_miscounted(details)]
-            refused_now = {tuple(details["loc"]) for details in errors}
+            refused_now = {details["loc"] for details in errors}
             problems += [
                 _refusal(details)
                 for details in errors
                 if not self._is_missing_because_refused(details)
-                and not self._is_derived_from_refused(tuple(details["loc"]), refused_now)
+                and not self._is_derived_from_refused(details["loc"], refused_now)
             ]
             for details in errors:
                 accepted = _remove_value(accepted, _path_to_drop(details), self._refused)
             data = complete(accepted).data
         return None
 
-    def _is_missing_because_refused(self, error: Mapping[str, Any]) -> bool:
+    def _is_missing_because_refused(self, error: ErrorDetails) -> bool:
         """Return whether a value is missing only because it, or its section, was refused and dropped."""
-        path = tuple(error["loc"])
+        path = error["loc"]
         return error["type"] == "missing" and not self._refused.isdisjoint((path, path[:-1]))
 
     def _is_derived_from_refused(self, path: Path, refused: set[Path]) -> bool:
@@ -154,12 +154,12 @@ class ValidationResult:
         return Origin(source.kind, location)
 
 
-def _refusal(error: Mapping[str, Any]) -> Problem:
-    path = tuple(error["loc"])
+def _refusal(error: ErrorDetails) -> Problem:
+    path = error["loc"]
     return Problem(path[:-2] if path[-1:] == ("[key]",) else path, message(error))
 
 
-def _is_miscounted(error: Mapping[str, Any]) -> bool:
+def _is_miscounted(error: ErrorDetails) -> bool:
     """Return whether pydantic reports a list as too short only because it did not count refused items."""
     return error["type"] == "too_short" and len(error["input"]) >= int(error["ctx"]["min_length"])
 
@@ -168,13 +168,13 @@ def _overlaps(one: Path, other: Path) -> bool:
     return within(one, other) or within(other, one)
 
 
-def _path_to_drop(error: Mapping[str, Any]) -> Path:
+def _path_to_drop(error: ErrorDetails) -> Path:
     """Return the path of the value to drop because of an error."""
-    path = tuple(error["loc"])
+    path = error["loc"]
     return path[:-1] if path[-1:] == ("[key]",) or error["type"] == "missing" else path
 
 
-def _remove_value(data: Any, path: Path, refused: set[Path]) -> Any:
+def _remove_value(data: Mapping[str, object], path: Path, refused: set[Path]) -> Mapping[str, object]:
     """Return `data` without the value at `path`, and add the path to `refused`.
 
     An item of a list of sections becomes an empty section, so that the others keep their positions; a list of plain
@@ -187,22 +187,27 @@ def _remove_value(data: Any, path: Path, refused: set[Path]) -> Any:
         if not any(isinstance(item, dict) for item in parent):
             return _remove_value(data, path[:-1], refused)
         refused.add(path)
-        return _replace_value(data, path, {})
+        return _replace_in_mapping(data, path, {})
     refused.add(path)
-    return _replace_value(data, path, None)
+    return _replace_in_mapping(data, path, None)
 
 
-def _replace_value(data: Any, path: Path, value: Any) -> Any:
+def _replace_in_mapping(data: Mapping[str, object], path: Path, value: object) -> dict[str, object]:
     """Return a copy of `data` with the value at `path` replaced, or without it if `value` is None."""
+    copied, key = dict(data), str(path[0])
+    if len(path) == 1 and value is None:
+        copied.pop(key, None)
+    elif path[0] in copied:
+        copied[key] = _replace_value(copied[key], path[1:], value)
+    return copied
+
+
+def _replace_value(data: object, path: Path, value: object) -> object:
+    """Return a copy of `data`, of whatever kind, with the value at `path` replaced."""
     if not path:
         return value
     if isinstance(data, Mapping):
-        copied = dict(data)
-        if len(path) == 1 and value is None:
-            copied.pop(str(path[0]), None)
-        elif path[0] in copied:
-            copied[str(path[0])] = _replace_value(copied[str(path[0])], path[1:], value)
-        return copied
+        return _replace_in_mapping(data, path, value)
     if isinstance(data, (list, tuple)) and isinstance(path[0], int) and path[0] < len(data):
         return [_replace_value(item, path[1:], value) if index == path[0] else item for index, item in enumerate(data)]
     return data

@@ -55,17 +55,18 @@ class _BoundsError(Exception):
         line: where, counted from 1.
     """
 
-    def __init__(self, message: str, mark: Any) -> None:
+    def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
-        self.line: int = mark.line + 1
+        self.line = line
 
 
 class _Composer(_Parser):  # type: ignore[misc]  # the parser is libyaml's where PyYAML was built with it
     """Composes nodes, with the tag `plain` on plain scalars and `text` on quoted ones."""
 
-    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool] | bool) -> str:
         if kind is yaml.ScalarNode:
-            return "plain" if implicit[0] else "text"
+            is_plain = implicit[0] if isinstance(implicit, tuple) else implicit
+            return "plain" if is_plain else "text"
         tag: str = super().resolve(kind, value, implicit)
         return tag
 
@@ -79,7 +80,7 @@ class YamlFile:
         lines: line of every key and list item, counted from 1, by path.
     """
 
-    data: dict[str, Any]
+    data: dict[str, object]
     lines: dict[Path, int] = field(default_factory=dict)
 
 
@@ -112,7 +113,7 @@ def read(file: FilePath) -> YamlFile:
     return YamlFile(data, builder.lines)
 
 
-def value(text: str, path: Path) -> Any:
+def value(text: str, path: Path) -> object:
     """Return the value that `text` has for a key, e.g. `6` is a number and `1.30` is text.
 
     Args:
@@ -216,10 +217,14 @@ def _check_bounds(text: str) -> None:
             depth -= 1
         nodes += isinstance(event, yaml.NodeEvent)
         if depth > _MAX_DEPTH:
-            raise _BoundsError(_TOO_DEEP, event.start_mark)
+            raise _BoundsError(_TOO_DEEP, _line(event))
         if nodes > 2 * _MAX_VALUES:  # a key is one too
             message = f"the file goes on beyond {_MAX_VALUES:,} values, and no cluster needs as many; shorten it"
-            raise _BoundsError(message, event.start_mark)
+            raise _BoundsError(message, _line(event))
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
 
 
 def _reason(error: yaml.YAMLError, text: str) -> str:
@@ -247,24 +252,26 @@ class _Builder:
         self._open: set[int] = set()
         self._built = 0
 
-    def build(self, node: yaml.Node, path: Path) -> Any:
+    def build(self, node: yaml.Node, path: Path) -> object:
         """Return the data of `node`, whose path is `path`."""
         self.lines.setdefault(path, node.start_mark.line + 1)
         self._built += 1
         if id(node) in self._open:
-            return self._fault(path, "an alias (*) that contains itself; write the value out", node)
+            self._fault(path, "an alias (*) that contains itself; write the value out", node)
+            return None
         if self._built > _MAX_VALUES:
             message = f"aliases (*) multiply the file's values to more than {_MAX_VALUES:,}; write out what is needed"
-            raise _BoundsError(message, node.start_mark)
+            raise _BoundsError(message, node.start_mark.line + 1)
         if len(path) > _MAX_DEPTH:
-            raise _BoundsError(_TOO_DEEP, node.start_mark)
+            raise _BoundsError(_TOO_DEEP, node.start_mark.line + 1)
         if not isinstance(node, yaml.ScalarNode) and len(node.value) > _MAX_ITEMS and not is_free_form(path):
             noun = "keys" if isinstance(node, yaml.MappingNode) else "items"
-            return self._fault(path, f"holds {len(node.value):,} {noun}; at most {_MAX_ITEMS:,} are read", node)
+            self._fault(path, f"holds {len(node.value):,} {noun}; at most {_MAX_ITEMS:,} are read", node)
+            return None
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         self._open.add(id(node))
-        build: Callable[[Any, Path], Any] = self._mapping if isinstance(node, yaml.MappingNode) else self._sequence
+        build: Callable[[Any, Path], object] = self._mapping if isinstance(node, yaml.MappingNode) else self._sequence
         data = build(node, path)
         self._open.remove(id(node))
         return data
@@ -272,7 +279,7 @@ class _Builder:
     def _fault(self, path: Path, message: str, node: yaml.Node) -> None:
         self.faults.append((path, message, node.start_mark.line + 1))
 
-    def _scalar(self, node: yaml.ScalarNode, path: Path) -> Any:
+    def _scalar(self, node: yaml.ScalarNode, path: Path) -> object:
         text: str = node.value
         if node.tag == "plain":
             if text in _CONSTANTS:
@@ -285,15 +292,15 @@ class _Builder:
             self._fault(path, f"the YAML tag {_short(node.tag)} has no meaning here; remove it", node)
         return text
 
-    def _sequence(self, node: yaml.SequenceNode, path: Path) -> list[Any]:
+    def _sequence(self, node: yaml.SequenceNode, path: Path) -> list[object]:
         if node.tag != "tag:yaml.org,2002:seq":
             self._fault(path, f"the YAML tag {_short(node.tag)} has no meaning here; remove it", node)
         return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
 
-    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, object]:
         if node.tag != "tag:yaml.org,2002:map":
             self._fault(path, f"the YAML tag {_short(node.tag)} has no meaning here; remove it", node)
-        data: dict[str, Any] = {}
+        data: dict[str, object] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 self._fault(path, "a key is a list or a mapping; a key must be text", key_node)

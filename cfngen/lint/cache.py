@@ -65,7 +65,7 @@ def _cfn_lint_files() -> Sequence[Path]:
     return [file for file in files if file.is_file()]
 
 
-def key(fingerprint: bytes, bodies: Sequence[Mapping[str, Any]]) -> str:
+def key(fingerprint: bytes, bodies: Sequence[Mapping[str, object]]) -> str:
     """Return the cache key for a template, the first of `bodies`, and the other inputs of its verdict."""
     digest = hashlib.sha256(fingerprint)
     for body in bodies:
@@ -128,7 +128,7 @@ class Cache:
                     path.unlink()
 
 
-def _is_verdict(stored: Any, name: str) -> bool:
+def _is_verdict(stored: object, name: str) -> bool:
     """Return whether the content of a cache file is a complete verdict with that key."""
     if not isinstance(stored, dict) or stored.get("key") != name or not isinstance(stored.get("findings"), list):
         return False

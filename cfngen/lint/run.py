@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cfngen.lint import cache as verdicts
 from cfngen.lint.findings import SEVERITIES, Finding, LintUnavailableError
@@ -69,7 +69,7 @@ def lint(
     return tuple(sorted(dict.fromkeys(findings), key=lambda finding: _rank(finding, order[finding.document])))
 
 
-def _cache_key_parts(view: View) -> tuple[Mapping[str, Any], ...]:
+def _cache_key_parts(view: View) -> tuple[Mapping[str, object], ...]:
     """Return the inputs of a view's verdict."""
     return (view.body, view.nested) if view.text is None else (view.body, view.nested, {"text": view.text})
 

@@ -13,12 +13,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cfngen.lint.findings import Finding
 
 if TYPE_CHECKING:
-    from cfngen.templates.document import Document
+    from cfngen.templates.document import Document, TemplateBody
 
 _STACK = "AWS::CloudFormation::Stack"
 _FILE_NAME = re.compile(r"([A-Za-z0-9._-]+)\.(?:json|ya?ml|template)\Z")
@@ -40,8 +40,8 @@ class View:
     """
 
     document: str
-    body: dict[str, Any]
-    nested: Mapping[str, dict[str, Any]]
+    body: TemplateBody
+    nested: Mapping[str, TemplateBody]
     text: str | None = None
 
     @property
@@ -93,7 +93,7 @@ def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list
     return result, findings
 
 
-def _interface(body: Mapping[str, Any]) -> dict[str, Any]:
+def _interface(body: TemplateBody) -> TemplateBody:
     """Return the parts of a nested template that its parent is checked against."""
     sections = {section: body[section] for section in _INTERFACE if section in body}
     resources = {

@@ -6,7 +6,7 @@ Masters and nodes use neither: a name in their /etc/hosts resolves to the master
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from troposphere import GetAtt, Ref, ec2
 from troposphere import elasticloadbalancingv2 as elb
@@ -17,6 +17,7 @@ from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import load_balancer
 from cfngen.templates.network import subnet_id, vpc_id
 from cfngen.templates.patterns import ADDRESS
+from cfngen.templates.property_value import Value
 from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags
@@ -54,7 +55,7 @@ class PublicAddress(NamedTuple):
         association: resource that must exist before an instance can use the address.
     """
 
-    address: Any
+    address: Value
     association: ec2.EIPAssociation
 
 
@@ -65,7 +66,7 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
     launch template that names an existing interface cannot request a public address.
     """
     if cluster.api.elastic_ip:
-        allocation: Any = stack.parameter(
+        allocation: Value = stack.parameter(
             "ApiElasticIpAllocationId",
             label="Allocation id of the Elastic IP",
             group=ACCESS,
@@ -74,7 +75,7 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
             AllowedPattern="^eipalloc-[0-9a-f]{8,17}$",
             ConstraintDescription="must be an allocation id, eipalloc-…",
         )
-        address: Any = stack.parameter(
+        address: Value = stack.parameter(
             "ApiElasticIp",
             label="Elastic IP",
             group=ACCESS,
@@ -104,7 +105,7 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
     return PublicAddress(address, association)
 
 
-def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> Any:
+def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> Value:
     """Add the load balancer of a cluster with several masters; return its DNS name.
 
     It is a network load balancer, which passes TLS through, so client certificates reach the API server. The targets

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+TemplateBody = dict[str, Any]
+"""A template as JSON-ready data; cfn-lint checks which keys it has."""
+
 
 @dataclass(frozen=True)
 class Document:
@@ -18,6 +21,6 @@ class Document:
     """
 
     name: str
-    body: dict[str, Any]
+    body: TemplateBody
     module: str
     children: tuple[str, ...] = ()

@@ -188,7 +188,8 @@ def _substitute_sub(text: str, variables: Mapping[str, object], expressions: Map
     def replace(match: re.Match[str]) -> str:
         name = _name_in(match[1])
         expression = variables.get(name, expressions.get(name))
-        if isinstance(expression, str) and "${" not in expression:
+        # Next to other text, a dollar sign or a brace could become a placeholder.
+        if isinstance(expression, str) and not {"$", "{"} & set(expression):
             return expression
         if referenced := reference(expression):
             return f"${{{'.'.join(filter(None, referenced))}}}"

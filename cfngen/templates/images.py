@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from cfngen.cluster.logical_ids import ImageId, pascal
 from cfngen.cluster.model import Architecture, Image
+from cfngen.templates.property_value import Value
 from cfngen.templates.stack import Stack
 
 
@@ -63,7 +64,7 @@ DISTRIBUTIONS = {
 
 def image_parameter(
     stack: Stack, role: Literal["Master", "Node"], image: Image, architecture: Architecture, *, group: str
-) -> Any:
+) -> Value:
     """Add the parameter that holds the AMI and return the reference to the AMI id.
 
     An AMI id of the cluster file is used as it is. Otherwise the parameter names an SSM parameter, which CloudFormation

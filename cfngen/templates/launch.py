@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 
 from cfngen.cluster import logical_ids
@@ -12,6 +10,7 @@ from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
 from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE
 from cfngen.templates.images import root_device
+from cfngen.templates.property_value import Value
 from cfngen.templates.secrets import key_name
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
@@ -30,7 +29,7 @@ _ALLOWED_TYPES: dict[Architecture, str] = {
 }
 
 
-def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, group: str) -> Any:
+def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, group: str) -> Value:
     """Add the parameter for the instance type and return the reference to it."""
     cpu = architecture(instances.instance_type)
     return stack.parameter(
@@ -54,11 +53,11 @@ def launch_template(
     name: str,
     parameters: str,
     group: str,
-    image: Any,
-    profile: Any,
+    image: Value,
+    profile: Value,
     interface: ec2.NetworkInterfaces,
     user_data: UserData,
-    **more: Any,
+    **more: Value,
 ) -> ec2.LaunchTemplate:
     """Add a launch template and return it.
 
@@ -136,7 +135,7 @@ def _add_program(stack: Stack, user_data: UserData) -> str:
     return user_data.resource
 
 
-def volume_properties(volume: Volume, **more: Any) -> dict[str, Any]:
+def volume_properties(volume: Volume, **more: Value) -> dict[str, object]:
     """Return the properties of an encrypted EBS volume, except its size."""
     optional = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
     settings = {key: value for key, value in optional.items() if value is not None}
@@ -160,7 +159,7 @@ def latest(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSpecificat
     )
 
 
-def wait_for_signals(instances: Instances, count: Any) -> policies.CreationPolicy:
+def wait_for_signals(instances: Instances, count: Value) -> policies.CreationPolicy:
     """Return the creation policy: `count` instances must signal success within their timeout."""
     return policies.CreationPolicy(
         ResourceSignal=policies.ResourceSignal(Count=count, Timeout=f"PT{instances.creation_timeout}M")

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 _DOLLAR_BRACE = re.compile(r"(?<=\$)(?=\{)")
 
 
-def literal(value: Any) -> Any:
+def literal(value: object) -> object:
     """Return an expression with the same value in which no text outside `Fn::Sub` contains `${`.
 
     Args:
@@ -36,5 +35,5 @@ def literal(value: Any) -> Any:
     return {key: literal(item) for key, item in value.items()}
 
 
-def _pieces(item: Any) -> list[Any]:
+def _pieces(item: object) -> list[object]:
     return list(_DOLLAR_BRACE.split(item)) if isinstance(item, str) else [literal(item)]

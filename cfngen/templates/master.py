@@ -22,7 +22,6 @@ dependencies do this:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
 
@@ -48,12 +47,13 @@ from cfngen.templates.launch import (
 )
 from cfngen.templates.network import route_table_id, subnet_id
 from cfngen.templates.patterns import ADDRESS
+from cfngen.templates.property_value import Value
 from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.tagging import group_tags, tags
 from cfngen.templates.vpc import internet_access, zone_parameter
 
-MakeUserData = Callable[[Cluster, Slot, Mapping[str, Any]], userdata.UserData]
+MakeUserData = Callable[[Cluster, Slot, Mapping[str, Value]], userdata.UserData]
 
 
 def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Stack:
@@ -88,7 +88,17 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
     }
     for slot, interface, address in zip(cluster.slots, interfaces, addresses, strict=True):
         groups.append(
-            _add_slot(stack, cluster, slot, interface, address, endpoint, private_addresses, groups[-1:], user_data)
+            _add_slot(
+                stack,
+                cluster,
+                slot,
+                interface=interface,
+                address=address,
+                endpoint=endpoint,
+                private_addresses=private_addresses,
+                previous_groups=groups[-1:],
+                user_data=user_data,
+            )
         )
 
     stack.output(
@@ -184,10 +194,11 @@ def _add_slot(
     stack: Stack,
     cluster: Cluster,
     slot: Slot,
+    *,
     interface: ec2.NetworkInterface,
     address: PublicAddress | None,
-    endpoint: Any,
-    private_addresses: Mapping[str, Any],
+    endpoint: Value,
+    private_addresses: Mapping[str, Value],
     previous_groups: list[autoscaling.AutoScalingGroup],
     user_data: MakeUserData,
 ) -> autoscaling.AutoScalingGroup:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cfngen.cluster.logical_ids import SubnetId, zone_id
 from cfngen.cluster.model import Cluster
+from cfngen.templates.property_value import Value
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.vpc import vpc_parameter
 
 
-def vpc_id(stack: Stack, cluster: Cluster) -> Any:
+def vpc_id(stack: Stack, cluster: Cluster) -> Value:
     """Return the reference to the VPC's id."""
     if cluster.network.vpc.id:
         return vpc_parameter(stack, cluster)
     return stack.wired_parameter("VpcId", description="VPC of the cluster")
 
 
-def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
+def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Value:
     """Return the reference to the id of the subnet in a zone."""
     subnet = next(candidate for candidate in cluster.network.subnets if candidate.zone == zone)
     name = str(SubnetId(zone_id(zone), "Id"))
@@ -33,7 +32,7 @@ def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Any:
     )
 
 
-def route_table_id(stack: Stack, cluster: Cluster) -> Any:
+def route_table_id(stack: Stack, cluster: Cluster) -> Value:
     """Return the reference to the id of the route table that holds the pods' routes."""
     if not cluster.network.subnets[0].id:
         return stack.wired_parameter("RouteTableId", description="Route table that holds the pods' routes")

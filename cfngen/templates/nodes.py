@@ -7,8 +7,6 @@ newer than the masters; on deletion nodes are deleted while the API still exists
 
 from __future__ import annotations
 
-from typing import Any
-
 from troposphere import Ref, autoscaling, ec2
 
 from cfngen import userdata
@@ -22,6 +20,7 @@ from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
 from cfngen.templates.network import subnet_id
+from cfngen.templates.property_value import Value
 from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
@@ -32,7 +31,7 @@ from cfngen.templates.vpc import internet_access
 HEARTBEAT = 120
 # A template has 200 parameters at most, and a group adds up to six; with more groups, sizes and types come from the
 # cluster file alone.
-ASKED_GROUPS = 20
+MAX_GROUPS_WITH_PARAMETERS = 20
 MAX_NODES = 5000
 
 
@@ -46,7 +45,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         str(NodeGroupId(group.name, "Stack")),
         __name__,
         f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
-        fixed_parameters=len(cluster.node_groups) > ASKED_GROUPS,
+        fixed_parameters=len(cluster.node_groups) > MAX_GROUPS_WITH_PARAMETERS,
     )
     stack.depends_on = (MASTER_STACK,)
     title = str(NodeGroupId(group.name, "AutoScalingGroup"))
@@ -81,17 +80,17 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         user_data=userdata.node(cluster, group, references),
         **_market_options(stack, group, heading),
     )
-    least, greatest = _add_size_parameters(stack, group, heading)
+    min_size, max_size = _add_size_parameters(stack, group, heading)
     desired = {} if group.desired_size is None else {"DesiredCapacity": str(group.desired_size)}
     stack.add(
         autoscaling.AutoScalingGroup(
             title,
-            MinSize=least,
-            MaxSize=greatest,
+            MinSize=min_size,
+            MaxSize=max_size,
             VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in group.zones],
             LaunchTemplate=latest(template),
             Tags=[*group_tags(cluster, name, discoverable=True), *_node_template_tags(group)],
-            CreationPolicy=wait_for_signals(group, desired.get("DesiredCapacity", least)),
+            CreationPolicy=wait_for_signals(group, desired.get("DesiredCapacity", min_size)),
             UpdatePolicy=roll_one_at_a_time(group, group.drain_timeout, master_upgrade_wait(cluster, group)),
             **desired,
             **_drain_hook(group),
@@ -102,7 +101,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
     return stack
 
 
-def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[Any, Any]:
+def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[Value, Value]:
     """Add the parameters for the group's minimum and maximum size; return the references to them.
 
     CloudFormation's rules cannot compare numbers, and Auto Scaling would refuse a minimum above the maximum only after
@@ -115,7 +114,7 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
         ("MinSize", "Least number of nodes", group.min_size, 0, boundary),
         ("MaxSize", "Greatest number of nodes", group.max_size, max(boundary, 1), MAX_NODES),
     )
-    least, greatest = (
+    min_size, max_size = (
         stack.parameter(
             str(NodeGroupId(group.name, part)),
             type="Number",
@@ -130,10 +129,10 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
         )
         for part, words, value, lowest, highest in bounds
     )
-    return least, greatest
+    return min_size, max_size
 
 
-def _drain_hook(group: NodeGroup) -> dict[str, Any]:
+def _drain_hook(group: NodeGroup) -> dict[str, object]:
     """Return the property with the lifecycle hook that delays termination until the node is drained, or nothing.
 
     A hook as a resource of its own would be deleted before the group's instances are.
@@ -162,7 +161,7 @@ def _node_template_tags(group: NodeGroup) -> list[autoscaling.Tag]:
     return [autoscaling.Tag(key, value, False) for key, value in sorted(node_tags.items())]
 
 
-def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, Any]:
+def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, object]:
     """Return the launch template's market options for spot instances, or nothing for on-demand ones."""
     if group.spot_price is None:
         return {}

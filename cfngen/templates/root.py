@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import troposphere
 from troposphere import GetAtt, Join, Ref, Sub, cloudformation
@@ -54,7 +53,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     template = troposphere.Template()
     template.set_version()
     template.set_description(f"Kubernetes cluster {cluster.name}: root of its nested stacks")
-    parameters = [*wiring.asked.values(), *_TEMPLATE_LOCATION]
+    parameters = [*wiring.root_parameters.values(), *_TEMPLATE_LOCATION]
     for parameter in parameters:
         add_parameter(template, parameter, type=_root_type(parameter))
     for stack in stacks:
@@ -76,7 +75,7 @@ def _root_type(parameter: Parameter) -> str:
     return "String" if parameter.type.startswith("AWS::SSM::Parameter::Value") else parameter.type
 
 
-def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
+def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> object:
     values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
     # Resources inherit the tags of their stack: a stack with resources that must not have the cluster's tag has none.
     groups = [group for logical_id in stack.resources if (group := SecurityGroupId.parse(logical_id))]
@@ -94,7 +93,7 @@ def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> Any:
     )
 
 
-def _value(parameter: Parameter, wiring: Wiring) -> Any:
+def _value(parameter: Parameter, wiring: Wiring) -> object:
     if not parameter.wired:
         reference = Ref(parameter.name)
         return Join(",", reference) if parameter.type.startswith(("List<", "CommaDelimitedList")) else reference

@@ -8,7 +8,6 @@ group and fails if it finds two. The security group of the API's load balancer d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from troposphere import GetAtt, ec2
 
@@ -21,6 +20,7 @@ from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.templates.network import vpc_id
 from cfngen.templates.patterns import CIDR
+from cfngen.templates.property_value import Value
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import private_tags, tags
 
@@ -76,7 +76,7 @@ def build(cluster: Cluster) -> Stack:
         _allow_range_parameter(stack, cluster, balancer, RuleId("ApiLoadBalancer", "", "AllowedCidr"))
     else:
         _allow_range_parameter(stack, cluster, master, RuleId("Master", "Api", "AllowedCidr"))
-    first_groups: dict[Holder, Any] = {"Master": master, "Node": node}
+    first_groups: dict[Holder, Value] = {"Master": master, "Node": node}
     if balancer:
         first_groups["ApiLoadBalancer"] = balancer
     for holder, group in first_groups.items():
@@ -89,7 +89,7 @@ def build(cluster: Cluster) -> Stack:
     return stack
 
 
-def _add_group(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, plural: str) -> ec2.SecurityGroup:
+def _add_group(stack: Stack, cluster: Cluster, vpc: Value, holder: Holder, plural: str) -> ec2.SecurityGroup:
     return stack.add(
         ec2.SecurityGroup(
             str(SecurityGroupId(holder)),
@@ -107,7 +107,7 @@ def _to_anywhere() -> ec2.SecurityGroupRule:
     )
 
 
-def _to_masters(cluster: Cluster, master: Any) -> ec2.SecurityGroupRule:
+def _to_masters(cluster: Cluster, master: Value) -> ec2.SecurityGroupRule:
     return ec2.SecurityGroupRule(
         DestinationSecurityGroupId=master,
         IpProtocol="tcp",
@@ -120,8 +120,8 @@ def _to_masters(cluster: Cluster, master: Any) -> ec2.SecurityGroupRule:
 def _allow_group(
     stack: Stack,
     name: str,
-    group: Any,
-    source: Any,
+    group: Value,
+    source: Value,
     description: str,
     *,
     protocol: str = "-1",
@@ -135,7 +135,9 @@ def _allow_group(
     )
 
 
-def _allow_source(stack: Stack, name: str, group: Any, source: Mapping[str, Any], port: int, description: str) -> None:
+def _allow_source(
+    stack: Stack, name: str, group: Value, source: Mapping[str, Value], port: int, description: str
+) -> None:
     stack.add(
         ec2.SecurityGroupIngress(
             name, GroupId=group, IpProtocol="tcp", FromPort=port, ToPort=port, Description=description, **source
@@ -143,7 +145,7 @@ def _allow_source(stack: Stack, name: str, group: Any, source: Mapping[str, Any]
     )
 
 
-def access_groups(stack: Stack, cluster: Cluster, holder: Holder) -> list[Any]:
+def access_groups(stack: Stack, cluster: Cluster, holder: Holder) -> list[Value]:
     """Return references to the additional security groups that hold allowed sources; most clusters need none."""
     return [
         stack.wired_parameter(
@@ -154,7 +156,7 @@ def access_groups(stack: Stack, cluster: Cluster, holder: Holder) -> list[Any]:
     ]
 
 
-def _allow_sources(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, first: Any, master: Any) -> None:
+def _allow_sources(stack: Stack, cluster: Cluster, vpc: Value, holder: Holder, first: Value, master: Value) -> None:
     """Add rules for the sources that the cluster file allows, in as many security groups as needed.
 
     The additional groups do not have the cluster's tag, which exactly one group of each instance must have.
@@ -191,7 +193,7 @@ def _allow_sources(stack: Stack, cluster: Cluster, vpc: Any, holder: Holder, fir
             )
 
 
-def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Any, master: Any, node: Any) -> Any:
+def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Value, master: Value, node: Value) -> Value:
     """Add the security group of the API's load balancer and the rule that lets it reach masters; return its id.
 
     Masters see the load balancer's own address, so they need no rules for its clients.
@@ -228,7 +230,7 @@ def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Any, master: A
     return balancer
 
 
-def _allow_range_parameter(stack: Stack, cluster: Cluster, group: Any, rule: RuleId) -> None:
+def _allow_range_parameter(stack: Stack, cluster: Cluster, group: Value, rule: RuleId) -> None:
     """Add a parameter for the range that may reach the API, and its rule, if the cluster file allows no source."""
     if cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists:
         return

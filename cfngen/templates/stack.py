@@ -7,16 +7,18 @@ parameter is chosen by the person who deploys; its default is the cluster file's
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import troposphere
-from troposphere import Ref
+from troposphere import Ref, Template
+from troposphere.policies import CreationPolicy
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates.document import Document
+from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.literal import literal
+from cfngen.templates.property_value import Value
 
 Resource = TypeVar("Resource")
 
@@ -48,7 +50,7 @@ class Parameter:
     group: str
     description: str
     default: str | int | None = None
-    constraints: Mapping[str, Any] = field(default_factory=dict)
+    constraints: Mapping[str, object] = field(default_factory=dict)
     wired: bool = False
 
 
@@ -64,7 +66,7 @@ class Output:
     """
 
     name: str
-    value: Any
+    value: object
     description: str
     in_root: bool
 
@@ -78,7 +80,7 @@ class OuterWaitCondition:
         launched_by: logical id of the stack's resource whose instances send the signal.
     """
 
-    policy: Any
+    policy: CreationPolicy
     launched_by: str
 
 
@@ -120,7 +122,7 @@ class Stack:
         self.depends_on: tuple[str, ...] = ()
         self.outer_wait_conditions: dict[str, OuterWaitCondition] = {}
         self._cluster = cluster
-        self._template = troposphere.Template()
+        self._template = Template()
         self._template.set_version()
         self._template.set_description(description)
 
@@ -134,8 +136,8 @@ class Stack:
         type: str = "String",  # noqa: A002 - CloudFormation's own word
         default: str | int | None = None,
         only_in_this_stack: bool = False,
-        **constraints: Any,
-    ) -> Any:
+        **constraints: object,
+    ) -> Value:
         """Add a parameter whose value the person who deploys chooses; return the reference to it.
 
         Args:
@@ -152,7 +154,7 @@ class Stack:
             return default
         return self._add(Parameter(name, type, label, group, description, default, constraints))
 
-    def wired_parameter(self, name: str, *, description: str) -> Any:
+    def wired_parameter(self, name: str, *, description: str) -> Value:
         """Add a parameter that takes the output of the same name from an earlier stack; return the reference to it.
 
         It is a `String` without a pattern, and may only be passed on unchanged: in a change set made before the earlier
@@ -161,7 +163,7 @@ class Stack:
         """
         return self._add(Parameter(name, "String", name, "From the other stacks", description, wired=True))
 
-    def _add(self, parameter: Parameter) -> Any:
+    def _add(self, parameter: Parameter) -> Value:
         if parameter.name not in self.parameters:
             self.parameters[parameter.name] = parameter
             add_parameter(self._template, parameter)
@@ -179,7 +181,7 @@ class Stack:
             self.standalone_depends_on[resource.title] = tuple(standalone_depends_on)  # type: ignore[attr-defined]
         return resource
 
-    def add_outer_wait_condition(self, title: str, policy: Any, *, launched_by: str) -> None:
+    def add_outer_wait_condition(self, title: str, policy: CreationPolicy, *, launched_by: str) -> None:
         """Let the creation of the cluster, but not of this stack, wait for signals (see `outer_wait_conditions`).
 
         Args:
@@ -194,7 +196,7 @@ class Stack:
         """Logical ids of the resources that were added so far."""
         return set(self._template.resources)
 
-    def output(self, name: str, value: Any, description: str, *, in_root: bool = False) -> None:
+    def output(self, name: str, value: Value, description: str, *, in_root: bool = False) -> None:
         """Add an output; with `in_root` the root stack repeats it for people."""
         self._template.add_output(troposphere.Output(name, Description=description, Value=value))
         self.outputs[name] = Output(name, plain(value), description, in_root)
@@ -205,7 +207,7 @@ class Stack:
         return Document(self.name, body, self.module)
 
 
-def add_parameter(template: Any, parameter: Parameter, *, type: str | None = None) -> None:  # noqa: A002
+def add_parameter(template: Template, parameter: Parameter, *, type: str | None = None) -> None:  # noqa: A002
     """Add a parameter to a troposphere template, with another type if one is given."""
     definition = {"Type": type or parameter.type, "Description": parameter.description, **parameter.constraints}
     if parameter.default is not None:
@@ -214,8 +216,12 @@ def add_parameter(template: Any, parameter: Parameter, *, type: str | None = Non
 
 
 def finish(
-    template: Any, cluster: Cluster, name: str, parameters: Any, notes: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+    template: Template,
+    cluster: Cluster,
+    name: str,
+    parameters: Iterable[Parameter],
+    settings: Mapping[str, str] | None = None,
+) -> TemplateBody:
     """Return a template as JSON-ready data, with the console's parameter groups and the rule on the region.
 
     Args:
@@ -223,16 +229,17 @@ def finish(
         cluster: the cluster; its templates are made for its region.
         name: name of the stack, kept in the metadata so that cfngen knows its own files.
         parameters: the `Parameter`s, in the order in which the console shows them within a group.
-        notes: settings that a later deployment compares (`immutable_settings`); only in templates of a whole cluster.
+        settings: what `immutable_settings` returns; only in templates of a whole cluster.
     """
     groups: dict[str, list[str]] = {}
-    labels: dict[str, Any] = {}
+    labels: dict[str, dict[str, str]] = {}
     for parameter in parameters:
         groups.setdefault(parameter.group, []).append(parameter.name)
         labels[parameter.name] = {"default": parameter.label}
     rank = {NETWORK: 0, ACCESS: 1, MASTERS: 2, NODES: 3, TEMPLATES: 9}
-    metadata: dict[str, Any] = {
-        "cfngen": {"cluster": cluster.name, "stack": name, **({"immutableSettings": dict(notes)} if notes else {})},
+    recorded = {"immutableSettings": dict(settings)} if settings else {}
+    metadata: dict[str, object] = {
+        "cfngen": {"cluster": cluster.name, "stack": name, **recorded},
         # cfn-lint checks the template for this region, whoever runs it.
         "cfn-lint": {"config": {"regions": [cluster.region]}},
     }
@@ -245,7 +252,7 @@ def finish(
             "ParameterLabels": labels,
         }
     template.set_metadata(metadata)
-    body: dict[str, Any] = plain(template.to_dict())
+    body: TemplateBody = plain(template.to_dict())
     for resource in body.get("Resources", {}).values():
         if "Properties" in resource:
             resource["Properties"] = literal(resource["Properties"])
@@ -264,7 +271,7 @@ def finish(
     return body
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return an expression as JSON-ready data: troposphere objects become dicts, tuples become lists."""
     if hasattr(value, "to_dict"):
         return plain(value.to_dict())

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import troposphere
 from troposphere import cloudformation
 
 from cfngen.cluster.model import Cluster
-from cfngen.templates.document import Document
+from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.expressions import substitute
 from cfngen.templates.immutable_settings import immutable_settings
 from cfngen.templates.stack import Stack, add_parameter, finish, plain
@@ -38,16 +37,15 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     template = troposphere.Template()
     template.set_version()
     template.set_description(f"Kubernetes cluster {cluster.name}: all of it in one template")
-    for parameter in wiring.asked.values():
+    for parameter in wiring.root_parameters.values():
         add_parameter(template, parameter)
-    body = finish(template, cluster, "standalone", wiring.asked.values(), immutable_settings(cluster))
-    resources: dict[str, Any] = {}
-    outputs: dict[str, Any] = {}
-    expressions: dict[str, Any] = dict(ROOT_VALUES)
+    body = finish(template, cluster, "standalone", wiring.root_parameters.values(), immutable_settings(cluster))
+    resources: TemplateBody = {}
+    outputs: dict[str, object] = {}
+    expressions: dict[str, object] = dict(ROOT_VALUES)
     for stack in stacks:
-        own = stack.document().body
-        for logical_id, resource in own["Resources"].items():
-            if logical_id in resources or logical_id in wiring.asked:
+        for logical_id, resource in stack.document().body["Resources"].items():
+            if logical_id in resources or logical_id in wiring.root_parameters:
                 raise WiringError(f"{stack.name} uses the logical id {logical_id} a second time")
             resources[logical_id] = substitute(resource, expressions)
             _add_dependencies(resources, logical_id, stack.standalone_depends_on.get(logical_id, ()))
@@ -70,7 +68,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     return Document("standalone", body, __name__)
 
 
-def _add_dependencies(resources: dict[str, Any], logical_id: str, dependencies: Sequence[str]) -> None:
+def _add_dependencies(resources: TemplateBody, logical_id: str, dependencies: Sequence[str]) -> None:
     present = [candidate for candidate in dependencies if candidate in resources]
     if present:
         resource = resources[logical_id]

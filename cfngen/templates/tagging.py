@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from troposphere import Tags, autoscaling
 
 from cfngen.cluster.model import Cluster
@@ -35,12 +33,12 @@ def cluster_tags(cluster: Cluster) -> dict[str, str]:
     return {CLUSTER: cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
 
 
-def tags(cluster: Cluster, name: str, **more: str) -> Any:
+def tags(cluster: Cluster, name: str, **more: str) -> Tags:
     """Return the tags of a resource as troposphere's `Tags`."""
     return Tags(tag_map(cluster, name, **more))
 
 
-def private_tags(cluster: Cluster, name: str) -> Any:
+def private_tags(cluster: Cluster, name: str) -> Tags:
     """Return the tags of a resource that controllers must not find by `kubernetes.io/cluster/<name>`.
 
     `KubernetesCluster` is among them, for IAM conditions.

@@ -6,7 +6,6 @@ In an existing VPC it creates a route table and subnets only. With existing subn
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from troposphere import GetAtt, Ref, ec2
 
@@ -14,6 +13,7 @@ from cfngen.cluster.logical_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.templates.patterns import VPC_CIDR
+from cfngen.templates.property_value import Value
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.tagging import tags
 
@@ -36,8 +36,8 @@ def build(cluster: Cluster) -> Stack | None:
         ),
     )
     if network.vpc.id:
-        vpc: Any = vpc_parameter(stack, cluster)
-        gateway: Any = stack.parameter(
+        vpc: Value = vpc_parameter(stack, cluster)
+        gateway: Value = stack.parameter(
             "InternetGatewayId",
             label="Internet gateway",
             group=NETWORK,
@@ -72,7 +72,7 @@ def build(cluster: Cluster) -> Stack | None:
     return stack
 
 
-def vpc_parameter(stack: Stack, cluster: Cluster) -> Any:
+def vpc_parameter(stack: Stack, cluster: Cluster) -> Value:
     """Add the parameter for an existing VPC and return the reference to it."""
     return stack.parameter(
         "VpcId",
@@ -84,7 +84,7 @@ def vpc_parameter(stack: Stack, cluster: Cluster) -> Any:
     )
 
 
-def zone_parameter(stack: Stack, zone: str) -> Any:
+def zone_parameter(stack: Stack, zone: str) -> Value:
     """Add the parameter for an Availability Zone and return the reference to it."""
     letter = zone_id(zone)
     return stack.parameter(
@@ -123,9 +123,9 @@ def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
     )
 
 
-def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Any) -> None:
+def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Value) -> None:
     """Associate DHCP options with the VPC: new ones with the region's domain, as kube-up did, or those of the user."""
-    options: Any = cluster.network.dhcp_options
+    options: Value = cluster.network.dhcp_options
     if options == "default":
         return
     if options is None:
@@ -143,7 +143,7 @@ def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Any) -> None:
     stack.add(ec2.VPCDHCPOptionsAssociation("DhcpOptionsAssociation", VpcId=vpc, DhcpOptionsId=options))
 
 
-def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any, ec2.VPCGatewayAttachment]:
+def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Value) -> tuple[Value, ec2.VPCGatewayAttachment]:
     gateway = stack.add(ec2.InternetGateway("InternetGateway", Tags=tags(cluster, cluster.name)))
     attachment = stack.add(
         ec2.VPCGatewayAttachment("InternetGatewayAttachment", VpcId=vpc, InternetGatewayId=Ref(gateway))
@@ -151,7 +151,7 @@ def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Any) -> tuple[Any
     return Ref(gateway), attachment
 
 
-def _add_subnet(stack: Stack, cluster: Cluster, vpc: Any, route_table: ec2.RouteTable, subnet: Subnet) -> None:
+def _add_subnet(stack: Stack, cluster: Cluster, vpc: Value, route_table: ec2.RouteTable, subnet: Subnet) -> None:
     letter = zone_id(subnet.zone)
     cidr = stack.parameter(
         str(SubnetId(letter, "Cidr")),

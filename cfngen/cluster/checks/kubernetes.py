@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, lookup
@@ -53,7 +52,7 @@ def _version(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("kubernetesVersion",), f"{error}; choose one of them")
 
 
-def _configuration(cluster: Cluster) -> Mapping[str, Any]:
+def _configuration(cluster: Cluster) -> Mapping[str, object]:
     kubernetes = cluster.kubernetes
     configurations = {
         "clusterConfiguration": kubernetes.cluster_configuration,
@@ -84,7 +83,7 @@ def _arguments(cluster: Cluster) -> Iterator[Problem]:
             yield from _argument((*path, index), component, argument)
 
 
-def _argument(path: Path, component: Path, argument: Any) -> Iterator[Problem]:
+def _argument(path: Path, component: Path, argument: object) -> Iterator[Problem]:
     if not isinstance(argument, Mapping) or set(argument) != {"name", "value"}:
         yield Problem(path, "a flag is a name and a value; write it as `{name: …, value: …}`")
         return

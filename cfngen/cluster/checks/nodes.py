@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from cfngen.cluster.checks.access import all_instances
 from cfngen.cluster.checks.kubernetes import OWNED
@@ -144,10 +143,10 @@ def _containerd_configuration(cluster: Cluster) -> Iterator[Problem]:
             )
 
 
-def _first_null(data: Any, path: Path = ()) -> Path | None:
+def _first_null(data: object, path: Path = ()) -> Path | None:
     """Return the path of the first null in `data`, or None if there is none."""
     if isinstance(data, Mapping):
-        parts: list[tuple[str | int, Any]] = list(data.items())
+        parts: list[tuple[str | int, object]] = list(data.items())
     elif isinstance(data, (list, tuple)):
         parts = list(enumerate(data))
     else:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from cfngen.cluster.layers import Named
 from cfngen.cluster.paths import EVERY, parse_path
 
-Setting = tuple[tuple[str | int | Named, ...], Any]
+Setting = tuple[tuple[str | int | Named, ...], object]
 Conversion = Callable[[str], Sequence[Setting]]
 Fate = Literal["honoured", "accepted", "refused"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from runpy import run_path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-Located = tuple[list[str | int], Mapping[str, Any]]
+Located = tuple[list[str | int], Mapping[str, object]]
 
 # Where each type that describes instances holds the description.
 _INSTANCES: Mapping[str, tuple[str, ...]] = {
@@ -49,7 +49,7 @@ def _instances(cfn: Template) -> Iterator[Located]:
         yield from _objects(value, path)
 
 
-def _is_or_unknown(value: Any, expected: str) -> bool:
+def _is_or_unknown(value: object, expected: str) -> bool:
     """Return whether a value is the expected one, or a function, whose result is not known."""
     return expressions.is_function(value) or str(value).lower() == expected
 
@@ -103,7 +103,7 @@ class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
                 for volume_path, volume in _objects(mapping.get("Ebs"), [*mapping_path, "Ebs"]):
                     yield from self._check(volume_path, volume)
 
-    def _check(self, path: list[str | int], volume: Mapping[str, Any]) -> Iterator[RuleMatch]:
+    def _check(self, path: list[str | int], volume: Mapping[str, object]) -> Iterator[RuleMatch]:
         if not _is_or_unknown(volume.get("Encrypted"), "true"):
             yield RuleMatch(path, "Encrypted must be true for this volume")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from runpy import run_path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
@@ -59,7 +59,7 @@ class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
                     if pattern.search(text) or pattern.search(_decoded(text)):
                         yield RuleMatch(path, f"this text holds {kind}")
 
-    def _parameter(self, name: str, parameter: Mapping[str, Any]) -> Iterator[RuleMatch]:
+    def _parameter(self, name: str, parameter: Mapping[str, object]) -> Iterator[RuleMatch]:
         path = ["Parameters", name]
         default = parameter.get("Default")
         if default not in (None, "") and not _DYNAMIC_REFERENCE.fullmatch(str(default)):
@@ -74,7 +74,7 @@ def _is_literal(value: object) -> bool:
     return any(parts) and not any(part is None or _DYNAMIC_REFERENCE.search(part) for part in parts)
 
 
-def _texts(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
+def _texts(value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
     """Yield every string below a value."""
     if isinstance(value, str):
         yield path, value

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from runpy import run_path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
@@ -60,7 +60,7 @@ class UserDataSize(CloudFormationLintRule):  # type: ignore[misc]
                     yield RuleMatch(path, f"UserData can have {size:,} bytes; EC2 takes at most {self.LIMIT:,}")
 
 
-def _find(key: str, value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
+def _find(key: str, value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], object]]:
     """Yield every value of a key, at any depth."""
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for name, item in items:
@@ -70,7 +70,7 @@ def _find(key: str, value: Any, path: list[str | int]) -> Iterator[tuple[list[st
             yield from _find(key, item, [*path, name])
 
 
-def _user_data_size(value: Any, parameters: Mapping[str, Any]) -> int:
+def _user_data_size(value: object, parameters: Mapping[str, object]) -> int:
     if isinstance(value, str):
         try:
             return len(base64.b64decode(value, validate=True))
@@ -79,7 +79,7 @@ def _user_data_size(value: Any, parameters: Mapping[str, Any]) -> int:
     return _longest(value, parameters)
 
 
-def _longest(value: Any, parameters: Mapping[str, Any]) -> int:
+def _longest(value: object, parameters: Mapping[str, object]) -> int:
     """Return the number of bytes an expression can have."""
     if not isinstance(value, Mapping):
         return len(str(value).encode())
@@ -98,7 +98,7 @@ def _longest(value: Any, parameters: Mapping[str, Any]) -> int:
     return 0
 
 
-def _longest_reference(name: str, parameters: Mapping[str, Any]) -> int:
+def _longest_reference(name: str, parameters: Mapping[str, object]) -> int:
     if name in _PSEUDO_PARAMETERS:
         return _PSEUDO_PARAMETERS[name]
     parameter = parameters.get(name)

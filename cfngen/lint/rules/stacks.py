@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from runpy import run_path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
@@ -58,7 +58,9 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
                 pause_path = [*path, "UpdatePolicy", "AutoScalingRollingUpdate", "PauseTime"]
                 yield from self._duration(rolling["PauseTime"], self.LONGEST_PAUSE, pause_path)
 
-    def _creation_policy(self, policy: Mapping[str, Any], kind: Any, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _creation_policy(
+        self, policy: Mapping[str, object], kind: object, path: list[str | int]
+    ) -> Iterator[RuleMatch]:
         if kind == "AWS::AppStream::Fleet":
             return
         if kind not in _SIGNALLED:
@@ -82,7 +84,7 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
             key = "MinSuccessfulInstancesPercent"
             yield from self._number(percent.get(key, 100), 0, 100, [*path, "AutoScalingCreationPolicy", key])
 
-    def _duration(self, value: Any, longest: int, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _duration(self, value: object, longest: int, path: list[str | int]) -> Iterator[RuleMatch]:
         if isinstance(value, Mapping):
             return  # a function: known when the stack is deployed
         match = _DURATION.match(value) if isinstance(value, str) else None
@@ -93,15 +95,16 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
         if hours * _HOUR + minutes * 60 + seconds > longest:
             yield RuleMatch(path, f"{value} is longer than CloudFormation allows here, {longest // _HOUR} h")
 
-    def _number(self, value: Any, minimum: int, maximum: int | None, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _number(self, value: object, minimum: int, maximum: int | None, path: list[str | int]) -> Iterator[RuleMatch]:
         if isinstance(value, Mapping):
             return
         expected = f"a number from {minimum} to {maximum}" if maximum is not None else f"a number, at least {minimum}"
-        if not str(value).isdecimal() or not minimum <= int(value) <= (maximum if maximum is not None else int(value)):
+        number = int(str(value)) if str(value).isdecimal() else -1
+        if number < minimum or (maximum is not None and number > maximum):
             yield RuleMatch(path, f"{value!r} is not {expected}")
 
 
-def _allowed_keys(keys: Any) -> str:
+def _allowed_keys(keys: Iterable[str]) -> str:
     return f"it may have {' and '.join(sorted(keys))}"
 
 
@@ -120,7 +123,7 @@ class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every export whose name was used before."""
-        first_outputs: dict[tuple[str, Any], str] = {}
+        first_outputs: dict[tuple[str, object], str] = {}
         for name, text, condition in _exports(cfn.template):
             first = first_outputs.setdefault((text, condition), name)
             if first == name and condition is not None:
@@ -138,7 +141,7 @@ class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
                     yield RuleMatch(path, f"output {name} of nested stack {path[1]} has an export name of {first}")
 
 
-def _exports(template: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:
+def _exports(template: Mapping[str, object]) -> Iterator[tuple[str, str, str | None]]:
     """Yield output, export name as JSON, and condition."""
     outputs = template.get("Outputs")
     for name, output in outputs.items() if isinstance(outputs, Mapping) else ():
@@ -225,7 +228,7 @@ _CONSTRAINTS = ("AllowedPattern", "AllowedValues", "MaxLength")
 _FUNCTIONS_THAT_NEED_VALUES = ("Fn::Select", "Fn::Split", "Fn::Cidr", "Fn::FindInMap")
 
 
-def _placeholder_refusal(parameter: Mapping[str, Any]) -> str:
+def _placeholder_refusal(parameter: Mapping[str, object]) -> str:
     """Return why a parameter refuses a placeholder, or an empty string."""
     kind = str(parameter.get("Type"))
     if kind not in ("String", "CommaDelimitedList"):
@@ -234,7 +237,7 @@ def _placeholder_refusal(parameter: Mapping[str, Any]) -> str:
     return f"the nested parameter has {constraint}; leave that out" if constraint else ""
 
 
-def _placeholder_use(name: str, template: Mapping[str, Any]) -> str:
+def _placeholder_use(name: str, template: Mapping[str, object]) -> str:
     """Return which function or rule of a template needs a parameter's value, or an empty string."""
     if name in _referenced_names(template.get("Rules")):
         return "a rule of the nested template asks for it; leave it out of Rules"
@@ -245,7 +248,7 @@ def _placeholder_use(name: str, template: Mapping[str, Any]) -> str:
     return ""
 
 
-def _function_with(name: str, value: Any) -> str:
+def _function_with(name: str, value: object) -> str:
     """Return the function that needs a parameter's value, anywhere in `value`; empty if there is none."""
     if isinstance(value, Mapping):
         function = next(
@@ -262,7 +265,7 @@ def _referenced_names(value: object) -> Iterator[str]:
     return (referenced.name for referenced in expressions.references(value))
 
 
-def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
+def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, object]]]:
     """Yield the path of each local TemplateURL with the template it names."""
     if not cfn.filename:
         return
@@ -280,7 +283,7 @@ def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, A
             yield ["Resources", name, "Properties", "TemplateURL"], template
 
 
-def _mismatch(value: Any, parameter: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+def _mismatch(value: object, parameter: Mapping[str, object], own: Mapping[str, object]) -> str:
     """Return why a nested parameter cannot take a value, or an empty string."""
     if isinstance(value, list):
         return "it is passed a list; nested parameters take text, so join it with commas"
@@ -304,7 +307,7 @@ def _mismatch(value: Any, parameter: Mapping[str, Any], own: Mapping[str, Any]) 
     return f"{text!r} does not match its AllowedPattern {pattern}" if refused else ""
 
 
-def _reference_mismatch(value: Mapping[str, Any], parameter: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+def _reference_mismatch(value: Mapping[str, object], parameter: Mapping[str, object], own: Mapping[str, object]) -> str:
     function, argument = expressions.function_call(value)
     if function in ("Fn::GetAZs", "Fn::Split", "Fn::Cidr"):
         return f"{function} gives a list; nested parameters take text, so join it with commas"

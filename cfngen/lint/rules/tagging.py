@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER, ResourceNotFoundError
@@ -43,7 +43,7 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
 def _tag_property(kind: str, regions: list[str]) -> str | None:
     """Return the name of the property for tags, or None if the type takes none or is not known."""
     try:
-        schema: Mapping[str, Any] = PROVIDER_SCHEMA_MANAGER.get_resource_schema(regions[0], kind).schema
+        schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(regions[0], kind).schema
     except ResourceNotFoundError:
         return None
     tagging = schema.get("tagging") or {}

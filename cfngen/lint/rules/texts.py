@@ -8,32 +8,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from runpy import run_path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cfnlint.rules import CloudFormationLintRule, RuleMatch
 from cfnlint.template import Template
 
 if TYPE_CHECKING:
+    from cfngen import text_limits as limits
     from cfngen.templates import expressions
-else:  # By its path, since cfn-lint may run in a Python without cfngen.
-    expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
-
-_TABLE = Path(__file__).parents[2] / "text_limits.py"
-
-
-def _load_table() -> Any:
-    """Load the table by its path: cfn-lint may run in a Python without cfngen."""
-    spec = importlib.util.spec_from_file_location("cfngen_text_limits", _TABLE)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{_TABLE} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
+else:
+    # By their paths, since cfn-lint may run in a Python without cfngen.
+    _PACKAGE = Path(__file__).parents[2]
+    expressions = SimpleNamespace(**run_path(str(_PACKAGE / "templates" / "expressions.py")))
+    _spec = importlib.util.spec_from_file_location("cfngen_text_limits", _PACKAGE / "text_limits.py")
+    limits = importlib.util.module_from_spec(_spec)
     # Its data classes look for their own module.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-limits = _load_table()
+    sys.modules[_spec.name] = limits
+    _spec.loader.exec_module(limits)
 
 
 class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
@@ -61,7 +52,7 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
                 yield from self._check_properties(cfn, kind, properties, (), ["Resources", name, "Properties"])
 
     def _check_properties(
-        self, cfn: Template, kind: str, value: Any, general: tuple[str | int, ...], path: list[str | int]
+        self, cfn: Template, kind: str, value: object, general: tuple[str | int, ...], path: list[str | int]
     ) -> Iterator[RuleMatch]:
         for branch_path, branch in expressions.branches(value, path):
             limit = limits.of_property(kind, general)
@@ -74,7 +65,9 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
                 for key, item in branch.items():
                     yield from self._check_properties(cfn, kind, item, (*general, key), [*branch_path, key])
 
-    def _check(self, cfn: Template, limit: Any, value: Any, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _check(
+        self, cfn: Template, limit: limits.TextLimit, value: object, path: list[str | int]
+    ) -> Iterator[RuleMatch]:
         fault = limit.fault_of_parts(expressions.text_parts(value))
         if fault:
             yield RuleMatch(path, f"{limit.what}: {fault}")
@@ -89,7 +82,9 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
             yield RuleMatch(path, f"{limit.what}: the default of parameter {referenced.name} {fault}")
 
 
-def _values_at(value: Any, general: tuple[str, ...], path: list[str | int]) -> Iterator[tuple[list[str | int], Any]]:
+def _values_at(
+    value: object, general: tuple[str, ...], path: list[str | int]
+) -> Iterator[tuple[list[str | int], object]]:
     """Yield every value at a path in which "*" is any key."""
     if not general:
         yield path, value
@@ -99,7 +94,7 @@ def _values_at(value: Any, general: tuple[str, ...], path: list[str | int]) -> I
                 yield from _values_at(value[key], general[1:], [*path, key])
 
 
-def _tag_keys(tags: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
+def _tag_keys(tags: object, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
     """Yield the keys in a list of tags that the template tells, with their paths."""
     for index, tag in enumerate(tags if isinstance(tags, list) else ()):
         for tag_path, branch in expressions.branches(tag, [*path, index]):
@@ -160,12 +155,12 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
                     keys = [*_launch_template_tag_keys(data), *_propagated_tag_keys(cfn, name)]
                     yield from self._instances(data, [*path, "LaunchTemplateData"], keys)
 
-    def _instances(self, data: Mapping[str, Any], path: list[str | int], keys: list[str]) -> Iterator[RuleMatch]:
+    def _instances(self, data: Mapping[str, object], path: list[str | int], keys: list[str]) -> Iterator[RuleMatch]:
         unsupported = [key for key in keys if limits.METADATA_TAG_KEY.fault(key)]
         if not unsupported:
             return
         for options_path, options in expressions.branches(data.get("MetadataOptions", {}), [*path, "MetadataOptions"]):
-            if expressions.is_function(options):
+            if not isinstance(options, Mapping) or expressions.is_function(options):
                 continue
             metadata_tags = options.get("InstanceMetadataTags")
             if (
@@ -179,7 +174,7 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
                 )
 
 
-def _launch_template_tag_keys(data: Mapping[str, Any]) -> Iterator[str]:
+def _launch_template_tag_keys(data: Mapping[str, object]) -> Iterator[str]:
     """Yield the keys of the tags that a launch template gives to instances."""
     specifications = data.get("TagSpecifications")
     for specification in specifications if isinstance(specifications, list) else ():

@@ -19,7 +19,15 @@ from cfngen.cluster.load import load, parse
 from cfngen.userdata import roles
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        ROOT / "CONTRIBUTING.md",
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("benchmarks/*.md"),
+    ]
+)
 LINKED = sorted([ROOT / "output/README.md", *ROOT.glob("tests/*/README.md")])
 MODULES = sorted((ROOT / "cfngen").rglob("*.py"))
 

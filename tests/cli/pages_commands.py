@@ -177,6 +177,9 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
     ("README.md", "Five minutes", "cfngen userdata [ROLE]"): Typed(
         ("cfngen userdata", "cfngen userdata master", "cfngen userdata nodes-spot")
     ),
+    ("README.md", "Five minutes", "cfngen permissions [NAME]"): Typed(
+        ("cfngen permissions", "cfngen permissions execution", "cfngen permissions nodes-spot")
+    ),
     ("README.md", "Five minutes", "cfngen plan"): Typed(code=4),
     ("README.md", "Five minutes", "cfngen deploy"): Typed(answers=("y",)),
     ("README.md", "Five minutes", "cfngen etcd"): Typed(("cfngen etcd --help",)),
@@ -246,6 +249,9 @@ TYPED: Mapping[tuple[str, str, str], Typed] = {
     ("deploy.md", "Deploying with cfngen", "cfngen delete"): Typed(answers=DELETION),
     ("deploy.md", "When something fails", "cfngen rollback"): Typed(before=failed_and_kept),
     ("deploy.md", "Reaching the cluster", "cfngen kubeconfig"): Typed(before=deployed),
+    ("deploy.md", "Permissions", "cfngen permissions etcd --account 123456789012 > etcd.json"): Typed(
+        ("cfngen permissions etcd --account 123456789012",)
+    ),
     ("images.md", "Images of your own", "cfngen userdata ROLE --file config.json"): Typed(
         ("cfngen userdata master --file config.json", "cfngen userdata nodes-spot --file config.json")
     ),
@@ -304,6 +310,7 @@ NOT_RUN: Mapping[str, str] = {
     ".": "changes the reader's shell",
     ".ci/run": "it is what runs this",
     ".ci/walkthrough": "writes files of the project",
+    ".ci/add-release": "writes files of the project: tests/test_add_release.py",
     "pipx install": "fetches packages",
     "git diff": "shows what the reader has changed",
     "curl": "there is no network",

@@ -33,8 +33,9 @@ def _check_account(context: click.Context, parameter: click.Parameter, value: st
     short_help="Print the IAM policies that the cluster needs.",
     epilog=examples(
         "cfngen permissions",
-        "cfngen permissions operator --account 123456789012 > operator.json",
-        "aws iam create-policy --policy-name kubernetes-operator --policy-document file://operator.json",
+        "cfngen permissions operator",
+        "cfngen permissions operator-1 --account 123456789012 > operator-1.json",
+        "aws iam create-policy --policy-name kubernetes-operator-1 --policy-document file://operator-1.json",
         "cfngen permissions execution --role-arn arn:aws:iam::123456789012:role/deployer",
         "cfngen permissions --output json | jq -c '[.name, .characters]'",
     ),

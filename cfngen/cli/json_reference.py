@@ -58,7 +58,7 @@ PRINTED: Mapping[str, tuple[str, ...]] = {
         "deletion.orphaned_resource.Removed",
         "deletion.stack_removal.DeletionFailed",
         "watching.diagnosis.Diagnosis",
-        "deletion.execution.Deleted",
+        "deletion.result.Deleted",
         "deletion.leftovers.Remains",
     ),
     "cfngen rehearse": (

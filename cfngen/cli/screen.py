@@ -83,10 +83,10 @@ class Screen:
 
     def _show(self, message: Message) -> None:
         from cfngen.cli.render import deletion, diagnosis, etcd, plan, validation
-        from cfngen.deploy.deletion.execution import Deleted
         from cfngen.deploy.deletion.leftovers import Remains
         from cfngen.deploy.deletion.orphaned_resource import Removed
         from cfngen.deploy.deletion.plan import DeletionPlan
+        from cfngen.deploy.deletion.result import Deleted
         from cfngen.deploy.deletion.stack_removal import DeletionFailed
         from cfngen.deploy.etcd.backup import BackupTaken
         from cfngen.deploy.etcd.restore import Restored, RestorePlan

@@ -32,9 +32,11 @@ from cfngen.deploy.phasing.deployed import read_deployed
 from cfngen.deploy.phasing.part_planning import PartPlanner
 from cfngen.deploy.planning_account import PlanningAccount
 from cfngen.deploy.preview import change_sets, existing_objects, foundations, master_addresses, volumes
+from cfngen.deploy.preview.changes import Change, Replacement
 from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.immutable_changes import setting_impacts
-from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import add_old_programs
 from cfngen.deploy.publishing.publish import address_templates, nested, publish

@@ -22,7 +22,8 @@ from cfngen.deploy.aws_errors import (
     translate_aws_errors,
 )
 from cfngen.deploy.messages import Event, Message, Notice, Report, Step
-from cfngen.deploy.preview.plan import Plan, Replacement
+from cfngen.deploy.preview.changes import Replacement
+from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.publishing.bucket import BucketError
 from cfngen.deploy.recovery import BusyError, DeclinedError, Interaction
 from cfngen.deploy.stacks import find

@@ -11,9 +11,9 @@ import pytest
 from cfngen.cli.render import deletion
 from cfngen.cli.screen import Screen
 from cfngen.deploy.deletion.blockers import Blocker
-from cfngen.deploy.deletion.execution import Deleted
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
 from cfngen.deploy.deletion.plan import DeletionPlan, Part
+from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.stack_removal import DeletionFailed, Undeleted
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import Choice

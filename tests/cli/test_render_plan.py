@@ -9,19 +9,9 @@ import click
 import pytest
 
 from cfngen.cli.render.plan import flow, lines, shortened
-from cfngen.deploy.preview.plan import (
-    Change,
-    Cost,
-    Counts,
-    Creation,
-    Danger,
-    Impact,
-    Item,
-    Plan,
-    PropertyChange,
-    Replacement,
-    StackPlan,
-)
+from cfngen.deploy.preview.bill_of_materials import Cost, Creation, Item
+from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement, StackPlan
+from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.quotas.service_quotas import Quota
 
 ADDRESS = Impact("API address changes: kubeconfigs and nodes stop reaching it", Danger.DANGEROUS)

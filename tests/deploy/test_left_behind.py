@@ -11,7 +11,8 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.deploy.messages import Notice
-from cfngen.deploy.preview.plan import Danger, Plan
+from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.recovery import rollback
 from cfngen.deploy.stacks import find, tree
 from cfngen.deploy.stale_groups import StaleGroup, stale_groups

@@ -18,7 +18,7 @@ from recorded_stack import NAME, arn, resource
 
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Message, Notice
-from cfngen.deploy.preview.plan import Danger
+from cfngen.deploy.preview.changes import Danger
 from cfngen.deploy.publishing.carrying import TemplatesToUpload, add_old_programs
 from cfngen.deploy.stacks import ResourceView, StackView
 from cfngen.deploy.stale_groups import StaleGroup, stale_groups

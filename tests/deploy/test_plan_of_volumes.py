@@ -9,7 +9,8 @@ from recorded import NOW, STACK_ID, Recorded, RefusedError
 
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.preview import retrying, volumes
-from cfngen.deploy.preview.plan import Danger, Impact, Plan
+from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.stacks import existing
 
 NESTED, VOLUME = "AWS::CloudFormation::Stack", "AWS::EC2::Volume"

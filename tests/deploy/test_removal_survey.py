@@ -11,7 +11,8 @@ from answering import Aws, pairs, refusing
 from removing import NOW, OWNED, arn, instance, resource, running, stack, stacked
 
 from cfngen.deploy.deletion.execution import preview_deletion
-from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, last_deleted, plan_deletion
+from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest
+from cfngen.deploy.deletion.planning import last_deleted, plan_deletion
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.stacks import StackResource
 

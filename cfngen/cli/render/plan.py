@@ -14,7 +14,9 @@ import click
 from cfngen.text import plural_form, pluralize
 
 if TYPE_CHECKING:
-    from cfngen.deploy.preview.plan import Change, Creation, Plan, PropertyChange, StackPlan
+    from cfngen.deploy.preview.bill_of_materials import Creation
+    from cfngen.deploy.preview.changes import Change, PropertyChange, StackPlan
+    from cfngen.deploy.preview.plan import Plan
     from cfngen.deploy.quotas.service_quotas import Quota
 
 Style = dict[str, Any]

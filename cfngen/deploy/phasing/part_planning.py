@@ -13,7 +13,8 @@ from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.phasing import documents as templates
 from cfngen.deploy.phasing.parts import Part
 from cfngen.deploy.preview import change_sets
-from cfngen.deploy.preview.plan import Plan, PlanRequest
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.publish import Published
 from cfngen.deploy.stacks import existing

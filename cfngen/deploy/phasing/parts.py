@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cfngen.deploy.preview.plan import Change, Danger, Phase, PhaseKind, Plan, Replacement, StackPlan
+from cfngen.deploy.preview.changes import Change, Danger, Replacement, StackPlan
+from cfngen.deploy.preview.plan import Phase, PhaseKind, Plan
 
 MASTERS = "MasterStack"
 VOLUME = "AWS::EC2::Volume"

@@ -23,7 +23,8 @@ from cfngen.deploy.preview.change_set_reading import (
     retry_transient_errors,
 )
 from cfngen.deploy.preview.early_validation import failure
-from cfngen.deploy.preview.plan import Plan, PlanRequest
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.planning import plan_from_change_set
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.stacks import find

@@ -8,8 +8,8 @@ from typing import Any
 
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import auto_scaling_group, group_id, slot_id
+from cfngen.deploy.preview.bill_of_materials import Cost, Creation, Item
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeSet, ResourceChange
-from cfngen.deploy.preview.plan import Cost, Creation, Item
 
 # Resources that are listed by type, in this order.
 _LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.preview.plan import Danger, Impact
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.errors import CfngenError
 from cfngen.templates.immutable_settings import COUNT, VERSION, ZONES, immutable_settings, recorded_settings
 

@@ -10,19 +10,12 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeDetail, ChangeSet, ResourceChange
+from cfngen.deploy.preview.changes import Change, Counts, Danger, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.creation import creation
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.keyed_lists import keyed_list
-from cfngen.deploy.preview.plan import (
-    Change,
-    Counts,
-    Danger,
-    Plan,
-    PlanRequest,
-    PropertyChange,
-    Replacement,
-    StackPlan,
-)
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
 from cfngen.deploy.publishing.publish import with_template_urls
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, resources, stack_name, template

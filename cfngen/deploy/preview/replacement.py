@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cfngen.deploy.preview.change_set_reading import ChangeDetail, ChangeSet, ResourceChange
-from cfngen.deploy.preview.plan import Replacement
+from cfngen.deploy.preview.changes import Replacement
 from cfngen.deploy.references import references
 from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.templates.document import Document

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
 from cfngen.deploy.messages import Notice
-from cfngen.deploy.preview.plan import Danger, Impact
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.stacks import StackView, tree
 
 SIZE = "MasterVolumeSize"

@@ -17,7 +17,7 @@ from typing import Any
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.preview.plan import Danger, Impact
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.publishing import bucket as buckets
 from cfngen.deploy.stacks import StackView, template, tree
 from cfngen.deploy.stale_groups import StaleGroup, stale_groups

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.subject import ChangeContext, number
-from cfngen.deploy.preview.plan import Danger, Impact
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.text import join_and
 

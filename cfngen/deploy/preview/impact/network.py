@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cfngen.cluster.logical_ids import source_in, zone_of_subnet
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.subject import ChangeContext
-from cfngen.deploy.preview.plan import Danger, Impact
 
 _ANY_IPV4 = "0.0.0.0/0"
 # Rules for the API between the cluster's own security groups.

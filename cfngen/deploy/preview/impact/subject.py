@@ -9,7 +9,7 @@ from typing import Any
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import group_id, slot_id
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ResourceChange
-from cfngen.deploy.preview.plan import Change, Replacement
+from cfngen.deploy.preview.changes import Change, Replacement
 
 _RESOURCE_SUFFIXES = (
     "Stack|Program[0-9a-f]{12}|LaunchTemplate|AutoScalingGroup|Role|InstanceProfile|NetworkInterface|Volume|ElasticIp|"

@@ -16,12 +16,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy import operation_origin, ownership, protection, public_addresses
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.messages import Finished, Notice, Question, Step
@@ -285,7 +286,7 @@ def _current_demand(account: Account, existing: StackView | None, interaction: I
         return None
 
 
-def _parameter_defaults(root: Mapping[str, Any]) -> dict[str, str]:
+def _parameter_defaults(root: TemplatePart) -> dict[str, str]:
     """Return the default values of a template's parameters."""
     parameters = root.get("Parameters", {}).items()
     return {name: str(parameter["Default"]) for name, parameter in parameters if "Default" in parameter}
@@ -294,7 +295,7 @@ def _parameter_defaults(root: Mapping[str, Any]) -> dict[str, str]:
 def _expectation(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
     """Return which resources the operation will touch and how, for the progress display."""
     by_name = {document.name: document.body for document in documents}
-    bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): by_name["cluster"]}
+    bodies: dict[tuple[str, ...], TemplatePart] = {(): by_name["cluster"]}
     for logical_id, name in nested(by_name["cluster"]).items():
         bodies[logical_id,] = by_name[name]
     values = {**(request.file.values if request.file else {}), **request.flags}

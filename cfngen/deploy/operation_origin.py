@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.messages import Event, Notice, Report
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching.event_scope import LastOperation
@@ -113,7 +113,7 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
         )
 
 
-def _is_open(account: Account, summary: dict[str, Any]) -> bool:
+def _is_open(account: Account, summary: AwsObject) -> bool:
     created = summary.get("CreationTime")
     return (
         summary.get("Status") in _OPEN_STATUSES

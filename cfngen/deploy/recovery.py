@@ -8,11 +8,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy import name_conflicts, operation_origin, public_addresses
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsArguments
 from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Step
 from cfngen.deploy.next_steps import as_hint, next_steps
@@ -278,7 +278,7 @@ def _continue_rollback(
             interaction, Question(f"Continue the rollback of {stack.name}?", consequences, dangerous=bool(skipped))
         )
         previous_event = last_event(account, stack.id)
-        arguments: dict[str, Any] = {"ResourcesToSkip": list(skipped)} if skipped else {}
+        arguments: AwsArguments = {"ResourcesToSkip": list(skipped)} if skipped else {}
         account.client("cloudformation").continue_update_rollback(
             StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event), **arguments
         )

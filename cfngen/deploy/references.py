@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 _PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")
 
 
-def references(expression: Any) -> Iterator[tuple[str, str]]:
+def references(expression: object) -> Iterator[tuple[str, str]]:
     """Yield the name of each resource or parameter that is referred to, and the attribute, which is empty for Ref."""
     if isinstance(expression, list):
         for element in expression:

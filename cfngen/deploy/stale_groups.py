@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 from cfngen.userdata.first_stage import unpacked
 
@@ -82,7 +82,7 @@ def stale_groups(account: Account, resources: Iterable[ResourceView]) -> tuple[S
 def _stale_group(
     account: Account,
     logical_id: str,
-    group: Mapping[str, Any],
+    group: AwsObject,
     newest_versions: Mapping[str, str],
     logical_ids: frozenset[str],
 ) -> StaleGroup | None:
@@ -114,7 +114,7 @@ def _stale_group(
     )
 
 
-def _describe_groups(account: Account, names: tuple[str, ...]) -> Iterable[Mapping[str, Any]]:
+def _describe_groups(account: Account, names: tuple[str, ...]) -> Iterable[AwsObject]:
     client = account.client("autoscaling")
     for start in range(0, len(names), _BATCH_SIZE):
         batch = list(names[start : start + _BATCH_SIZE])
@@ -143,7 +143,7 @@ def _newest_versions(account: Account, ids: list[str]) -> dict[str, str]:
     }
 
 
-def _launch_template_data(account: Account, template_id: str, version: str) -> Mapping[str, Any]:
+def _launch_template_data(account: Account, template_id: str, version: str) -> AwsObject:
     """Return the data of a launch template version; empty if the version does not exist any more."""
     from botocore.exceptions import ClientError
 

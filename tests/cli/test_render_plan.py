@@ -58,9 +58,9 @@ def text(plan: Plan, width: int = 100) -> list[str]:
 
 
 def stack(
-    *changes: Change, name: str = "MasterStack", action: str = "update", meaning: Impact | None = None
+    *changes: Change, name: str = "MasterStack", action: str = "update", impact: Impact | None = None
 ) -> StackPlan:
-    return StackPlan((name,), f"kubernetes-{name}", action, changes, meaning)
+    return StackPlan((name,), f"kubernetes-{name}", action, changes, impact)
 
 
 def test_a_plan_is_a_tree_with_danger_at_its_end():

@@ -281,9 +281,9 @@ def test_processors_of_each_family_and_market_count_by_themselves() -> None:
     }
     wanted = Demand(
         instances=(
-            Instances("t3.medium", 3, spot=False, needed_at_maximum=8),
-            Instances("m5.xlarge", 1, spot=True, needed_at_maximum=2),
-            Instances("g5.xlarge", 1, spot=False, needed_at_maximum=1),
+            Instances("t3.medium", 3, spot=False, maximum=8),
+            Instances("m5.xlarge", 1, spot=True, maximum=2),
+            Instances("g5.xlarge", 1, spot=False, maximum=1),
             Instances("t3.medium", 0, spot=True),
         )
     )
@@ -320,8 +320,7 @@ def test_processors_of_an_update(
     before: tuple[int, int], wanted: tuple[int, int], expected: tuple[int, int] | None
 ) -> None:
     old, new = (
-        Demand(instances=(Instances("t3.medium", n, spot=False, needed_at_maximum=most),))
-        for n, most in (before, wanted)
+        Demand(instances=(Instances("t3.medium", n, spot=False, maximum=most),)) for n, most in (before, wanted)
     )
     found = check(account(LIMITS, ec2__DescribeInstances=running(("t3.medium", False))), new, old)
     assert {name: (quota.needed, quota.needed_at_maximum) for name, quota in found.items()} == (
@@ -330,7 +329,7 @@ def test_processors_of_an_update(
 
 
 def test_processors_of_a_new_group_without_instances_are_asked_about_all_the_same() -> None:
-    wanted = Demand(instances=(Instances("t3.medium", 0, spot=False, needed_at_maximum=11),))
+    wanted = Demand(instances=(Instances("t3.medium", 0, spot=False, maximum=11),))
     quota = check(account(LIMITS), wanted)[ON_DEMAND]
     assert (quota.needed, quota.needed_at_maximum, quota.sufficient, quota.room_to_grow) == (0, 22, True, False)
 
@@ -339,7 +338,7 @@ def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
     unknown = "it is not known which quota counts"
     wanted = Demand(
         instances=(
-            Instances("hpc6a.48xlarge", 1, spot=True, needed_at_maximum=2),
+            Instances("hpc6a.48xlarge", 1, spot=True, maximum=2),
             Instances("mac2.metal", 1, spot=False),
             Instances("", 1, spot=False),
             Instances("other9.large", 0, spot=False),
@@ -357,9 +356,9 @@ def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
     )
     # An update says it of new types only, and of what it adds.
     assert check(account(), wanted, wanted) == {}
-    grown = Demand(instances=(Instances("hpc6a.48xlarge", 2, spot=True, needed_at_maximum=3),))
+    grown = Demand(instances=(Instances("hpc6a.48xlarge", 2, spot=True, maximum=3),))
     [quota] = check(
-        account(), grown, Demand(instances=(Instances("hpc6a.48xlarge", 1, spot=True, needed_at_maximum=2),))
+        account(), grown, Demand(instances=(Instances("hpc6a.48xlarge", 1, spot=True, maximum=2),))
     ).values()
     assert (quota.needed, quota.needed_at_maximum) == (96, 192)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion import load_balancers, network_interfaces, security_groups, vpc_contents
 from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_TAG_PREFIX, owned, tag_map
 from cfngen.deploy.deletion.load_balancers import Balancer
@@ -173,14 +173,14 @@ def _foreign_interfaces(
         )
 
 
-def _occupies_cluster(interface: Mapping[str, Any], scope: Scope) -> bool:
+def _occupies_cluster(interface: AwsObject, scope: Scope) -> bool:
     """Return whether an interface lies in the cluster's own VPC or subnets, or uses one of its security groups."""
     group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
     is_in_subnet = interface.get("SubnetId", "") in scope.existing_ids("AWS::EC2::Subnet")
     return scope.own_vpc or is_in_subnet or bool(group_ids & set(scope.security_groups))
 
 
-def _attached_instance_id(interface: Mapping[str, Any]) -> str:
+def _attached_instance_id(interface: AwsObject) -> str:
     """Return the id of the instance that an interface is attached to; empty if it is attached to none."""
     return str(interface.get("Attachment", {}).get("InstanceId") or "")
 
@@ -202,7 +202,7 @@ def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]
     return descriptions
 
 
-def _belongs_to_stack_resource(interface: Mapping[str, Any], tags: Mapping[str, str], scope: Scope) -> bool:
+def _belongs_to_stack_resource(interface: AwsObject, tags: Mapping[str, str], scope: Scope) -> bool:
     """Return whether AWS manages an interface for a resource of the cluster's stacks.
 
     Such a resource is a NAT gateway, a load balancer or a VPC endpoint.

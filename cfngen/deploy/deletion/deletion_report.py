@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
@@ -132,13 +132,15 @@ def _existing_secrets(account: Account, ids: list[str]) -> set[str]:
 
 
 def _filter_existing(
-    ids: Iterable[str], describe: Callable[[str], Any], is_deleted: Callable[[Any], bool] = lambda response: False
+    ids: Iterable[str],
+    describe: Callable[[str], AwsObject],
+    is_deleted: Callable[[AwsObject], bool] = lambda response: False,
 ) -> set[str]:
     """Return those of the ids that can be described, and are not marked as deleted."""
     return {id_ for id_ in ids if _exists(id_, describe, is_deleted)}
 
 
-def _exists(identity: str, describe: Callable[[str], Any], is_deleted: Callable[[Any], bool]) -> bool:
+def _exists(identity: str, describe: Callable[[str], AwsObject], is_deleted: Callable[[AwsObject], bool]) -> bool:
     from botocore.exceptions import ClientError
 
     try:

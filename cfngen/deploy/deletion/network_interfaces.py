@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion import load_balancers
 from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, remove_each
@@ -50,7 +50,7 @@ def find(account: Account, scope: Scope, *, groups: Iterable[str] = ()) -> tuple
     return tuple(orphans)
 
 
-def of_vpc(account: Account, vpc_id: str) -> Iterator[Mapping[str, Any]]:
+def of_vpc(account: Account, vpc_id: str) -> Iterator[AwsObject]:
     """Yield every network interface of a VPC, as EC2 describes it."""
     filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
     for page in account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters):
@@ -72,9 +72,7 @@ def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[Orpha
     return remove_each(unused, lambda orphan: ec2.delete_network_interface(NetworkInterfaceId=orphan.id))
 
 
-def _belongs_to_cluster(
-    interface: Mapping[str, Any], tags: Mapping[str, str], group_ids: set[str], scope: Scope
-) -> bool:
+def _belongs_to_cluster(interface: AwsObject, tags: Mapping[str, str], group_ids: set[str], scope: Scope) -> bool:
     """Return whether an unused interface was created for pods of the cluster."""
     if owned(tags, scope.cluster):
         return True
@@ -86,7 +84,7 @@ def _belongs_to_cluster(
     )
 
 
-def _orphan(interface: Mapping[str, Any], purpose: str, *, waits: bool = False) -> OrphanedResource:
+def _orphan(interface: AwsObject, purpose: str, *, waits: bool = False) -> OrphanedResource:
     interface_id = interface["NetworkInterfaceId"]
     return OrphanedResource(
         "network interface", interface_id, interface_id, purpose, vpc_id=interface.get("VpcId", ""), waits=waits

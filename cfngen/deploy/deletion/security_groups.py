@@ -6,11 +6,11 @@ group), nor one that a network interface uses. That is the most frequent reason 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, service, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
 from cfngen.deploy.deletion.scope import Scope
@@ -96,10 +96,10 @@ def _revoke_references(account: Account, group_id: str, referenced_ids: frozense
                 revoke(GroupId=group_id, SecurityGroupRuleIds=rule_ids)
 
 
-def _vpc_filter(vpc_id: str) -> list[dict[str, Any]]:
+def _vpc_filter(vpc_id: str) -> list[AwsArguments]:
     return [{"Name": "vpc-id", "Values": [vpc_id]}] if vpc_id else []
 
 
-def _describe_groups(account: Account, filters: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _describe_groups(account: Account, filters: list[AwsArguments]) -> Iterator[AwsObject]:
     for page in account.client("ec2").get_paginator("describe_security_groups").paginate(Filters=filters):
         yield from page["SecurityGroups"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
@@ -66,6 +65,7 @@ def _template_cluster(account: Account, stack: StackView) -> str:
         if error_code(error) != "ValidationError":
             raise
         return ""
-    metadata: Any = json.loads(summary.get("Metadata") or "{}").get("cfngen")
-    is_root_template = isinstance(metadata, dict) and metadata.get("stack") in ("cluster", "standalone")
-    return str(metadata.get("cluster", "")) if is_root_template else ""
+    metadata: object = json.loads(summary.get("Metadata") or "{}").get("cfngen")
+    if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", "standalone"):
+        return ""
+    return str(metadata.get("cluster", ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.blockers import Blocker
@@ -111,7 +111,7 @@ def remove(
     return _delete_retaining(account, current, undeleted, blockers, interaction, is_agreed=leave_behind)
 
 
-def start(account: Account, stack: StackView, report: Report, **arguments: Any) -> None:
+def start(account: Account, stack: StackView, report: Report, **arguments: object) -> None:
     """Start to delete a stack, after disabling its termination protection.
 
     Args:

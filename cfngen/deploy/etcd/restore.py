@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import auto_scaling_group, slot_id
@@ -33,6 +33,10 @@ from cfngen.text import join_and, pluralize
 # Logical ids of the masters' Auto Scaling groups, for every possible slot.
 _MASTER_GROUP_IDS = frozenset(auto_scaling_group(slot_id(letter)) for letter in "abcde")
 REQUEST_KEY = "restore.json"
+
+RestoreRequest: TypeAlias = Mapping[str, Any]
+"""What masters are asked to restore: the keys `id`, `snapshot` and `created`; later `sha256` and `instances`."""
+
 REPLACEMENT_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: the old instances have to be terminated first."""
 INTERRUPTED_EXIT_CODE = 130
@@ -174,7 +178,7 @@ class _Restore:
 
     def run(self, snapshot_name: str, timeout: timedelta | None) -> Restored:
         """Restore the snapshot; see `restore`."""
-        request: Mapping[str, Any] = self.store.read(REQUEST_KEY)
+        request: RestoreRequest = self.store.read(REQUEST_KEY)
         snapshot = self._choose_snapshot(request, snapshot_name)
         master_groups = self._master_groups()
         plan = self._make_plan(snapshot, master_groups, request)
@@ -194,7 +198,7 @@ class _Restore:
         self._delete_request()
         return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.started).total_seconds())
 
-    def _choose_snapshot(self, request: Mapping[str, Any], snapshot_name: str) -> Snapshot:
+    def _choose_snapshot(self, request: RestoreRequest, snapshot_name: str) -> Snapshot:
         """Return the snapshot to restore: that of the pending request, else the one the user named."""
         if not request:
             return find_snapshot(self.store, snapshot_name)
@@ -224,9 +228,7 @@ class _Restore:
             )
         return master_groups
 
-    def _make_plan(
-        self, snapshot: Snapshot, master_groups: tuple[Group, ...], request: Mapping[str, Any]
-    ) -> RestorePlan:
+    def _make_plan(self, snapshot: Snapshot, master_groups: tuple[Group, ...], request: RestoreRequest) -> RestorePlan:
         replaced = _masters_to_replace(master_groups, request)
         names = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
         age = _format_age(snapshot.age)
@@ -249,7 +251,7 @@ class _Restore:
             consequences,
         )
 
-    def _write_request(self, request: Mapping[str, Any], snapshot: Snapshot) -> Mapping[str, Any]:
+    def _write_request(self, request: RestoreRequest, snapshot: Snapshot) -> RestoreRequest:
         """Write the request into the bucket, then add the ids of the instances that are older than it; return it."""
         if not request:
             created = self.account.clock.now().isoformat()
@@ -269,7 +271,7 @@ class _Restore:
             self.store.write(REQUEST_KEY, request)
         return request
 
-    def _terminate_old_masters(self, request: Mapping[str, Any]) -> None:
+    def _terminate_old_masters(self, request: RestoreRequest) -> None:
         """Terminate the instances that are older than the request; their Auto Scaling groups launch new ones."""
         from botocore.exceptions import ClientError
 
@@ -288,7 +290,7 @@ class _Restore:
                     if error_code(error) != "ValidationError":
                         raise
 
-    def _wait_for_masters(self, request: Mapping[str, Any], timeout: timedelta | None) -> None:
+    def _wait_for_masters(self, request: RestoreRequest, timeout: timedelta | None) -> None:
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
         Masters(self.account, self.stack, self._master_groups, old_instances, self.override, self.report).wait(
@@ -305,7 +307,7 @@ class _Restore:
             self.report(Notice(f"the request {uri} could not be deleted: {error}", hint))
 
 
-def _masters_to_replace(master_groups: tuple[Group, ...], request: Mapping[str, Any]) -> tuple[ReplacedMaster, ...]:
+def _masters_to_replace(master_groups: tuple[Group, ...], request: RestoreRequest) -> tuple[ReplacedMaster, ...]:
     """Return the masters with instances that are still to be replaced."""
     old_instances = request.get("instances")
     slots = (

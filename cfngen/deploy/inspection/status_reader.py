@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy import protection
@@ -20,6 +20,7 @@ from cfngen.deploy.access.cluster_access import Override
 from cfngen.deploy.access.kubernetes_objects import Node
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.inspection import drift, reports
 from cfngen.deploy.inspection.cluster_status import (
     AddonState,
@@ -309,15 +310,15 @@ def _volume_states(account: Account, stack_resources: Iterable[ResourceView]) ->
         return ()
     filters = [{"Name": "volume-id", "Values": list(slots)}]
     volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
-    descriptions: dict[str, Any] = {volume["VolumeId"]: volume for volume in volumes}
+    descriptions: dict[str, AwsObject] = {volume["VolumeId"]: volume for volume in volumes}
     return tuple(
         _volume_state(slot, volume_id, descriptions.get(volume_id, {}))
         for volume_id, slot in sorted(slots.items(), key=lambda item: item[1])
     )
 
 
-def _volume_state(slot: str, volume_id: str, description: Any) -> VolumeState:
-    attachment: dict[str, Any] = next(iter(description.get("Attachments") or ()), {})
+def _volume_state(slot: str, volume_id: str, description: AwsObject) -> VolumeState:
+    attachment: AwsObject = next(iter(description.get("Attachments") or ()), {})
     return VolumeState(
         slot,
         volume_id,

@@ -5,13 +5,12 @@ The root has one change set and, through it, each nested stack has one. Those of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsArguments, AwsObject, Client
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.operation_origin import CHANGE_SET_PREFIX
 from cfngen.deploy.preview import retrying
@@ -127,7 +126,7 @@ def _create_change_set(account: Account, request: PlanRequest, status: StackStat
     name, kind = f"{CHANGE_SET_PREFIX}{request.token}"[:128], status.change_set_kind
     if status.exists and not account.only_planning:
         _delete_stale_change_sets(account, request.stack, name)
-    arguments: dict[str, Any] = {
+    arguments: AwsArguments = {
         "StackName": request.stack,
         "ChangeSetName": name,
         "ChangeSetType": kind,
@@ -230,7 +229,7 @@ def execute(account: Account, plan: Plan) -> str:
         retrying.retry(account, plan)
         return plan.stack_id
     # Stack events of the operation carry this token, so that they can be matched to the plan.
-    arguments: dict[str, Any] = {
+    arguments: AwsArguments = {
         "ChangeSetName": plan.change_set_id,
         "ClientRequestToken": plan.change_set_id.split("/")[1],
     }
@@ -261,7 +260,7 @@ def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
     deletion is not allowed or fails, the change sets stay, which does no harm.
     """
     client = account.client("cloudformation")
-    arguments: dict[str, Any] = {"StackName": stack}
+    arguments: AwsArguments = {"StackName": stack}
     stale: list[str] = []
     try:
         while True:
@@ -276,7 +275,7 @@ def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
         return
 
 
-def _is_stale(account: Account, summary: Mapping[str, Any], name: str) -> bool:
+def _is_stale(account: Account, summary: AwsObject, name: str) -> bool:
     is_ours = str(summary["ChangeSetName"]).startswith(CHANGE_SET_PREFIX)
     is_finished = summary.get("Status") == "FAILED" or summary.get("ExecutionStatus") in _FINAL_EXECUTION_STATUSES
     created = summary.get("CreationTime")
@@ -304,7 +303,7 @@ def _delete_change_set(account: Account, change_set_id: str) -> None:
             raise _UndeletableError("CloudFormation is still making it")
 
 
-def _request_deletion(account: Account, client: Any, change_set_id: str) -> bool:
+def _request_deletion(account: Account, client: Client, change_set_id: str) -> bool:
     """Call DeleteChangeSet; return False if CloudFormation is still creating the change set and refuses."""
     try:
         retry_transient_errors(account.clock, lambda: client.delete_change_set(ChangeSetName=change_set_id))

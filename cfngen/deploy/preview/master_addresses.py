@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
-from typing import Any
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import slot_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.stacks import StackView, tree
 from cfngen.errors import CfngenError
 
@@ -29,7 +29,7 @@ class AddressesInUseError(CfngenError):
         holders: the instance, or the network interface without an instance, that uses each address.
     """
 
-    def __init__(self, taken: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
+    def __init__(self, taken: Mapping[str, tuple[str, AwsObject]]) -> None:
         self.holders = {address: _describe_holder(interface) for address, (_, interface) in taken.items()}
         sentences = [
             f"master {letter.lower()} is to have the address {address}, which {self.holders[address]} has"
@@ -92,8 +92,8 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
 
 
 def _used_addresses(
-    addresses: Mapping[str, str], interfaces: list[Mapping[str, Any]]
-) -> Iterator[tuple[str, tuple[str, Mapping[str, Any]]]]:
+    addresses: Mapping[str, str], interfaces: list[AwsObject]
+) -> Iterator[tuple[str, tuple[str, AwsObject]]]:
     for interface in interfaces:
         private_ips = {
             private_ip_address["PrivateIpAddress"] for private_ip_address in interface.get("PrivateIpAddresses", ())
@@ -112,7 +112,7 @@ def _physical_ids(account: Account, existing: StackView) -> dict[str, str]:
     }
 
 
-def _describe_holder(interface: Mapping[str, Any]) -> str:
+def _describe_holder(interface: AwsObject) -> str:
     identifier = str(interface["NetworkInterfaceId"])
     instance = interface.get("Attachment", {}).get("InstanceId")
     if instance:

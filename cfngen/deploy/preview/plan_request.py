@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from cfngen.cluster.model import Cluster
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.preview.bill_of_materials import Cost
 from cfngen.deploy.preview.changes import Impact
 from cfngen.deploy.quotas.service_quotas import Quota
@@ -44,7 +44,7 @@ class PlanRequest:
     template_url: str
     documents: tuple[Document, ...]
     token: str
-    parameters: tuple[Mapping[str, Any], ...] = ()
+    parameters: tuple[AwsObject, ...] = ()
     capabilities: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     on_failure: str = "ROLLBACK"

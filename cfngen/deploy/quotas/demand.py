@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
+from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.publishing.publish import nested
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView
 from cfngen.deploy.stacks import resources as resources_of
@@ -70,32 +70,32 @@ class Demand:
 class _Template:
     """The resources of a nested template, and the values of its parameters except outputs of other stacks."""
 
-    resources: Mapping[str, Mapping[str, Any]]
-    values: Mapping[str, Any]
+    resources: Mapping[str, TemplatePart]
+    values: Mapping[str, object]
 
-    def of_type(self, kind: str) -> Iterator[Mapping[str, Any]]:
+    def of_type(self, kind: str) -> Iterator[TemplatePart]:
         """Yield the properties of each resource of a type."""
         yield from (resource.get("Properties", {}) for resource in self.resources.values() if resource["Type"] == kind)
 
-    def value(self, expression: Any) -> Any:
+    def value(self, expression: object) -> object:
         """Return the value of a property, or None if it is not known before the stacks exist."""
         if isinstance(expression, Mapping):
             return self.values.get(expression["Ref"]) if expression.keys() == {"Ref"} else None
         return expression
 
-    def number(self, expression: Any) -> int:
+    def number(self, expression: object) -> int:
         """Return the value of a property as a number, or 0 if it is not known."""
         value = str(self.value(expression))
         return int(value) if value.isdigit() else 0
 
-    def launch_template_data(self, group: Mapping[str, Any]) -> Mapping[str, Any]:
+    def launch_template_data(self, group: TemplatePart) -> TemplatePart:
         """Return the LaunchTemplateData that an Auto Scaling group uses."""
         reference = group.get("LaunchTemplate", {}).get("LaunchTemplateId")
         name = reference.get("Ref", "") if isinstance(reference, Mapping) else ""
-        data: Mapping[str, Any] = self.resources.get(name, {}).get("Properties", {}).get("LaunchTemplateData", {})
+        data: TemplatePart = self.resources.get(name, {}).get("Properties", {}).get("LaunchTemplateData", {})
         return data
 
-    def initial_size(self, group: Mapping[str, Any]) -> int:
+    def initial_size(self, group: TemplatePart) -> int:
         """Return the initial number of instances of an Auto Scaling group."""
         return self.number(group.get("DesiredCapacity", group.get("MinSize")))
 
@@ -108,7 +108,7 @@ class _Template:
                 group = reference.get("Fn::GetAtt", [""])[0] if isinstance(reference, Mapping) else ""
                 yield group, name, str(properties.get("SourcePrefixListId", ""))
 
-    def interface_groups(self) -> Iterator[Sequence[Any]]:
+    def interface_groups(self) -> Iterator[Sequence[object]]:
         """Yield the security groups of each network interface, load balancer and launch template."""
         yield from (interface.get("GroupSet", ()) for interface in self.of_type("AWS::EC2::NetworkInterface"))
         yield from (load_balancer.get("SecurityGroups", ()) for load_balancer in self.of_type(BALANCER))
@@ -202,6 +202,6 @@ def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) 
         yield _Template(child.body["Resources"], {**_defaults(child), **known_values})
 
 
-def _defaults(document: Document) -> dict[str, Any]:
+def _defaults(document: Document) -> TemplatePart:
     parameters = document.body.get("Parameters", {})
     return {name: definition["Default"] for name, definition in parameters.items() if "Default" in definition}

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.quotas.demand import Instances
 
 MAX_TYPES_PER_CALL = 100  # in one call of DescribeInstanceTypes
@@ -81,7 +82,7 @@ def used(account: Account) -> Mapping[Pool, int]:
     return needed(account, [Instances(kind, count, spot) for (kind, spot), count in running.items()])
 
 
-def _running_instances(account: Account) -> Iterator[Mapping[str, Any]]:
+def _running_instances(account: Account) -> Iterator[AwsObject]:
     states = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=states)
     for page in pages:

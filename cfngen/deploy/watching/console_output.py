@@ -11,10 +11,10 @@ import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError, as_aws_error, error_code
+from cfngen.deploy.aws_types import AwsObject
 
 MAX_BOOT_MESSAGES = 10
 MAX_RAW_LINES = 6
@@ -154,7 +154,7 @@ def launch_failures(account: Account, group: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(activity["StatusMessage"] for activity in failed if activity.get("StatusMessage")))
 
 
-def _is_successful_launch(activity: Mapping[str, Any]) -> bool:
+def _is_successful_launch(activity: AwsObject) -> bool:
     """Return whether an activity has launched an instance."""
     return activity["StatusCode"] == "Successful" and str(activity.get("Description", "")).startswith("Launching")
 
@@ -176,7 +176,7 @@ def _instance_states(account: Account, group: str) -> Mapping[str, str]:
 def _read_console(account: Account, instance_id: str) -> str:
     from botocore.exceptions import ClientError
 
-    def get_output(**options: Any) -> str:
+    def get_output(**options: bool) -> str:
         response = account.client("ec2").get_console_output(InstanceId=instance_id, **options)
         return str(response.get("Output") or "")
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cfngen.cluster.names import auto_scaling_group
 from cfngen.deploy.account import Account
@@ -335,7 +335,7 @@ class _ErrorsAsNotes:
     def __enter__(self) -> _ErrorsAsNotes:
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         from botocore.exceptions import BotoCoreError, ClientError
 
         if isinstance(error, (BotoCoreError, ClientError)):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.references import references
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK
 
@@ -119,7 +120,7 @@ def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
 
 
 def expect_operation(
-    bodies: Mapping[Path, Mapping[str, Any]],
+    bodies: Mapping[Path, TemplatePart],
     actions: Mapping[tuple[Path, str], Action] | Action,
     values: Mapping[str, str] | None = None,
 ) -> Expectation:
@@ -150,7 +151,7 @@ def expect_operation(
 
 
 def _longest_chain(
-    bodies: Mapping[Path, Mapping[str, Any]],
+    bodies: Mapping[Path, TemplatePart],
     planned: Mapping[tuple[Path, str], Expected],
     path: Path,
 ) -> int:
@@ -176,14 +177,14 @@ def _longest_chain(
     return max((end_of(resource) for resource in resources), default=0)
 
 
-def _dependencies(resource: Mapping[str, Any]) -> Iterator[str]:
+def _dependencies(resource: TemplatePart) -> Iterator[str]:
     """Yield the logical ids that a resource depends on, together with the parameters that it refers to."""
     explicit = resource.get("DependsOn", ())
     yield from [explicit] if isinstance(explicit, str) else explicit
     yield from (name for name, _ in references(resource))
 
 
-def _expected_signals(resource: Mapping[str, Any], values: Mapping[str, str], action: Action) -> int:
+def _expected_signals(resource: TemplatePart, values: Mapping[str, str], action: Action) -> int:
     """Return the number of instance signals that CloudFormation waits for in a creation or a rolling update."""
     signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
     if not signal:
@@ -193,15 +194,13 @@ def _expected_signals(resource: Mapping[str, Any], values: Mapping[str, str], ac
     return _resolve_number(signal.get("Count", 1), values)
 
 
-def _resolve_number(value: Any, values: Mapping[str, str]) -> int:
+def _resolve_number(value: object, values: Mapping[str, str]) -> int:
     if isinstance(value, Mapping) and set(value) == {"Ref"}:
         value = values.get(value["Ref"], "")
     return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else 0
 
 
-def _known_parameters(
-    bodies: Mapping[Path, Mapping[str, Any]], path: Path, values: Mapping[str, str]
-) -> Mapping[str, str]:
+def _known_parameters(bodies: Mapping[Path, TemplatePart], path: Path, values: Mapping[str, str]) -> Mapping[str, str]:
     """Return the values of a stack's parameters, as far as they are known before the operation starts."""
     declared = bodies[path].get("Parameters", {})
     known_values = {key: str(parameter["Default"]) for key, parameter in declared.items() if "Default" in parameter}

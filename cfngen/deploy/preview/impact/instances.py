@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.subject import ChangeContext, number
@@ -101,7 +100,7 @@ def _resize_text(subject: ChangeContext, owner: str, *, is_only_change: bool) ->
     )
 
 
-def sizes(min_size: Any, max_size: Any) -> str:
+def sizes(min_size: object, max_size: object) -> str:
     """Return the minimum and maximum size of a group as text, e.g. `2-4`, or `2` if they are equal."""
     return f"{min_size}" if str(min_size) == str(max_size) else f"{min_size}-{max_size}"
 

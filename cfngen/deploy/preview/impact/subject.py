@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import group_id, slot_id
@@ -58,11 +57,11 @@ class ChangeContext:
             return "is removed"
         return "might be replaced" if self.might_be_replaced else "is replaced"
 
-    def before(self, *path: str) -> Any:
+    def before(self, *path: str) -> object:
         """Return the old value of a property, or None if it is not known."""
         return self._value(self._before, path, 0)
 
-    def after(self, *path: str) -> Any:
+    def after(self, *path: str) -> object:
         """Return the new value of a property, or None if it is not known, or not known yet."""
         return self._value(self._after, path, 1)
 
@@ -83,7 +82,7 @@ class ChangeContext:
             if property_.path.startswith("/Properties/")
         )
 
-    def _value(self, properties: Any, path: tuple[str, ...], side: int) -> Any:
+    def _value(self, properties: object, path: tuple[str, ...], side: int) -> object:
         for property_ in self.change.properties:
             if property_.path == "/Properties/" + "/".join(path):
                 return (property_.before, property_.after)[side]
@@ -117,6 +116,6 @@ def owner_of(cluster: Cluster, logical_id: str) -> tuple[str, bool]:
     return "", False
 
 
-def number(value: Any) -> int | None:
+def number(value: object) -> int | None:
     """Return a text as an integer, or None if it is not one."""
-    return int(value) if str(value).isdecimal() else None
+    return int(str(value)) if str(value).isdecimal() else None

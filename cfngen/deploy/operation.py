@@ -42,7 +42,7 @@ from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import add_old_programs
 from cfngen.deploy.publishing.publish import address_templates, nested, publish
 from cfngen.deploy.quotas import route_tables, service_quotas
-from cfngen.deploy.quotas.demand import Demand, count_demand, deployed_demand
+from cfngen.deploy.quotas.demand import Demand, count_demand, read_deployed_demand
 from cfngen.deploy.recovery import DeclinedError, Interaction, ensure_deployable
 from cfngen.deploy.stacks import StackView, find, template
 from cfngen.deploy.status import StackHealth
@@ -173,7 +173,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
                 since=plan.created,
                 report=interaction.report,
                 interrupted=interaction.interrupted,
-                expected=_expectation(request, documents, plan),
+                expected=_expect_changes(request, documents, plan),
             )
 
         with translate_aws_errors():
@@ -233,7 +233,7 @@ def _prepare(
         for notice in (*parameters.notices, *volume_truth.notices):
             interaction.report(notice)
         demand_after = count_demand(request.documents, parameters.values)
-        demand_now = _current_demand(account, existing, interaction)
+        demand_now = _read_current_demand(account, existing, interaction)
         plan_request = PlanRequest(
             stack=request.stack_name,
             cluster=request.cluster,
@@ -275,12 +275,12 @@ def _prepare(
     return _Preparation(phases.plan if phases else overall_plan, existing, phases)
 
 
-def _current_demand(account: Account, existing: StackView | None, interaction: Interaction) -> Demand | None:
+def _read_current_demand(account: Account, existing: StackView | None, interaction: Interaction) -> Demand | None:
     """Return what the cluster uses of the account's quotas now; None if that cannot be read."""
     if existing is None:
         return Demand()
     try:
-        return deployed_demand(account, existing)
+        return read_deployed_demand(account, existing)
     except AwsError as error:
         interaction.report(Notice(f"what the update adds to costs and quotas is not known: {error}", error.hint))
         return None
@@ -292,7 +292,7 @@ def _parameter_defaults(root: TemplatePart) -> dict[str, str]:
     return {name: str(parameter["Default"]) for name, parameter in parameters if "Default" in parameter}
 
 
-def _expectation(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
+def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
     """Return which resources the operation will touch and how, for the progress display."""
     by_name = {document.name: document.body for document in documents}
     bodies: dict[tuple[str, ...], TemplatePart] = {(): by_name["cluster"]}

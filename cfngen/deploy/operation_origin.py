@@ -58,7 +58,7 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
         AwsError: the events cannot be read.
     """
     with translate_aws_errors():
-        first_event = _first_event_and_token(account, stack)
+        first_event = _read_first_event_and_token(account, stack)
     if first_event is None:
         return None
     event, token = first_event
@@ -75,7 +75,7 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
     return OperationOrigin(event.time)
 
 
-def _first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:
+def _read_first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:
     """Return the first event of the stack itself in its latest operation, and that operation's client request token."""
     is_older, first_event = LastOperation(with_failure=True), None
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
@@ -106,7 +106,7 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
         created: datetime = summary["CreationTime"]
         report(
             Notice(
-                f"{author} has been planning a change of {stack.name} since {moment(account, created)}",
+                f"{author} has been planning a change of {stack.name} since {describe_time(account, created)}",
                 "ask before you go on: whoever deploys first makes the other's plan void; after an hour, or when it is "
                 "only left over, it means nothing.",
             )
@@ -124,7 +124,7 @@ def _is_open(account: Account, summary: AwsObject) -> bool:
     )
 
 
-def moment(account: Account, time: datetime) -> str:
+def describe_time(account: Account, time: datetime) -> str:
     """Return a time and how long ago it was, e.g. `12:03 UTC (4 minutes ago)`."""
     minutes = round((account.clock.now() - time).total_seconds() / 60)
     return f"{time:%H:%M} UTC ({pluralize(minutes, 'minute') if minutes > 0 else 'less than a minute'} ago)"

@@ -18,11 +18,11 @@ from cfngen.deploy.messages import Consent, Event, Notice, Question, Report, Ste
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
-from cfngen.deploy.rollback_blockers import rollback_blockers
+from cfngen.deploy.rollback_blockers import find_rollback_blockers
 from cfngen.deploy.stacks import StackView, existing, find, reread, resources, tree
-from cfngen.deploy.stale_groups import stale_groups
+from cfngen.deploy.stale_groups import find_stale_groups
 from cfngen.deploy.status import StackHealth, StackStatus
-from cfngen.deploy.watching.events import last_event
+from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.watch import Choice, WatchResult, watch
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, Hint, suggest
@@ -59,7 +59,7 @@ def busy(account: Account, stack: StackView) -> BusyError:
     if origin is None:
         return BusyError(stack)
     author = f"begun by {origin.caller}" if origin.caller else "and not begun by a deployment of cfngen"
-    return BusyError(stack, f"since {operation_origin.moment(account, origin.time)}, {author}")
+    return BusyError(stack, f"since {operation_origin.describe_time(account, origin.time)}, {author}")
 
 
 class BlockedError(CfngenError):
@@ -246,7 +246,7 @@ def _start_rollback(
         _require_consent(interaction, Question(f"Roll back {stack.name}?", consequences, dangerous=deletes_stack))
         if deletes_stack:
             unprotect(account, stack)
-        previous_event = last_event(account, stack.id)
+        previous_event = read_last_event(account, stack.id)
         cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event))
         outcome = watch(
             account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
@@ -268,7 +268,7 @@ def _continue_rollback(
     for _ in range(MAX_ROLLBACK_ATTEMPTS):
         skipped = skip
         if force:
-            blockers = rollback_blockers(account, stack)
+            blockers = find_rollback_blockers(account, stack)
             skipped = tuple(dict.fromkeys((*skip, *blockers)))
         consequences = tuple(
             f"{name} stays as it is, and CloudFormation believes it was rolled back: put it right by hand"
@@ -277,7 +277,7 @@ def _continue_rollback(
         _require_consent(
             interaction, Question(f"Continue the rollback of {stack.name}?", consequences, dangerous=bool(skipped))
         )
-        previous_event = last_event(account, stack.id)
+        previous_event = read_last_event(account, stack.id)
         arguments: AwsArguments = {"ResourcesToSkip": list(skipped)} if skipped else {}
         account.client("cloudformation").continue_update_rollback(
             StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event), **arguments
@@ -289,7 +289,7 @@ def _continue_rollback(
             _report_stale_groups(account, stack, interaction)
         if not force or outcome.detached or outcome.status.health is not StackHealth.STUCK:
             return outcome
-        if set(rollback_blockers(account, stack)) <= set(skipped):
+        if set(find_rollback_blockers(account, stack)) <= set(skipped):
             return outcome
     return outcome
 
@@ -299,7 +299,7 @@ def _report_stale_groups(account: Account, stack: StackView, interaction: Intera
     try:
         with translate_aws_errors():
             views = [resource.view for resource in tree(account, stack.id)]
-        groups = stale_groups(account, views)
+        groups = find_stale_groups(account, views)
     except AwsError:
         return  # `status`, `plan` and `deploy` check again
     for group in groups:
@@ -328,7 +328,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
     )
     unprotect(account, stack)
     interaction.report(Step(f"deleting the remains of {stack.name}"))
-    previous_event = last_event(account, stack.id)
+    previous_event = read_last_event(account, stack.id)
     account.client("cloudformation").delete_stack(
         StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event)
     )

@@ -70,24 +70,24 @@ def find(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) 
         )
         for instance_id in sorted(scope.unmanaged_instances)
     ]
-    contents = tuple(_foreign_contents(account, scope, orphans)) if scope.own_vpc else ()
-    balancers = tuple(_foreign_load_balancers(account, scope, orphans)) if scope.own_vpc else ()
-    blockers += _foreign_interfaces(
+    contents = tuple(_find_foreign_contents(account, scope, orphans)) if scope.own_vpc else ()
+    balancers = tuple(_find_foreign_load_balancers(account, scope, orphans)) if scope.own_vpc else ()
+    blockers += _find_foreign_interfaces(
         account, scope, orphans, contents, frozenset(balancer.name for balancer in balancers)
     )
     blockers += (Blocker(balancer.id, f"load balancer {balancer.name}") for balancer in balancers)
     blockers += (
         Blocker(reference.group_id, f"security group {reference.group_name} has rules that name the cluster's groups")
-        for reference in security_groups.references(account, scope, group_ids)
+        for reference in security_groups.find_references(account, scope, group_ids)
         if not reference.owned
     )
     blockers += (Blocker(content.id, _describe(content)) for content in contents)
-    blockers += _subnets_using_route_tables(account, scope)
+    blockers += _find_subnets_using_route_tables(account, scope)
     # A resource that was found twice keeps its first description.
     return tuple({blocker.id: blocker for blocker in reversed(blockers)}.values())[::-1]
 
 
-def _foreign_contents(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) -> Iterator[Content]:
+def _find_foreign_contents(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) -> Iterator[Content]:
     """Yield foreign resources in the VPC, or attached to it."""
     cluster_ids = scope.ids() | {orphan.id for orphan in orphans}
     return (content for content in vpc_contents.find(account, scope.vpc_id) if content.id not in cluster_ids)
@@ -100,15 +100,17 @@ def _describe(content: Content) -> str:
     return " ".join(filter(None, (content.kind, name, f"for {service}" if service else "")))
 
 
-def _foreign_load_balancers(
+def _find_foreign_load_balancers(
     account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]
 ) -> Iterator[Balancer]:
     """Yield foreign load balancers in the VPC."""
     cluster_ids = scope.ids() | {orphan.id for orphan in orphans}
-    return (balancer for balancer in load_balancers.of_vpc(account, scope.vpc_id) if balancer.id not in cluster_ids)
+    return (
+        balancer for balancer in load_balancers.find_in_vpc(account, scope.vpc_id) if balancer.id not in cluster_ids
+    )
 
 
-def _subnets_using_route_tables(account: Account, scope: Scope) -> Iterator[Blocker]:
+def _find_subnets_using_route_tables(account: Account, scope: Scope) -> Iterator[Blocker]:
     """Yield foreign subnets that use a route table of the cluster.
 
     Only in an existing VPC: in the cluster's own, every foreign subnet is found anyway.
@@ -127,7 +129,7 @@ def _subnets_using_route_tables(account: Account, scope: Scope) -> Iterator[Bloc
                 )
 
 
-def _foreign_interfaces(
+def _find_foreign_interfaces(
     account: Account,
     scope: Scope,
     orphans: tuple[OrphanedResource, ...],
@@ -139,7 +141,7 @@ def _foreign_interfaces(
         return
     interfaces = [
         interface
-        for interface in network_interfaces.of_vpc(account, scope.vpc_id)
+        for interface in network_interfaces.find_in_vpc(account, scope.vpc_id)
         if _occupies_cluster(interface, scope)
     ]
     foreign_instance_ids = sorted(set(filter(None, map(_attached_instance_id, interfaces))) - scope.instances.keys())
@@ -166,7 +168,7 @@ def _foreign_interfaces(
         description = interface.get("Description", "")
         if network_interfaces.load_balancer_name(description) in {*orphaned_load_balancers, *load_balancer_names}:
             continue
-        if listed_ids & set(_words(description)):
+        if listed_ids & set(_split_words(description)):
             continue
         yield Blocker(
             interface["NetworkInterfaceId"], f"network interface, {description or 'which does not say for what'}"
@@ -210,7 +212,7 @@ def _belongs_to_stack_resource(interface: AwsObject, tags: Mapping[str, str], sc
     description = interface.get("Description", "")
     if network_interfaces.load_balancer_name(description) in scope.load_balancers:
         return True
-    is_named = any(word in scope.ids() for word in _words(description))
+    is_named = any(word in scope.ids() for word in _split_words(description))
     # The description of an endpoint's interface names only the service; one in the cluster's groups is the cluster's.
     group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
     is_endpoint = interface.get("InterfaceType") == "vpc_endpoint" and bool(group_ids & set(scope.security_groups))
@@ -223,5 +225,5 @@ def _is_created_by_cluster_stack(tags: Mapping[str, str], scope: Scope) -> bool:
     return tags.get(CLUSTER_TAG, "") == scope.cluster or stack_id in {resource.stack_id for resource in scope.resources}
 
 
-def _words(description: str) -> list[str]:
+def _split_words(description: str) -> list[str]:
     return description.replace("/", " ").split()

@@ -96,7 +96,7 @@ def delete(
         BusyError: another operation is under way.
         OccupiedError: foreign resources use the cluster's network.
         TemplatesInUseError: another stack uses the templates to delete.
-        LivingNamesakeError: resources to remove may be another cluster's.
+        SameNameClusterError: resources to remove may be another cluster's.
         UnreadableAuthoritiesError: no copy of the certificate authorities can be kept.
         CopyError: the copy's file cannot be written.
         DeclinedError: the user declined.
@@ -220,7 +220,7 @@ class _Deletion:
                 # deletion there is time to list them again.
                 stack = find(self.account, prepared.plan.stack_id) if wait else None
                 scope = (
-                    replace(self._current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
+                    replace(self._find_current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
                     if stack
                     else prepared.scope
                 )
@@ -235,13 +235,13 @@ class _Deletion:
             with translate_aws_errors():
                 stack = find(self.account, prepared.plan.stack_id)
                 if stack:
-                    scope = replace(self._current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
+                    scope = replace(self._find_current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
                     self.blockers = blockers.find(self.account, scope, orphan_removal.find(self.account, scope))
         except AwsError as error:
             self.report(Notice(f"what is in the way could not be looked for: {error}", error.hint))
         return self.blockers
 
-    def _current_scope(self, stack: StackView) -> Scope:
+    def _find_current_scope(self, stack: StackView) -> Scope:
         return find_scope(
             self.account,
             stack,
@@ -290,7 +290,7 @@ class _Deletion:
         objects: int = 0,
         bucket_deleted: bool = False,
     ) -> Deleted:
-        resources = _current_resources(self.account, prepared)
+        resources = _read_current_resources(self.account, prepared)
         return Deleted(
             cluster=self.request.cluster,
             region=self.account.region,
@@ -302,7 +302,7 @@ class _Deletion:
             seconds=self._seconds(),
             counted=() if in_progress else deletion_report.count(self.account, prepared.scope),
             removed=tuple(self.removed_by_id.values()),
-            retained=self.copies if in_progress else self._retained_resources(prepared, resources),
+            retained=self.copies if in_progress else self._find_retained_resources(prepared, resources),
             orphans=self.remaining,
             blockers=self.blockers if result and result.status.exists else (),
             objects=objects,
@@ -310,7 +310,7 @@ class _Deletion:
             name_conflict=prepared.plan.name_conflict,
         )
 
-    def _retained_resources(
+    def _find_retained_resources(
         self, prepared: PreparedDeletion, resources: Sequence[StackResource]
     ) -> tuple[RetainedResource, ...]:
         account, request, scope = self.account, self.request, prepared.scope
@@ -327,15 +327,15 @@ class _Deletion:
             else None
         )
         return (
-            *retained_resources.left_by_stacks(
+            *retained_resources.find_undeleted(
                 account,
                 [resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES],
             ),
             *self.copies,
-            *retained_resources.snapshots(account, scope, copy=next((copy.id for copy in self.copies), "")),
-            *retained_resources.keys(account, scope),
-            *retained_resources.secrets(account, scope),
-            *snapshot_buckets.snapshots(account, scope, prepared.stack.outputs if prepared.stack else {}),
+            *retained_resources.find_snapshots(account, scope, copy=next((copy.id for copy in self.copies), "")),
+            *retained_resources.find_keys(account, scope),
+            *retained_resources.find_secrets(account, scope),
+            *snapshot_buckets.find(account, scope, prepared.stack.outputs if prepared.stack else {}),
             *retained_resources.of_orphans(
                 account, volumes_left, "data of a claim, kept unless --delete-volumes is given"
             ),
@@ -343,7 +343,7 @@ class _Deletion:
                 account, snapshots_left, "snapshot of a claim, kept unless --delete-snapshots is given"
             ),
             *(retained_resources.templates(bucket) if bucket else ()),
-            *(retained_resources.log_groups(account, request.cluster) if is_name_unique else ()),
+            *(retained_resources.find_log_groups(account, request.cluster) if is_name_unique else ()),
             *(
                 retained_resources.existing_resources(scope, tuple(prepared.stack.parameters.items()))
                 if prepared.stack
@@ -366,7 +366,7 @@ def _check_deletable(account: Account, request: DeletionRequest, prepared: Prepa
     orphan_removal.check_name_conflict(account, prepared.scope, (*prepared.plan.removed, *prepared.plan.data_to_delete))
 
 
-def _current_resources(account: Account, prepared: PreparedDeletion) -> tuple[StackResource, ...]:
+def _read_current_resources(account: Account, prepared: PreparedDeletion) -> tuple[StackResource, ...]:
     """Return the stacks' resources as they are now; a deleted stack is looked up by its ARN."""
     root = prepared.stack.id if prepared.stack else ""
     return tree(account, root) if root else prepared.scope.resources

@@ -29,7 +29,7 @@ def find(account: Account, scope: Scope, *, groups: Iterable[str] = ()) -> tuple
     kubernetes_groups = frozenset(groups)
     existing_load_balancers: frozenset[str] | None = None
     orphans = []
-    for interface in of_vpc(account, scope.vpc_id):
+    for interface in find_in_vpc(account, scope.vpc_id):
         interface_id = interface["NetworkInterfaceId"]
         group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
         tags = tag_map(interface.get("TagSet"))
@@ -50,7 +50,7 @@ def find(account: Account, scope: Scope, *, groups: Iterable[str] = ()) -> tuple
     return tuple(orphans)
 
 
-def of_vpc(account: Account, vpc_id: str) -> Iterator[AwsObject]:
+def find_in_vpc(account: Account, vpc_id: str) -> Iterator[AwsObject]:
     """Yield every network interface of a VPC, as EC2 describes it."""
     filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
     for page in account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters):

@@ -12,7 +12,7 @@ from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, Part, Pre
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.deletion.stack_ownership import check_ownership
-from cfngen.deploy.name_conflicts import live_stacks
+from cfngen.deploy.name_conflicts import find_live_stacks
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find
@@ -28,9 +28,9 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     stack = find(account, request.stack_name)
     by_console = check_ownership(account, stack, request.cluster) if stack else False
     existing = stack if stack and stack.status.exists else None
-    last_stack = stack or last_deleted(account, request)
+    last_stack = stack or find_last_deleted(account, request)
     scope = find_scope(account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr)
-    other_stacks = live_stacks(account, request.cluster, besides=stack.id if stack else "")
+    other_stacks = find_live_stacks(account, request.cluster, besides=stack.id if stack else "")
     scope = replace(scope, same_name_stacks=other_stacks)
     name_conflict = orphan_removal.describe_name_conflict(account, scope)
     tagged = _TaggedResources(
@@ -39,7 +39,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     # Without such a conflict the tags suffice: everything with the cluster's name is this cluster's.
     own, foreign = _split_by_ownership(account, scope, tagged) if name_conflict else (tagged, _TaggedResources())
     orphans, claimed_volumes, claim_snapshots = own.orphans, own.volumes, own.snapshots
-    log_groups = retained_resources.log_groups(account, request.cluster)
+    log_groups = retained_resources.find_log_groups(account, request.cluster)
     is_bucket_needed = request.empty_bucket or request.delete_bucket
     templates = (
         template_objects.find(account, request.bucket, request.cluster, needed=is_bucket_needed)
@@ -62,7 +62,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         delete_volumes=request.delete_volumes,
         delete_snapshots=request.delete_snapshots,
         retained=(
-            *_expected_to_stay(
+            *_find_what_stays(
                 account,
                 request,
                 existing,
@@ -74,7 +74,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
             *(() if name_conflict else log_groups),
         ),
         blockers=blockers.find(account, scope, orphans) if existing else (),
-        unattributed_volumes=volumes.unclear(account, scope),
+        unattributed_volumes=volumes.find_unattributed(account, scope),
         name_conflict=name_conflict,
         foreign_resources=_list_without_commands(foreign, templates, log_groups) if name_conflict else (),
         authorities=tuple(
@@ -119,7 +119,7 @@ def _split_by_ownership(
         for resource in tagged.orphans
         if scope.has_infrastructure and scope.vpc_id and resource.vpc_id == scope.vpc_id
     )
-    attached_volumes = volumes.attached(account, scope)
+    attached_volumes = volumes.find_attached(account, scope)
     return (
         _TaggedResources(
             tuple(resource for resource in tagged.orphans if resource.id in in_own_vpc),
@@ -153,7 +153,7 @@ def _list_without_commands(
     )
 
 
-def last_deleted(account: Account, request: DeletionRequest) -> StackView | None:
+def find_last_deleted(account: Account, request: DeletionRequest) -> StackView | None:
     """Return the cluster's root stack that was deleted last; CloudFormation lists deleted stacks for 90 days."""
     pages = account.client("cloudformation").get_paginator("list_stacks")
     for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
@@ -180,7 +180,7 @@ def _stack_parts(scope: Scope) -> Iterator[Part]:
         yield Part("other resources", tuple(other_resources))
 
 
-def _expected_to_stay(
+def _find_what_stays(
     account: Account,
     request: DeletionRequest,
     stack: StackView | None,
@@ -211,7 +211,7 @@ def _expected_to_stay(
             for resource_id in scope.existing_ids("AWS::KMS::Key")
         ]
         staying += retained_resources.existing_resources(scope, tuple(stack.parameters.items()))
-    staying += snapshot_buckets.snapshots(account, scope, stack.outputs if stack else {})
+    staying += snapshot_buckets.find(account, scope, stack.outputs if stack else {})
     if not request.delete_volumes:
         staying += retained_resources.of_orphans(
             account, claimed_volumes, "data of a claim; --delete-volumes deletes it"

@@ -48,7 +48,7 @@ def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
     return tuple(orphans)
 
 
-def references(account: Account, scope: Scope, ids: Sequence[str]) -> tuple[Reference, ...]:
+def find_references(account: Account, scope: Scope, ids: Sequence[str]) -> tuple[Reference, ...]:
     """Return other groups with rules that refer to one of these.
 
     Args:
@@ -75,7 +75,10 @@ def remove(account: Account, scope: Scope, orphans: Sequence[OrphanedResource]) 
     A group that is still in use is left for the next call; so is one that a foreign rule refers to.
     """
     ids = [orphan.id for orphan in orphans]
-    for group_id in (*ids, *(reference.group_id for reference in references(account, scope, ids) if reference.owned)):
+    for group_id in (
+        *ids,
+        *(reference.group_id for reference in find_references(account, scope, ids) if reference.owned),
+    ):
         _revoke_references(account, group_id, frozenset(ids) - {group_id})
     return remove_each(orphans, lambda orphan: account.client("ec2").delete_security_group(GroupId=orphan.id))
 

@@ -27,7 +27,7 @@ def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
             hint=f"name the root with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
         )
     if stack.status.health is StackHealth.EMPTY:
-        if not stack.cluster and cluster not in _change_set_clusters(account, stack):
+        if not stack.cluster and cluster not in _read_change_set_clusters(account, stack):
             raise ForeignStackError(
                 f"the stack {stack.name} is in {stack.status}: it is empty, and no change set in it says that it is "
                 f"for the cluster {cluster}",
@@ -40,13 +40,13 @@ def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
                 ),
             )
         return False
-    if not stack.cluster and _template_cluster(account, stack) == cluster:
+    if not stack.cluster and _read_template_cluster(account, stack) == cluster:
         return True
     check(stack, cluster)
     return False
 
 
-def _change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:
+def _read_change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:
     """Yield the clusters that the change sets of an empty stack are for; the stack itself may have no tags yet."""
     cloudformation = account.client("cloudformation")
     for page in cloudformation.get_paginator("list_change_sets").paginate(StackName=stack.id):
@@ -55,7 +55,7 @@ def _change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:
             yield from (tag["Value"] for tag in change_set.get("Tags", ()) if tag["Key"] == CLUSTER_TAG)
 
 
-def _template_cluster(account: Account, stack: StackView) -> str:
+def _read_template_cluster(account: Account, stack: StackView) -> str:
     """Return the cluster that a stack's template was generated for, from its metadata; empty if it is not cfngen's."""
     from botocore.exceptions import ClientError
 

@@ -30,9 +30,9 @@ EBS_DRIVER_TAG = "ebs.csi.aws.com/cluster"
 """Tag of every volume and snapshot of the EBS CSI driver. Its value is `true`, not the cluster's name."""
 
 
-def attached(account: Account, scope: Scope) -> frozenset[str]:
+def find_attached(account: Account, scope: Scope) -> frozenset[str]:
     """Return the ids of the volumes that are attached to the cluster's instances."""
-    return frozenset(_attached_volumes(account, scope))
+    return frozenset(_describe_attached_volumes(account, scope))
 
 
 def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
@@ -45,7 +45,7 @@ def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
     owned_volumes = [volume for volume in volumes.values() if owned(_tags(volume), scope.cluster)]
     owned_volumes += [
         volume
-        for key, volume in _attached_volumes(account, scope).items()
+        for key, volume in _describe_attached_volumes(account, scope).items()
         if key not in volumes and not _names_another_cluster(_tags(volume), scope.cluster)
     ]
     orphans = (
@@ -71,7 +71,7 @@ def find_snapshots(account: Account, scope: Scope) -> tuple[OrphanedResource, ..
     )
 
 
-def unclear(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
+def find_unattributed(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
     """Return unattached volumes of the EBS CSI driver whose tags do not name their cluster.
 
     The driver tags volumes with the cluster's name only if `--k8s-tag-cluster-id` or `--extra-tags` configures it.
@@ -108,7 +108,7 @@ def remove(account: Account, orphans: Sequence[OrphanedResource], report: Report
     return tuple(remaining)
 
 
-def _attached_volumes(account: Account, scope: Scope) -> dict[str, AwsObject]:
+def _describe_attached_volumes(account: Account, scope: Scope) -> dict[str, AwsObject]:
     """Return the volumes that are attached to the cluster's instances, by id."""
     return {
         volume["VolumeId"]: volume

@@ -21,7 +21,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.etcd.snapshots import LATEST, Snapshot, Store, find_snapshot, find_store
 from cfngen.deploy.etcd.watch import Masters
-from cfngen.deploy.inspection.machines import Group, groups
+from cfngen.deploy.inspection.machines import Group, find_groups
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
 from cfngen.deploy.recovery import DeclinedError, busy
@@ -180,7 +180,7 @@ class _Restore:
         """Restore the snapshot; see `restore`."""
         request: RestoreRequest = self.store.read(REQUEST_KEY)
         snapshot = self._choose_snapshot(request, snapshot_name)
-        master_groups = self._master_groups()
+        master_groups = self._find_master_groups()
         plan = self._make_plan(snapshot, master_groups, request)
         self.report(plan)
         question = f"{'Go on restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
@@ -212,7 +212,7 @@ class _Restore:
             )
         return restoring
 
-    def _master_groups(self) -> tuple[Group, ...]:
+    def _find_master_groups(self) -> tuple[Group, ...]:
         """Return the masters' Auto Scaling groups, with their instances of now."""
         # No CloudFormation operation is in progress, so the stack's resources do not change.
         self._group_resources = self._group_resources or tuple(
@@ -220,7 +220,7 @@ class _Restore:
             for resource in tree(self.account, self.stack.id)
             if resource.view.logical_id in _MASTER_GROUP_IDS
         )
-        master_groups = groups(self.account, self.cluster, self._group_resources)
+        master_groups = find_groups(self.account, self.cluster, self._group_resources)
         if not master_groups or any(group.missing for group in master_groups):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
@@ -266,7 +266,7 @@ class _Restore:
                 )
         if "instances" not in request:
             # Listed only after the request was written: every instance launched from now on finds it.
-            old_instances = [instance.id for group in self._master_groups() for instance in group.instances]
+            old_instances = [instance.id for group in self._find_master_groups() for instance in group.instances]
             request = {**request, "instances": old_instances}
             self.store.write(REQUEST_KEY, request)
         return request
@@ -276,7 +276,7 @@ class _Restore:
         from botocore.exceptions import ClientError
 
         autoscaling = self.account.client("autoscaling")
-        for group in self._master_groups():
+        for group in self._find_master_groups():
             for instance in group.instances:
                 if instance.id not in request["instances"] or instance.leaving:
                     continue
@@ -293,7 +293,7 @@ class _Restore:
     def _wait_for_masters(self, request: RestoreRequest, timeout: timedelta | None) -> None:
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
-        Masters(self.account, self.stack, self._master_groups, old_instances, self.override, self.report).wait(
+        Masters(self.account, self.stack, self._find_master_groups, old_instances, self.override, self.report).wait(
             max_duration
         )
 

@@ -209,7 +209,7 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
     """
     with translate_aws_errors():
         stack = find(account, stack_name)
-        outputs = cluster_access.outputs(account, stack) if stack and stack.status.exists else {}
+        outputs = cluster_access.read_outputs(account, stack) if stack and stack.status.exists else {}
     bucket = outputs.get(BUCKET_OUTPUT, "") or cluster.etcd.backups.bucket or ""
     if not bucket:
         deleted_cluster_hint = "What a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`."

@@ -97,7 +97,7 @@ class Group:
         return f"master {self.name}" if self.role == "master" else f"node group {self.name}"
 
 
-def groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[Group, ...]:
+def find_groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[Group, ...]:
     """Return the Auto Scaling groups of a cluster, masters first.
 
     Args:

@@ -17,7 +17,7 @@ CERTIFICATES, ADDONS = "cfngen-certificates", "cfngen-addons"  # names of the Co
 MAX_MISSED_INTERVALS = 3  # after so many intervals without a snapshot, backups are late
 
 
-def backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> BackupState | None:
+def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> BackupState | None:
     """Return the state of etcd's backups; None if the cluster has no bucket for them.
 
     Args:

@@ -35,12 +35,12 @@ from cfngen.deploy.inspection.cluster_status import (
     next_command,
     stack_state,
 )
-from cfngen.deploy.inspection.machines import Group, groups
+from cfngen.deploy.inspection.machines import Group, find_groups
 from cfngen.deploy.inspection.versions import wanted_version
 from cfngen.deploy.messages import Report, Step
-from cfngen.deploy.public_addresses import lost_addresses
+from cfngen.deploy.public_addresses import find_lost_addresses
 from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find, resources, stack_name
-from cfngen.deploy.stale_groups import stale_groups
+from cfngen.deploy.stale_groups import find_stale_groups
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
 
@@ -104,7 +104,7 @@ def read_status(
     if stack is None:
         return ClusterStatus(*header, StackState(stack_name), next_command(StackStatus("")), template_version)
     if stack.status.name in WITHOUT_RESOURCES:
-        state = stack_state(stack, _read_or_unknown(lambda: _status_time(account, stack)))
+        state = stack_state(stack, _read_or_unknown(lambda: _read_status_time(account, stack)))
         return ClusterStatus(*header, state, next_command(stack.status), template_version)
     for service in SERVICES:
         account.client(service)  # creating boto3 clients is not thread-safe, using them is
@@ -113,24 +113,24 @@ def read_status(
         def submit(read: Callable[[], Value]) -> Future[Value | Unknown]:
             return pool.submit(_read_or_unknown, read)
 
-        since = submit(lambda: _status_time(account, stack))
-        without_policy = submit(lambda: _stacks_without_policy(account, stack))
-        outputs = _read_or_unknown(lambda: cluster_access.outputs(account, stack))
+        since = submit(lambda: _read_status_time(account, stack))
+        without_policy = submit(lambda: _find_stacks_without_policy(account, stack))
+        outputs = _read_or_unknown(lambda: cluster_access.read_outputs(account, stack))
         endpoint = _read_or_unknown(lambda: cluster_access.endpoint(stack, _require(outputs), override))
         kubernetes_read = pool.submit(_read_kubernetes, account, stack, outputs, endpoint)
-        serving = submit(lambda: _serving_certificate_expiry(_require(endpoint)))
-        stack_resources = _read_or_unknown(lambda: _all_resources(account, stack, pool))
-        group_read = submit(lambda: groups(account, cluster, _require(stack_resources)))
+        serving = submit(lambda: _read_serving_certificate_expiry(_require(endpoint)))
+        stack_resources = _read_or_unknown(lambda: _read_all_resources(account, stack, pool))
+        group_read = submit(lambda: find_groups(account, cluster, _require(stack_resources)))
         # During an update, groups and Elastic IPs change from one version to the next: there is nothing to report.
         updating = stack.status.in_progress
-        stale_read = submit(lambda: () if updating else stale_groups(account, _require(stack_resources)))
+        stale_read = submit(lambda: () if updating else find_stale_groups(account, _require(stack_resources)))
         lost_read = submit(
-            lambda: () if updating else lost_addresses(account, _require(stack_resources), stack.parameters)
+            lambda: () if updating else find_lost_addresses(account, _require(stack_resources), stack.parameters)
         )
-        image_dates = submit(lambda: _image_dates(account, _require(group_read.result())))
-        volumes = submit(lambda: _volume_states(account, _require(stack_resources)))
-        token = submit(lambda: _join_token_expiry(account, _require(stack_resources)))
-        backups = submit(lambda: reports.backups(account, _require(outputs), cluster))
+        image_dates = submit(lambda: _read_image_dates(account, _require(group_read.result())))
+        volumes = submit(lambda: _read_volume_states(account, _require(stack_resources)))
+        token = submit(lambda: _read_join_token_expiry(account, _require(stack_resources)))
+        backups = submit(lambda: reports.read_backups(account, _require(outputs), cluster))
         authority, kubernetes = kubernetes_read.result()
     stale, lost = stale_read.result(), lost_read.result()
     drift_state = None
@@ -180,13 +180,13 @@ def _read_or_unknown(read: Callable[[], Value]) -> Value | Unknown:
         return Unknown(str(error), error.hint)
 
 
-def _stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
+def _find_stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
     """Return the names of the stacks without a stack policy, if the next deployment will set it.
 
     Deployments set no policies of stacks created in the console, and cannot update stacks in another status.
     """
     deployable = stack.status.change_set_kind == "UPDATE"
-    return protection.stacks_without_policy(account, stack) if deployable and stack.cluster else ()
+    return protection.find_stacks_without_policy(account, stack) if deployable and stack.cluster else ()
 
 
 def _require(value: Value | Unknown) -> Value:
@@ -223,7 +223,7 @@ def _addon_states(kubernetes: _KubernetesState | Unknown) -> tuple[AddonState, .
     return reports.addons(kubernetes.addons) or None
 
 
-def _status_time(account: Account, stack: StackView) -> datetime:
+def _read_status_time(account: Account, stack: StackView) -> datetime:
     """Return since when a stack has its status: the time of the newest event about the stack itself."""
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     for event in (event for page in pages for event in page["StackEvents"]):
@@ -237,7 +237,7 @@ def _read_kubernetes(
     account: Account, stack: StackView, outputs: Mapping[str, str] | Unknown, endpoint: Endpoint | Unknown
 ) -> tuple[datetime | Unknown, _KubernetesState | Unknown]:
     """Return when the certificate authority expires, and what was read from the Kubernetes API."""
-    authority = _read_or_unknown(lambda: cluster_access.authority(account, stack, _require(outputs)))
+    authority = _read_or_unknown(lambda: cluster_access.find_authority(account, stack, _require(outputs)))
 
     def read_api() -> _KubernetesState:
         ca = _require(authority)
@@ -255,11 +255,11 @@ def _read_kubernetes(
     return authority if isinstance(authority, Unknown) else authority.ends, kubernetes
 
 
-def _serving_certificate_expiry(endpoint: Endpoint) -> datetime:
+def _read_serving_certificate_expiry(endpoint: Endpoint) -> datetime:
     return server_certificate_validity(endpoint.host, endpoint.port, timeout=CONNECT_TIMEOUT).ends
 
 
-def _all_resources(account: Account, stack: StackView, pool: ThreadPoolExecutor) -> tuple[ResourceView, ...]:
+def _read_all_resources(account: Account, stack: StackView, pool: ThreadPoolExecutor) -> tuple[ResourceView, ...]:
     """Return the resources of a stack and its nested stacks; stacks of one level of nesting are read in parallel."""
     all_resources: list[ResourceView] = []
     stack_ids = [stack.id]
@@ -285,7 +285,7 @@ def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> d
     return {stack.id: stack.name, **{key: name for key, name in nested.items() if key}}
 
 
-def _image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetime]:
+def _read_image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetime]:
     """Return when the masters' machine images were created, by image id; deleted and private ones are left out."""
     masters = [group for group in groups if group.role == "master"]
     ids = sorted({instance.image for group in masters for instance in group.instances if instance.image})
@@ -300,7 +300,7 @@ def _image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetim
     }
 
 
-def _volume_states(account: Account, stack_resources: Iterable[ResourceView]) -> tuple[VolumeState, ...]:
+def _read_volume_states(account: Account, stack_resources: Iterable[ResourceView]) -> tuple[VolumeState, ...]:
     slots = {
         resource.physical_id: resource.logical_id.removeprefix("Master").removesuffix("Volume").lower()
         for resource in stack_resources
@@ -330,7 +330,7 @@ def _volume_state(slot: str, volume_id: str, description: AwsObject) -> VolumeSt
     )
 
 
-def _join_token_expiry(account: Account, stack_resources: Iterable[ResourceView]) -> datetime:
+def _read_join_token_expiry(account: Account, stack_resources: Iterable[ResourceView]) -> datetime:
     arns = [
         resource.physical_id
         for resource in stack_resources

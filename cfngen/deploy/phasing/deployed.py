@@ -59,12 +59,12 @@ def read_deployed(account: Account, root_id: str, root: TemplatePart) -> Deploye
             continue
         if body := template(account, view.physical_id):
             children[view.logical_id] = DeployedStack(
-                names[view.logical_id], body, _parameter_values(account, view.physical_id, body)
+                names[view.logical_id], body, _read_parameter_values(account, view.physical_id, body)
             )
     return Deployed(root, children)
 
 
-def _parameter_values(account: Account, stack_id: str, body: TemplatePart) -> dict[str, str]:
+def _read_parameter_values(account: Account, stack_id: str, body: TemplatePart) -> dict[str, str]:
     [stack] = account.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
     secret_names = {
         name

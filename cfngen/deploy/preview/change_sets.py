@@ -21,7 +21,7 @@ from cfngen.deploy.preview.change_set_reading import (
     read_change_set_status,
     retry_transient_errors,
 )
-from cfngen.deploy.preview.early_validation import failure
+from cfngen.deploy.preview.early_validation import change_set_error
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.planning import plan_from_change_set
@@ -97,7 +97,7 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
     try:
         description = _wait_for_change_set(account, change_set_id)
         if description.failed and not description.nothing_to_do:
-            raise failure(account, description)
+            raise change_set_error(account, description)
         if not description.failed:
             plan = plan_from_change_set(account, request, description, operation=operation, shell=shell, report=report)
             # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
@@ -114,7 +114,7 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         created=description.created,
         on_failure=request.on_failure,
         express=request.express,
-        retries=retrying.failed(account, stack_id) if status.health is StackHealth.PAUSED else (),
+        retries=retrying.find_failed(account, stack_id) if status.health is StackHealth.PAUSED else (),
     )
 
 

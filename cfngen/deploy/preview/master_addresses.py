@@ -78,7 +78,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
             pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
             interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
             taken = dict(_used_addresses(new, interfaces))
-            own = _physical_ids(account, existing) if taken and existing else {}
+            own = _read_physical_ids(account, existing) if taken and existing else {}
     except AwsError:
         return
     # An earlier update that failed and was not rolled back may have created some of the masters' interfaces.
@@ -104,7 +104,7 @@ def _used_addresses(
                 yield address, (letter, interface)
 
 
-def _physical_ids(account: Account, existing: StackView) -> dict[str, str]:
+def _read_physical_ids(account: Account, existing: StackView) -> dict[str, str]:
     return {
         resource.view.logical_id: resource.view.physical_id
         for resource in tree(account, existing.id)

@@ -20,7 +20,7 @@ from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.publishing import bucket as buckets
 from cfngen.deploy.stacks import StackView, template, tree
-from cfngen.deploy.stale_groups import StaleGroup, stale_groups
+from cfngen.deploy.stale_groups import StaleGroup, find_stale_groups
 from cfngen.templates.document import Document
 
 _MAX_SEARCHED_TEMPLATES = 50
@@ -64,7 +64,7 @@ def add_old_programs(
     try:
         with translate_aws_errors():
             resources = tree(account, existing.id)
-        stale = stale_groups(account, [resource.view for resource in resources])
+        stale = find_stale_groups(account, [resource.view for resource in resources])
     except AwsError as error:
         report(Notice(f"whether groups were left behind by an earlier operation is not known: {error}", error.hint))
         return TemplatesToUpload(tuple(documents))
@@ -102,7 +102,7 @@ def _find_program(
     account: Account, group: StaleGroup, name: str, stack_id: str, cluster: str, bucket: str
 ) -> TemplatePart | None:
     """Return the resource with the boot program; None if no template that can be read has it."""
-    for body in _deployed_and_uploaded_templates(
+    for body in _read_deployed_and_uploaded_templates(
         account, name, stack_id, cluster, bucket or buckets.default_name(account)
     ):
         definition: TemplatePart = body.get("Resources", {}).get(group.program, {})
@@ -112,7 +112,7 @@ def _find_program(
     return None
 
 
-def _deployed_and_uploaded_templates(
+def _read_deployed_and_uploaded_templates(
     account: Account, name: str, stack_id: str, cluster: str, bucket: str
 ) -> Iterator[TemplatePart]:
     """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first."""

@@ -79,7 +79,7 @@ def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: R
         made: whether the bucket was just created, so that all settings are required.
         report: receives a notice about settings that the caller may not read or change.
     """
-    settings = _settings(account, bucket, kms_key)
+    settings = _read_settings(account, bucket, kms_key)
     responses: dict[str, AwsObject | None]
     if made:
         # A new bucket has no settings, and S3 may not find it yet.
@@ -142,7 +142,7 @@ def read(account: Account, bucket: str, operation: str) -> AwsObject | None:
     return response
 
 
-def _settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
+def _read_settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
     return (
         _Setting("blocking of public access", "get_public_access_block", _public_access_call),
         _Setting("ownership of objects", "get_bucket_ownership_controls", _ownership_call),

@@ -165,7 +165,7 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
     return Demand(resources, tuple(instances), nonzero_sizes[0], nonzero_sizes[1], addresses, rules, groups, policies)
 
 
-def deployed_demand(account: Account, stack: StackView) -> Demand:
+def read_deployed_demand(account: Account, stack: StackView) -> Demand:
     """Return the AWS resources that a deployed cluster needs, from the templates and parameters of its stacks.
 
     Raises:

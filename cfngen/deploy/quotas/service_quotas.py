@@ -156,7 +156,7 @@ def _count_elastic_ips(account: Account) -> int:
     return len(account.client("ec2").describe_addresses()["Addresses"])
 
 
-def _nat_gateways(account: Account) -> int:
+def _count_nat_gateways(account: Account) -> int:
     """Return the number of NAT gateways in the zone that has the most."""
     ec2 = account.client("ec2")
     states = [{"Name": "state", "Values": ["pending", "available"]}]
@@ -169,7 +169,7 @@ def _nat_gateways(account: Account) -> int:
     return max(Counter(zones[subnet] for subnet in subnets).values())
 
 
-def _network_load_balancers(account: Account) -> int:
+def _count_network_load_balancers(account: Account) -> int:
     pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
     return sum(balancer["Type"] == "network" for page in pages for balancer in page["LoadBalancers"])
 
@@ -184,7 +184,7 @@ _COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
         _count_listed("ec2", "describe_internet_gateways", "InternetGateways"),
     ),
     # All new NAT gateways are assumed to be in the zone that has the most.
-    ("AWS::EC2::NatGateway", "NAT gateways in one zone", "vpc", "L-FE5A380F", _nat_gateways),
+    ("AWS::EC2::NatGateway", "NAT gateways in one zone", "vpc", "L-FE5A380F", _count_nat_gateways),
     ("AWS::EC2::EIP", "Elastic IPs", "ec2", "L-0263D0A3", _count_elastic_ips),
     (
         "AWS::EC2::SecurityGroup",
@@ -199,7 +199,7 @@ _COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
         "Network load balancers",
         "elasticloadbalancing",
         "L-69A177A2",
-        _network_load_balancers,
+        _count_network_load_balancers,
     ),
     (
         AUTO_SCALING_GROUP,
@@ -278,7 +278,7 @@ def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[
         if rules != current.rules.get(group)
     }
     prefix_lists = sorted({rule for rules in changed.values() for rule in rules.values() if rule})
-    entries = _max_entries(account, prefix_lists) if prefix_lists else {}
+    entries = _read_max_entries(account, prefix_lists) if prefix_lists else {}
     sizes = {group: sum(entries.get(rule, 1) for rule in rules.values()) for group, rules in changed.items()}
     if sizes:
         fullest = max(sizes, key=lambda group_id: sizes[group_id])
@@ -287,7 +287,7 @@ def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[
             yield _QuotaCheck(f"Rules of one security group ({fullest})", sizes[fullest], "vpc", code, _constant(0))
 
 
-def _max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
+def _read_max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
     """Return the maximum number of entries of each prefix list; nothing if they cannot be read."""
     try:
         with translate_aws_errors():
@@ -336,11 +336,11 @@ def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequen
     ]
     try:
         with translate_aws_errors():
-            current_vcpus = vcpus.needed(account, current)
-            current_max_vcpus = vcpus.needed(account, [group.grown for group in current])
-            needed = vcpus.needed(account, planned)
-            max_vcpus = vcpus.needed(account, [group.grown for group in planned])
-            used = vcpus.used(account)
+            current_vcpus = vcpus.count_needed(account, current)
+            current_max_vcpus = vcpus.count_needed(account, [group.grown for group in current])
+            needed = vcpus.count_needed(account, planned)
+            max_vcpus = vcpus.count_needed(account, [group.grown for group in planned])
+            used = vcpus.count_used(account)
     except AwsError as error:
         return [Quota("vCPUs", 0, None, None, None, str(error)), *unknown]
     quotas = []

@@ -360,7 +360,7 @@ def read_history(
     return tuple(relevant)
 
 
-def last_event(account: Account, stack_id: str) -> Event | None:
+def read_last_event(account: Account, stack_id: str) -> Event | None:
     """Return the newest event of one stack; None if nothing has happened in it.
 
     Read it before a call that starts an operation and pass it to `watch`, which then knows where the operation begins

@@ -147,10 +147,10 @@ def expect_operation(
                 seconds += DRAIN_SECONDS * (max(signals, 1) if action == "update" else 1)
             awaited = signals if action != "delete" else 0
             planned[path, logical_id] = Expected(path, logical_id, resource["Type"], action, awaited, seconds)
-    return Expectation(tuple(planned.values()), _longest_chain(bodies, planned, ()))
+    return Expectation(tuple(planned.values()), _critical_path_seconds(bodies, planned, ()))
 
 
-def _longest_chain(
+def _critical_path_seconds(
     bodies: Mapping[Path, TemplatePart],
     planned: Mapping[tuple[Path, str], Expected],
     path: Path,
@@ -169,7 +169,7 @@ def _longest_chain(
             start = max((end_of(dependency, (*waiting, logical_id)) for dependency in dependencies), default=0)
             expected = planned.get((path, logical_id))
             child = (*path, logical_id)
-            nested_seconds = _longest_chain(bodies, planned, child) if child in bodies else 0
+            nested_seconds = _critical_path_seconds(bodies, planned, child) if child in bodies else 0
             ends[logical_id] = start + (expected.seconds if expected else 0) + nested_seconds
         return ends[logical_id]
 

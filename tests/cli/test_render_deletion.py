@@ -78,7 +78,7 @@ def test_only_what_can_be_cancelled_is_offered_for_it(
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     target: Any = SimpleNamespace(complete_commands=lambda message: message, json=True)
     shown = Screen(target, account=SimpleNamespace())  # type: ignore[arg-type]
-    shown.report(Progress("delete", "kubernetes", status, 1.0, 0.0, (), fresh=False, trouble=""))
+    shown.report(Progress("delete", "kubernetes", status, 1.0, 0.0, (), fresh=False, poll_error=""))
     assert shown.interrupted() is Choice.DETACH
     assert asked["letters"] == offered
     assert ("(c)ancel" in asked["text"]) == ("c" in offered)

@@ -186,7 +186,7 @@ def test_iam_counts_by_itself_and_is_asked_for_more_in_one_region(kind: str, nam
 @pytest.mark.parametrize(("kind", "code"), [("gp2", "L-D18FCD1D"), ("gp3", "L-7A658B76")])
 def test_storage_is_limited_by_the_tebibyte(kind: str, code: str) -> None:
     api = account({("ebs", code): 2}, ec2__DescribeVolumes={"Volumes": [{"Size": 1000}, {"Size": 48}]})
-    quota = check(api, Demand(storage={kind: 1000}, most_storage={kind: 1000}))[f"{kind} storage (GiB)"]
+    quota = check(api, Demand(storage={kind: 1000}, max_storage={kind: 1000}))[f"{kind} storage (GiB)"]
     assert (quota.needed, quota.used, quota.limit, quota.sufficient, quota.room_to_grow) == (
         1000,
         1048,
@@ -196,23 +196,23 @@ def test_storage_is_limited_by_the_tebibyte(kind: str, code: str) -> None:
     )
     [sent] = api.named("ec2:DescribeVolumes")
     assert sent["Filters"] == [{"Name": "volume-type", "Values": [kind]}]
-    quota = check(api, Demand(storage={kind: 900}, most_storage={kind: 2048}))[f"{kind} storage (GiB)"]
+    quota = check(api, Demand(storage={kind: 900}, max_storage={kind: 2048}))[f"{kind} storage (GiB)"]
     assert (quota.sufficient, quota.room_to_grow, quota.needed_at_maximum) == (True, False, 2048)
     assert "--service-code ebs" in quota.hint
     assert "--desired-value 4`" in quota.hint
 
 
 def test_storage_of_an_update_counts_from_what_there_is() -> None:
-    before = Demand(storage={"gp3": 100, "gp2": 10}, most_storage={"gp3": 200, "gp2": 20})
+    before = Demand(storage={"gp3": 100, "gp2": 10}, max_storage={"gp3": 200, "gp2": 20})
     api = account({("ebs", "L-7A658B76"): 1}, ec2__DescribeVolumes={"Volumes": []})
     # Only the greatest size grows; of a kind that nothing is added to, nothing is said.
-    found = check(api, Demand(storage={"gp3": 100, "gp2": 5}, most_storage={"gp3": 300, "gp2": 20}), before)
+    found = check(api, Demand(storage={"gp3": 100, "gp2": 5}, max_storage={"gp3": 300, "gp2": 20}), before)
     assert {name: (quota.needed, quota.needed_at_maximum) for name, quota in found.items()} == {
         "gp3 storage (GiB)": (0, 200)
     }
-    found = check(api, Demand(storage={"gp3": 150}, most_storage={"gp3": 200}), before)
+    found = check(api, Demand(storage={"gp3": 150}, max_storage={"gp3": 200}), before)
     assert found["gp3 storage (GiB)"].needed == 50
-    assert "io2 storage (GiB)" not in check(api, Demand(storage={"io2": 5}, most_storage={"io2": 5}))
+    assert "io2 storage (GiB)" not in check(api, Demand(storage={"io2": 5}, max_storage={"io2": 5}))
 
 
 @pytest.mark.parametrize(("count", "told"), [(60, False), (61, True)])

@@ -44,7 +44,7 @@ def find(account: Account, scope: Scope, *, groups: Iterable[str] = ()) -> tuple
                     existing_load_balancers = load_balancers.names(account)
                 is_orphaned = name not in existing_load_balancers
             if is_orphaned:
-                orphans.append(_orphan(interface, f"load balancer {name}", waits=True))
+                orphans.append(_orphan(interface, f"load balancer {name}", deleted_by_aws=True))
         elif interface.get("Status") == "available" and _belongs_to_cluster(interface, tags, group_ids, scope):
             orphans.append(_orphan(interface, description))
     return tuple(orphans)
@@ -68,7 +68,7 @@ def load_balancer_name(description: str) -> str:
 def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
     """Delete those interfaces that AWS does not delete by itself; return the deleted ones."""
     ec2 = account.client("ec2")
-    unused = (orphan for orphan in orphans if not orphan.waits)
+    unused = (orphan for orphan in orphans if not orphan.deleted_by_aws)
     return remove_each(unused, lambda orphan: ec2.delete_network_interface(NetworkInterfaceId=orphan.id))
 
 
@@ -84,8 +84,13 @@ def _belongs_to_cluster(interface: AwsObject, tags: Mapping[str, str], group_ids
     )
 
 
-def _orphan(interface: AwsObject, purpose: str, *, waits: bool = False) -> OrphanedResource:
+def _orphan(interface: AwsObject, purpose: str, *, deleted_by_aws: bool = False) -> OrphanedResource:
     interface_id = interface["NetworkInterfaceId"]
     return OrphanedResource(
-        "network interface", interface_id, interface_id, purpose, vpc_id=interface.get("VpcId", ""), waits=waits
+        "network interface",
+        interface_id,
+        interface_id,
+        purpose,
+        vpc_id=interface.get("VpcId", ""),
+        deleted_by_aws=deleted_by_aws,
     )

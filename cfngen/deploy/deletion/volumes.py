@@ -22,10 +22,8 @@ from cfngen.deploy.messages import Report
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 TIMEOUT_SECONDS = 300.0  # a volume takes some time to be detached from its instance
 POLL_INTERVAL_SECONDS = 5.0
-VOLUME_CLUSTER_TAGS = (
-    "KubernetesCluster",
-    "ebs.csi.aws.com/cluster-name",
-)  # those of `CLUSTER_NAME_TAGS` that volumes have
+VOLUME_CLUSTER_TAGS = ("KubernetesCluster", "ebs.csi.aws.com/cluster-name")
+"""Those of `CLUSTER_NAME_TAGS` that volumes have."""
 EBS_DRIVER_TAG = "ebs.csi.aws.com/cluster"
 """Tag of every volume and snapshot of the EBS CSI driver. Its value is `true`, not the cluster's name."""
 

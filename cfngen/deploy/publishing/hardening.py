@@ -108,6 +108,7 @@ def _apply(
     made: bool,
     report: Report,
 ) -> None:
+    """Change a setting; if the caller may not, report it, or fail for a new bucket that lacks the setting."""
     from botocore.exceptions import ClientError
 
     try:
@@ -156,6 +157,10 @@ def _read_settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Set
         _Setting("removal of old versions", "get_bucket_lifecycle_configuration", _lifecycle_call),
         _Setting("tags", "get_bucket_tagging", _tags_call),
     )
+
+
+# Each of these functions takes the response with a setting's current value, and returns the call that corrects it, or
+# None if the setting is as it should be.
 
 
 def _public_access_call(current: AwsObject) -> tuple[str, AwsArguments] | None:

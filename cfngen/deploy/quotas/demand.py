@@ -35,7 +35,7 @@ class Instances:
     maximum: int = 0
 
     @property
-    def grown(self) -> Instances:
+    def at_maximum_size(self) -> Instances:
         """The same group at its maximum size."""
         return replace(self, count=max(self.maximum, self.count))
 
@@ -48,7 +48,7 @@ class Demand:
         resources: number of resources by CloudFormation type.
         instances: the instances of each Auto Scaling group.
         storage: GiB of EBS volumes by volume type, with every group at its initial size.
-        most_storage: the same with every group at its maximum size.
+        max_storage: the same with every group at its maximum size.
         addresses: number of public addresses of nodes and of a load balancer, without Elastic IPs.
         rules: ingress rules by the logical id of their security group: the rule's logical id, and the prefix list that
             the rule names, or an empty text.
@@ -59,7 +59,7 @@ class Demand:
     resources: Mapping[str, int] = field(default_factory=dict)
     instances: tuple[Instances, ...] = ()
     storage: Mapping[str, int] = field(default_factory=dict)
-    most_storage: Mapping[str, int] = field(default_factory=dict)
+    max_storage: Mapping[str, int] = field(default_factory=dict)
     addresses: int = 0
     rules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     groups: int = 0

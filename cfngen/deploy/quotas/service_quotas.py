@@ -106,10 +106,12 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
 
 
 def _additions(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
+    """Return how much more of each key is planned than there is; keys of which there is not more are left out."""
     return {key: count - current.get(key, 0) for key, count in planned.items() if count > current.get(key, 0)}
 
 
 def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
+    """Read a quota's usage and limit, and return whether the deployment fits; if not, with a hint how to raise it."""
     used = limit = None
     reason = ""
     try:
@@ -135,6 +137,7 @@ def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
 
 
 def _read_limit(account: Account, quota_check: _QuotaCheck) -> int:
+    """Return the account's limit, or AWS's default limit if the account has none of its own."""
     client = account.client("service-quotas")
     quota_id = {"ServiceCode": quota_check.service, "QuotaCode": quota_check.code}
     try:
@@ -146,6 +149,8 @@ def _read_limit(account: Account, quota_check: _QuotaCheck) -> int:
 
 
 def _count_listed(service: str, operation: str, key: str) -> Count:
+    """Return a function that counts the items under `key` in all pages of a list operation."""
+
     def count(account: Account) -> int:
         return sum(len(page[key]) for page in account.client(service).get_paginator(operation).paginate())
 
@@ -212,6 +217,7 @@ _COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
 
 
 def _resource_checks(resources: Mapping[str, int]) -> list[_QuotaCheck]:
+    """Return a check for each quota of resources in a region, such as VPCs, of which the deployment adds any."""
     needed = Counter(resources)
     # Every VPC has a default security group.
     needed["AWS::EC2::SecurityGroup"] += needed["AWS::EC2::VPC"]
@@ -227,9 +233,10 @@ _STORAGE_QUOTA_CODES = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
 
 
 def _storage_checks(demand: Demand, current: Demand) -> list[_QuotaCheck]:
+    """Return a check for the storage of each volume type that the deployment adds now or at the maximum size."""
     needed = _additions(demand.storage, current.storage)
-    grown = needed.keys() | _additions(demand.most_storage, current.most_storage).keys()
-    max_needed = {kind: demand.most_storage.get(kind, 0) - current.storage.get(kind, 0) for kind in grown}
+    growing_types = needed.keys() | _additions(demand.max_storage, current.max_storage).keys()
+    max_needed = {kind: demand.max_storage.get(kind, 0) - current.storage.get(kind, 0) for kind in growing_types}
 
     def used(kind: str) -> Count:
         def size(account: Account) -> int:
@@ -255,6 +262,8 @@ _IAM_QUOTAS = (
 
 
 def _iam_checks(resources: Mapping[str, int]) -> list[_QuotaCheck]:
+    """Return the checks for roles and instance profiles; IAM itself knows both usage and limit."""
+
     def summary(key: str) -> Count:
         return lambda account: int(account.client("iam").get_account_summary()["SummaryMap"][key])
 
@@ -306,12 +315,15 @@ def _read_max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[
 
 
 def _groups_check(demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
+    """Yield a check for the network interface with the most security groups, if it has more than the default limit."""
     code, default_limit = _GROUPS_QUOTA
     if demand.groups > max(current.groups, default_limit):
         yield _QuotaCheck("Security groups of one interface", demand.groups, "vpc", code, _constant(0))
 
 
 def _policies_check(demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
+    """Yield a check for the role with the most managed policies, if it has more than the default limit."""
+
     def limit(account: Account) -> int:
         return int(account.client("iam").get_account_summary()["SummaryMap"]["AttachedPoliciesPerRoleQuota"])
 
@@ -337,9 +349,9 @@ def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequen
     try:
         with translate_aws_errors():
             current_vcpus = vcpus.count_needed(account, current)
-            current_max_vcpus = vcpus.count_needed(account, [group.grown for group in current])
+            current_max_vcpus = vcpus.count_needed(account, [group.at_maximum_size for group in current])
             needed = vcpus.count_needed(account, planned)
-            max_vcpus = vcpus.count_needed(account, [group.grown for group in planned])
+            max_vcpus = vcpus.count_needed(account, [group.at_maximum_size for group in planned])
             used = vcpus.count_used(account)
     except AwsError as error:
         return [Quota("vCPUs", 0, None, None, None, str(error)), *unknown]

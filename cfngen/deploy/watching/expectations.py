@@ -20,9 +20,8 @@ Path = tuple[str, ...]
 BOOT_SECONDS = 300  # seconds until an instance has booted, installed Kubernetes and sent its signal
 DEFAULT_SECONDS = 15  # seconds for a resource of a type that is not listed below
 DRAIN_SECONDS = 60  # seconds to drain a node
-UNAWAITED_GROUP_SECONDS = (
-    20  # seconds to create an Auto Scaling group if CloudFormation does not wait for its instances
-)
+# Seconds to create an Auto Scaling group if CloudFormation does not wait for its instances.
+UNAWAITED_GROUP_SECONDS = 20
 # By resource type: seconds to create, to update in place, and to delete.
 SECONDS: Mapping[str, tuple[int, int, int]] = {
     # Creation ends when every instance has sent its signal, deletion when every instance is terminated.
@@ -159,14 +158,15 @@ def _critical_path_seconds(
     resources = bodies.get(path, {}).get("Resources", {})
     ends: dict[str, int] = {}
 
-    def end_of(logical_id: str, waiting: tuple[str, ...] = ()) -> int:
+    def end_of(logical_id: str, dependents: tuple[str, ...] = ()) -> int:
+        """Return when a resource is complete, in seconds; `dependents` are the resources that wait for it."""
         if logical_id not in ends:
             dependencies = (
                 dependency
                 for dependency in _dependencies(resources[logical_id])
-                if dependency in resources and dependency not in waiting
+                if dependency in resources and dependency not in dependents
             )
-            start = max((end_of(dependency, (*waiting, logical_id)) for dependency in dependencies), default=0)
+            start = max((end_of(dependency, (*dependents, logical_id)) for dependency in dependencies), default=0)
             expected = planned.get((path, logical_id))
             child = (*path, logical_id)
             nested_seconds = _critical_path_seconds(bodies, planned, child) if child in bodies else 0

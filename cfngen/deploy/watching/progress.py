@@ -91,7 +91,7 @@ class Progress(Message):
         expected: how many seconds it usually takes; 0 if not known.
         stacks: the root and its nested stacks, each after its parent.
         fresh: whether CloudFormation has answered since the last message of this kind; if not, only time has passed.
-        trouble: why CloudFormation does not answer at the moment; empty if it does.
+        poll_error: why CloudFormation does not answer at the moment; empty if it does.
     """
 
     kind: ClassVar[str] = "progress"
@@ -102,7 +102,7 @@ class Progress(Message):
     expected: int = 0
     stacks: tuple[StackProgress, ...] = ()
     fresh: bool = True
-    trouble: str = ""
+    poll_error: str = ""
 
 
 @dataclass

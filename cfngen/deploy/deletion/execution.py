@@ -107,6 +107,8 @@ def delete(
 
 
 class _Deletion:
+    """One deletion of a cluster, with what it has done so far."""
+
     def __init__(
         self,
         account: Account,
@@ -188,6 +190,7 @@ class _Deletion:
         return secrets
 
     def _report_and_record(self, message: Message) -> None:
+        """Pass a message on, and remember what the result of the deletion says later: what was removed, and when."""
         if isinstance(message, Removed):
             self.removed_by_id[message.orphan.kind, message.orphan.id] = message.orphan
         elif isinstance(message, Event):
@@ -242,6 +245,7 @@ class _Deletion:
         return self.blockers
 
     def _find_current_scope(self, stack: StackView) -> Scope:
+        """Return what belongs to the cluster now; since the plan was made, resources have been deleted."""
         return find_scope(
             self.account,
             stack,
@@ -313,6 +317,7 @@ class _Deletion:
     def _find_retained_resources(
         self, prepared: PreparedDeletion, resources: Sequence[StackResource]
     ) -> tuple[RetainedResource, ...]:
+        """Return what is left in the account, except what the result lists as removed or as not removable."""
         account, request, scope = self.account, self.request, prepared.scope
         reported = self.removed_by_id.keys() | {(resource.kind, resource.id) for resource in self.remaining}
         volumes_left = [volume for volume in prepared.plan.volumes if (volume.kind, volume.id) not in reported]

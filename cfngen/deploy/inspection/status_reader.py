@@ -36,7 +36,7 @@ from cfngen.deploy.inspection.cluster_status import (
     stack_state,
 )
 from cfngen.deploy.inspection.machines import Group, find_groups
-from cfngen.deploy.inspection.versions import wanted_version
+from cfngen.deploy.inspection.versions import target_version
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.public_addresses import find_lost_addresses
 from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find, resources, stack_name
@@ -99,7 +99,7 @@ def read_status(
     """
     with translate_aws_errors():
         stack = find(account, stack_name)
-    now, template_version = account.clock.now(), wanted_version(cluster)
+    now, template_version = account.clock.now(), target_version(cluster)
     header = (cluster.name, account.region, account.id, now)
     if stack is None:
         return ClusterStatus(*header, StackState(stack_name), next_command(StackStatus("")), template_version)

@@ -22,7 +22,7 @@ from cfngen.deploy.aws_errors import ThrottledError, UnreachableError, translate
 from cfngen.deploy.clock import Clock
 from cfngen.deploy.inspection.machines import Group, Instance, find_groups
 from cfngen.deploy.inspection.pod_routes import InstanceRoute, find_instance_routes
-from cfngen.deploy.inspection.versions import skew, wanted_version
+from cfngen.deploy.inspection.versions import skew, target_version
 from cfngen.deploy.messages import Message, Report
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.stacks import StackView, tree
@@ -289,7 +289,7 @@ def _api_problems(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
         failing = f": {', '.join(api.readiness.failing)}" if api.readiness.failing else ""
         hint = "on the master: journalctl -u kubelet; ls /var/log/pods"
         yield Problem("api", API_SERVER, f"is not ready{failing}", hint=hint)
-    file_version = wanted_version(cluster)
+    file_version = target_version(cluster)
     if api.version != file_version:
         yield Problem(
             "version",

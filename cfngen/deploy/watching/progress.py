@@ -196,7 +196,7 @@ class ProgressTracker:
         is_running = event.status.endswith("_IN_PROGRESS")
         if resource is None or (is_running and resource.status != event.status):
             expected = self._expectation.find(stack.path, event.logical_id)
-            signals_wanted = expected.signals if expected and event.status.startswith("CREATE") else 0
+            signals_expected = expected.signals if expected and event.status.startswith("CREATE") else 0
             earlier_reason = resource.reason if resource else ""
             resource = _Resource(
                 event.logical_id,
@@ -204,7 +204,7 @@ class ProgressTracker:
                 event.status,
                 event.time,
                 reason=earlier_reason,
-                signals_expected=signals_wanted,
+                signals_expected=signals_expected,
             )
             # A resource whose operation begins again moves to the end.
             stack.resources.pop(event.logical_id, None)

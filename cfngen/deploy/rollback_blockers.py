@@ -28,6 +28,7 @@ def find_rollback_blockers(account: Account, root: StackView) -> dict[str, str]:
 
 
 def _find_blockers(account: Account, stack: StackView, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield what made the rollback of a stack fail; `prefix` is the stack's name and a dot, or empty for the root."""
     failed = [resource for resource in resources(account, stack.id) if resource.status == "UPDATE_FAILED"]
     rollback_failures = _find_failed_in_rollback(account, stack) if failed else frozenset[str]()
     for resource in failed:
@@ -38,6 +39,7 @@ def _find_blockers(account: Account, stack: StackView, prefix: str) -> Iterator[
 
 
 def _find_nested_blockers(account: Account, resource: ResourceView, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield what made the rollback of a nested stack fail, or the nested stack itself if it is being deleted."""
     child = find(account, resource.physical_id)
     if child is None or child.status.name in DELETION_STATUSES:
         yield f"{prefix}{resource.logical_id}", resource.reason

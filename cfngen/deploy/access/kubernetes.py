@@ -120,6 +120,7 @@ class Kubernetes:
             raise self._connection.error_for(response)
 
     def _list(self, path: str, parse: Callable[[Object], Item]) -> tuple[Item, ...]:
+        """Return all objects of a list, page by page, each as `parse` returns it."""
         items: list[Item] = []
         continue_token = ""
         while True:
@@ -131,6 +132,7 @@ class Kubernetes:
                 return tuple(items)
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> JsonObject:
+        """Return the JSON object at a path, or raise the error of the response."""
         response = self._connection.request("GET", path, query, accept="application/json")
         if response.status != OK:
             raise self._connection.error_for(response)

@@ -331,6 +331,7 @@ def _volume_state(slot: str, volume_id: str, description: AwsObject) -> VolumeSt
 
 
 def _read_join_token_expiry(account: Account, stack_resources: Iterable[ResourceView]) -> datetime:
+    """Return when the token expires with which new nodes join."""
     arns = [
         resource.physical_id
         for resource in stack_resources
@@ -346,6 +347,7 @@ def _masters_and_node_groups(
     image_read: Future[dict[str, datetime] | Unknown],
     nodes: tuple[Node, ...] | None,
 ) -> tuple[tuple[MasterState, ...] | Unknown, tuple[GroupState, ...] | Unknown]:
+    """Return the states of the masters and of the node groups, each `Unknown` if their groups could not be read."""
     groups, image_dates = group_read.result(), image_read.result()
     if isinstance(groups, Unknown):
         return groups, groups
@@ -360,6 +362,7 @@ def _masters_and_node_groups(
 
 
 def _master_states(group: Group, image_dates: dict[str, datetime], ready_ids: set[str] | None) -> list[MasterState]:
+    """Return the state of each instance of a master's group; one without an instance if there is none."""
     if not group.instances:
         return [MasterState(group.name)]
     return [
@@ -382,6 +385,7 @@ def _master_states(group: Group, image_dates: dict[str, datetime], ready_ids: se
 
 
 def _group_state(group: Group, ready_ids: set[str] | None) -> GroupState:
+    """Return the state of a node group; `ready_ids` are the ids of the Ready Nodes, None if they are not known."""
     return GroupState(
         name=group.name,
         desired=group.desired,

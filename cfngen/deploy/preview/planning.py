@@ -102,9 +102,11 @@ class _Assembly:
         )
 
     def stacks(self) -> Iterator[StackPlan]:
+        """Yield the plan of each stack that changes, nested stacks first."""
         yield from self._plan_stack(self._root, (), "update" if self._is_update else "create")
 
     def _plan_stack(self, description: ChangeSet, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
+        """Yield the plans of the stacks nested in a stack, then its own if anything in it changes."""
         changes: list[Change] = []
         for entry in description.entries.values():
             if entry.type != NESTED_STACK:
@@ -127,6 +129,7 @@ class _Assembly:
     def _plan_nested_stack(
         self, parent: ChangeSet, entry: ResourceChange, path: tuple[str, ...]
     ) -> Iterator[StackPlan]:
+        """Yield the plans of one nested stack and of those in it; nothing if it has no change set and is not added."""
         child = parent.children.get(entry.logical_id)
         if entry.action == "Remove":
             yield self._plan_removed_stack(entry, child, path)
@@ -160,6 +163,7 @@ class _Assembly:
         return StackPlan(path, name, "delete", tuple(sorted(changes, key=_change_sort_key)), impact)
 
     def _plan_change(self, description: ChangeSet, entry: ResourceChange, *, in_update: bool) -> Change:
+        """Return the change of one resource; its impact is described only in an update of an existing stack."""
         analyzed_changes = self._analysis.details(description, entry) if entry.action == "Modify" else ()
         replacement = self._analysis.replacement(description, entry)
         disappears = entry.action == "Remove" or replacement is not Replacement.NO
@@ -198,6 +202,7 @@ class _Assembly:
     def _property_changes(
         self, entry: ResourceChange, analyzed_changes: tuple[AnalyzedChange, ...]
     ) -> Iterator[PropertyChange]:
+        """Yield the changes of values; of a list whose items have keys, such as tags, one for each changed key."""
         lists: dict[str, tuple[AnalyzedChange, Mapping[str, str], Mapping[str, str]]] = {}
         for analyzed in analyzed_changes:
             if (keyed := keyed_list(entry, analyzed.detail.place)) is None:
@@ -218,6 +223,7 @@ class _Assembly:
                     )
 
     def _property_change(self, analyzed: AnalyzedChange) -> PropertyChange:
+        """Return the change of one value; secret values, and those that only a note describes, are left out."""
         detail = analyzed.detail
         is_secret = any(value and _MASKED_VALUE.fullmatch(value) for value in (detail.before, detail.after))
         is_secret = is_secret or (detail.source == "ParameterReference" and detail.cause in self._no_echo_parameters)

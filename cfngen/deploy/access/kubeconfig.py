@@ -110,7 +110,7 @@ class KubeconfigDocument(Message):
     """
 
     kind: ClassVar[str] = "kubeconfigDocument"
-    kubeconfig: Mapping[str, object]
+    kubeconfig: JsonObject
     user: str
     groups: tuple[str, ...]
     expires: datetime

@@ -107,7 +107,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
         "deploy.deletion.stack_removal.DeletionFailed", ("delete",), "deletion.failed_lines", is_progress=True
     ),
     "deleted": MessageType(
-        "deploy.deletion.execution.Deleted", ("delete",), "deletion.result_lines", blank_line_before=True
+        "deploy.deletion.result.Deleted", ("delete",), "deletion.result_lines", blank_line_before=True
     ),
     "remains": MessageType("deploy.deletion.leftovers.Remains", (*_DEPLOYING, "delete"), "deletion.remains_lines"),
     "rehearsal": MessageType("rehearse.report.Rehearsal", ("rehearse",), "rehearsal.result_lines"),

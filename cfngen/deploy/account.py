@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from cfngen.deploy.aws_errors import RegionError, translate_aws_errors
+from cfngen.deploy.aws_types import Client, Session
 from cfngen.deploy.clock import Clock
 from cfngen.errors import CfngenError
 
@@ -37,12 +37,12 @@ class Account:
     region: str
     partition: str
     caller: str
-    session: Any
+    session: Session
     clock: Clock
     attempts: int = MAX_ATTEMPTS
-    _clients: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _clients: dict[str, Client] = field(default_factory=dict, repr=False, compare=False)
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str) -> Client:
         """Return the boto3 client of a service in this region; always the same one."""
         if service not in self._clients:
             self._clients[service] = _client(self.session, service, self.region, self.attempts)
@@ -65,7 +65,7 @@ class Account:
 
 
 def connect(
-    session: Any, region: str, *, clock: Clock, expected_account: str = "", attempts: int = MAX_ATTEMPTS
+    session: Session, region: str, *, clock: Clock, expected_account: str = "", attempts: int = MAX_ATTEMPTS
 ) -> Account:
     """Return the account of the session's credentials; every command calls this first, so bad credentials fail early.
 
@@ -97,7 +97,7 @@ def connect(
     return Account(str(identity["Account"]), region, caller.split(":")[1], caller, session, clock, attempts)
 
 
-def _client(session: Any, service: str, region: str, attempts: int) -> Any:
+def _client(session: Session, service: str, region: str, attempts: int) -> Client:
     from botocore.config import Config
 
     from cfngen import __version__

@@ -38,4 +38,4 @@ def busy_error(account: Account, stack: StackView) -> BusyError:
     if origin is None:
         return BusyError(stack)
     author = f"begun by {origin.caller}" if origin.caller else "and not begun by a deployment of cfngen"
-    return BusyError(stack, f"since {operation_origin.moment(account, origin.time)}, {author}")
+    return BusyError(stack, f"since {operation_origin.describe_time(account, origin.time)}, {author}")

@@ -9,7 +9,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Question
 from cfngen.deploy.stacks import find
-from cfngen.deploy.watching.events import last_event
+from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.watch import WatchResult, watch
 
 
@@ -32,7 +32,7 @@ def cancel_creation(account: Account, interaction: Interaction, outcome: WatchRe
         return watch(account, outcome.stack_id, report=interaction.report, interrupted=interaction.interrupted)
     if stack := find(account, outcome.stack_id):
         protection.unprotect(account, stack)
-    previous_event = last_event(account, outcome.stack_id)
+    previous_event = read_last_event(account, outcome.stack_id)
     account.client("cloudformation").delete_stack(StackName=outcome.stack_id)
     deletion_outcome = watch(
         account, outcome.stack_id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted

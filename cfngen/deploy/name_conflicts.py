@@ -36,7 +36,7 @@ class NameConflictError(CfngenError):
         self.stacks = stacks
 
 
-def live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[str, ...]:
+def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[str, ...]:
     """Return the names of the root stacks that hold a cluster of this name; none if the caller may not list stacks.
 
     Args:
@@ -68,7 +68,7 @@ def check(account: Account, cluster: str, stack: str) -> None:
     Raises:
         NameConflictError: there is such a cluster.
     """
-    if conflicting_stacks := live_stacks(account, cluster, besides=stack):
+    if conflicting_stacks := find_live_stacks(account, cluster, besides=stack):
         raise NameConflictError(cluster, stack, conflicting_stacks)
 
 

@@ -16,12 +16,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy import operation_origin, ownership, protection, public_addresses
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.interaction import Interaction
@@ -33,14 +34,16 @@ from cfngen.deploy.phasing.deployed import read_deployed
 from cfngen.deploy.phasing.part_planning import PartPlanner
 from cfngen.deploy.planning_account import PlanningAccount
 from cfngen.deploy.preview import change_sets, existing_objects, foundations, master_addresses, volumes
+from cfngen.deploy.preview.changes import Change, Replacement
 from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.immutable_changes import setting_impacts
-from cfngen.deploy.preview.plan import Change, Plan, PlanRequest, Replacement
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import add_old_programs
 from cfngen.deploy.publishing.publish import address_templates, nested, publish
 from cfngen.deploy.quotas import route_tables, service_quotas
-from cfngen.deploy.quotas.demand import Demand, count_demand, deployed_demand
+from cfngen.deploy.quotas.demand import Demand, count_demand, read_deployed_demand
 from cfngen.deploy.recovery import ensure_deployable
 from cfngen.deploy.stacks import StackView, find, template
 from cfngen.deploy.status import StackHealth
@@ -173,7 +176,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
                 since=plan.created,
                 report=interaction.report,
                 interrupted=interaction.interrupted,
-                expected=_expectation(request, documents, plan),
+                expected=_expect_changes(request, documents, plan),
             )
 
         with translate_aws_errors():
@@ -233,7 +236,7 @@ def _prepare(
         for notice in (*parameters.notices, *volume_truth.notices):
             interaction.report(notice)
         demand_after = count_demand(request.documents, parameters.values)
-        demand_now = _current_demand(account, existing, interaction)
+        demand_now = _read_current_demand(account, existing, interaction)
         plan_request = PlanRequest(
             stack=request.stack_name,
             cluster=request.cluster,
@@ -275,27 +278,27 @@ def _prepare(
     return _Preparation(phases.plan if phases else overall_plan, existing, phases)
 
 
-def _current_demand(account: Account, existing: StackView | None, interaction: Interaction) -> Demand | None:
+def _read_current_demand(account: Account, existing: StackView | None, interaction: Interaction) -> Demand | None:
     """Return what the cluster uses of the account's quotas now; None if that cannot be read."""
     if existing is None:
         return Demand()
     try:
-        return deployed_demand(account, existing)
+        return read_deployed_demand(account, existing)
     except AwsError as error:
         interaction.report(Notice(f"what the update adds to costs and quotas is not known: {error}", error.hint))
         return None
 
 
-def _parameter_defaults(root: Mapping[str, Any]) -> dict[str, str]:
+def _parameter_defaults(root: TemplatePart) -> dict[str, str]:
     """Return the default values of a template's parameters."""
     parameters = root.get("Parameters", {}).items()
     return {name: str(parameter["Default"]) for name, parameter in parameters if "Default" in parameter}
 
 
-def _expectation(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
+def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
     """Return which resources the operation will touch and how, for the progress display."""
     by_name = {document.name: document.body for document in documents}
-    bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): by_name["cluster"]}
+    bodies: dict[tuple[str, ...], TemplatePart] = {(): by_name["cluster"]}
     for logical_id, name in nested(by_name["cluster"]).items():
         bodies[logical_id,] = by_name[name]
     values = {**(request.file.values if request.file else {}), **request.flags}

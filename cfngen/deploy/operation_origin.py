@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from cfngen.cluster.names import CHANGE_SET_PREFIX
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.messages import Event, Notice, Report
 from cfngen.deploy.stacks import StackView
 from cfngen.deploy.watching.event_scope import LastOperation
@@ -56,7 +56,7 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
         AwsError: the events cannot be read.
     """
     with translate_aws_errors():
-        first_event = _first_event_and_token(account, stack)
+        first_event = _read_first_event_and_token(account, stack)
     if first_event is None:
         return None
     event, token = first_event
@@ -73,7 +73,7 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
     return OperationOrigin(event.time)
 
 
-def _first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:
+def _read_first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:
     """Return the first event of the stack itself in its latest operation, and that operation's client request token."""
     is_older, first_event = LastOperation(with_failure=True), None
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
@@ -104,14 +104,14 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
         created: datetime = summary["CreationTime"]
         report(
             Notice(
-                f"{author} has been planning a change of {stack.name} since {moment(account, created)}",
+                f"{author} has been planning a change of {stack.name} since {describe_time(account, created)}",
                 "ask before you go on: whoever deploys first makes the other's plan void; after an hour, or when it is "
                 "only left over, it means nothing.",
             )
         )
 
 
-def _is_open(account: Account, summary: dict[str, Any]) -> bool:
+def _is_open(account: Account, summary: AwsObject) -> bool:
     created = summary.get("CreationTime")
     return (
         summary.get("Status") in _OPEN_STATUSES
@@ -122,7 +122,7 @@ def _is_open(account: Account, summary: dict[str, Any]) -> bool:
     )
 
 
-def moment(account: Account, time: datetime) -> str:
+def describe_time(account: Account, time: datetime) -> str:
     """Return a time and how long ago it was, e.g. `12:03 UTC (4 minutes ago)`."""
     minutes = round((account.clock.now() - time).total_seconds() / 60)
     return f"{time:%H:%M} UTC ({pluralize(minutes, 'minute') if minutes > 0 else 'less than a minute'} ago)"

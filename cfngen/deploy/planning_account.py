@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsArguments, Client
 from cfngen.errors import CfngenError
 
 # Prefixes of API operations that change nothing; botocore's models do not mark them as read-only.
@@ -69,7 +70,7 @@ class PlanningAccount(Account):
         """Whether this account may only be used for a plan, which changes nothing permanently."""
         return True
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str) -> Client:
         """Return the boto3 client of a service in this region; always the same one."""
         is_cached = service in self._clients
         client = super().client(service)
@@ -78,7 +79,7 @@ class PlanningAccount(Account):
             client.meta.events.register("after-call.cloudformation.CreateChangeSet", self._remember)
         return client
 
-    def _check(self, params: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
+    def _check(self, params: AwsArguments, model: Any, context: AwsArguments, **_: object) -> None:
         """Allow or refuse a call.
 
         Raises:
@@ -96,7 +97,7 @@ class PlanningAccount(Account):
             raise PlanChangesError(service, operation)
         context[_CREATES_STACK_KEY] = params.get("ChangeSetType") == "CREATE"
 
-    def _remember(self, http_response: Any, parsed: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+    def _remember(self, http_response: Any, parsed: AwsArguments, context: AwsArguments, **_: object) -> None:
         if http_response.status_code < 300:
             self.made.add(parsed["Id"])
             if context.get(_CREATES_STACK_KEY):

@@ -91,7 +91,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
     with translate_aws_errors():
         if termination and not root.protected:
             _set_termination_protection(account, root, protected=True)
-        for stack, policy in _intended_policies(account, root):
+        for stack, policy in _find_intended_policies(account, root):
             current_policy = _read_policy(account, stack)
             if current_policy == policy:
                 continue
@@ -123,7 +123,7 @@ def lift_policies(account: Account, root: StackView, *, report: Report) -> Itera
     failed = True
     try:
         with translate_aws_errors():
-            for stack, _ in _intended_policies(account, root):
+            for stack, _ in _find_intended_policies(account, root):
                 current_policy = _read_policy(account, stack)
                 if current_policy not in (None, ALLOW_ALL):
                     lifted[stack] = current_policy or {}
@@ -165,7 +165,7 @@ def unprotect_failed_creation(account: Account, root: StackView, report: Report)
         report(Notice(f"{root.name} is still protected against deletion: {error}", error.hint))
 
 
-def stacks_without_policy(account: Account, root: StackView) -> tuple[str, ...]:
+def find_stacks_without_policy(account: Account, root: StackView) -> tuple[str, ...]:
     """Return the names of the root and the nested stacks that hold state, as far as they have no stack policy.
 
     Raises:
@@ -173,7 +173,9 @@ def stacks_without_policy(account: Account, root: StackView) -> tuple[str, ...]:
     """
     with translate_aws_errors():
         unprotected = [
-            stack for stack, _ in _intended_policies(account, root) if _read_policy(account, stack) in (None, ALLOW_ALL)
+            stack
+            for stack, _ in _find_intended_policies(account, root)
+            if _read_policy(account, stack) in (None, ALLOW_ALL)
         ]
     return tuple(stack_name(stack) for stack in unprotected)
 
@@ -195,7 +197,7 @@ def _set_termination_protection(account: Account, root: StackView, *, protected:
     )
 
 
-def _intended_policies(account: Account, root: StackView) -> list[tuple[str, Policy]]:
+def _find_intended_policies(account: Account, root: StackView) -> list[tuple[str, Policy]]:
     """Return the ARN of each existing stack that should have a policy, with that policy."""
     stateful_stacks = [
         resource.physical_id

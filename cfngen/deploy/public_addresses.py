@@ -56,7 +56,7 @@ class LostAddress:
         )
 
 
-def lost_addresses(
+def find_lost_addresses(
     account: Account, resources: Iterable[ResourceView], parameters: Mapping[str, str]
 ) -> tuple[LostAddress, ...]:
     """Return the Elastic IPs that should be associated with a cluster's masters, but are not.
@@ -105,7 +105,7 @@ def report_lost_addresses(account: Account, stack: StackView, report: Report) ->
     try:
         with translate_aws_errors():
             views = [resource.view for resource in tree(account, stack.id)]
-        lost = lost_addresses(account, views, stack.parameters)
+        lost = find_lost_addresses(account, views, stack.parameters)
     except AwsError:
         return  # `cfngen status` checks again
     for address in lost:

@@ -6,11 +6,11 @@ See `status` for what CloudFormation allows in each status. Everything destructi
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from cfngen.deploy import name_conflicts, operation_origin, public_addresses
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsArguments
 from cfngen.deploy.busy_stack import busy_error
 from cfngen.deploy.deletion import leftovers
 from cfngen.deploy.interaction import Interaction
@@ -18,11 +18,11 @@ from cfngen.deploy.messages import Event, Notice, Question, Step
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.ownership import check
 from cfngen.deploy.protection import unprotect
-from cfngen.deploy.rollback_blockers import rollback_blockers
+from cfngen.deploy.rollback_blockers import find_rollback_blockers
 from cfngen.deploy.stacks import StackView, existing, find, reread, resources, tree
-from cfngen.deploy.stale_groups import stale_groups
+from cfngen.deploy.stale_groups import find_stale_groups
 from cfngen.deploy.status import StackHealth, StackStatus
-from cfngen.deploy.watching.events import last_event
+from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, Hint, suggest
@@ -199,7 +199,7 @@ def _start_rollback(
         interaction.require_consent(Question(f"Roll back {stack.name}?", consequences, dangerous=deletes_stack))
         if deletes_stack:
             unprotect(account, stack)
-        previous_event = last_event(account, stack.id)
+        previous_event = read_last_event(account, stack.id)
         cloudformation.rollback_stack(StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event))
         outcome = watch(
             account, stack.id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
@@ -221,7 +221,7 @@ def _continue_rollback(
     for _ in range(MAX_ROLLBACK_ATTEMPTS):
         skipped = skip
         if force:
-            blockers = rollback_blockers(account, stack)
+            blockers = find_rollback_blockers(account, stack)
             skipped = tuple(dict.fromkeys((*skip, *blockers)))
         consequences = tuple(
             f"{name} stays as it is, and CloudFormation believes it was rolled back: put it right by hand"
@@ -230,8 +230,8 @@ def _continue_rollback(
         interaction.require_consent(
             Question(f"Continue the rollback of {stack.name}?", consequences, dangerous=bool(skipped))
         )
-        previous_event = last_event(account, stack.id)
-        arguments: dict[str, Any] = {"ResourcesToSkip": list(skipped)} if skipped else {}
+        previous_event = read_last_event(account, stack.id)
+        arguments: AwsArguments = {"ResourcesToSkip": list(skipped)} if skipped else {}
         account.client("cloudformation").continue_update_rollback(
             StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event), **arguments
         )
@@ -242,7 +242,7 @@ def _continue_rollback(
             _report_stale_groups(account, stack, interaction)
         if not force or outcome.detached or outcome.status.health is not StackHealth.STUCK:
             return outcome
-        if set(rollback_blockers(account, stack)) <= set(skipped):
+        if set(find_rollback_blockers(account, stack)) <= set(skipped):
             return outcome
     return outcome
 
@@ -252,7 +252,7 @@ def _report_stale_groups(account: Account, stack: StackView, interaction: Intera
     try:
         with translate_aws_errors():
             views = [resource.view for resource in tree(account, stack.id)]
-        groups = stale_groups(account, views)
+        groups = find_stale_groups(account, views)
     except AwsError:
         return  # `status`, `plan` and `deploy` check again
     for group in groups:
@@ -280,7 +280,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
     )
     unprotect(account, stack)
     interaction.report(Step(f"deleting the remains of {stack.name}"))
-    previous_event = last_event(account, stack.id)
+    previous_event = read_last_event(account, stack.id)
     account.client("cloudformation").delete_stack(
         StackName=stack.id, ClientRequestToken=_request_token(stack, previous_event)
     )

@@ -18,34 +18,36 @@ from cfngen.deploy.watching.events import is_cancelled, parse_event
 DELETION_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
 
 
-def rollback_blockers(account: Account, root: StackView) -> dict[str, str]:
+def find_rollback_blockers(account: Account, root: StackView) -> dict[str, str]:
     """Return the resources that made a rollback fail, as `ResourcesToSkip` spells them, with the reason of each.
 
     For a resource in a nested stack that is the nested stack's *name*, a dot and the logical id. A nested stack itself
     is included only if it is being deleted, since skipping it skips everything in it.
     """
-    return dict(_blockers(account, root, ""))
+    return dict(_find_blockers(account, root, ""))
 
 
-def _blockers(account: Account, stack: StackView, prefix: str) -> Iterator[tuple[str, str]]:
+def _find_blockers(account: Account, stack: StackView, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield what made the rollback of a stack fail; `prefix` is the stack's name and a dot, or empty for the root."""
     failed = [resource for resource in resources(account, stack.id) if resource.status == "UPDATE_FAILED"]
-    rollback_failures = _failed_in_rollback(account, stack) if failed else frozenset[str]()
+    rollback_failures = _find_failed_in_rollback(account, stack) if failed else frozenset[str]()
     for resource in failed:
         if resource.type == NESTED_STACK and resource.physical_id:
-            yield from _nested_blockers(account, resource, prefix)
+            yield from _find_nested_blockers(account, resource, prefix)
         elif resource.logical_id in rollback_failures:
             yield f"{prefix}{resource.logical_id}", resource.reason
 
 
-def _nested_blockers(account: Account, resource: ResourceView, prefix: str) -> Iterator[tuple[str, str]]:
+def _find_nested_blockers(account: Account, resource: ResourceView, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield what made the rollback of a nested stack fail, or the nested stack itself if it is being deleted."""
     child = find(account, resource.physical_id)
     if child is None or child.status.name in DELETION_STATUSES:
         yield f"{prefix}{resource.logical_id}", resource.reason
     else:
-        yield from _blockers(account, child, f"{child.name}.")
+        yield from _find_blockers(account, child, f"{child.name}.")
 
 
-def _failed_in_rollback(account: Account, stack: StackView) -> frozenset[str]:
+def _find_failed_in_rollback(account: Account, stack: StackView) -> frozenset[str]:
     """Return the logical ids of the resources that failed since the stack's latest rollback began or was continued."""
     failed_by_id: dict[str, bool] = {}
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)

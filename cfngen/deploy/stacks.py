@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
@@ -150,7 +150,7 @@ def reread(account: Account, stack: StackView) -> StackView:
     return find(account, stack.id) or stack
 
 
-def parse_stack(stack: Mapping[str, Any]) -> StackView:
+def parse_stack(stack: AwsObject) -> StackView:
     """Return a stack from an entry of the response of DescribeStacks."""
     return StackView(
         name=stack["StackName"],
@@ -191,7 +191,7 @@ def resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
     )
 
 
-def template(account: Account, name_or_id: str) -> Mapping[str, Any]:
+def template(account: Account, name_or_id: str) -> AwsObject:
     """Return the current template of a stack as it was uploaded; empty if it is not JSON."""
     body = account.client("cloudformation").get_template(StackName=name_or_id, TemplateStage="Original")["TemplateBody"]
     # botocore parses JSON, and returns YAML as text.

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 from cfngen.userdata.first_stage import unpacked
 
@@ -56,7 +56,7 @@ class StaleGroup:
         return f"{self.group} launches from {source}{f', {newest}' if is_stale else ''}{end}"
 
 
-def stale_groups(account: Account, resources: Iterable[ResourceView]) -> tuple[StaleGroup, ...]:
+def find_stale_groups(account: Account, resources: Iterable[ResourceView]) -> tuple[StaleGroup, ...]:
     """Return the groups that use another launch template version than their stack's, or whose boot program is gone.
 
     Args:
@@ -71,18 +71,18 @@ def stale_groups(account: Account, resources: Iterable[ResourceView]) -> tuple[S
     groups = {resource.physical_id: resource.logical_id for resource in existing if resource.type == AUTO_SCALING_GROUP}
     launch_template_ids = [resource.physical_id for resource in existing if resource.type == _LAUNCH_TEMPLATE]
     with translate_aws_errors():
-        newest_versions = _newest_versions(account, launch_template_ids) if groups else {}
+        newest_versions = _read_newest_versions(account, launch_template_ids) if groups else {}
         examined = [
-            _stale_group(account, groups[group["AutoScalingGroupName"]], group, newest_versions, logical_ids)
+            _check_group(account, groups[group["AutoScalingGroupName"]], group, newest_versions, logical_ids)
             for group in _describe_groups(account, tuple(groups))
         ]
     return tuple(sorted((group for group in examined if group), key=lambda group: group.group))
 
 
-def _stale_group(
+def _check_group(
     account: Account,
     logical_id: str,
-    group: Mapping[str, Any],
+    group: AwsObject,
     newest_versions: Mapping[str, str],
     logical_ids: frozenset[str],
 ) -> StaleGroup | None:
@@ -93,12 +93,12 @@ def _stale_group(
     specification = group.get("LaunchTemplate") or mixed_specification or {}
     template_id, version = str(specification.get("LaunchTemplateId", "")), str(specification.get("Version", ""))
     latest = newest_versions.get(template_id, "")
-    launch_data = _launch_template_data(account, template_id, version)
+    launch_data = _read_launch_template_data(account, template_id, version)
     first_stage = unpacked(str(launch_data.get("UserData", ""))) if launch_data else None
     unbootable = first_stage is not None and first_stage.program not in logical_ids
     # A rollback makes a third version with the content of the first; groups that it did not update keep the first.
     is_current = version == latest or (
-        bool(launch_data) and bool(latest) and launch_data == _launch_template_data(account, template_id, latest)
+        bool(launch_data) and bool(latest) and launch_data == _read_launch_template_data(account, template_id, latest)
     )
     if is_current and not unbootable:
         return None
@@ -114,14 +114,14 @@ def _stale_group(
     )
 
 
-def _describe_groups(account: Account, names: tuple[str, ...]) -> Iterable[Mapping[str, Any]]:
+def _describe_groups(account: Account, names: tuple[str, ...]) -> Iterable[AwsObject]:
     client = account.client("autoscaling")
     for start in range(0, len(names), _BATCH_SIZE):
         batch = list(names[start : start + _BATCH_SIZE])
         yield from client.describe_auto_scaling_groups(AutoScalingGroupNames=batch, MaxRecords=100)["AutoScalingGroups"]
 
 
-def _newest_versions(account: Account, ids: list[str]) -> dict[str, str]:
+def _read_newest_versions(account: Account, ids: list[str]) -> dict[str, str]:
     """Return the newest version of each launch template; deleted launch templates are left out."""
     from botocore.exceptions import ClientError
 
@@ -133,7 +133,11 @@ def _newest_versions(account: Account, ids: list[str]) -> dict[str, str]:
         if not error_code(error).startswith("InvalidLaunchTemplateId"):
             raise
         return (
-            {id_: version for template_id in ids for id_, version in _newest_versions(account, [template_id]).items()}
+            {
+                id_: version
+                for template_id in ids
+                for id_, version in _read_newest_versions(account, [template_id]).items()
+            }
             if len(ids) > 1
             else {}
         )
@@ -143,7 +147,7 @@ def _newest_versions(account: Account, ids: list[str]) -> dict[str, str]:
     }
 
 
-def _launch_template_data(account: Account, template_id: str, version: str) -> Mapping[str, Any]:
+def _read_launch_template_data(account: Account, template_id: str, version: str) -> AwsObject:
     """Return the data of a launch template version; empty if the version does not exist any more."""
     from botocore.exceptions import ClientError
 

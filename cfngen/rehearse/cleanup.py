@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
-from cfngen.deploy.deletion.execution import Deleted, delete
+from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Report, Step
 from cfngen.deploy.publishing import template_objects

@@ -24,7 +24,8 @@ from cfngen.deploy.aws_errors import (
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.interaction import DeclinedError, Interaction
 from cfngen.deploy.messages import Event, Message, Notice, Report, Step
-from cfngen.deploy.preview.plan import Plan, Replacement
+from cfngen.deploy.preview.changes import Replacement
+from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.publishing.bucket import BucketError
 from cfngen.deploy.stacks import find
 from cfngen.deploy.watching.diagnosis import Diagnosis

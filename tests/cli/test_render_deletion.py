@@ -11,9 +11,9 @@ import pytest
 from cfngen.cli.render import deletion
 from cfngen.cli.screen import Screen
 from cfngen.deploy.deletion.blockers import Blocker
-from cfngen.deploy.deletion.execution import Deleted
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
 from cfngen.deploy.deletion.plan import DeletionPlan, Part
+from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.stack_removal import DeletionFailed, Undeleted
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import Choice
@@ -78,7 +78,7 @@ def test_only_what_can_be_cancelled_is_offered_for_it(
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     target: Any = SimpleNamespace(complete_commands=lambda message: message, json=True)
     shown = Screen(target, account=SimpleNamespace())  # type: ignore[arg-type]
-    shown.report(Progress("delete", "kubernetes", status, 1.0, 0.0, (), fresh=False, trouble=""))
+    shown.report(Progress("delete", "kubernetes", status, 1.0, 0.0, (), fresh=False, poll_error=""))
     assert shown.interrupted() is Choice.DETACH
     assert asked["letters"] == offered
     assert ("(c)ancel" in asked["text"]) == ("c" in offered)

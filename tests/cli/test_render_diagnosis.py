@@ -93,7 +93,7 @@ def test_further_failures_and_those_of_the_way_back():
         replace(
             DIAGNOSIS,
             others=(Cause(other, hint="wait"),),
-            undoing=(Cause(stuck, occupants=("eni-1 (ELB x)",), notes=("nobody knows",)),),
+            rollback_failures=(Cause(stuck, occupants=("eni-1 (ELB x)",), notes=("nobody knows",)),),
         )
     )
     assert "Failed as well, by themselves:" in told

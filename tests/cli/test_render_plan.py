@@ -11,19 +11,9 @@ import pytest
 from cfngen.cli.render.plan import lines
 from cfngen.cli.render.plan_changes import shortened
 from cfngen.cli.render.styled_text import flow
-from cfngen.deploy.preview.plan import (
-    Change,
-    Cost,
-    Counts,
-    Creation,
-    Danger,
-    Impact,
-    Item,
-    Plan,
-    PropertyChange,
-    Replacement,
-    StackPlan,
-)
+from cfngen.deploy.preview.bill_of_materials import Cost, Creation, Item
+from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement, StackPlan
+from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.quotas.service_quotas import Quota
 
 ADDRESS = Impact("API address changes: kubeconfigs and nodes stop reaching it", Danger.DANGEROUS)
@@ -70,9 +60,9 @@ def text(plan: Plan, width: int = 100) -> list[str]:
 
 
 def stack(
-    *changes: Change, name: str = "MasterStack", action: str = "update", meaning: Impact | None = None
+    *changes: Change, name: str = "MasterStack", action: str = "update", impact: Impact | None = None
 ) -> StackPlan:
-    return StackPlan((name,), f"kubernetes-{name}", action, changes, meaning)
+    return StackPlan((name,), f"kubernetes-{name}", action, changes, impact)
 
 
 def test_a_plan_is_a_tree_with_danger_at_its_end():

@@ -11,8 +11,9 @@ from clusters import resources
 from made_by_kubernetes import Place
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion.execution import Deleted, delete
+from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Message, Question

@@ -20,7 +20,7 @@ from botocore.validate import validate_parameters
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.preview.change_set_reading import UNKNOWN
-from cfngen.deploy.preview.plan import PlanRequest
+from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.templates import generate
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -55,7 +55,7 @@ def test_outputs_of_nested_stacks_serve_until_the_root_has_its_own(
     gone = resource(arn("gone"), type_name="AWS::CloudFormation::Stack")
     members = (nested, unborn, gone, resource("vpc-1"))
     stacked(aws, stack(outputs=outputs), stack("inner", outputs=inside), resources={"one": members})
-    found = cluster_access.outputs(aws.account, root(aws))
+    found = cluster_access.read_outputs(aws.account, root(aws))
     assert found == ({**inside, **outputs} if asked else outputs)
     assert bool(aws.sent("cloudformation:ListStackResources")) is asked
 
@@ -70,7 +70,7 @@ def test_where_the_api_is_and_who_may_reach_it(aws: Aws) -> None:
         with pytest.raises(NoEndpointError, match=r"the stack one \(CREATE_COMPLETE\) has no output ApiEndpoint"):
             cluster_access.endpoint(root(aws), values)
         with pytest.raises(NoEndpointError, match="has no output CaSecretArn"):
-            cluster_access.authority(aws.account, root(aws), {"CaSecretArn": ""})
+            cluster_access.find_authority(aws.account, root(aws), {"CaSecretArn": ""})
 
 
 @pytest.mark.parametrize(

@@ -191,4 +191,4 @@ def test_events_that_may_not_be_read_are_an_error() -> None:
     ],
 )
 def test_a_moment_is_told_with_how_long_ago_it_is(seconds: int, words: str) -> None:
-    assert operation_origin.moment(Recorded().account, NOW - timedelta(seconds=seconds)) == words
+    assert operation_origin.describe_time(Recorded().account, NOW - timedelta(seconds=seconds)) == words

@@ -59,9 +59,9 @@ def test_a_new_stack_is_protected_before_anything_is_in_it(operator: Operator):
 def test_who_comes_back_finishes_the_deployment(operator: Operator):
     left(operator)
     assert policies(operator) == []
-    assert len(protection.stacks_without_policy(operator.account, find(operator.account, "one"))) >= 1
+    assert len(protection.find_stacks_without_policy(operator.account, find(operator.account, "one"))) >= 1
     assert came_back(operator).status == "CREATE_COMPLETE"
-    assert protection.stacks_without_policy(operator.account, find(operator.account, "one")) == ()
+    assert protection.find_stacks_without_policy(operator.account, find(operator.account, "one")) == ()
     assert len(policies(operator)) == 3
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeDetail, ChangeSet, ResourceChange
-from cfngen.deploy.preview.plan import Replacement
+from cfngen.deploy.preview.changes import Replacement
 from cfngen.deploy.preview.replacement import ReplacementAnalysis
 from cfngen.templates.document import Document
 

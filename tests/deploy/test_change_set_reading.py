@@ -23,7 +23,7 @@ from cfngen.deploy.preview.early_validation import (
     ChangeSetFailedError,
     EarlyValidationError,
     ValidationFailure,
-    failure,
+    change_set_error,
 )
 
 MARK = "failed: [AWS::EarlyValidation::PropertyValidation]"
@@ -190,7 +190,7 @@ def test_every_finding_that_fails_is_told() -> None:
         "3": {"OperationEvents": [event(ValidationStatusReason="whole")]},
     }  # fmt: skip
     api.answers["DescribeEvents"] = lambda sent: pages[sent.get("NextToken")]
-    error = failure(api.account, failed(MARK))
+    error = change_set_error(api.account, failed(MARK))
     assert isinstance(error, EarlyValidationError)
     assert error.problems == (
         ValidationFailure("kubernetes", "/Resources/Vpc", "bad", "Vpc"),
@@ -223,7 +223,7 @@ def test_without_findings_the_reason_is_told(reason: str, told: str, hint: str) 
 
     api = Recorded()
     api.answers["DescribeEvents"] = denied
-    error = failure(api.account, failed(reason))
+    error = change_set_error(api.account, failed(reason))
     assert type(error) is ChangeSetFailedError
     assert str(error) == f"CloudFormation cannot plan kubernetes: {told}"
     assert (error.stack, error.reason) == ("kubernetes", reason)
@@ -258,7 +258,7 @@ def repeated(*names: str) -> str:
 def test_whose_fault_it_is(root: ChangeSet, stack: str) -> None:
     api = Recorded()
     api.answers["DescribeEvents"] = lambda _: {"OperationEvents": []}
-    assert failure(api.account, root).stack == stack
+    assert change_set_error(api.account, root).stack == stack
 
 
 @pytest.mark.parametrize("end", [".", ",", ":", ";", ""])
@@ -267,7 +267,9 @@ def test_a_nested_change_set_that_is_only_named_is_read(end: str) -> None:
     api.change_sets[nested_arn("A")] = description(
         nested_arn("A"), Status="FAILED", StatusReason="wrong", StackName="A"
     )
-    found = failure(api.account, failed(f"Nested change set {nested_arn('A')}{end} was not successfully created"))
+    found = change_set_error(
+        api.account, failed(f"Nested change set {nested_arn('A')}{end} was not successfully created")
+    )
     assert (found.stack, found.reason) == ("A", "wrong")
 
 
@@ -277,7 +279,7 @@ def test_change_sets_that_name_each_other_are_read_once() -> None:
         api.change_sets[nested_arn(name)] = description(
             nested_arn(name), Status="FAILED", StatusReason=repeated(other), StackName=name
         )
-    assert failure(api.account, failed(repeated("A"))).stack == "B"
+    assert change_set_error(api.account, failed(repeated("A"))).stack == "B"
     assert len(api.named("DescribeChangeSet")) == 2
 
 

@@ -194,12 +194,12 @@ def test_kubernetes_takes_its_load_balancers_down_itself() -> None:
         for name, network in (("web", False), ("api", True)):
             where.kubernetes.controllers.add_load_balancer(name, network=network)
         account = where.account
-        root = cluster_access.root(account, where.name)
-        values = cluster_access.outputs(account, root)
+        root = cluster_access.find_root(account, where.name)
+        values = cluster_access.read_outputs(account, root)
         operator = Operator(account)
 
         def asking(report: Report) -> tuple[str, ...]:
-            found = cluster_access.authority(account, root, values)
+            found = cluster_access.find_authority(account, root, values)
             endpoint = cluster_access.endpoint(root, values, where.override)
             with cluster_access.connection(endpoint, found, account.caller, account.clock.now()) as kubernetes:
                 return delete_load_balancer_services(kubernetes, account.clock, report)

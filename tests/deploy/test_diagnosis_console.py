@@ -15,10 +15,10 @@ from cfngen.boot.runner import run
 from cfngen.deploy.account import Account
 from cfngen.deploy.watching.console_output import (
     MAX_BOOT_MESSAGES,
-    group_consoles,
-    instance_console,
     last_boot_messages,
-    launch_failures,
+    read_group_consoles,
+    read_instance_console,
+    read_launch_failures,
 )
 
 
@@ -108,7 +108,7 @@ def test_an_instance_that_is_not_of_the_nitro_system(account: Account):
     with Stubber(account.client("ec2")) as stub:
         stub.add_client_error("get_console_output", "UnsupportedOperation", "This instance type does not support it")
         stub.add_response("get_console_output", {"InstanceId": "i-1", "Output": encoded(console(ONE, FAILED))})
-        found = instance_console(account, "i-1", "terminated")
+        found = read_instance_console(account, "i-1", "terminated")
     assert found.lines == (ONE[8:], FAILED[8:])
     assert found.failed
     assert found.note == ""
@@ -119,7 +119,7 @@ def test_an_instance_that_ec2_has_forgotten(account: Account):
         stub.add_client_error(
             "get_console_output", "InvalidInstanceID.NotFound", "The instance ID 'i-1' does not exist"
         )
-        found = instance_console(account, "i-1")
+        found = read_instance_console(account, "i-1")
     assert (found.lines, found.fetch) == ((), "")
     assert "does not know this instance" in found.note
 
@@ -129,7 +129,7 @@ def test_a_console_on_which_the_boot_program_is_silent(account: Account):
         stub.add_response(
             "get_console_output", {"InstanceId": "i-1", "Output": encoded("Linux\n\nKernel panic - not syncing\n")}
         )
-        found = instance_console(account, "i-1")
+        found = read_instance_console(account, "i-1")
     assert found.lines == ("Linux", "Kernel panic - not syncing")
     assert "has not spoken" in found.note
 
@@ -144,7 +144,7 @@ def test_of_a_group_those_first_that_say_why(account: Account):
         stub.add_response("describe_instances", {"Reservations": [{"Instances": instances}]})
         for each, output in said.items():
             stub.add_response("get_console_output", {"InstanceId": each, "Output": encoded(output)})
-        found = group_consoles(account, "k8s-Group-1")
+        found = read_group_consoles(account, "k8s-Group-1")
     assert [each.id for each in found] == ["i-1", "i-2"]
 
 
@@ -174,4 +174,4 @@ def test_launches_that_failed_before_one_that_did_not(account: Account):
     ):
         with Stubber(account.client("autoscaling")) as stub:
             stub.add_response("describe_scaling_activities", {"Activities": newest_first})
-            assert launch_failures(account, "g") == reasons
+            assert read_launch_failures(account, "g") == reasons

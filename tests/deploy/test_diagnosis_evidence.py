@@ -13,7 +13,12 @@ from diagnosed import BACK, GROUP, UNDOING, UPDATING, answering, diagnosed, fail
 from recorded import NOW, STACK_ID, RefusedError
 from recorded_stack import NAME, RecordedStack, event, resource
 
-from cfngen.deploy.watching.console_output import MAX_INSTANCES, group_consoles, instance_console, launch_failures
+from cfngen.deploy.watching.console_output import (
+    MAX_INSTANCES,
+    read_group_consoles,
+    read_instance_console,
+    read_launch_failures,
+)
 from cfngen.deploy.watching.diagnosis import Cause, diagnose
 
 NO_SIGNAL = "Failed to receive 2 resource signal(s) within the specified duration"
@@ -248,14 +253,14 @@ def test_the_newest_instances_are_asked_and_those_first_that_say_why() -> None:
     given = of_instances(*(instance(number) for number in range(1, 10)))
     given["ec2:GetConsoleOutput"] = lambda sent: said(words.get(sent["InstanceId"], "x"))
     api = Answers(given)
-    found = group_consoles(api.account, "g")
+    found = read_group_consoles(api.account, "g")
     assert [one.id for one in found] == ["i-7", "i-6", "i-5", "i-4", "i-8"]
     asked = {sent["InstanceId"] for sent in api.named("ec2:GetConsoleOutput")}
     assert len(asked) == MAX_INSTANCES == 6
     # Where all say that they have finished, that is told.
     api.given["ec2:GetConsoleOutput"] = said("cfngen: [1/2] a\ncfngen: done in 3.0 s")
-    assert [words.finished for words in group_consoles(api.account, "g")] == [True] * 6
-    assert [words.id for words in group_consoles(api.account, "g", "i-1")] == ["i-1"]
+    assert [words.finished for words in read_group_consoles(api.account, "g")] == [True] * 6
+    assert [words.id for words in read_group_consoles(api.account, "g", "i-1")] == ["i-1"]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +276,7 @@ def test_the_newest_instances_are_asked_and_those_first_that_say_why() -> None:
     ],
 )
 def test_a_console_that_does_not_say(answer: Answer, words: tuple[str, ...], note: str, fetched: bool) -> None:
-    found = instance_console(Answers({"ec2:GetConsoleOutput": answer}).account, "i-1", "running")
+    found = read_instance_console(Answers({"ec2:GetConsoleOutput": answer}).account, "i-1", "running")
     assert (found.id, found.state, found.lines, found.failed, found.finished) == ("i-1", "running", words, False, False)
     assert found.note.startswith(note)
     command = "aws ec2 get-console-output --region us-west-2 --output text --latest --instance-id i-1"
@@ -280,7 +285,7 @@ def test_a_console_that_does_not_say(answer: Answer, words: tuple[str, ...], not
 
 def test_a_console_is_asked_for_its_latest_words_first() -> None:
     api = Answers({"ec2:GetConsoleOutput": lambda sent: said("" if sent.get("Latest") else "early")})
-    assert instance_console(api.account, "i-1").lines == ("early",)
+    assert read_instance_console(api.account, "i-1").lines == ("early",)
     assert api.named("ec2:GetConsoleOutput") == [{"InstanceId": "i-1", "Latest": True}, {"InstanceId": "i-1"}]
 
 
@@ -297,6 +302,6 @@ def test_why_launches_failed_is_found_once_each() -> None:
         activity("Failed", "before"),
     ]
     api = Answers({"autoscaling:DescribeScalingActivities": {"Activities": activities}})
-    assert launch_failures(api.account, "g") == ("two", "one", "three")
+    assert read_launch_failures(api.account, "g") == ("two", "one", "three")
     [sent] = api.named("autoscaling:DescribeScalingActivities")
     assert sent == {"AutoScalingGroupName": "g", "IncludeDeletedGroups": True, "MaxRecords": 100}

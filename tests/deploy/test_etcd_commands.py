@@ -298,7 +298,7 @@ def test_not_while_cloudformation_works(said: list[Message]) -> None:
 
 
 def test_a_stack_without_masters_is_refused(where: Place, said: list[Message], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cfngen.deploy.etcd.restore.groups", lambda account, cluster, members: ())
+    monkeypatch.setattr("cfngen.deploy.etcd.restore.find_groups", lambda account, cluster, members: ())
     with pytest.raises(NoMastersError):
         set_back(where, said)
 

@@ -104,7 +104,7 @@ def masters(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Masters:
             made.waited.append((patience, self.old))
             made.meanwhile()
 
-    monkeypatch.setattr(module, "groups", groups)
+    monkeypatch.setattr(module, "find_groups", groups)
     monkeypatch.setattr(module, "Masters", Waiting)
     return made
 

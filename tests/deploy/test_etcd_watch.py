@@ -190,7 +190,7 @@ def test_only_what_is_missing_is_named_and_why_no_instance_comes(
         asked.append(group)
         return ["no capacity", "earlier: no capacity"]
 
-    monkeypatch.setattr(console_output, "launch_failures", failures)
+    monkeypatch.setattr(console_output, "read_launch_failures", failures)
     watched.api.listed = (node("i-a"),)
     with pytest.raises(RestoreFailedError) as failed:
         watched.wait((slot("a", machine("i-a")), slot("b"), slot("c", machine("i-c"))), minutes=0)
@@ -210,7 +210,7 @@ def test_a_master_that_fails_to_boot_is_heard_each_minute_and_told_once(
         said = words[min(len(heard), len(words)) - 1]
         return ConsoleExcerpt(identity, "", said, failed=len(heard) != 3)
 
-    monkeypatch.setattr(console_output, "instance_console", of_instance)
+    monkeypatch.setattr(console_output, "read_instance_console", of_instance)
     with pytest.raises(RestoreFailedError):
         watched.wait((slot("a", machine("i-a")), slot("b")), minutes=4)
     assert heard == [(60, "i-a"), (120, "i-a"), (180, "i-a"), (240, "i-a")]

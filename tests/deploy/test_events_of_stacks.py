@@ -14,7 +14,7 @@ from cfngen.deploy.aws_errors import DeniedError
 from cfngen.deploy.messages import Event
 from cfngen.deploy.watching.event_order import merge_events
 from cfngen.deploy.watching.event_scope import LastOperation
-from cfngen.deploy.watching.events import is_worth_showing, last_event, parse_event, read_history
+from cfngen.deploy.watching.events import is_worth_showing, parse_event, read_history, read_last_event
 
 NOON = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 ROOT = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/1"
@@ -238,7 +238,7 @@ def test_the_history_of_a_deleted_stack(operator: Operator):
 
 def test_the_last_event(operator: Operator):
     root_id = operator.created()
-    found = last_event(operator.account, root_id)
+    found = read_last_event(operator.account, root_id)
     assert found is not None
     assert found.id == operator.root.events[-1].id
     assert dataclasses.replace(found, id="") != found

@@ -16,10 +16,10 @@ from cfngen.deploy.watching.events import (
     MAX_EMPTY_READS,
     StackEvents,
     TreeEvents,
-    last_event,
     parse_event,
     read_all,
     read_history,
+    read_last_event,
 )
 
 CHILD = f"{NAME}-VpcStack-1"
@@ -337,8 +337,8 @@ def test_the_whole_history_or_the_newest_operation_is_told() -> None:
 
 
 def test_the_last_event() -> None:
-    assert last_event(Histories().account, STACK_ID) is None
-    newest = last_event(Histories(UPDATING, UPDATED).account, STACK_ID)
+    assert read_last_event(Histories().account, STACK_ID) is None
+    newest = read_last_event(Histories(UPDATING, UPDATED).account, STACK_ID)
     assert newest is not None
     assert (newest.id, newest.of_stack, newest.path) == (f"{NAME}-1", True, ())
     api = Histories()
@@ -347,7 +347,7 @@ def test_the_last_event() -> None:
         raise RefusedError("Boom", "oops")
 
     api.answers["DescribeStackEvents"] = refuse
-    for ask in (lambda: last_event(api.account, STACK_ID), lambda: read_all(api.account, STACK_ID, unbounded)):
+    for ask in (lambda: read_last_event(api.account, STACK_ID), lambda: read_all(api.account, STACK_ID, unbounded)):
         with pytest.raises(AwsError, match="oops"):
             ask()
 

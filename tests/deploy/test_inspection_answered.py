@@ -14,8 +14,8 @@ from cfngen.cluster.load import parse
 from cfngen.deploy.aws_errors import AwsError, DeniedError
 from cfngen.deploy.inspection import drift
 from cfngen.deploy.inspection.drift import Difference, Drift, DriftedResource
-from cfngen.deploy.inspection.machines import Group, Instance, groups
-from cfngen.deploy.inspection.pod_routes import InstanceRoute, instance_routes
+from cfngen.deploy.inspection.machines import Group, Instance, find_groups
+from cfngen.deploy.inspection.pod_routes import InstanceRoute, find_instance_routes
 from cfngen.deploy.quotas import route_tables
 from cfngen.deploy.stacks import ResourceView, StackView
 from cfngen.deploy.status import StackStatus
@@ -105,7 +105,7 @@ def test_masters_and_groups_of_nodes_go_by_their_names() -> None:
         view("NodeGroupNewAutoScalingGroup", ""),
         view("MasterCLaunchTemplate", "six", "AWS::EC2::LaunchTemplate"),
     ]
-    found = groups(api.account, CLUSTER, resources)
+    found = find_groups(api.account, CLUSTER, resources)
     assert [(group.role, group.name, group.id, group.title) for group in found] == [
         ("master", "a", "four", "master a"),
         ("master", "b", "three", "master b"),
@@ -113,11 +113,11 @@ def test_masters_and_groups_of_nodes_go_by_their_names() -> None:
         ("node", "gpu-large", "two", "node group gpu-large"),
     ]
     assert {(group.minimum, group.maximum, group.desired, group.missing) for group in found} == {(1, 5, 2, False)}
-    assert groups(api.account, CLUSTER, ()) == ()
+    assert find_groups(api.account, CLUSTER, ()) == ()
 
 
 def test_a_group_that_does_not_exist_is_missing() -> None:
-    [group] = groups(Fleet().account, CLUSTER, [view("MasterAAutoScalingGroup", "gone")])
+    [group] = find_groups(Fleet().account, CLUSTER, [view("MasterAAutoScalingGroup", "gone")])
     assert group == Group("master", "a", "gone", missing=True)
 
 
@@ -131,7 +131,7 @@ def test_instances_are_told_with_what_ec2_knows_of_them() -> None:
         ),
         known=(2, 3),
     )
-    [group] = groups(api.account, CLUSTER, [view("NodeGroupNodesAutoScalingGroup", "nodes")])
+    [group] = find_groups(api.account, CLUSTER, [view("NodeGroupNodesAutoScalingGroup", "nodes")])
     known = {"state": "running", "image": "ami-0", "launched": NOW}
     assert group.instances == (
         Instance("i-1", "us-west-2a", "Terminating:Wait", current=False),
@@ -167,7 +167,7 @@ def test_which_instances_are_of_the_present_launch_template(own: str, version: s
     api = Fleet(scaling("nodes", {k: v for k, v in instance.items() if v is not None}, version=version))
     if not version:
         del api.found["nodes"]["LaunchTemplate"]  # type: ignore[attr-defined]
-    [group] = groups(api.account, CLUSTER, [view("NodeGroupNodesAutoScalingGroup", "nodes")])
+    [group] = find_groups(api.account, CLUSTER, [view("NodeGroupNodesAutoScalingGroup", "nodes")])
     assert group.instances[0].current == current
 
 
@@ -176,7 +176,11 @@ def test_many_groups_and_instances_are_read_in_parts() -> None:
     api = Fleet(*found, known=tuple(number * 10 + each for number in range(51) for each in range(5)))
     resources = [view(f"NodeGroupG{number}AutoScalingGroup", f"g{number}") for number in range(51)]
     assert (
-        sum(each.state == "running" for group in groups(api.account, CLUSTER, resources) for each in group.instances)
+        sum(
+            each.state == "running"
+            for group in find_groups(api.account, CLUSTER, resources)
+            for each in group.instances
+        )
         == 255
     )
     assert [len(sent["AutoScalingGroupNames"]) for sent in api.named("autoscaling:DescribeAutoScalingGroups")] == [
@@ -188,7 +192,7 @@ def test_many_groups_and_instances_are_read_in_parts() -> None:
 
 def test_groups_that_may_not_be_read_are_an_error() -> None:
     with pytest.raises(DeniedError, match="DescribeAutoScalingGroups"):
-        groups(Answers({}).account, CLUSTER, [view("MasterAAutoScalingGroup", "one")])
+        find_groups(Answers({}).account, CLUSTER, [view("MasterAAutoScalingGroup", "one")])
 
 
 STACK = StackView("k8s", "arn", StackStatus("CREATE_COMPLETE"))
@@ -197,7 +201,7 @@ TABLE = "AWS::EC2::RouteTable"
 
 def routes(api: Answers, *resources: ResourceView, stack: StackView = STACK, plugin: str = "vpc-routes") -> Any:
     cluster = parse({} if plugin == "vpc-routes" else {"network": {"plugin": plugin}})
-    return instance_routes(api.account, cluster, stack, resources)
+    return find_instance_routes(api.account, cluster, stack, resources)
 
 
 def test_routes_to_living_instances_are_told() -> None:

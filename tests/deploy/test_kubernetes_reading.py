@@ -51,8 +51,8 @@ def where() -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def endpoint(where: Place) -> Endpoint:
-    stack = cluster_access.root(where.account, where.name)
-    return cluster_access.endpoint(stack, cluster_access.outputs(where.account, stack), where.override)
+    stack = cluster_access.find_root(where.account, where.name)
+    return cluster_access.endpoint(stack, cluster_access.read_outputs(where.account, stack), where.override)
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,8 @@ def strangers(where: Place) -> dict[str, str]:
 
 
 def authority_of(where: Place) -> KeyPair:
-    stack = cluster_access.root(where.account, where.name)
-    return cluster_access.authority(where.account, stack, cluster_access.outputs(where.account, stack)).pair
+    stack = cluster_access.find_root(where.account, where.name)
+    return cluster_access.find_authority(where.account, stack, cluster_access.read_outputs(where.account, stack)).pair
 
 
 @contextmanager
@@ -256,30 +256,30 @@ def test_who_is_no_administrator_is_not_let_in(where, endpoint):
 
 
 def test_a_connection_for_the_occasion_is_an_administrators(where, endpoint):
-    stack = cluster_access.root(where.account, where.name)
-    found = cluster_access.authority(where.account, stack, cluster_access.outputs(where.account, stack))
+    stack = cluster_access.find_root(where.account, where.name)
+    found = cluster_access.find_authority(where.account, stack, cluster_access.read_outputs(where.account, stack))
     with cluster_access.connection(endpoint, found, where.account.caller, where.clock.now()) as api:
         assert len(api.nodes()) == 5
 
 
 def test_no_stack_is_said_to_be_none(where):
     with pytest.raises(NoStackError, match="no stack nowhere in us-west-2 of account 123456789012") as refused:
-        cluster_access.root(where.account, "nowhere")
+        cluster_access.find_root(where.account, "nowhere")
     assert "cfngen deploy" in str(refused.value.hint)
 
 
 def test_a_stack_of_something_else_has_no_api(where):
-    stack = cluster_access.root(where.account, where.name)
+    stack = cluster_access.find_root(where.account, where.name)
     with pytest.raises(NoEndpointError, match="has no output ApiEndpoint"):
         cluster_access.endpoint(stack, {})
     with pytest.raises(NoEndpointError, match="has no output CaSecretArn"):
-        cluster_access.authority(where.account, stack, {})
+        cluster_access.find_authority(where.account, stack, {})
 
 
 def test_outputs_of_nested_stacks_serve_until_the_root_has_its_own(where):
-    stack = cluster_access.root(where.account, where.name)
+    stack = cluster_access.find_root(where.account, where.name)
     early = replace(stack, outputs={})
-    found = cluster_access.outputs(where.account, early)
+    found = cluster_access.read_outputs(where.account, early)
     assert found["ApiEndpoint"] == stack.outputs["ApiEndpoint"]
     assert found["CaSecretArn"] == stack.outputs["CaSecretArn"]
 
@@ -337,7 +337,7 @@ def test_a_key_that_is_not_the_certificates_is_found(where, strangers):
 
 
 def test_a_denied_secret_names_the_permissions(where):
-    stack = cluster_access.root(where.account, where.name)
+    stack = cluster_access.find_root(where.account, where.name)
     arn = stack.outputs["CaSecretArn"]
     with where.served.permissions.enforcing(allow_everything_but("secretsmanager:GetSecretValue")) as credentials:
         account = where.connected(where.session_of(credentials))
@@ -349,7 +349,7 @@ def test_a_denied_secret_names_the_permissions(where):
 
 
 def test_a_denied_secret_names_the_key_even_if_it_may_not_be_described(where):
-    stack = cluster_access.root(where.account, where.name)
+    stack = cluster_access.find_root(where.account, where.name)
     with where.served.permissions.enforcing(allow_everything_but("secretsmanager:*")) as credentials:
         account = where.connected(where.session_of(credentials))
         with pytest.raises(SecretDeniedError) as refused:

@@ -11,10 +11,11 @@ from cloud import Cloud
 from deployments import Operator, groups
 
 from cfngen.deploy.messages import Notice
-from cfngen.deploy.preview.plan import Danger, Plan
+from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.recovery import rollback
 from cfngen.deploy.stacks import find, tree
-from cfngen.deploy.stale_groups import StaleGroup, stale_groups
+from cfngen.deploy.stale_groups import StaleGroup, find_stale_groups
 from cfngen.userdata.first_stage import unpacked
 
 pytestmark = pytest.mark.drill
@@ -32,7 +33,7 @@ def operator(cloud: Cloud) -> Operator:
 
 def behind(operator: Operator) -> tuple[StaleGroup, ...]:
     account = operator.account
-    return stale_groups(account, [each.view for each in tree(account, find(account, "one").id)])
+    return find_stale_groups(account, [each.view for each in tree(account, find(account, "one").id)])
 
 
 def group(operator: Operator) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from recorded_stack import NAME, arn, resource
 
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.messages import Message, Notice
-from cfngen.deploy.preview.plan import Danger
+from cfngen.deploy.preview.changes import Danger
 from cfngen.deploy.publishing.carrying import TemplatesToUpload, add_old_programs
 from cfngen.deploy.stacks import ResourceView, StackView
-from cfngen.deploy.stale_groups import StaleGroup, stale_groups
+from cfngen.deploy.stale_groups import StaleGroup, find_stale_groups
 from cfngen.deploy.status import StackStatus
 from cfngen.templates.document import Document
 
@@ -102,21 +102,21 @@ BEHIND = StaleGroup(GROUP_ID, "nodes", "lt-1", "1", "2", "OldProgram", SHA, unbo
 
 def test_a_group_on_an_older_version_whose_program_is_gone_does_not_boot() -> None:
     api = Fleet(group("nodes"))
-    assert stale_groups(api.account, PRESENT) == (BEHIND,)
+    assert find_stale_groups(api.account, PRESENT) == (BEHIND,)
     assert BEHIND.text == (
         f"{GROUP_ID} launches from version 1 of the launch template lt-1, where the stack has version 2; the boot "
         "program of that version, OldProgram, is gone, and new instances do not boot"
     )
-    [there] = stale_groups(api.account, (*PRESENT, PROGRAM))
+    [there] = find_stale_groups(api.account, (*PRESENT, PROGRAM))
     assert not there.unbootable
     assert there.text.endswith("lt-1, where the stack has version 2")
 
 
 def test_a_group_on_the_newest_version_is_where_it_should_be() -> None:
     api = Fleet(group("nodes", "2"))
-    assert stale_groups(api.account, PRESENT) == ()
+    assert find_stale_groups(api.account, PRESENT) == ()
     # Without its program it does not boot there either.
-    [found] = stale_groups(api.account, PRESENT[:2])
+    [found] = find_stale_groups(api.account, PRESENT[:2])
     assert (found.version, found.newest, found.program, found.unbootable) == ("2", "2", "NewProgram", True)
     assert found.text.startswith(f"{GROUP_ID} launches from version 2 of the launch template lt-1; the boot program")
 
@@ -125,52 +125,52 @@ def test_a_version_that_holds_the_same_as_the_newest_is_as_good() -> None:
     """A rollback makes a third version, with what the first one had; groups it need not touch keep the first."""
     api = Fleet(group("nodes"), newest={"lt-1": 3})
     api.versions["lt-1", "3"] = api.versions["lt-1", "1"]
-    assert stale_groups(api.account, (*PRESENT, PROGRAM)) == ()
-    [found] = stale_groups(api.account, PRESENT)
+    assert find_stale_groups(api.account, (*PRESENT, PROGRAM)) == ()
+    [found] = find_stale_groups(api.account, PRESENT)
     assert (found.version, found.newest, found.unbootable) == ("1", "1", True)
 
 
 def test_a_launch_template_that_is_not_the_stacks_is_told() -> None:
     api = Fleet(group("nodes", "5", "lt-9"))
-    [found] = stale_groups(api.account, PRESENT)
+    [found] = find_stale_groups(api.account, PRESENT)
     assert found == StaleGroup(GROUP_ID, "nodes", "lt-9", "5")
     assert found.text == f"{GROUP_ID} launches from version 5 of the launch template lt-9, which is not its stack's"
     # Two that hold nothing that can be read are not the same.
     api.versions["lt-9", "5"] = {"UserData": "strange"}
-    [found] = stale_groups(api.account, PRESENT)
+    [found] = find_stale_groups(api.account, PRESENT)
     assert (found.program, found.sha256, found.unbootable) == ("", "", False)
 
 
 def test_of_a_mixed_group_the_launch_template_of_its_policy_counts() -> None:
     specification = {"LaunchTemplateSpecification": {"LaunchTemplateId": "lt-1", "Version": "1"}}
     api = Fleet(group("nodes", None, MixedInstancesPolicy={"LaunchTemplate": specification}))
-    assert stale_groups(api.account, PRESENT) == (BEHIND,)
+    assert find_stale_groups(api.account, PRESENT) == (BEHIND,)
     # One of a launch configuration has none that it could be behind.
-    assert stale_groups(Fleet(group("nodes", None)).account, PRESENT) == ()
+    assert find_stale_groups(Fleet(group("nodes", None)).account, PRESENT) == ()
 
 
 def test_a_launch_template_that_somebody_has_deleted_hides_no_other() -> None:
     api = Fleet(group("nodes"), newest={"lt-1": 2})
     other = view("OtherLaunchTemplate", "lt-gone", TEMPLATE)
-    assert stale_groups(api.account, (*PRESENT, other)) == (BEHIND,)
+    assert find_stale_groups(api.account, (*PRESENT, other)) == (BEHIND,)
     gone = Fleet(group("nodes"), newest={})
-    [found] = stale_groups(gone.account, PRESENT)
+    [found] = find_stale_groups(gone.account, PRESENT)
     assert found.newest == ""
 
 
 def test_what_does_not_exist_is_not_looked_at() -> None:
     api = Fleet()
     resources = (view(GROUP_ID, "nodes", status="DELETE_COMPLETE"), view("Other", ""), *PRESENT[1:])
-    assert stale_groups(api.account, resources) == ()
+    assert find_stale_groups(api.account, resources) == ()
     assert api.calls == []
     # A group that somebody has deleted is another matter.
-    assert stale_groups(api.account, PRESENT) == ()
+    assert find_stale_groups(api.account, PRESENT) == ()
 
 
 def test_groups_are_told_by_name_and_asked_for_in_parts() -> None:
     names = [f"G{number:02}" for number in range(51)]
     api = Fleet(*(group(name) for name in reversed(names)))
-    found = stale_groups(api.account, [view(name, name) for name in reversed(names)] + list(PRESENT[1:]))
+    found = find_stale_groups(api.account, [view(name, name) for name in reversed(names)] + list(PRESENT[1:]))
     assert [each.group for each in found] == names
     assert [len(sent["AutoScalingGroupNames"]) for sent in api.named("autoscaling:DescribeAutoScalingGroups")] == [
         50,
@@ -184,7 +184,7 @@ def test_groups_are_told_by_name_and_asked_for_in_parts() -> None:
 )
 def test_what_may_not_be_read_is_an_error(call: str) -> None:
     with pytest.raises(AwsError, match=call.partition("__")[2]):
-        stale_groups(Fleet(group("nodes"), **{call: DENIED}).account, PRESENT)
+        find_stale_groups(Fleet(group("nodes"), **{call: DENIED}).account, PRESENT)
 
 
 # What is carried over

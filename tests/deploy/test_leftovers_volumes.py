@@ -81,13 +81,13 @@ def test_a_volume_that_names_no_cluster_is_known_by_the_instance_that_has_it(acc
         ec2.attach_volume(VolumeId=each, InstanceId=instance, Device=device)
     scope = Scope("one", instances={instance: "running"})
     assert [each.id for each in volumes.find(account, scope)] == [mine]
-    assert volumes.unclear(account, scope) == ()
+    assert volumes.find_unattributed(account, scope) == ()
 
 
 def test_a_volume_nobody_can_place_is_named_and_left(account: Account) -> None:
     lost = made.volume(account, {"ebs.csi.aws.com/cluster": "true", "CSIVolumeName": "pvc-1"})
     made.volume(account, made.claimed("two"))
-    [found] = volumes.unclear(account, SCOPE)
+    [found] = volumes.find_unattributed(account, SCOPE)
     assert (found.id, found.name) == (lost, "pvc-1")
 
 

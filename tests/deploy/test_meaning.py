@@ -8,8 +8,8 @@ import pytest
 from recorded import default_cluster
 
 from cfngen.deploy.preview.change_set_reading import ResourceChange
+from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
 from cfngen.deploy.preview.impact import ImpactAssessment
-from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
 
 NONE, DISRUPTIVE, DANGEROUS = Danger.NONE, Danger.DISRUPTIVE, Danger.DANGEROUS
 WILL, MIGHT = Replacement.WILL, Replacement.MIGHT

@@ -26,9 +26,9 @@ from test_meaning_worded import BALANCER, LISTENER, TARGETS
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ResourceChange
+from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.impact.subject import owner_of
-from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
 
 GROUP = "NodeGroupNodesAutoScalingGroup"
 SIZES = {"MinSize": "2", "MaxSize": "4"}

@@ -6,8 +6,8 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.preview.change_set_reading import ResourceChange
+from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
 from cfngen.deploy.preview.impact import ImpactAssessment
-from cfngen.deploy.preview.plan import Change, Danger, Impact, PropertyChange, Replacement
 
 ASG = "AWS::AutoScaling::AutoScalingGroup"
 BALANCER, TARGETS = "AWS::ElasticLoadBalancingV2::LoadBalancer", "AWS::ElasticLoadBalancingV2::TargetGroup"

@@ -9,7 +9,8 @@ import pytest
 from cfngen.cluster.logical_ids import is_node_group_stack
 from cfngen.deploy.phasing.comparison import find_worse_changes
 from cfngen.deploy.phasing.parts import Part, divide_into_parts
-from cfngen.deploy.preview.plan import Change, Danger, Impact, Plan, PropertyChange, Replacement, StackPlan
+from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement, StackPlan
+from cfngen.deploy.preview.plan import Plan
 
 VOLUME, GROUP = "AWS::EC2::Volume", "AWS::AutoScaling::AutoScalingGroup"
 MASTERS, VPC = ("MasterStack",), ("VpcStack",)

@@ -19,7 +19,8 @@ from cfngen.deploy.phasing.part_planning import PartPlanner
 from cfngen.deploy.phasing.parts import Part
 from cfngen.deploy.phasing.update import PhasedUpdate, UnfinishedError, carry_out, plan_phases
 from cfngen.deploy.preview.change_sets import execute
-from cfngen.deploy.preview.plan import Danger, Impact, Plan, StackPlan
+from cfngen.deploy.preview.changes import Danger, Impact, StackPlan
+from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.publishing.publish import Published
 from cfngen.deploy.status import StackStatus
 from cfngen.deploy.watching.watch import WatchResult

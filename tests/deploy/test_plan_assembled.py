@@ -23,9 +23,11 @@ from recorded import (
 )
 
 from cfngen.deploy.messages import Notice
+from cfngen.deploy.preview.bill_of_materials import Cost
 from cfngen.deploy.preview.change_set_reading import UNKNOWN
 from cfngen.deploy.preview.change_sets import make_plan
-from cfngen.deploy.preview.plan import Change, Cost, Counts, Danger, Impact, Plan, PropertyChange, Replacement
+from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement
+from cfngen.deploy.preview.plan import Plan
 from cfngen.templates.document import Document
 from cfngen.userdata import user_data_diff
 

@@ -9,7 +9,7 @@ from recorded import change, detail, nested
 from test_plan_certainty import ASG, GROUP, RULE, SECURITY_GROUPS, SUBNET, VPC, by_id, handed, planned
 
 from cfngen.deploy.preview.change_set_reading import UNKNOWN
-from cfngen.deploy.preview.plan import Replacement
+from cfngen.deploy.preview.changes import Replacement
 
 WILL, MIGHT, NO = Replacement.WILL, Replacement.MIGHT, Replacement.NO
 

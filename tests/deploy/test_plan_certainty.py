@@ -7,7 +7,8 @@ from recorded import CHANGE_SET, Recorded, change, description, detail, document
 
 from cfngen.deploy.preview.change_set_reading import UNKNOWN
 from cfngen.deploy.preview.change_sets import make_plan
-from cfngen.deploy.preview.plan import Change, Plan, Replacement
+from cfngen.deploy.preview.changes import Change, Replacement
+from cfngen.deploy.preview.plan import Plan
 from cfngen.templates.document import Document
 
 GROUP, RULE = "AWS::EC2::SecurityGroup", "AWS::EC2::SecurityGroupIngress"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from cfngen.cluster.load import parse
+from cfngen.deploy.preview.bill_of_materials import Cost, Item
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeSet, ResourceChange
 from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.creation import creation
-from cfngen.deploy.preview.plan import Cost, Item
 from cfngen.deploy.quotas.demand import Demand, Instances
 
 EC2, ASG = "AWS::EC2::", "AWS::AutoScaling::AutoScalingGroup"

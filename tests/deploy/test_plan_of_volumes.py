@@ -9,7 +9,8 @@ from recorded import NOW, STACK_ID, Recorded, RefusedError
 
 from cfngen.deploy.aws_errors import AwsError
 from cfngen.deploy.preview import retrying, volumes
-from cfngen.deploy.preview.plan import Danger, Impact, Plan
+from cfngen.deploy.preview.changes import Danger, Impact
+from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.stacks import existing
 
 NESTED, VOLUME = "AWS::CloudFormation::Stack", "AWS::EC2::Volume"
@@ -77,7 +78,10 @@ class Account:
 
 def test_sizes_are_those_of_the_volumes_that_are_there() -> None:
     account = Account(a=20, b=40)
-    assert volumes.volume_sizes(account.api.account, existing(account.api.account, "kubernetes")) == {"a": 20, "b": 40}
+    assert volumes.read_volume_sizes(account.api.account, existing(account.api.account, "kubernetes")) == {
+        "a": 20,
+        "b": 40,
+    }
     assert account.asked == ["a", "b"]
 
 
@@ -153,7 +157,7 @@ def test_what_failed_is_named_where_it_lies_deepest(root: str, masters: str, nam
         STACK_ID: [resource("MasterStack", NESTED, MASTERS, root)],
         MASTERS: [resource("MasterRole", "AWS::IAM::Role", "role", masters), resource("X", VOLUME, "x")],
     }
-    assert retrying.failed(account.api.account, STACK_ID) == names
+    assert retrying.find_failed(account.api.account, STACK_ID) == names
 
 
 @pytest.mark.parametrize("parameters", [["Image", "Size"], []])

@@ -16,8 +16,10 @@ from cfngen.cli.render.plan import lines
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.preview.change_sets import discard, execute, make_plan
+from cfngen.deploy.preview.changes import Change, Danger, Replacement
 from cfngen.deploy.preview.early_validation import ChangeSetFailedError, EarlyValidationError
-from cfngen.deploy.preview.plan import Change, Danger, Plan, PlanRequest, Replacement
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing.publish import publish
 from cfngen.deploy.stacks import find
 from cfngen.userdata import user_data_diff

@@ -116,9 +116,9 @@ def test_policies_are_set_on_the_root_and_on_what_holds_state() -> None:
 
 def test_what_has_no_policy_is_named() -> None:
     api = Protected(**{MASTER: HOLDER_POLICY, SECRETS: ALLOW_ALL})  # type: ignore[arg-type]
-    assert protection.stacks_without_policy(api.account, root()) == (NAME, SECRETS)
+    assert protection.find_stacks_without_policy(api.account, root()) == (NAME, SECRETS)
     api.policies = {**ALL, MASTER: OTHERS}
-    assert protection.stacks_without_policy(api.account, root()) == ()
+    assert protection.find_stacks_without_policy(api.account, root()) == ()
 
 
 def test_one_that_allows_everything_is_replaced_and_somebody_elses_stays() -> None:

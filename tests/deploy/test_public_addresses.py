@@ -14,7 +14,7 @@ from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account
 from cfngen.deploy.inspection.status_reader import read_status
 from cfngen.deploy.messages import Notice
-from cfngen.deploy.public_addresses import LostAddress, lost_addresses
+from cfngen.deploy.public_addresses import LostAddress, find_lost_addresses
 from cfngen.deploy.recovery import rollback
 from cfngen.deploy.stacks import ResourceView, find, tree
 
@@ -55,14 +55,14 @@ def test_an_address_that_is_where_it_should_be_is_not_lost(
     account: Account, interfaces: list[str], address: dict[str, str]
 ) -> None:
     associate(account, address, interfaces[0])
-    assert lost_addresses(account, views(interfaces[0], address["PublicIp"]), {}) == ()
+    assert find_lost_addresses(account, views(interfaces[0], address["PublicIp"]), {}) == ()
 
 
 @pytest.mark.parametrize("physical_id", ["{PublicIp}", "{PublicIp}|{AllocationId}"])
 def test_an_address_of_the_stack_that_is_associated_with_nothing_is_lost(
     account: Account, interfaces: list[str], address: dict[str, str], physical_id: str
 ) -> None:
-    [lost] = lost_addresses(account, views(interfaces[0], physical_id.format(**address)), {})
+    [lost] = find_lost_addresses(account, views(interfaces[0], physical_id.format(**address)), {})
     assert lost.text == f"master a is without its Elastic IP: {address['PublicIp']} is associated with nothing"
     assert lost.command == (
         f"aws ec2 associate-address --region us-west-2 --allocation-id {address['AllocationId']} "
@@ -75,7 +75,7 @@ def test_an_existing_address_that_another_interface_has_is_lost(
 ) -> None:
     associate(account, address, interfaces[1])
     named = {"ApiElasticIpAllocationId": address["AllocationId"]}
-    [lost] = lost_addresses(account, views(interfaces[0]), named)
+    [lost] = find_lost_addresses(account, views(interfaces[0]), named)
     assert (lost.interface, lost.associated_with) == tuple(interfaces)
     assert f"belongs to {interfaces[1]}" in lost.text
     assert lost.command.endswith("--allow-reassociation")
@@ -84,10 +84,10 @@ def test_an_existing_address_that_another_interface_has_is_lost(
 def test_nothing_is_lost_where_a_master_has_no_interface_or_its_address_is_gone(
     account: Account, interfaces: list[str], address: dict[str, str]
 ) -> None:
-    assert lost_addresses(account, views("", address["PublicIp"]), {}) == ()
-    assert lost_addresses(account, views("eni-0123456789abcdef0", address["PublicIp"]), {}) == ()
-    assert lost_addresses(account, views(interfaces[0], address["PublicIp"], "DELETE_COMPLETE"), {}) == ()
-    assert lost_addresses(account, [], {}) == ()
+    assert find_lost_addresses(account, views("", address["PublicIp"]), {}) == ()
+    assert find_lost_addresses(account, views("eni-0123456789abcdef0", address["PublicIp"]), {}) == ()
+    assert find_lost_addresses(account, views(interfaces[0], address["PublicIp"], "DELETE_COMPLETE"), {}) == ()
+    assert find_lost_addresses(account, [], {}) == ()
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def operator(cloud: Cloud) -> Operator:
 def lost(operator: Operator) -> tuple[LostAddress, ...]:
     account = operator.account
     stack = find(account, "one")
-    return lost_addresses(account, [each.view for each in tree(account, stack.id)], stack.parameters)
+    return find_lost_addresses(account, [each.view for each in tree(account, stack.id)], stack.parameters)
 
 
 def give_back(operator: Operator, command: str) -> None:

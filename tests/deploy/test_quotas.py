@@ -45,7 +45,7 @@ def test_the_default_cluster_takes_ten_processors_and_one_address(documents):
 def test_values_count_instead_of_defaults(documents):
     values = {"NodeGroupNodesMinSize": "2", "NodeGroupNodesInstanceType": "m7i.large", "MasterVolumeSize": "100"}
     found = count_demand(documents, values)
-    assert Instances("m7i.large", 2, spot=False, needed_at_maximum=4) in found.instances
+    assert Instances("m7i.large", 2, spot=False, maximum=4) in found.instances
     assert found.storage == {"gp3": 20 + 2 * 32 + 100}
 
 
@@ -63,7 +63,7 @@ def test_spot_instances_and_the_desired_size_are_seen():
         "maxSize": 5,
         "spotPrice": "0.05",
     }
-    assert Instances("m7g.large", 3, spot=True, needed_at_maximum=5) in count_demand(of(group), {}).instances
+    assert Instances("m7g.large", 3, spot=True, maximum=5) in count_demand(of(group), {}).instances
 
 
 @pytest.mark.parametrize(

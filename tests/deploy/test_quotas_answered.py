@@ -186,7 +186,7 @@ def test_iam_counts_by_itself_and_is_asked_for_more_in_one_region(kind: str, nam
 @pytest.mark.parametrize(("kind", "code"), [("gp2", "L-D18FCD1D"), ("gp3", "L-7A658B76")])
 def test_storage_is_limited_by_the_tebibyte(kind: str, code: str) -> None:
     api = account({("ebs", code): 2}, ec2__DescribeVolumes={"Volumes": [{"Size": 1000}, {"Size": 48}]})
-    quota = check(api, Demand(storage={kind: 1000}, most_storage={kind: 1000}))[f"{kind} storage (GiB)"]
+    quota = check(api, Demand(storage={kind: 1000}, max_storage={kind: 1000}))[f"{kind} storage (GiB)"]
     assert (quota.needed, quota.used, quota.limit, quota.sufficient, quota.room_to_grow) == (
         1000,
         1048,
@@ -196,23 +196,23 @@ def test_storage_is_limited_by_the_tebibyte(kind: str, code: str) -> None:
     )
     [sent] = api.named("ec2:DescribeVolumes")
     assert sent["Filters"] == [{"Name": "volume-type", "Values": [kind]}]
-    quota = check(api, Demand(storage={kind: 900}, most_storage={kind: 2048}))[f"{kind} storage (GiB)"]
+    quota = check(api, Demand(storage={kind: 900}, max_storage={kind: 2048}))[f"{kind} storage (GiB)"]
     assert (quota.sufficient, quota.room_to_grow, quota.needed_at_maximum) == (True, False, 2048)
     assert "--service-code ebs" in quota.hint
     assert "--desired-value 4`" in quota.hint
 
 
 def test_storage_of_an_update_counts_from_what_there_is() -> None:
-    before = Demand(storage={"gp3": 100, "gp2": 10}, most_storage={"gp3": 200, "gp2": 20})
+    before = Demand(storage={"gp3": 100, "gp2": 10}, max_storage={"gp3": 200, "gp2": 20})
     api = account({("ebs", "L-7A658B76"): 1}, ec2__DescribeVolumes={"Volumes": []})
     # Only the greatest size grows; of a kind that nothing is added to, nothing is said.
-    found = check(api, Demand(storage={"gp3": 100, "gp2": 5}, most_storage={"gp3": 300, "gp2": 20}), before)
+    found = check(api, Demand(storage={"gp3": 100, "gp2": 5}, max_storage={"gp3": 300, "gp2": 20}), before)
     assert {name: (quota.needed, quota.needed_at_maximum) for name, quota in found.items()} == {
         "gp3 storage (GiB)": (0, 200)
     }
-    found = check(api, Demand(storage={"gp3": 150}, most_storage={"gp3": 200}), before)
+    found = check(api, Demand(storage={"gp3": 150}, max_storage={"gp3": 200}), before)
     assert found["gp3 storage (GiB)"].needed == 50
-    assert "io2 storage (GiB)" not in check(api, Demand(storage={"io2": 5}, most_storage={"io2": 5}))
+    assert "io2 storage (GiB)" not in check(api, Demand(storage={"io2": 5}, max_storage={"io2": 5}))
 
 
 @pytest.mark.parametrize(("count", "told"), [(60, False), (61, True)])
@@ -281,9 +281,9 @@ def test_processors_of_each_family_and_market_count_by_themselves() -> None:
     }
     wanted = Demand(
         instances=(
-            Instances("t3.medium", 3, spot=False, needed_at_maximum=8),
-            Instances("m5.xlarge", 1, spot=True, needed_at_maximum=2),
-            Instances("g5.xlarge", 1, spot=False, needed_at_maximum=1),
+            Instances("t3.medium", 3, spot=False, maximum=8),
+            Instances("m5.xlarge", 1, spot=True, maximum=2),
+            Instances("g5.xlarge", 1, spot=False, maximum=1),
             Instances("t3.medium", 0, spot=True),
         )
     )
@@ -320,8 +320,7 @@ def test_processors_of_an_update(
     before: tuple[int, int], wanted: tuple[int, int], expected: tuple[int, int] | None
 ) -> None:
     old, new = (
-        Demand(instances=(Instances("t3.medium", n, spot=False, needed_at_maximum=most),))
-        for n, most in (before, wanted)
+        Demand(instances=(Instances("t3.medium", n, spot=False, maximum=most),)) for n, most in (before, wanted)
     )
     found = check(account(LIMITS, ec2__DescribeInstances=running(("t3.medium", False))), new, old)
     assert {name: (quota.needed, quota.needed_at_maximum) for name, quota in found.items()} == (
@@ -330,7 +329,7 @@ def test_processors_of_an_update(
 
 
 def test_processors_of_a_new_group_without_instances_are_asked_about_all_the_same() -> None:
-    wanted = Demand(instances=(Instances("t3.medium", 0, spot=False, needed_at_maximum=11),))
+    wanted = Demand(instances=(Instances("t3.medium", 0, spot=False, maximum=11),))
     quota = check(account(LIMITS), wanted)[ON_DEMAND]
     assert (quota.needed, quota.needed_at_maximum, quota.sufficient, quota.room_to_grow) == (0, 22, True, False)
 
@@ -339,7 +338,7 @@ def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
     unknown = "it is not known which quota counts"
     wanted = Demand(
         instances=(
-            Instances("hpc6a.48xlarge", 1, spot=True, needed_at_maximum=2),
+            Instances("hpc6a.48xlarge", 1, spot=True, maximum=2),
             Instances("mac2.metal", 1, spot=False),
             Instances("", 1, spot=False),
             Instances("other9.large", 0, spot=False),
@@ -357,9 +356,9 @@ def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
     )
     # An update says it of new types only, and of what it adds.
     assert check(account(), wanted, wanted) == {}
-    grown = Demand(instances=(Instances("hpc6a.48xlarge", 2, spot=True, needed_at_maximum=3),))
+    grown = Demand(instances=(Instances("hpc6a.48xlarge", 2, spot=True, maximum=3),))
     [quota] = check(
-        account(), grown, Demand(instances=(Instances("hpc6a.48xlarge", 1, spot=True, needed_at_maximum=2),))
+        account(), grown, Demand(instances=(Instances("hpc6a.48xlarge", 1, spot=True, maximum=2),))
     ).values()
     assert (quota.needed, quota.needed_at_maximum) == (96, 192)
 

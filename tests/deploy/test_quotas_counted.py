@@ -33,21 +33,21 @@ def gateways(account: Account, subnets: Sequence[str]) -> list[str]:
 
 
 def test_of_nat_gateways_those_of_the_fullest_zone_count(account: Account, subnets: dict[str, str]) -> None:
-    assert service_quotas._nat_gateways(account) == 0
+    assert service_quotas._count_nat_gateways(account) == 0
     gateways(account, [subnets["b"]])
-    assert service_quotas._nat_gateways(account) == 1
+    assert service_quotas._count_nat_gateways(account) == 1
     gateways(account, [subnets["a"], subnets["a too"], subnets["a"]])
-    assert service_quotas._nat_gateways(account) == 3
+    assert service_quotas._count_nat_gateways(account) == 3
 
 
 def test_a_nat_gateway_that_is_gone_does_not_count(account: Account, subnets: dict[str, str]) -> None:
     gone, _ = gateways(account, [subnets["a"], subnets["a"]])
     account.client("ec2").delete_nat_gateway(NatGatewayId=gone)
-    assert service_quotas._nat_gateways(account) == 1
+    assert service_quotas._count_nat_gateways(account) == 1
 
 
 def test_only_network_load_balancers_count(account: Account, subnets: dict[str, str]) -> None:
     elbv2: Any = account.client("elbv2")
     for name, kind in (("one", "network"), ("two", "application"), ("three", "network")):
         elbv2.create_load_balancer(Name=name, Type=kind, Subnets=[subnets["a"], subnets["b"]])
-    assert service_quotas._network_load_balancers(account) == 2
+    assert service_quotas._count_network_load_balancers(account) == 2

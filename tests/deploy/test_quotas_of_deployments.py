@@ -71,7 +71,7 @@ def test_templates_that_cannot_be_read_stop_nobody(operator: Operator, monkeypat
     def refused(*_: object) -> None:
         raise AwsError("not allowed to call GetTemplate")
 
-    monkeypatch.setattr(operation, "deployed_demand", refused)
+    monkeypatch.setattr(operation, "read_deployed_demand", refused)
     plan = operator.plan(GROWN)
     assert (plan.quotas, plan.costs, plan.refusal) == ((), (), "")
     assert any("what the update adds to costs and quotas" in each.text for each in operator.reported(Notice))

@@ -15,7 +15,7 @@ from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Notice, Step
 from cfngen.deploy.name_conflicts import NameConflictError
 from cfngen.deploy.recovery import BlockedError, LostError, NothingToRollBackError, ensure_deployable, rollback
-from cfngen.deploy.rollback_blockers import rollback_blockers
+from cfngen.deploy.rollback_blockers import find_rollback_blockers
 from cfngen.deploy.stacks import find
 
 pytestmark = pytest.mark.drill
@@ -97,7 +97,7 @@ def test_what_cannot_be_rolled_back_is_named_and_skipped_with_consent(operator: 
     stuck(operator)
     operator.cloud.engine.fail(GROUP, "still none", during="UPDATE", times=1)
     stack = find(operator.account, "one")
-    [(name, reason)] = rollback_blockers(operator.account, stack).items()
+    [(name, reason)] = find_rollback_blockers(operator.account, stack).items()
     assert name.endswith(f".{GROUP}")
     assert name.startswith("one-NodeGroupGeneralStack-")
     assert "no capacity" in reason
@@ -118,14 +118,14 @@ def test_only_what_failed_to_be_rolled_back_is_skipped(operator: Operator):
     assert operator.deploy(LARGER).status == "UPDATE_ROLLBACK_FAILED"
     nested = next(each for each in engine.stacks() if "NodeGroupGeneralStack" in each.name)
     assert {nested.resources[key].status for key in (GROUP, template)} == {"UPDATE_FAILED"}
-    assert set(rollback_blockers(operator.account, find(operator.account, "one"))) == {f"{nested.name}.{template}"}
+    assert set(find_rollback_blockers(operator.account, find(operator.account, "one"))) == {f"{nested.name}.{template}"}
     assert back(operator, force=True).status.name == "UPDATE_ROLLBACK_COMPLETE"
     assert all(GROUP not in each for question in operator.questions for each in question.consequences)
 
 
 def test_named_resources_are_skipped(operator: Operator):
     stuck(operator)
-    [name] = rollback_blockers(operator.account, find(operator.account, "one"))
+    [name] = find_rollback_blockers(operator.account, find(operator.account, "one"))
     operator.cloud.engine.fail(GROUP, "still none", during="UPDATE", times=1)
     assert back(operator, skip=(name,)).status.name == "UPDATE_ROLLBACK_COMPLETE"
 

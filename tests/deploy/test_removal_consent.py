@@ -15,9 +15,10 @@ from removing import NOW, OWNED, Asked, Deletions, arn, instance, resource, runn
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.blockers import OccupiedError
-from cfngen.deploy.deletion.execution import Deleted, delete, preview_with_refusal
+from cfngen.deploy.deletion.execution import delete, preview_with_refusal
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest
+from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice, Step
 from cfngen.errors import CfngenError

@@ -86,7 +86,7 @@ def test_an_interface_of_a_load_balancer_that_is_gone_is_waited_for(
     scope = Scope("one", vpc_id="vpc-1", own_vpc=own_vpc)
     description = form.format(balancer)
     leftovers = found(aws, interface(description, group, status="in-use"), scope, groups=["sg-made"])
-    assert [(each.id, each.waits, each.purpose) for each in leftovers] == (
+    assert [(each.id, each.deleted_by_aws, each.purpose) for each in leftovers] == (
         [("eni-1", True, f"load balancer {balancer}")] if ours else []
     )
     assert network_interfaces.remove(aws.account, leftovers) == ()
@@ -147,7 +147,7 @@ def test_groups_whose_rules_name_others_are_found_in_both_directions(aws: Aws) -
         "egress.ip-permission.group-id": [group("sg-tagged", "tagged", **OWNED)],
     }
     aws.answers["ec2:DescribeSecurityGroups"] = lambda sent: {"SecurityGroups": holders[sent["Filters"][0]["Name"]]}
-    assert security_groups.references(aws.account, SCOPE, ["sg-1"]) == (
+    assert security_groups.find_references(aws.account, SCOPE, ["sg-1"]) == (
         Reference("sg-own", "web", owned=True),
         Reference("sg-db", "database", owned=False),
         Reference("sg-tagged", "tagged", owned=True),
@@ -157,7 +157,7 @@ def test_groups_whose_rules_name_others_are_found_in_both_directions(aws: Aws) -
 
 @pytest.mark.parametrize(("number", "calls"), [(0, []), (100, [100, 100]), (101, [100, 100, 1, 1])])
 def test_references_are_asked_for_a_hundred_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
-    security_groups.references(aws.account, SCOPE, [f"sg-{each}" for each in range(number)])
+    security_groups.find_references(aws.account, SCOPE, [f"sg-{each}" for each in range(number)])
     assert [len(each["Filters"][0]["Values"]) for each in aws.sent("ec2:DescribeSecurityGroups")] == calls
 
 

@@ -114,7 +114,7 @@ def test_the_command_for_what_stays_is_one_of_the_aws_cli(
 
 
 def test_what_goes_by_itself_has_no_command() -> None:
-    assert OrphanedResource("network interface", "eni-1", "ELB web", waits=True).command("eu-west-1") == ""
+    assert OrphanedResource("network interface", "eni-1", "ELB web", deleted_by_aws=True).command("eu-west-1") == ""
 
 
 def model(service: str, operation: str) -> Any:

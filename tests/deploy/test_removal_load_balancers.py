@@ -188,5 +188,5 @@ def test_all_load_balancers_of_a_network_are_listed_whoever_made_them(aws: Aws) 
     classic(aws, ("web", "vpc-1", {}), ("old", "", {}))
     current(aws, ("api", "vpc-1", {}), ("far", "vpc-2", {}))
     assert load_balancers.names(aws.account) == {"web", "old", "api", "far"}
-    found = load_balancers.of_vpc(aws.account, "vpc-1")
+    found = load_balancers.find_in_vpc(aws.account, "vpc-1")
     assert [(each.id, each.name) for each in found] == [("web", "web"), (arn("api"), "api")]

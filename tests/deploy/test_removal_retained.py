@@ -41,7 +41,7 @@ def events(aws: Aws, *volumes: str) -> None:
 def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
     events(aws, "AWS::EC2::Volume=vol-3", "AWS::EC2::Volume=", "AWS::EC2::Instance=i-1", "AWS::EC2::Volume=vol-1")
-    [found] = retained_resources.snapshots(aws.account, Scope("one", VOLUMES))
+    [found] = retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES))
     assert (found.kind, found.id) == ("snapshot", "snap-1")
     assert found.command == "aws ec2 delete-snapshot --snapshot-id snap-1 --region us-west-2"
     assert found.cost == "EBS snapshot of a volume of 20 GiB, billed per GiB of stored data and month"
@@ -64,22 +64,24 @@ def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> No
 )
 def test_what_a_snapshot_is_worth_is_said(aws: Aws, more: dict[str, Any], words: str) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
-    [found] = retained_resources.snapshots(aws.account, Scope("one", VOLUMES), **more)
+    [found] = retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES), **more)
     assert words in found.why
 
 
 def test_who_may_not_see_events_still_sees_snapshots_of_the_volumes_there_are(aws: Aws) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
     aws.answers["cloudformation:DescribeStackEvents"] = refusing("AccessDenied")
-    assert len(retained_resources.snapshots(aws.account, Scope("one", VOLUMES))) == 1
+    assert len(retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES))) == 1
     aws.answers["cloudformation:DescribeStackEvents"] = refusing("ServiceUnavailable")
     with pytest.raises(Exception, match="ServiceUnavailable"):
-        retained_resources.snapshots(aws.account, Scope("one", VOLUMES))
+        retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES))
 
 
 @pytest.mark.parametrize(("number", "calls"), [(0, []), (100, [100]), (101, [100, 1])])
 def test_snapshots_are_asked_for_a_hundred_volumes_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
-    retained_resources.snapshots(aws.account, Scope("one", tuple(resource(f"vol-{each}") for each in range(number))))
+    retained_resources.find_snapshots(
+        aws.account, Scope("one", tuple(resource(f"vol-{each}") for each in range(number)))
+    )
     assert [len(filtered(each, "volume-id")) for each in aws.sent("ec2:DescribeSnapshots")] == calls
 
 
@@ -101,7 +103,7 @@ KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime
 )
 def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, why: str | None) -> None:
     aws.answers["kms:DescribeKey"] = answer
-    found = retained_resources.keys(aws.account, Scope("one", (resource("key-1", "DELETE_COMPLETE"),)))
+    found = retained_resources.find_keys(aws.account, Scope("one", (resource("key-1", "DELETE_COMPLETE"),)))
     assert aws.sent("kms:DescribeKey") == [{"KeyId": "key-1"}]
     if why is None:
         assert found == ()
@@ -114,8 +116,8 @@ def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, wh
 
 def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws) -> None:
     for call, ask, held in (
-        ("kms:DescribeKey", retained_resources.keys, "AWS::KMS::Key"),
-        ("secretsmanager:DescribeSecret", retained_resources.secrets, "AWS::SecretsManager::Secret"),
+        ("kms:DescribeKey", retained_resources.find_keys, "AWS::KMS::Key"),
+        ("secretsmanager:DescribeSecret", retained_resources.find_secrets, "AWS::SecretsManager::Secret"),
     ):
         aws.answers[call] = refusing("InternalFailure")
         with pytest.raises(Exception, match="InternalFailure"):
@@ -134,7 +136,7 @@ def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws)
 def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: Any, named: bool) -> None:
     aws.answers["secretsmanager:DescribeSecret"] = answer
     held = resource("arn-of-a-secret-in-it", "DELETE_COMPLETE", type_name="AWS::SecretsManager::Secret")
-    found = retained_resources.secrets(aws.account, Scope("one", (held,)))
+    found = retained_resources.find_secrets(aws.account, Scope("one", (held,)))
     assert aws.sent("secretsmanager:DescribeSecret") == [{"SecretId": "arn-of-a-secret-in-it"}]
     assert bool(found) is named
     for each in found:
@@ -161,13 +163,13 @@ def test_what_cloudformation_did_not_delete_is_named_with_its_reason(
     aws: Aws, member: StackResource, why: str | None
 ) -> None:
     member = StackResource(member.stack_id, ("VpcStack",), member.view)
-    found = retained_resources.left_by_stacks(aws.account, [member])
+    found = retained_resources.find_undeleted(aws.account, [member])
     assert [(each.kind, each.id, each.why) for each in found] == ([("AWS::EC2::VPC", "vpc-1", why)] if why else [])
 
 
 def test_what_has_no_id_is_named_by_its_logical_one_and_has_no_command(aws: Aws) -> None:
     member = resource("", "DELETE_FAILED", type_name="AWS::EC2::VPC", name="Vpc")
-    [found] = retained_resources.left_by_stacks(aws.account, [member])
+    [found] = retained_resources.find_undeleted(aws.account, [member])
     assert (found.id, found.command, found.cost) == ("Vpc", "", "")
 
 
@@ -207,7 +209,7 @@ DELETED_BY = {
 @pytest.mark.parametrize("kind", sorted({*DELETED_BY, *BILLED}))
 def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str) -> None:
     """The CLI's names are those of botocore's models, hyphenated."""
-    [found] = retained_resources.left_by_stacks(aws.account, [resource("id-1", "DELETE_SKIPPED", type_name=kind)])
+    [found] = retained_resources.find_undeleted(aws.account, [resource("id-1", "DELETE_SKIPPED", type_name=kind)])
     assert bool(found.cost) is (kind in BILLED)
     if kind not in DELETED_BY:
         assert found.command == ""
@@ -271,7 +273,7 @@ def test_log_groups_are_named_with_what_they_store(aws: Aws, size: int | None) -
     name = "/aws/containerinsights/one/application"
     described = {"logGroupName": name, **({} if size is None else {"storedBytes": size})}
     aws.answers["logs:DescribeLogGroups"] = {"logGroups": [described]}
-    [found] = retained_resources.log_groups(aws.account, "one")
+    [found] = retained_resources.find_log_groups(aws.account, "one")
     assert (found.kind, found.id) == ("log group", name)
     assert f"{'0.00' if size is None else '1.50'} GiB" in found.cost
     assert found.command == f"aws logs delete-log-group --log-group-name {name} --region us-west-2"
@@ -280,10 +282,10 @@ def test_log_groups_are_named_with_what_they_store(aws: Aws, size: int | None) -
 
 def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
     aws.answers["logs:DescribeLogGroups"] = refusing("AccessDeniedException")
-    assert retained_resources.log_groups(aws.account, "one") == ()
+    assert retained_resources.find_log_groups(aws.account, "one") == ()
     aws.answers["logs:DescribeLogGroups"] = refusing("ServiceUnavailableException")
     with pytest.raises(Exception, match="ServiceUnavailable"):
-        retained_resources.log_groups(aws.account, "one")
+        retained_resources.find_log_groups(aws.account, "one")
 
 
 @pytest.mark.parametrize(

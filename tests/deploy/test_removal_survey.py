@@ -11,7 +11,8 @@ from answering import Aws, pairs, refusing
 from removing import NOW, OWNED, arn, instance, resource, running, stack, stacked
 
 from cfngen.deploy.deletion.execution import preview_deletion
-from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, last_deleted, plan_deletion
+from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest
+from cfngen.deploy.deletion.planning import find_last_deleted, plan_deletion
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.stacks import StackResource
 
@@ -238,7 +239,7 @@ def test_of_deleted_stacks_the_clusters_latest_root_is_taken(
         ),
     )
     aws.answers["cloudformation:ListStacks"] = {"StackSummaries": summaries}
-    last = last_deleted(aws.account, REQUEST)
+    last = find_last_deleted(aws.account, REQUEST)
     assert (last.name if last else None) == chosen
     assert aws.sent("cloudformation:ListStacks") == [{"StackStatusFilter": ["DELETE_COMPLETE"]}]
 

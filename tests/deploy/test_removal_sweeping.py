@@ -198,7 +198,7 @@ def test_living_machines_of_the_name_are_namesakes_and_ones_own_are_not(aws: Aws
         instance("i-two", **{"kubernetes.io/cluster/two": "owned"}),
         instance("i-shared", **{"kubernetes.io/cluster/one": "shared"}),
     )
-    found = orphan_removal.instances_of_same_name(aws.account, Scope("one", instances={"i-own": "running"}))
+    found = orphan_removal.find_instances_of_same_name(aws.account, Scope("one", instances={"i-own": "running"}))
     assert found == {f"i-{state}": "vpc-1" for state in states[:4]}
     assert orphan_removal.describe_name_conflict(aws.account, Scope("one", instances={"i-own": "running"})) == (
         "instances of a cluster named one run outside of this stack: i-pending, i-running, i-stopping, i-stopped"

@@ -81,12 +81,12 @@ def test_what_an_instance_has_attached_is_a_claims_or_not(aws: Aws, tags: dict[s
     scope = Scope("one", instances={"i-2": "running", "i-1": "running"})
     assert [each.id for each in volumes.find(aws.account, scope)] == (["vol-1"] if taken else [])
     assert aws.sent("ec2:DescribeVolumes")[-1]["Filters"][0]["Values"] == ["i-1", "i-2"]
-    assert volumes.attached(aws.account, scope) == {"vol-1"}
+    assert volumes.find_attached(aws.account, scope) == {"vol-1"}
 
 
 @pytest.mark.parametrize(("number", "calls"), [(0, []), (100, [100]), (101, [100, 1])])
 def test_attached_volumes_are_asked_for_a_hundred_instances_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
-    volumes.attached(aws.account, Scope("one", instances={f"i-{each}": "running" for each in range(number)}))
+    volumes.find_attached(aws.account, Scope("one", instances={f"i-{each}": "running" for each in range(number)}))
     assert [len(each["Filters"][0]["Values"]) for each in aws.sent("ec2:DescribeVolumes")] == calls
 
 
@@ -102,8 +102,8 @@ def test_attached_volumes_are_asked_for_a_hundred_instances_at_a_time(aws: Aws, 
 def test_only_what_names_no_cluster_at_all_is_unclear(aws: Aws, tags: dict[str, str], named: bool) -> None:
     answer_by_filter(aws, unattached=[volume(**tags)])
     expected = (OrphanedResource("volume", "vol-1", "pvc-1", gigabytes=8),) if named else ()
-    assert volumes.unclear(aws.account, Scope("one")) == expected
-    assert volumes.unclear(aws.account, Scope("one", (resource("vol-1"),))) == ()
+    assert volumes.find_unattributed(aws.account, Scope("one")) == expected
+    assert volumes.find_unattributed(aws.account, Scope("one", (resource("vol-1"),))) == ()
     assert aws.sent("ec2:DescribeVolumes")[0]["Filters"] == [
         {"Name": "tag:ebs.csi.aws.com/cluster", "Values": ["true"]},
         {"Name": "status", "Values": ["available"]},

@@ -14,7 +14,7 @@ from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.recovery import MAX_ROLLBACK_ATTEMPTS, LostError, NothingToRollBackError, rollback
-from cfngen.deploy.rollback_blockers import rollback_blockers
+from cfngen.deploy.rollback_blockers import find_rollback_blockers
 from cfngen.deploy.stacks import NoStackError
 from cfngen.deploy.watching.watch import WatchResult
 
@@ -206,16 +206,16 @@ def test_only_what_a_failed_creation_leaves_is_looked_for_afterwards() -> None:
 class TestBlockers:
     def test_each_is_named_with_its_reason(self) -> None:
         api = stuck("Vpc", "Volume")
-        assert rollback_blockers(api.account, api.view) == {"Vpc": "Vpc broke", "Volume": "Volume broke"}
+        assert find_rollback_blockers(api.account, api.view) == {"Vpc": "Vpc broke", "Volume": "Volume broke"}
 
     def test_what_did_not_fail_is_none(self) -> None:
         api = stuck("Vpc")
         api.resources[NAME] += [resource("Gateway", "UPDATE_COMPLETE"), resource("Eip", "CREATE_FAILED")]
-        assert set(rollback_blockers(api.account, api.view)) == {"Vpc"}
+        assert set(find_rollback_blockers(api.account, api.view)) == {"Vpc"}
 
     def test_of_a_stack_in_which_nothing_failed_no_events_are_read(self) -> None:
         api = stuck()
-        assert rollback_blockers(api.account, api.view) == {}
+        assert find_rollback_blockers(api.account, api.view) == {}
         assert not api.named("DescribeStackEvents")
 
     @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ class TestBlockers:
     def test_what_was_given_up_or_is_restored_cannot_be_skipped(self, later: dict[str, Any]) -> None:
         api = stuck("Vpc", "Volume")
         api.events[NAME].append(later)
-        assert set(rollback_blockers(api.account, api.view)) == {"Volume"}
+        assert set(find_rollback_blockers(api.account, api.view)) == {"Volume"}
 
     def test_what_failed_before_the_newest_rollback_cannot_be_skipped(self) -> None:
         api = stuck("Vpc")
@@ -240,31 +240,31 @@ class TestBlockers:
             event(STUCK),
         ]
         api.resources[NAME].append(resource("Volume", "UPDATE_FAILED"))
-        assert set(rollback_blockers(api.account, api.view)) == {"Volume"}
+        assert set(find_rollback_blockers(api.account, api.view)) == {"Volume"}
 
     def test_those_of_a_nested_stack_bear_its_name(self) -> None:
         api = stuck("Vpc")
         child = api.nest("VpcStack", STUCK, resource("Route", "UPDATE_FAILED", reason="no route"))
         api.events[child] = [event("UPDATE_FAILED", "Route", stack=child)]
-        assert rollback_blockers(api.account, api.view) == {"Vpc": "Vpc broke", f"{child}.Route": "no route"}
+        assert find_rollback_blockers(api.account, api.view) == {"Vpc": "Vpc broke", f"{child}.Route": "no route"}
 
     @pytest.mark.parametrize("status", ["DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"])
     def test_a_nested_stack_that_is_being_deleted_is_skipped_as_a_whole(self, status: str) -> None:
         api = stuck("Vpc")
         child = api.nest("VpcStack", status, resource("Route", "UPDATE_FAILED"))
         api.events[child] = [event("UPDATE_FAILED", "Route", stack=child)]
-        assert rollback_blockers(api.account, api.view) == {"Vpc": "Vpc broke", "VpcStack": "VpcStack failed"}
+        assert find_rollback_blockers(api.account, api.view) == {"Vpc": "Vpc broke", "VpcStack": "VpcStack failed"}
 
     def test_one_that_is_not_there_any_more_is_skipped_as_a_whole(self) -> None:
         api = stuck()
         api.children.pop(api.nest("VpcStack", STUCK))
-        assert rollback_blockers(api.account, api.view) == {"VpcStack": "VpcStack failed"}
+        assert find_rollback_blockers(api.account, api.view) == {"VpcStack": "VpcStack failed"}
 
     def test_a_nested_stack_that_never_came_about_is_a_resource_as_any_other(self) -> None:
         api = stuck("VpcStack")
         api.resources[NAME][0]["ResourceType"] = "AWS::CloudFormation::Stack"
         api.resources[NAME][0].pop("PhysicalResourceId")
-        assert rollback_blockers(api.account, api.view) == {"VpcStack": "VpcStack broke"}
+        assert find_rollback_blockers(api.account, api.view) == {"VpcStack": "VpcStack broke"}
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from deployments import Operator, groups
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import connect
 from cfngen.deploy.deletion import blockers, orphan_removal, scope
+from cfngen.deploy.preview.changes import Danger
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
-from cfngen.deploy.preview.plan import Danger
 from cfngen.deploy.protection import STATEFUL_STACK_POLICY
 from cfngen.deploy.quotas import service_quotas
 from cfngen.deploy.quotas.demand import count_demand

@@ -105,8 +105,8 @@ def test_a_storm_of_throttling_slows_the_watch_down_and_does_not_end_it(operator
     assert {event.id for event in operator.events} == operator.happened()
     [notice] = operator.notices
     assert "fewer calls" in notice
-    assert any("fewer calls" in each.trouble for each in operator.progress)
-    assert operator.progress[-1].trouble == ""
+    assert any("fewer calls" in each.poll_error for each in operator.progress)
+    assert operator.progress[-1].poll_error == ""
 
 
 def test_throttling_now_and_then_loses_no_event(operator: Operator):

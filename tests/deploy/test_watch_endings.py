@@ -321,7 +321,7 @@ def test_trouble_is_told_once_for_each_kind_and_slows_the_watch_down(refusal: Re
     # Twice as long is waited each time, half a minute at most.
     assert [seconds for seconds in api.clock.slept if seconds >= 5] == [10, 20, 30, 30]
     progress = [message for message in told.messages if isinstance(message, Progress)]
-    assert [bool(message.trouble) for message in progress] == [True] * 4 + [False]
+    assert [bool(message.poll_error) for message in progress] == [True] * 4 + [False]
     assert [message.fresh for message in progress] == [False] * 4 + [True]
 
 

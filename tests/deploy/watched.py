@@ -17,7 +17,7 @@ from small_stacks import GATEWAY, REGION, VOLUME, group, nested, running, text, 
 
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.messages import Event, Message, Notice
-from cfngen.deploy.watching.events import last_event
+from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.progress import Progress
 from cfngen.deploy.watching.watch import Budget, Choice, WatchResult, watch
 from cfngen.sandbox.cloudformation import CloudFormation, LaunchedInstance, Stack
@@ -91,7 +91,7 @@ class Operator:
 
     def update(self, size: str, **options: Any) -> Event | None:
         """Begin to replace the nodes; return the last event before."""
-        before = last_event(self.account, NAME)
+        before = read_last_event(self.account, NAME)
         given = [{"ParameterKey": "Size", "ParameterValue": size}]
         self.cloudformation.update_stack(StackName=NAME, UsePreviousTemplate=True, Parameters=given, **options)
         return before

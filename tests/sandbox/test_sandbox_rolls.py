@@ -15,7 +15,7 @@ from sandboxed import MASTERS, NODES, Place, golden
 from simulated_account import open_account
 
 from cfngen.deploy.account import connect
-from cfngen.deploy.watching.console_output import launch_failures
+from cfngen.deploy.watching.console_output import read_launch_failures
 from cfngen.sandbox.durations import DURATIONS
 from cfngen.sandbox.services.scaling_activities import SHUTTING_DOWN
 
@@ -58,7 +58,7 @@ def test_the_group_tries_again_until_the_interface_is_free() -> None:
         interface = stack.resources["MasterANetworkInterface"].physical_id
         messages = {each["StatusMessage"] for each in answer["Activities"] if each["StatusCode"] == "Failed"}
         assert messages == {f"Interface: [{interface}] in use. Launching EC2 instance failed."}
-        assert launch_failures(operator, group) == ()
+        assert read_launch_failures(operator, group) == ()
         # Each node is drained before it goes, which nothing waits for; and none meets an interface.
         assert set(tried(operator, stack.resources[NODES].physical_id)) == {"Successful"}
 
@@ -68,4 +68,4 @@ def test_a_master_that_hangs_is_not_put_down_to_launches_that_were_tried_again()
         assert stack.status == "UPDATE_ROLLBACK_COMPLETE", stack.reason
         group = stack.resources[MASTERS].physical_id
         assert "Failed" in tried(operator, group)
-        assert launch_failures(operator, group) == ()
+        assert read_launch_failures(operator, group) == ()

@@ -33,12 +33,14 @@ from cfngen import lint
 from cfngen.cluster.load import parse
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
-from cfngen.deploy.deletion.execution import Deleted, delete
+from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.leftovers import Remains
 from cfngen.deploy.deletion.plan import DeletionRequest
+from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Finished, Message, Step
-from cfngen.deploy.preview.plan import Plan, Replacement
+from cfngen.deploy.preview.changes import Replacement
+from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.watching.watch import Choice
 from cfngen.errors import CfngenError
 from cfngen.sandbox.cloudformation import Stack

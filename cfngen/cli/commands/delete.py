@@ -220,10 +220,10 @@ def _drain_function(target: Target, account: Account) -> DeleteServices:
         from cfngen.deploy.access import cluster_access
         from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
 
-        stack = cluster_access.root(account, target.stack_name)
-        outputs = cluster_access.outputs(account, stack)
+        stack = cluster_access.find_root(account, target.stack_name)
+        outputs = cluster_access.read_outputs(account, stack)
         endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
-        authority = cluster_access.authority(account, stack, outputs)
+        authority = cluster_access.find_authority(account, stack, outputs)
         with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as kubernetes:
             return delete_load_balancer_services(kubernetes, account.clock, report)
 

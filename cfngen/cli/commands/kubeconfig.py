@@ -116,10 +116,10 @@ def _access(
     from cfngen.deploy.access.certificates import issue
     from cfngen.deploy.access.kubeconfig import Access, Owner
 
-    stack = cluster_access.root(account, target.stack_name)
-    outputs = cluster_access.outputs(account, stack)
+    stack = cluster_access.find_root(account, target.stack_name)
+    outputs = cluster_access.read_outputs(account, stack)
     endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
-    authority = cluster_access.authority(account, stack, outputs)
+    authority = cluster_access.find_authority(account, stack, outputs)
     return Access(
         name=name or target.cluster.name,
         owner=Owner(account.id, account.region, stack.name),

@@ -11,10 +11,10 @@ from cfngen.cli.render.wrapping import columns as columns_of
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.cli.suggested_commands import next_line
 from cfngen.deploy.deletion.deletion_report import Counted
-from cfngen.deploy.deletion.execution import Deleted
 from cfngen.deploy.deletion.leftovers import Remains
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
 from cfngen.deploy.deletion.plan import DeletionPlan, Part
+from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.stack_removal import DeletionFailed
 from cfngen.hints import Line, suggest

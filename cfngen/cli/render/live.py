@@ -139,7 +139,7 @@ def heartbeat(progress: Progress) -> str:
         f"{resource_name(resource.logical_id)}: {_state(resource)}" for _, resource in running[:MAX_RUNNING_SHOWN]
     )
     more = f"; and {len(running) - MAX_RUNNING_SHOWN} more" if len(running) > MAX_RUNNING_SHOWN else ""
-    trouble = f" ({progress.trouble})" if progress.trouble else ""
+    trouble = f" ({progress.poll_error})" if progress.poll_error else ""
     status = f"{progress.stack} {progress.status} after {_elapsed(progress)}"
     return f"{status}{': ' if waiting_for else ''}{waiting_for}{more}{trouble}"
 
@@ -179,8 +179,8 @@ def _tree(progress: Progress, width: int, spinner: str) -> Iterator[Line]:
             (_elapsed(progress), {}),
         )
     )
-    if progress.trouble:
-        yield Line(((f"  {progress.trouble}", {"fg": "yellow"}),))
+    if progress.poll_error:
+        yield Line(((f"  {progress.poll_error}", {"fg": "yellow"}),))
     titles = {stack.path: stack_title(stack.path[-1:], stack.name) for stack in progress.stacks}
     title_width = max((2 * len(path) + len(title) for path, title in titles.items() if path), default=0)
     can_roll_back = progress.action not in ("delete", "rollback")

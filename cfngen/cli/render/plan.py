@@ -11,7 +11,8 @@ from cfngen.cli.render.plan_costs import cost_and_quota_lines, creation_lines
 from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, bullets, flow, paragraph
 
 if TYPE_CHECKING:
-    from cfngen.deploy.preview.plan import Change, Plan, StackPlan
+    from cfngen.deploy.preview.changes import Change, StackPlan
+    from cfngen.deploy.preview.plan import Plan
     from cfngen.deploy.quotas.service_quotas import Quota
 
 MIN_WIDTH, MAX_WIDTH = 40, 120

@@ -13,7 +13,7 @@ import click
 from cfngen.cli.render.styled_text import FAINT, PLAIN, Piece, Style, flow
 
 if TYPE_CHECKING:
-    from cfngen.deploy.preview.plan import Change, Impact, PropertyChange
+    from cfngen.deploy.preview.changes import Change, Impact, PropertyChange
 
 # Colours only repeat what words and symbols say.
 SYMBOLS = {"add": "+", "import": "+", "update": "~", "remove": "-", "will": "±", "might": "±?"}

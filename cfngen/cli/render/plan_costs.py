@@ -9,7 +9,8 @@ from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_row
 from cfngen.text import plural_form, pluralize
 
 if TYPE_CHECKING:
-    from cfngen.deploy.preview.plan import Creation, Plan
+    from cfngen.deploy.preview.bill_of_materials import Creation
+    from cfngen.deploy.preview.plan import Plan
     from cfngen.deploy.quotas.service_quotas import Quota
 
 

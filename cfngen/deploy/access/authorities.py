@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
 
 from cfngen.deploy.access.certificates import CertificateError, KeyPair, is_matching_pair, validity
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, as_aws_error, error_code
+from cfngen.deploy.aws_types import JsonObject
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
@@ -123,7 +123,7 @@ def read_join_information(account: Account, arn: str) -> JoinInformation:
         ) from error
 
 
-def _read_secret(account: Account, arn: str) -> dict[str, Any]:
+def _read_secret(account: Account, arn: str) -> JsonObject:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

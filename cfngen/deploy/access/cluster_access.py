@@ -40,7 +40,7 @@ def no_override(endpoint: str) -> str:
     return ""
 
 
-def root(account: Account, stack_name: str) -> StackView:
+def find_root(account: Account, stack_name: str) -> StackView:
     """Return the cluster's root stack.
 
     Raises:
@@ -51,7 +51,7 @@ def root(account: Account, stack_name: str) -> StackView:
         return existing(account, stack_name)
 
 
-def outputs(account: Account, stack: StackView) -> Mapping[str, str]:
+def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
     """Return the outputs of a root stack; those of its nested stacks too where the root lacks the ones that are needed.
 
     A root stack that is being created, or whose creation failed, has no outputs, but its nested stacks may have them.
@@ -89,7 +89,7 @@ def endpoint(stack: StackView, stack_outputs: Mapping[str, str], override: Overr
     return Endpoint(url, override(url), stack.parameters.get(ALLOWED, ""))
 
 
-def authority(account: Account, stack: StackView, stack_outputs: Mapping[str, str]) -> Authority:
+def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[str, str]) -> Authority:
     """Return the certificate authority of a cluster.
 
     Raises:

@@ -12,11 +12,12 @@ import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import yaml
 
 from cfngen.deploy.access.certificates import KeyPair
+from cfngen.deploy.aws_types import JsonObject
 from cfngen.deploy.messages import Message
 from cfngen.errors import CfngenError
 
@@ -117,13 +118,13 @@ class KubeconfigDocument(Message):
     """
 
     kind: ClassVar[str] = "kubeconfigDocument"
-    kubeconfig: Mapping[str, Any]
+    kubeconfig: JsonObject
     user: str
     groups: tuple[str, ...]
     expires: datetime
 
 
-def build_kubeconfig(access: Access, *, switch: bool = True) -> dict[str, Any]:
+def build_kubeconfig(access: Access, *, switch: bool = True) -> JsonObject:
     """Return a kubeconfig with the entries of this cluster only."""
     header = {"apiVersion": "v1", "kind": "Config", "current-context": access.name if switch else ""}
     entries = {key: [_without_none(entry)] for key, entry in _entries(access).items()}
@@ -206,12 +207,12 @@ def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tup
     return (_to_yaml(root) if own_entries else text), tuple(names)
 
 
-def to_yaml(content: Mapping[str, Any]) -> str:
+def to_yaml(content: Mapping[str, object]) -> str:
     """Return a kubeconfig as YAML."""
     return _to_yaml(_to_node(content))
 
 
-def _entries(access: Access) -> dict[str, dict[str, Any]]:
+def _entries(access: Access) -> dict[str, JsonObject]:
     """Return the cluster's entry for each list; None as value means that the key must be absent."""
     cluster = {
         "server": access.server,
@@ -229,13 +230,13 @@ def _entries(access: Access) -> dict[str, dict[str, Any]]:
     return {plural: {"name": access.name, SINGULAR_BY_LIST[plural]: body} for plural, body in bodies.items()}
 
 
-def _owner_extension(owner: Owner) -> list[dict[str, Any]]:
+def _owner_extension(owner: Owner) -> list[JsonObject]:
     """Return the extension that names an entry's owner; a new list each time, or YAML would write an alias."""
     extension = {"account": owner.account, "region": owner.region, "stack": owner.stack}
     return [{"name": EXTENSION_NAME, "extension": extension}]
 
 
-def _without_none(value: Any) -> Any:
+def _without_none(value: object) -> object:
     """Return a value without keys whose value is None."""
     if isinstance(value, dict):
         return {key: _without_none(child) for key, child in value.items() if child is not None}
@@ -326,7 +327,7 @@ def _child_text(node: yaml.Node | None, key: str) -> str:
     return str(child.value) if isinstance(child, yaml.ScalarNode) else ""
 
 
-def _set_key(node: yaml.MappingNode, key: str, value: Any) -> None:
+def _set_key(node: yaml.MappingNode, key: str, value: object) -> None:
     """Set a key of a mapping, in its place or at the end; remove it if the value is None."""
     if value is None:
         node.value = [pair for pair in node.value if pair[0].value != key]
@@ -338,8 +339,10 @@ def _set_key(node: yaml.MappingNode, key: str, value: Any) -> None:
         node.value = [new_pair if pair[0].value == key else pair for pair in node.value]
 
 
-def _to_node(value: Any) -> Any:
-    return yaml.compose(yaml.safe_dump(value, sort_keys=False, default_flow_style=False), Loader=yaml.SafeLoader)
+def _to_node(value: object) -> yaml.Node:
+    node: yaml.Node
+    [node] = yaml.compose_all(yaml.safe_dump(value, sort_keys=False, default_flow_style=False), Loader=yaml.SafeLoader)
+    return node
 
 
 def _to_yaml(root: yaml.Node) -> str:

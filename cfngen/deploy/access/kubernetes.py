@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cfngen.deploy.access import kubernetes_objects as objects
 from cfngen.deploy.access.api_connection import ApiConnection, Endpoint, WrongServerError
 from cfngen.deploy.access.certificates import KeyPair
-from cfngen.deploy.access.kubernetes_objects import LoadBalancer, Node, Pod, Readiness
+from cfngen.deploy.access.kubernetes_objects import LoadBalancer, Node, Object, Pod, Readiness
+from cfngen.deploy.aws_types import JsonObject
 
 PAGE_SIZE = 500
 SYSTEM_NAMESPACE = "kube-system"
@@ -118,7 +119,8 @@ class Kubernetes:
         if response.status not in (OK, ACCEPTED, NOT_FOUND):
             raise self._connection.error_for(response)
 
-    def _list(self, path: str, parse: Callable[[Mapping[str, Any]], Item]) -> tuple[Item, ...]:
+    def _list(self, path: str, parse: Callable[[Object], Item]) -> tuple[Item, ...]:
+        """Return all objects of a list, page by page, each as `parse` returns it."""
         items: list[Item] = []
         continue_token = ""
         while True:
@@ -129,7 +131,8 @@ class Kubernetes:
             if not continue_token:
                 return tuple(items)
 
-    def _get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+    def _get(self, path: str, query: Mapping[str, str] | None = None) -> JsonObject:
+        """Return the JSON object at a path, or raise the error of the response."""
         response = self._connection.request("GET", path, query, accept="application/json")
         if response.status != OK:
             raise self._connection.error_for(response)

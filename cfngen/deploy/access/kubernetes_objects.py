@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
-Object = Mapping[str, Any]
+Object: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

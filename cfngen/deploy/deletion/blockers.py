@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion import load_balancers, network_interfaces, security_groups, vpc_contents
 from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_TAG_PREFIX, owned, tag_map
 from cfngen.deploy.deletion.load_balancers import Balancer
@@ -72,24 +72,24 @@ def find(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) 
         )
         for instance_id in sorted(scope.unmanaged_instances)
     ]
-    contents = tuple(_foreign_contents(account, scope, orphans)) if scope.own_vpc else ()
-    balancers = tuple(_foreign_load_balancers(account, scope, orphans)) if scope.own_vpc else ()
-    blockers += _foreign_interfaces(
+    contents = tuple(_find_foreign_contents(account, scope, orphans)) if scope.own_vpc else ()
+    balancers = tuple(_find_foreign_load_balancers(account, scope, orphans)) if scope.own_vpc else ()
+    blockers += _find_foreign_interfaces(
         account, scope, orphans, contents, frozenset(balancer.name for balancer in balancers)
     )
     blockers += (Blocker(balancer.id, f"load balancer {balancer.name}") for balancer in balancers)
     blockers += (
         Blocker(reference.group_id, f"security group {reference.group_name} has rules that name the cluster's groups")
-        for reference in security_groups.references(account, scope, group_ids)
+        for reference in security_groups.find_references(account, scope, group_ids)
         if not reference.owned
     )
     blockers += (Blocker(content.id, _describe(content)) for content in contents)
-    blockers += _subnets_using_route_tables(account, scope)
+    blockers += _find_subnets_using_route_tables(account, scope)
     # A resource that was found twice keeps its first description.
     return tuple({blocker.id: blocker for blocker in reversed(blockers)}.values())[::-1]
 
 
-def _foreign_contents(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) -> Iterator[Content]:
+def _find_foreign_contents(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) -> Iterator[Content]:
     """Yield foreign resources in the VPC, or attached to it."""
     cluster_ids = scope.ids() | {orphan.id for orphan in orphans}
     return (content for content in vpc_contents.find(account, scope.vpc_id) if content.id not in cluster_ids)
@@ -102,15 +102,17 @@ def _describe(content: Content) -> str:
     return " ".join(filter(None, (content.kind, name, f"for {service}" if service else "")))
 
 
-def _foreign_load_balancers(
+def _find_foreign_load_balancers(
     account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]
 ) -> Iterator[Balancer]:
     """Yield foreign load balancers in the VPC."""
     cluster_ids = scope.ids() | {orphan.id for orphan in orphans}
-    return (balancer for balancer in load_balancers.of_vpc(account, scope.vpc_id) if balancer.id not in cluster_ids)
+    return (
+        balancer for balancer in load_balancers.find_in_vpc(account, scope.vpc_id) if balancer.id not in cluster_ids
+    )
 
 
-def _subnets_using_route_tables(account: Account, scope: Scope) -> Iterator[Blocker]:
+def _find_subnets_using_route_tables(account: Account, scope: Scope) -> Iterator[Blocker]:
     """Yield foreign subnets that use a route table of the cluster.
 
     Only in an existing VPC: in the cluster's own, every foreign subnet is found anyway.
@@ -129,7 +131,7 @@ def _subnets_using_route_tables(account: Account, scope: Scope) -> Iterator[Bloc
                 )
 
 
-def _foreign_interfaces(
+def _find_foreign_interfaces(
     account: Account,
     scope: Scope,
     orphans: tuple[OrphanedResource, ...],
@@ -141,7 +143,7 @@ def _foreign_interfaces(
         return
     interfaces = [
         interface
-        for interface in network_interfaces.of_vpc(account, scope.vpc_id)
+        for interface in network_interfaces.find_in_vpc(account, scope.vpc_id)
         if _occupies_cluster(interface, scope)
     ]
     foreign_instance_ids = sorted(set(filter(None, map(_attached_instance_id, interfaces))) - scope.instances.keys())
@@ -168,21 +170,21 @@ def _foreign_interfaces(
         description = interface.get("Description", "")
         if network_interfaces.load_balancer_name(description) in {*orphaned_load_balancers, *load_balancer_names}:
             continue
-        if listed_ids & set(_words(description)):
+        if listed_ids & set(_split_words(description)):
             continue
         yield Blocker(
             interface["NetworkInterfaceId"], f"network interface, {description or 'which does not say for what'}"
         )
 
 
-def _occupies_cluster(interface: Mapping[str, Any], scope: Scope) -> bool:
+def _occupies_cluster(interface: AwsObject, scope: Scope) -> bool:
     """Return whether an interface lies in the cluster's own VPC or subnets, or uses one of its security groups."""
     group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
     is_in_subnet = interface.get("SubnetId", "") in scope.existing_ids("AWS::EC2::Subnet")
     return scope.own_vpc or is_in_subnet or bool(group_ids & set(scope.security_groups))
 
 
-def _attached_instance_id(interface: Mapping[str, Any]) -> str:
+def _attached_instance_id(interface: AwsObject) -> str:
     """Return the id of the instance that an interface is attached to; empty if it is attached to none."""
     return str(interface.get("Attachment", {}).get("InstanceId") or "")
 
@@ -204,7 +206,7 @@ def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]
     return descriptions
 
 
-def _belongs_to_stack_resource(interface: Mapping[str, Any], tags: Mapping[str, str], scope: Scope) -> bool:
+def _belongs_to_stack_resource(interface: AwsObject, tags: Mapping[str, str], scope: Scope) -> bool:
     """Return whether AWS manages an interface for a resource of the cluster's stacks.
 
     Such a resource is a NAT gateway, a load balancer or a VPC endpoint.
@@ -212,7 +214,7 @@ def _belongs_to_stack_resource(interface: Mapping[str, Any], tags: Mapping[str, 
     description = interface.get("Description", "")
     if network_interfaces.load_balancer_name(description) in scope.load_balancers:
         return True
-    is_named = any(word in scope.ids() for word in _words(description))
+    is_named = any(word in scope.ids() for word in _split_words(description))
     # The description of an endpoint's interface names only the service; one in the cluster's groups is the cluster's.
     group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
     is_endpoint = interface.get("InterfaceType") == "vpc_endpoint" and bool(group_ids & set(scope.security_groups))
@@ -225,5 +227,5 @@ def _is_created_by_cluster_stack(tags: Mapping[str, str], scope: Scope) -> bool:
     return tags.get(CLUSTER_TAG, "") == scope.cluster or stack_id in {resource.stack_id for resource in scope.resources}
 
 
-def _words(description: str) -> list[str]:
+def _split_words(description: str) -> list[str]:
     return description.replace("/", " ").split()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
@@ -61,7 +61,7 @@ def _count_kind(
     return Counted(kind, len(ids) - len(remaining), tuple(sorted(remaining)))
 
 
-def _ec2_finder(
+def _make_ec2_finder(
     operation: str, response_key: str, filter_name: str, id_key: str, filters_argument: str = "Filters"
 ) -> Callable[[Account, list[str]], set[str]]:
     """Return a function that finds which of the given ids EC2 still describes."""
@@ -78,7 +78,7 @@ def _ec2_finder(
     return find_existing
 
 
-def _existing_addresses(account: Account, ids: list[str]) -> set[str]:
+def _find_existing_addresses(account: Account, ids: list[str]) -> set[str]:
     # Ref of an Elastic IP is the address itself, not its allocation id.
     filters = [{"Name": "public-ip", "Values": ids}]
     return {
@@ -86,7 +86,7 @@ def _existing_addresses(account: Account, ids: list[str]) -> set[str]:
     }
 
 
-def _existing_auto_scaling_groups(account: Account, ids: list[str]) -> set[str]:
+def _find_existing_auto_scaling_groups(account: Account, ids: list[str]) -> set[str]:
     autoscaling, existing_names = account.client("autoscaling"), set()
     for start in range(0, len(ids), GROUPS_BATCH_SIZE):
         batch = ids[start : start + GROUPS_BATCH_SIZE]
@@ -95,7 +95,7 @@ def _existing_auto_scaling_groups(account: Account, ids: list[str]) -> set[str]:
     return existing_names
 
 
-def _existing_launch_templates(account: Account, ids: list[str]) -> set[str]:
+def _find_existing_launch_templates(account: Account, ids: list[str]) -> set[str]:
     # EC2 has no filter for their ids.
     pages = account.client("ec2").get_paginator("describe_launch_templates").paginate()
     return {
@@ -103,28 +103,28 @@ def _existing_launch_templates(account: Account, ids: list[str]) -> set[str]:
     }.intersection(ids)
 
 
-def _existing_load_balancers(account: Account, ids: list[str]) -> set[str]:
+def _find_existing_load_balancers(account: Account, ids: list[str]) -> set[str]:
     # Given ARNs, the whole call fails if a single load balancer no longer exists.
     pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
     return {balancer["LoadBalancerArn"] for page in pages for balancer in page["LoadBalancers"]}.intersection(ids)
 
 
-def _existing_target_groups(account: Account, ids: list[str]) -> set[str]:
+def _find_existing_target_groups(account: Account, ids: list[str]) -> set[str]:
     pages = account.client("elbv2").get_paginator("describe_target_groups").paginate()
     return {target_group["TargetGroupArn"] for page in pages for target_group in page["TargetGroups"]}.intersection(ids)
 
 
-def _existing_roles(account: Account, ids: list[str]) -> set[str]:
+def _find_existing_roles(account: Account, ids: list[str]) -> set[str]:
     iam = account.client("iam")
     return _filter_existing(ids, lambda name: iam.get_role(RoleName=name))
 
 
-def _existing_instance_profiles(account: Account, ids: list[str]) -> set[str]:
+def _find_existing_instance_profiles(account: Account, ids: list[str]) -> set[str]:
     iam = account.client("iam")
     return _filter_existing(ids, lambda name: iam.get_instance_profile(InstanceProfileName=name))
 
 
-def _existing_secrets(account: Account, ids: list[str]) -> set[str]:
+def _find_existing_secrets(account: Account, ids: list[str]) -> set[str]:
     secrets = account.client("secretsmanager")
     return _filter_existing(
         ids, lambda arn: secrets.describe_secret(SecretId=arn), is_deleted=lambda response: "DeletedDate" in response
@@ -132,13 +132,15 @@ def _existing_secrets(account: Account, ids: list[str]) -> set[str]:
 
 
 def _filter_existing(
-    ids: Iterable[str], describe: Callable[[str], Any], is_deleted: Callable[[Any], bool] = lambda response: False
+    ids: Iterable[str],
+    describe: Callable[[str], AwsObject],
+    is_deleted: Callable[[AwsObject], bool] = lambda response: False,
 ) -> set[str]:
     """Return those of the ids that can be described, and are not marked as deleted."""
     return {id_ for id_ in ids if _exists(id_, describe, is_deleted)}
 
 
-def _exists(identity: str, describe: Callable[[str], Any], is_deleted: Callable[[Any], bool]) -> bool:
+def _exists(identity: str, describe: Callable[[str], AwsObject], is_deleted: Callable[[AwsObject], bool]) -> bool:
     from botocore.exceptions import ClientError
 
     try:
@@ -151,46 +153,48 @@ def _exists(identity: str, describe: Callable[[str], Any], is_deleted: Callable[
 
 # (kind in the plural, type in CloudFormation, function that returns which of the ids exist)
 _KINDS: tuple[tuple[str, str, Callable[[Account, list[str]], set[str]]], ...] = (
-    ("Auto Scaling groups", AUTO_SCALING_GROUP, _existing_auto_scaling_groups),
-    ("launch templates", "AWS::EC2::LaunchTemplate", _existing_launch_templates),
-    ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _existing_load_balancers),
-    ("target groups", "AWS::ElasticLoadBalancingV2::TargetGroup", _existing_target_groups),
-    ("volumes", "AWS::EC2::Volume", _ec2_finder("describe_volumes", "Volumes", "volume-id", "VolumeId")),
-    ("Elastic IPs", "AWS::EC2::EIP", _existing_addresses),
+    ("Auto Scaling groups", AUTO_SCALING_GROUP, _find_existing_auto_scaling_groups),
+    ("launch templates", "AWS::EC2::LaunchTemplate", _find_existing_launch_templates),
+    ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer", _find_existing_load_balancers),
+    ("target groups", "AWS::ElasticLoadBalancingV2::TargetGroup", _find_existing_target_groups),
+    ("volumes", "AWS::EC2::Volume", _make_ec2_finder("describe_volumes", "Volumes", "volume-id", "VolumeId")),
+    ("Elastic IPs", "AWS::EC2::EIP", _find_existing_addresses),
     (
         "network interfaces",
         "AWS::EC2::NetworkInterface",
-        _ec2_finder("describe_network_interfaces", "NetworkInterfaces", "network-interface-id", "NetworkInterfaceId"),
+        _make_ec2_finder(
+            "describe_network_interfaces", "NetworkInterfaces", "network-interface-id", "NetworkInterfaceId"
+        ),
     ),
     (
         "security groups",
         "AWS::EC2::SecurityGroup",
-        _ec2_finder("describe_security_groups", "SecurityGroups", "group-id", "GroupId"),
+        _make_ec2_finder("describe_security_groups", "SecurityGroups", "group-id", "GroupId"),
     ),
-    ("VPCs", "AWS::EC2::VPC", _ec2_finder("describe_vpcs", "Vpcs", "vpc-id", "VpcId")),
-    ("subnets", "AWS::EC2::Subnet", _ec2_finder("describe_subnets", "Subnets", "subnet-id", "SubnetId")),
+    ("VPCs", "AWS::EC2::VPC", _make_ec2_finder("describe_vpcs", "Vpcs", "vpc-id", "VpcId")),
+    ("subnets", "AWS::EC2::Subnet", _make_ec2_finder("describe_subnets", "Subnets", "subnet-id", "SubnetId")),
     (
         "route tables",
         "AWS::EC2::RouteTable",
-        _ec2_finder("describe_route_tables", "RouteTables", "route-table-id", "RouteTableId"),
+        _make_ec2_finder("describe_route_tables", "RouteTables", "route-table-id", "RouteTableId"),
     ),
     (
         "internet gateways",
         "AWS::EC2::InternetGateway",
-        _ec2_finder("describe_internet_gateways", "InternetGateways", "internet-gateway-id", "InternetGatewayId"),
+        _make_ec2_finder("describe_internet_gateways", "InternetGateways", "internet-gateway-id", "InternetGatewayId"),
     ),
     (
         "NAT gateways",
         "AWS::EC2::NatGateway",
-        _ec2_finder("describe_nat_gateways", "NatGateways", "nat-gateway-id", "NatGatewayId", "Filter"),
+        _make_ec2_finder("describe_nat_gateways", "NatGateways", "nat-gateway-id", "NatGatewayId", "Filter"),
     ),
     (
         "DHCP options",
         "AWS::EC2::DHCPOptions",
-        _ec2_finder("describe_dhcp_options", "DhcpOptions", "dhcp-options-id", "DhcpOptionsId"),
+        _make_ec2_finder("describe_dhcp_options", "DhcpOptions", "dhcp-options-id", "DhcpOptionsId"),
     ),
-    ("key pairs", "AWS::EC2::KeyPair", _ec2_finder("describe_key_pairs", "KeyPairs", "key-name", "KeyName")),
-    ("roles", "AWS::IAM::Role", _existing_roles),
-    ("instance profiles", "AWS::IAM::InstanceProfile", _existing_instance_profiles),
-    ("secrets", "AWS::SecretsManager::Secret", _existing_secrets),
+    ("key pairs", "AWS::EC2::KeyPair", _make_ec2_finder("describe_key_pairs", "KeyPairs", "key-name", "KeyName")),
+    ("roles", "AWS::IAM::Role", _find_existing_roles),
+    ("instance profiles", "AWS::IAM::InstanceProfile", _find_existing_instance_profiles),
+    ("secrets", "AWS::SecretsManager::Secret", _find_existing_secrets),
 )

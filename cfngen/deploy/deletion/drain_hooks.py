@@ -10,12 +10,12 @@ cluster whose nodes are not drained.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
+from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.messages import Notice, Report
 from cfngen.hints import CommandText, suggest
 
@@ -41,7 +41,7 @@ class DrainHooks:
         self._account = account
         self._groups = tuple(groups)
         self._report = report
-        self._hooks: dict[str, dict[str, Any]] = {}
+        self._hooks: dict[str, AwsArguments] = {}
 
     def remove(self) -> None:
         """Delete the hooks: instances terminate at once, also those that are being drained."""
@@ -78,7 +78,7 @@ class DrainHooks:
                 LifecycleHookName=hook["LifecycleHookName"],
             )
 
-    def _call(self, operation: Any, **arguments: Any) -> dict[str, Any]:
+    def _call(self, operation: Callable[..., AwsObject], **arguments: object) -> AwsArguments:
         """Call Auto Scaling; return an empty response if the group or the hook no longer exists."""
         from botocore.exceptions import ClientError
 

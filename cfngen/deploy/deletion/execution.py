@@ -9,11 +9,9 @@ even if the stack no longer exists by then.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
@@ -21,6 +19,7 @@ from cfngen.deploy.busy_stack import BusyError, busy_error
 from cfngen.deploy.deletion import (
     authority_copies,
     blockers,
+    consent,
     deletion_report,
     orphan_removal,
     retained_resources,
@@ -30,66 +29,23 @@ from cfngen.deploy.deletion import (
 )
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy, AuthoritySecret, ChooseAuthorityCopy
 from cfngen.deploy.deletion.blockers import Blocker, OccupiedError
-from cfngen.deploy.deletion.deletion_report import Counted
 from cfngen.deploy.deletion.drain_hooks import DrainHooks
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
-from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, PreparedDeletion, plan_deletion
+from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, PreparedDeletion
+from cfngen.deploy.deletion.planning import plan_deletion
+from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.deletion.service_deletion import DeleteServices
 from cfngen.deploy.interaction import DeclinedError, Interaction
-from cfngen.deploy.messages import Event, Message, Notice, Question, Report, Step
+from cfngen.deploy.messages import Event, Message, Notice, Report, Step
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, find, tree
-from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
-from cfngen.hints import suggest
-from cfngen.text import join_and, pluralize, verb_form
+from cfngen.text import pluralize
 
 DELETABLE_IN_PROGRESS = frozenset({"CREATE_IN_PROGRESS", "DELETE_IN_PROGRESS"})
-
-
-@dataclass(frozen=True)
-class Deleted(Message):
-    """A deletion has ended.
-
-    Attributes:
-        cluster: name of the cluster.
-        region: the region.
-        stack: name of the root stack.
-        stack_id: its ARN; empty if there was no stack.
-        status: its status; empty if it no longer exists.
-        succeeded: whether nothing is left but what the plan said would stay.
-        in_progress: whether CloudFormation is still deleting the stack.
-        seconds: duration from the first CloudFormation event to the last; without events, of the whole command.
-        counted: how many of the stacks' resources are deleted and which still exist, by kind.
-        removed: resources that Kubernetes created and that were removed.
-        retained: what stays, why, and how to delete it.
-        orphans: resources that Kubernetes created and that could not be removed.
-        blockers: foreign resources that block the stack's deletion.
-        objects: how many object versions of templates were deleted.
-        bucket_deleted: whether the bucket of the templates was deleted.
-        name_conflict: a sentence about another cluster of this name in the region; empty if there is none.
-    """
-
-    kind: ClassVar[str] = "deleted"
-    cluster: str
-    region: str
-    stack: str
-    stack_id: str
-    status: str
-    succeeded: bool
-    in_progress: bool
-    seconds: float
-    counted: tuple[Counted, ...] = ()
-    removed: tuple[OrphanedResource, ...] = ()
-    retained: tuple[RetainedResource, ...] = ()
-    orphans: tuple[OrphanedResource, ...] = ()
-    blockers: tuple[Blocker, ...] = ()
-    objects: int = 0
-    bucket_deleted: bool = False
-    name_conflict: str = ""
 
 
 def preview_deletion(account: Account, request: DeletionRequest) -> DeletionPlan:
@@ -141,7 +97,7 @@ def delete(
         BusyError: another operation is under way.
         OccupiedError: foreign resources use the cluster's network.
         TemplatesInUseError: another stack uses the templates to delete.
-        LivingNamesakeError: resources to remove may be another cluster's.
+        SameNameClusterError: resources to remove may be another cluster's.
         UnreadableAuthoritiesError: no copy of the certificate authorities can be kept.
         CopyError: the copy's file cannot be written.
         DeclinedError: the user declined.
@@ -152,6 +108,8 @@ def delete(
 
 
 class _Deletion:
+    """One deletion of a cluster, with what it has done so far."""
+
     def __init__(
         self,
         account: Account,
@@ -165,7 +123,7 @@ class _Deletion:
         self.interaction = interaction
         self.delete_load_balancers = drain
         self.choose = choose
-        self.custody: AuthorityCopy | None = None
+        self.copy: AuthorityCopy | None = None
         self.copies: tuple[RetainedResource, ...] = ()
         self.report: Report = self._report_and_record
         self.began = account.clock.now()
@@ -180,12 +138,12 @@ class _Deletion:
         self.interaction.report(prepared.plan)
         _check_deletable(self.account, self.request, prepared)
         secrets = self._read_authorities(prepared)
-        if not self._has_consent(prepared):
+        if not consent.is_given(self.request, prepared, self.copy, self.interaction.consent):
             raise DeclinedError
         self.began = self.account.clock.now()  # without the time the user took to answer
-        if self.custody:
+        if self.copy:
             self.copies = authority_copies.copy_authorities(
-                self.account, self.request.cluster, secrets, self.custody, self.report
+                self.account, self.request.cluster, secrets, self.copy, self.report
             )
         stack = prepared.stack
         if stack is None:
@@ -229,69 +187,16 @@ class _Deletion:
         is_destroyed = choice is not None and choice.how == "destroy"
         secrets = authority_copies.read_authorities(self.account, prepared.plan.authorities, needed=not is_destroyed)
         if secrets:
-            self.custody = choice or self.choose()
+            self.copy = choice or self.choose()
         return secrets
 
     def _report_and_record(self, message: Message) -> None:
+        """Pass a message on, and remember what the result of the deletion says later: what was removed, and when."""
         if isinstance(message, Removed):
             self.removed_by_id[message.orphan.kind, message.orphan.id] = message.orphan
         elif isinstance(message, Event):
             self.event_times.append(message.time)
         self.interaction.report(message)
-
-    def _has_consent(self, prepared: PreparedDeletion) -> bool:
-        stack, name = prepared.stack, self.request.cluster
-        consequences = self._consequences(prepared)
-        if stack and stack.status.health is StackHealth.EMPTY and not consequences:
-            text = f"Delete the empty stack {stack.name} and the change sets in it? Nothing has been created from them."
-            return self.interaction.consent(Question(text))
-        if not consequences:
-            # There is nothing to delete, or the deletion in progress was confirmed when it was started.
-            return True
-        if stack is None or stack.status.health is StackHealth.EMPTY:
-            text = f"Delete what is left of the cluster {name}?"
-        elif prepared.plan.by_console:
-            text = f"Delete {stack.name}, which was made from cfngen's templates but not by `{suggest('deploy')}`?"
-        else:
-            text = f"Delete the cluster {name} and everything in it?"
-        return self.interaction.consent(
-            Question(text, (*consequences, *self._billing_notes(prepared)), dangerous=True, name=name)
-        )
-
-    def _consequences(self, prepared: PreparedDeletion) -> list[str]:
-        """Return what will be deleted, in sentences of the confirmation prompt."""
-        stack, plan, consequences = prepared.stack, prepared.plan, []
-        if stack and stack.status.health is not StackHealth.EMPTY and stack.status.name != "DELETE_IN_PROGRESS":
-            consequences.append(f"the stack {stack.name} ({stack.status}) goes, with every instance of the cluster")
-            if plan.by_console:
-                consequences.append("its maker works in the console, and may not know of this")
-            if stack.protected:
-                consequences.append("its termination protection is lifted")
-            if self.custody:
-                consequences.append(self.custody.consequence)
-            if plan.blockers:
-                consequences.append(
-                    "the network stays for what others have in it, and may lose its way to the internet"
-                )
-        if plan.removed:
-            consequences.append(
-                f"{_count_by_kind(plan.removed)} that Kubernetes made {verb_form(len(plan.removed), 'go')} too"
-            )
-        if data := _requested_data(self.request, prepared):
-            consequences.append(f"{_count_by_kind(data, ' of claims')} {verb_form(len(data), 'go')} too, with all data")
-        if self.request.empty_bucket and plan.objects:
-            uri = f"s3://{self.request.bucket}/{self.request.cluster}/"
-            consequences.append(f"{pluralize(plan.objects, 'object version')} in {uri} {verb_form(plan.objects, 'go')}")
-        if self.request.delete_bucket:
-            consequences.append(f"the bucket {self.request.bucket} goes if nothing is left in it")
-        return consequences
-
-    def _billing_notes(self, prepared: PreparedDeletion) -> list[str]:
-        """Return a sentence about the volumes that stay and are still billed, if there are any."""
-        count = len(prepared.plan.volumes)
-        if count and not self.request.delete_volumes:
-            return [f"{pluralize(count, 'volume of claims', 'stay')}, and {verb_form(count, 'go')} on being billed"]
-        return []
 
     def _drain_load_balancers(self, prepared: PreparedDeletion) -> None:
         """Let Kubernetes delete its load balancers if possible; the sweep removes what it leaves."""
@@ -319,7 +224,7 @@ class _Deletion:
                 # deletion there is time to list them again.
                 stack = find(self.account, prepared.plan.stack_id) if wait else None
                 scope = (
-                    replace(self._current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
+                    replace(self._find_current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
                     if stack
                     else prepared.scope
                 )
@@ -334,13 +239,14 @@ class _Deletion:
             with translate_aws_errors():
                 stack = find(self.account, prepared.plan.stack_id)
                 if stack:
-                    scope = replace(self._current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
+                    scope = replace(self._find_current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
                     self.blockers = blockers.find(self.account, scope, orphan_removal.find(self.account, scope))
         except AwsError as error:
             self.report(Notice(f"what is in the way could not be looked for: {error}", error.hint))
         return self.blockers
 
-    def _current_scope(self, stack: StackView) -> Scope:
+    def _find_current_scope(self, stack: StackView) -> Scope:
+        """Return what belongs to the cluster now; since the plan was made, resources have been deleted."""
         return find_scope(
             self.account,
             stack,
@@ -355,7 +261,7 @@ class _Deletion:
         if result is None:
             try:
                 self._sweep(prepared.scope, wait=True)
-                self.remaining += volumes.remove(self.account, _requested_data(self.request, prepared), self.report)
+                self.remaining += volumes.remove(self.account, prepared.plan.data_to_delete, self.report)
             except SameNameClusterError as error:
                 self.report(Notice(str(error), error.hint))
             self.remaining += orphan_removal.sweep_routes(self.account, prepared.scope, self.report).remaining
@@ -389,7 +295,7 @@ class _Deletion:
         objects: int = 0,
         bucket_deleted: bool = False,
     ) -> Deleted:
-        resources = _current_resources(self.account, prepared)
+        resources = _read_current_resources(self.account, prepared)
         return Deleted(
             cluster=self.request.cluster,
             region=self.account.region,
@@ -401,7 +307,7 @@ class _Deletion:
             seconds=self._seconds(),
             counted=() if in_progress else deletion_report.count(self.account, prepared.scope),
             removed=tuple(self.removed_by_id.values()),
-            retained=self.copies if in_progress else self._retained_resources(prepared, resources),
+            retained=self.copies if in_progress else self._find_retained_resources(prepared, resources),
             orphans=self.remaining,
             blockers=self.blockers if result and result.status.exists else (),
             objects=objects,
@@ -409,9 +315,10 @@ class _Deletion:
             name_conflict=prepared.plan.name_conflict,
         )
 
-    def _retained_resources(
+    def _find_retained_resources(
         self, prepared: PreparedDeletion, resources: Sequence[StackResource]
     ) -> tuple[RetainedResource, ...]:
+        """Return what is left in the account, except what the result lists as removed or as not removable."""
         account, request, scope = self.account, self.request, prepared.scope
         reported = self.removed_by_id.keys() | {(resource.kind, resource.id) for resource in self.remaining}
         volumes_left = [volume for volume in prepared.plan.volumes if (volume.kind, volume.id) not in reported]
@@ -426,15 +333,15 @@ class _Deletion:
             else None
         )
         return (
-            *retained_resources.left_by_stacks(
+            *retained_resources.find_undeleted(
                 account,
                 [resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES],
             ),
             *self.copies,
-            *retained_resources.snapshots(account, scope, copy=next((copy.id for copy in self.copies), "")),
-            *retained_resources.keys(account, scope),
-            *retained_resources.secrets(account, scope),
-            *snapshot_buckets.snapshots(account, scope, prepared.stack.outputs if prepared.stack else {}),
+            *retained_resources.find_snapshots(account, scope, copy=next((copy.id for copy in self.copies), "")),
+            *retained_resources.find_keys(account, scope),
+            *retained_resources.find_secrets(account, scope),
+            *snapshot_buckets.find(account, scope, prepared.stack.outputs if prepared.stack else {}),
             *retained_resources.of_orphans(
                 account, volumes_left, "data of a claim, kept unless --delete-volumes is given"
             ),
@@ -442,7 +349,7 @@ class _Deletion:
                 account, snapshots_left, "snapshot of a claim, kept unless --delete-snapshots is given"
             ),
             *(retained_resources.templates(bucket) if bucket else ()),
-            *(retained_resources.log_groups(account, request.cluster) if is_name_unique else ()),
+            *(retained_resources.find_log_groups(account, request.cluster) if is_name_unique else ()),
             *(
                 retained_resources.existing_resources(scope, tuple(prepared.stack.parameters.items()))
                 if prepared.stack
@@ -462,26 +369,10 @@ def _check_deletable(account: Account, request: DeletionRequest, prepared: Prepa
         raise SameNameClusterError(request.cluster, prepared.plan.name_conflict)
     if request.empty_bucket:
         template_objects.check_unused(account, request.cluster, prepared.plan.stack_id)
-    orphan_removal.check_name_conflict(
-        account, prepared.scope, (*prepared.plan.removed, *_requested_data(request, prepared))
-    )
+    orphan_removal.check_name_conflict(account, prepared.scope, (*prepared.plan.removed, *prepared.plan.data_to_delete))
 
 
-def _requested_data(request: DeletionRequest, prepared: PreparedDeletion) -> tuple[OrphanedResource, ...]:
-    """Return the resources that hold data and are deleted on request."""
-    return (
-        *(prepared.plan.volumes if request.delete_volumes else ()),
-        *(prepared.plan.snapshots if request.delete_snapshots else ()),
-    )
-
-
-def _current_resources(account: Account, prepared: PreparedDeletion) -> tuple[StackResource, ...]:
+def _read_current_resources(account: Account, prepared: PreparedDeletion) -> tuple[StackResource, ...]:
     """Return the stacks' resources as they are now; a deleted stack is looked up by its ARN."""
     root = prepared.stack.id if prepared.stack else ""
     return tree(account, root) if root else prepared.scope.resources
-
-
-def _count_by_kind(resources: Sequence[OrphanedResource], suffix: str = "") -> str:
-    """`2 load balancers and 1 volume`."""
-    kinds = Counter(resource.kind for resource in resources)
-    return join_and([pluralize(number, f"{kind}{suffix}") for kind, number in kinds.items()])

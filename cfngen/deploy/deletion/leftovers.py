@@ -49,7 +49,7 @@ def report_failed_creation(account: Account, stack: StackView, cluster: str, rep
         report: receives the message.
     """
     _report_remains(
-        report, lambda: Remains(stack.name, earlier=False, retained=_retained_by_stack(account, stack, cluster))
+        report, lambda: Remains(stack.name, earlier=False, retained=_find_retained_by_stack(account, stack, cluster))
     )
 
 
@@ -68,7 +68,7 @@ def report_earlier_stacks(account: Account, stack_name: str, cluster: str, repor
         retained_by_id = {
             (resource.kind, resource.id): resource
             for stack in stacks
-            for resource in _retained_by_stack(account, stack, cluster)
+            for resource in _find_retained_by_stack(account, stack, cluster)
         }
         return Remains(stack_name, earlier=True, retained=tuple(retained_by_id.values()))
 
@@ -95,7 +95,7 @@ def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None
         report(remains)
 
 
-def _retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[RetainedResource, ...]:
+def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[RetainedResource, ...]:
     """Return what one stack has left in the account."""
     resources = tree(account, stack.id)
     scope = Scope(cluster, resources)
@@ -103,12 +103,12 @@ def _retained_by_stack(account: Account, stack: StackView, cluster: str) -> tupl
         resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES
     ]
     return (
-        *retained_resources.left_by_stacks(account, deletable_resources),
-        *retained_resources.snapshots(account, scope, created=False),
-        *retained_resources.keys(account, scope),
-        *retained_resources.secrets(account, scope),
+        *retained_resources.find_undeleted(account, deletable_resources),
+        *retained_resources.find_snapshots(account, scope, created=False),
+        *retained_resources.find_keys(account, scope),
+        *retained_resources.find_secrets(account, scope),
         # The operator's own bucket is left out: the cluster file names it, so they know of it.
-        *snapshot_buckets.snapshots(account, scope, {}),
+        *snapshot_buckets.find(account, scope, {}),
     )
 
 

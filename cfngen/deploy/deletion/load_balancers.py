@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsObject, Client
 from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, service, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
 from cfngen.deploy.deletion.scope import Scope
@@ -37,15 +37,15 @@ def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
 
 def names(account: Account) -> frozenset[str]:
     """Return the names of all load balancers of the region, whoever created them."""
-    return frozenset(balancer.name for balancer in _all_load_balancers(account))
+    return frozenset(balancer.name for balancer in _describe_load_balancers(account))
 
 
-def of_vpc(account: Account, vpc_id: str) -> tuple[Balancer, ...]:
+def find_in_vpc(account: Account, vpc_id: str) -> tuple[Balancer, ...]:
     """Return all load balancers of a VPC, whoever created them."""
-    return tuple(balancer for balancer in _all_load_balancers(account) if balancer.vpc_id == vpc_id)
+    return tuple(balancer for balancer in _describe_load_balancers(account) if balancer.vpc_id == vpc_id)
 
 
-def _all_load_balancers(account: Account) -> Iterator[Balancer]:
+def _describe_load_balancers(account: Account) -> Iterator[Balancer]:
     for page in account.client("elb").get_paginator("describe_load_balancers").paginate():
         for balancer_description in page["LoadBalancerDescriptions"]:
             yield Balancer(
@@ -100,7 +100,7 @@ def _find_elbv2(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_load_balancers").paginate()
     balancers_by_arn = _list_in_vpc(pages, "LoadBalancers", "LoadBalancerArn", "VpcId", scope)
-    for arn, tags in _tags_by_arn(elbv2, list(balancers_by_arn)):
+    for arn, tags in _read_tags_by_arn(elbv2, list(balancers_by_arn)):
         if not _created_by_kubernetes(arn, tags, scope):
             continue
         name, vpc_id = balancers_by_arn[arn]["LoadBalancerName"], balancers_by_arn[arn].get("VpcId", "")
@@ -115,7 +115,7 @@ def _find_target_groups(account: Account, scope: Scope) -> Iterator[OrphanedReso
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_target_groups").paginate()
     groups_by_arn = _list_in_vpc(pages, "TargetGroups", "TargetGroupArn", "VpcId", scope)
-    for arn, tags in _tags_by_arn(elbv2, list(groups_by_arn)):
+    for arn, tags in _read_tags_by_arn(elbv2, list(groups_by_arn)):
         if _created_by_kubernetes(arn, tags, scope):
             group = groups_by_arn[arn]
             yield OrphanedResource(
@@ -124,14 +124,14 @@ def _find_target_groups(account: Account, scope: Scope) -> Iterator[OrphanedReso
 
 
 def _list_in_vpc(
-    pages: Iterable[Any], items_key: str, id_key: str, vpc_key: str, scope: Scope
-) -> dict[str, Mapping[str, Any]]:
+    pages: Iterable[AwsObject], items_key: str, id_key: str, vpc_key: str, scope: Scope
+) -> dict[str, AwsObject]:
     """Return, by name or ARN, the listed items that lie in the cluster's VPC; all if the VPC is not known."""
     items = (item for page in pages for item in page[items_key])
     return {item[id_key]: item for item in items if scope.vpc_id in ("", item.get(vpc_key, ""))}
 
 
-def _tags_by_arn(elbv2: Any, arns: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+def _read_tags_by_arn(elbv2: Client, arns: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
     for start in range(0, len(arns), TAGS_BATCH_SIZE):
         batch = arns[start : start + TAGS_BATCH_SIZE]
         for tag_description in _describe_tags(
@@ -140,12 +140,12 @@ def _tags_by_arn(elbv2: Any, arns: list[str]) -> Iterator[tuple[str, dict[str, s
             yield tag_description["ResourceArn"], tag_map(tag_description.get("Tags"))
 
 
-def _describe_tags(describe: Callable[[list[str]], Any], requested_ids: list[str]) -> list[Mapping[str, Any]]:
+def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: list[str]) -> list[AwsObject]:
     """Return the tags of several resources, without those that were deleted after they had been listed.
 
     AWS rejects the whole call for a single missing resource; then each is asked about on its own.
     """
-    tag_descriptions: list[Mapping[str, Any]] = []
+    tag_descriptions: list[AwsObject] = []
     with attempt() as result:
         tag_descriptions = describe(requested_ids)["TagDescriptions"]
     if result.not_found and len(requested_ids) > 1:

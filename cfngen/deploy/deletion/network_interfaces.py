@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion import load_balancers
 from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, remove_each
@@ -29,7 +29,7 @@ def find(account: Account, scope: Scope, *, groups: Iterable[str] = ()) -> tuple
     kubernetes_groups = frozenset(groups)
     existing_load_balancers: frozenset[str] | None = None
     orphans = []
-    for interface in of_vpc(account, scope.vpc_id):
+    for interface in find_in_vpc(account, scope.vpc_id):
         interface_id = interface["NetworkInterfaceId"]
         group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
         tags = tag_map(interface.get("TagSet"))
@@ -44,13 +44,13 @@ def find(account: Account, scope: Scope, *, groups: Iterable[str] = ()) -> tuple
                     existing_load_balancers = load_balancers.names(account)
                 is_orphaned = name not in existing_load_balancers
             if is_orphaned:
-                orphans.append(_orphan(interface, f"load balancer {name}", waits=True))
+                orphans.append(_orphan(interface, f"load balancer {name}", deleted_by_aws=True))
         elif interface.get("Status") == "available" and _belongs_to_cluster(interface, tags, group_ids, scope):
             orphans.append(_orphan(interface, description))
     return tuple(orphans)
 
 
-def of_vpc(account: Account, vpc_id: str) -> Iterator[Mapping[str, Any]]:
+def find_in_vpc(account: Account, vpc_id: str) -> Iterator[AwsObject]:
     """Yield every network interface of a VPC, as EC2 describes it."""
     filters = [{"Name": "vpc-id", "Values": [vpc_id]}]
     for page in account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters):
@@ -68,13 +68,11 @@ def load_balancer_name(description: str) -> str:
 def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
     """Delete those interfaces that AWS does not delete by itself; return the deleted ones."""
     ec2 = account.client("ec2")
-    unused = (orphan for orphan in orphans if not orphan.waits)
+    unused = (orphan for orphan in orphans if not orphan.deleted_by_aws)
     return remove_each(unused, lambda orphan: ec2.delete_network_interface(NetworkInterfaceId=orphan.id))
 
 
-def _belongs_to_cluster(
-    interface: Mapping[str, Any], tags: Mapping[str, str], group_ids: set[str], scope: Scope
-) -> bool:
+def _belongs_to_cluster(interface: AwsObject, tags: Mapping[str, str], group_ids: set[str], scope: Scope) -> bool:
     """Return whether an unused interface was created for pods of the cluster."""
     if owned(tags, scope.cluster):
         return True
@@ -86,8 +84,13 @@ def _belongs_to_cluster(
     )
 
 
-def _orphan(interface: Mapping[str, Any], purpose: str, *, waits: bool = False) -> OrphanedResource:
+def _orphan(interface: AwsObject, purpose: str, *, deleted_by_aws: bool = False) -> OrphanedResource:
     interface_id = interface["NetworkInterfaceId"]
     return OrphanedResource(
-        "network interface", interface_id, interface_id, purpose, vpc_id=interface.get("VpcId", ""), waits=waits
+        "network interface",
+        interface_id,
+        interface_id,
+        purpose,
+        vpc_id=interface.get("VpcId", ""),
+        deleted_by_aws=deleted_by_aws,
     )

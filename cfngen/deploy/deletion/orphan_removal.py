@@ -67,7 +67,7 @@ def sweep(account: Account, scope: Scope, report: Report, *, timeout: float = TI
         timeout: seconds to wait until AWS releases resources; 0 is one round without waiting.
 
     Raises:
-        LivingNamesakeError: the resources may be those of another cluster of this name.
+        SameNameClusterError: the resources may be those of another cluster of this name.
     """
     clock = account.clock
     deadline, pause = clock.now().timestamp() + timeout, MIN_POLL_INTERVAL_SECONDS
@@ -115,11 +115,11 @@ def check_name_conflict(account: Account, scope: Scope, orphans: Sequence[Orphan
     the same for both clusters. A stack that has neither network nor instances owns nothing in a VPC either.
 
     Raises:
-        LivingNamesakeError: there is such a cluster.
+        SameNameClusterError: there is such a cluster.
     """
     if not orphans:
         return
-    other_instances = instances_of_same_name(account, scope)
+    other_instances = find_instances_of_same_name(account, scope)
     is_separate = not scope.has_infrastructure and (
         bool(scope.same_name_stacks) or scope.vpc_id in other_instances.values()
     )
@@ -130,7 +130,7 @@ def check_name_conflict(account: Account, scope: Scope, orphans: Sequence[Orphan
 
 def describe_name_conflict(account: Account, scope: Scope) -> str:
     """Return a sentence about another cluster of this name in the region; empty if there is none."""
-    return _describe_conflict(scope, {} if scope.same_name_stacks else instances_of_same_name(account, scope))
+    return _describe_conflict(scope, {} if scope.same_name_stacks else find_instances_of_same_name(account, scope))
 
 
 def _describe_conflict(scope: Scope, other_instances: Mapping[str, str]) -> str:
@@ -142,7 +142,7 @@ def _describe_conflict(scope: Scope, other_instances: Mapping[str, str]) -> str:
     return ""
 
 
-def instances_of_same_name(account: Account, scope: Scope) -> dict[str, str]:
+def find_instances_of_same_name(account: Account, scope: Scope) -> dict[str, str]:
     """Return the instances of other clusters of this name in the region: their ids, and the VPC of each."""
     filters = [
         {"Name": f"tag:kubernetes.io/cluster/{scope.cluster}", "Values": ["owned"]},

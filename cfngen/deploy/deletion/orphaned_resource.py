@@ -66,7 +66,7 @@ class OrphanedResource:
         generation: `classic` for a Classic Load Balancer; else empty.
         protected: whether it has deletion protection.
         vpc_id: its VPC; empty if it lies in none.
-        waits: whether AWS deletes it by itself, some time after its owner is deleted.
+        deleted_by_aws: whether AWS deletes it by itself, some time after its owner is deleted.
         where: id of the route table, for a route.
     """
 
@@ -78,12 +78,12 @@ class OrphanedResource:
     generation: str = ""
     protected: bool = False
     vpc_id: str = ""
-    waits: bool = False
+    deleted_by_aws: bool = False
     where: str = ""
 
     def command(self, region: str) -> str:
         """Return the AWS CLI command that removes it; empty if AWS deletes it by itself."""
-        if self.waits:
+        if self.deleted_by_aws:
             return ""
         delete_classic = f"elb delete-load-balancer --load-balancer-name {self.id}"
         call = {

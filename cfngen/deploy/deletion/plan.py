@@ -1,29 +1,17 @@
-"""Plans the deletion of a cluster: finds out what it would delete, before anything is asked or changed."""
+"""What a deletion was requested to do, and the plan of it: plain data that is printed as text or JSON."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
-from cfngen.deploy.account import Account
-from cfngen.deploy.aws_errors import error_code
-from cfngen.deploy.deletion import blockers, orphan_removal, retained_resources, snapshot_buckets, volumes
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.deletion.scope import Scope, find_scope
+from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message
-from cfngen.deploy.name_conflicts import live_stacks
-from cfngen.deploy.ownership import ForeignStackError, check
-from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.publishing.template_objects import Objects
-from cfngen.deploy.stacks import AUTO_SCALING_GROUP, CLUSTER_TAG, NESTED_STACK, StackView, find, stack_name
-from cfngen.deploy.status import StackHealth
-from cfngen.hints import CommandText, suggest
-from cfngen.text import pluralize
+from cfngen.deploy.stacks import StackView
 
 
 @dataclass(frozen=True)
@@ -125,6 +113,14 @@ class DeletionPlan(Message):
     authorities: tuple[str, ...] = ()
     objects: int = 0
 
+    @property
+    def data_to_delete(self) -> tuple[OrphanedResource, ...]:
+        """The volumes and snapshots of PersistentVolumeClaims that are deleted on request."""
+        return (
+            *(self.volumes if self.delete_volumes else ()),
+            *(self.snapshots if self.delete_snapshots else ()),
+        )
+
 
 @dataclass(frozen=True)
 class PreparedDeletion:
@@ -141,284 +137,3 @@ class PreparedDeletion:
     scope: Scope
     plan: DeletionPlan
     contested: tuple[OrphanedResource, ...] = ()
-
-
-def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletion:
-    """Return what deleting a cluster would do, with its stack and its resources; nothing is changed.
-
-    Raises:
-        ForeignStackError: the stack is not this cluster's.
-    """
-    stack = find(account, request.stack_name)
-    by_console = _check_ownership(account, stack, request.cluster) if stack else False
-    existing = stack if stack and stack.status.exists else None
-    last_stack = stack or last_deleted(account, request)
-    scope = find_scope(account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr)
-    other_stacks = live_stacks(account, request.cluster, besides=stack.id if stack else "")
-    scope = replace(scope, same_name_stacks=other_stacks)
-    name_conflict = orphan_removal.describe_name_conflict(account, scope)
-    tagged = _TaggedResources(
-        orphan_removal.find(account, scope), volumes.find(account, scope), volumes.find_snapshots(account, scope)
-    )
-    # Without such a conflict the tags suffice: everything with the cluster's name is this cluster's.
-    own, foreign = _split_by_ownership(account, scope, tagged) if name_conflict else (tagged, _TaggedResources())
-    orphans, claimed_volumes, claim_snapshots = own.orphans, own.volumes, own.snapshots
-    log_groups = retained_resources.log_groups(account, request.cluster)
-    is_bucket_needed = request.empty_bucket or request.delete_bucket
-    templates = (
-        template_objects.find(account, request.bucket, request.cluster, needed=is_bucket_needed)
-        if request.bucket
-        else Objects()
-    )
-    plan = DeletionPlan(
-        cluster=request.cluster,
-        stack=request.stack_name,
-        stack_id=existing.id if existing else "",
-        status=existing.status.name if existing else "",
-        account=account.id,
-        region=account.region,
-        by_console=by_console,
-        protected=bool(existing and existing.protected),
-        deleted_parts=tuple(_stack_parts(scope)) if existing else (),
-        removed=orphans,
-        volumes=claimed_volumes,
-        snapshots=claim_snapshots,
-        delete_volumes=request.delete_volumes,
-        delete_snapshots=request.delete_snapshots,
-        retained=(
-            *_expected_to_stay(
-                account,
-                request,
-                existing,
-                scope,
-                claimed_volumes=claimed_volumes,
-                claim_snapshots=claim_snapshots,
-                templates=Objects() if name_conflict else templates,
-            ),
-            *(() if name_conflict else log_groups),
-        ),
-        blockers=blockers.find(account, scope, orphans) if existing else (),
-        unattributed_volumes=volumes.unclear(account, scope),
-        name_conflict=name_conflict,
-        foreign_resources=_list_without_commands(foreign, templates, log_groups) if name_conflict else (),
-        authorities=tuple(
-            resource.view.physical_id
-            for resource in scope.resources
-            if existing and resource.exists and resource.view.logical_id == "CaSecret"
-        ),
-        objects=templates.versions,
-    )
-    foreign_requested = (
-        *foreign.orphans,
-        *(foreign.volumes if request.delete_volumes else ()),
-        *(foreign.snapshots if request.delete_snapshots else ()),
-    )
-    return PreparedDeletion(existing, scope, plan, foreign_requested)
-
-
-@dataclass(frozen=True)
-class _TaggedResources:
-    """Resources with the cluster's name in their tags.
-
-    Attributes:
-        orphans: resources that Kubernetes created and that are deleted with the cluster.
-        volumes: volumes of PersistentVolumeClaims.
-        snapshots: snapshots of such volumes.
-    """
-
-    orphans: tuple[OrphanedResource, ...] = ()
-    volumes: tuple[OrphanedResource, ...] = ()
-    snapshots: tuple[OrphanedResource, ...] = ()
-
-
-def _split_by_ownership(
-    account: Account, scope: Scope, tagged: _TaggedResources
-) -> tuple[_TaggedResources, _TaggedResources]:
-    """Return what is surely this cluster's, and what may belong to another, existing cluster of the same name.
-
-    Sure are resources in the cluster's own VPC, and volumes that are attached to its instances.
-    """
-    in_own_vpc = frozenset(
-        resource.id
-        for resource in tagged.orphans
-        if scope.has_infrastructure and scope.vpc_id and resource.vpc_id == scope.vpc_id
-    )
-    attached_volumes = volumes.attached(account, scope)
-    return (
-        _TaggedResources(
-            tuple(resource for resource in tagged.orphans if resource.id in in_own_vpc),
-            tuple(resource for resource in tagged.volumes if resource.id in attached_volumes),
-        ),
-        _TaggedResources(
-            tuple(resource for resource in tagged.orphans if resource.id not in in_own_vpc),
-            tuple(resource for resource in tagged.volumes if resource.id not in attached_volumes),
-            tagged.snapshots,
-        ),
-    )
-
-
-def _list_without_commands(
-    foreign: _TaggedResources, templates: Objects, log_groups: Sequence[RetainedResource]
-) -> tuple[RetainedResource, ...]:
-    """Return the other cluster's resources without delete commands, since those would harm a running cluster."""
-    tagged = (*foreign.orphans, *foreign.volumes, *foreign.snapshots)
-    uri, object_count = f"s3://{templates.bucket}/{templates.prefix}", pluralize(templates.versions, "object version")
-    return (
-        *(
-            RetainedResource(resource.kind, resource.id, resource.purpose or "bears the cluster's name in its tags")
-            for resource in tagged
-        ),
-        *(
-            [RetainedResource("templates", uri, f"{object_count} under the cluster's name")]
-            if templates.versions
-            else []
-        ),
-        *(RetainedResource(log.kind, log.id, log.why) for log in log_groups),
-    )
-
-
-def last_deleted(account: Account, request: DeletionRequest) -> StackView | None:
-    """Return the cluster's root stack that was deleted last; CloudFormation lists deleted stacks for 90 days."""
-    pages = account.client("cloudformation").get_paginator("list_stacks")
-    for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
-        for stack_summary in page["StackSummaries"]:
-            if stack_summary["StackName"] == request.stack_name and not stack_summary.get("ParentId"):
-                # CloudFormation lists the latest first.
-                stack = find(account, stack_summary["StackId"])
-                if stack and stack.cluster in ("", request.cluster):
-                    return stack
-    return None
-
-
-def _check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
-    """Check that the stack is this cluster's; return whether only its template says so.
-
-    Then it was created in the console, without the tags that cfngen sets.
-
-    Raises:
-        ForeignStackError: it is not this cluster's.
-    """
-    if stack.parent_id:
-        raise ForeignStackError(
-            f"the stack {stack.name} is a part of another one",
-            hint=f"name the root with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
-        )
-    if stack.status.health is StackHealth.EMPTY:
-        if not stack.cluster and cluster not in _change_set_clusters(account, stack):
-            raise ForeignStackError(
-                f"the stack {stack.name} is in {stack.status}: it is empty, and no change set in it says that it is "
-                f"for the cluster {cluster}",
-                hint=CommandText(
-                    suggest("deploy", stack=stack.name),
-                    (
-                        " creates the cluster in it; if nobody needs it, `aws cloudformation delete-stack --region "
-                        f"{account.region} --stack-name {stack.name}` removes it."
-                    ),
-                ),
-            )
-        return False
-    if not stack.cluster and _template_cluster(account, stack) == cluster:
-        return True
-    check(stack, cluster)
-    return False
-
-
-def _change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:
-    """Yield the clusters that the change sets of an empty stack are for; the stack itself may have no tags yet."""
-    cloudformation = account.client("cloudformation")
-    for page in cloudformation.get_paginator("list_change_sets").paginate(StackName=stack.id):
-        for summary in page["Summaries"]:
-            change_set = cloudformation.describe_change_set(ChangeSetName=summary["ChangeSetId"])
-            yield from (tag["Value"] for tag in change_set.get("Tags", ()) if tag["Key"] == CLUSTER_TAG)
-
-
-def _template_cluster(account: Account, stack: StackView) -> str:
-    """Return the cluster that a stack's template was generated for, from its metadata; empty if it is not cfngen's."""
-    from botocore.exceptions import ClientError
-
-    try:
-        summary = account.client("cloudformation").get_template_summary(StackName=stack.id)
-    except ClientError as error:
-        if error_code(error) != "ValidationError":
-            raise
-        return ""
-    metadata: Any = json.loads(summary.get("Metadata") or "{}").get("cfngen")
-    is_root_template = isinstance(metadata, dict) and metadata.get("stack") in ("cluster", "standalone")
-    return str(metadata.get("cluster", "")) if is_root_template else ""
-
-
-def _stack_parts(scope: Scope) -> Iterator[Part]:
-    """Yield what is deleted with the stack, by kind."""
-    if instance_ids := sorted(scope.instances.keys() - scope.unmanaged_instances):
-        yield Part("instances", tuple(instance_ids))
-    for kind, type_name in PART_TYPES:
-        if ids := scope.existing_ids(type_name):
-            yield Part(kind, ids)
-    listed_types = {*snapshot_buckets.RETAINED_TYPES, *(type_name for _, type_name in PART_TYPES)}
-    if other_resources := [
-        resource.name for resource in scope.resources if resource.exists and resource.view.type not in listed_types
-    ]:
-        yield Part("other resources", tuple(other_resources))
-
-
-def _expected_to_stay(
-    account: Account,
-    request: DeletionRequest,
-    stack: StackView | None,
-    scope: Scope,
-    *,
-    claimed_volumes: tuple[OrphanedResource, ...],
-    claim_snapshots: tuple[OrphanedResource, ...],
-    templates: Objects,
-) -> tuple[RetainedResource, ...]:
-    """Return what will stay in the account after the deletion, and why."""
-    staying: list[RetainedResource] = []
-    if stack:
-        staying += [
-            RetainedResource(
-                "snapshot",
-                f"one of {resource_id}",
-                "CloudFormation makes it before it deletes a master's volume, so that etcd's data is not lost",
-                "EBS snapshot, billed per GiB of stored data and month",
-            )
-            for resource_id in scope.existing_ids("AWS::EC2::Volume")
-        ]
-        staying += [
-            RetainedResource(
-                "KMS key",
-                resource_id,
-                "KMS deletes it after a waiting period, until which it can be kept",
-                "not billed while it waits",
-            )
-            for resource_id in scope.existing_ids("AWS::KMS::Key")
-        ]
-        staying += retained_resources.existing_resources(scope, tuple(stack.parameters.items()))
-    staying += snapshot_buckets.snapshots(account, scope, stack.outputs if stack else {})
-    if not request.delete_volumes:
-        staying += retained_resources.of_orphans(
-            account, claimed_volumes, "data of a claim; --delete-volumes deletes it"
-        )
-    if not request.delete_snapshots:
-        staying += retained_resources.of_orphans(
-            account, claim_snapshots, "snapshot of a claim; --delete-snapshots deletes it"
-        )
-    if not request.empty_bucket:
-        staying += retained_resources.templates(templates)
-    return tuple(staying)
-
-
-PART_TYPES = (
-    ("nested stacks", NESTED_STACK),
-    ("master volumes", "AWS::EC2::Volume"),
-    ("Elastic IPs", "AWS::EC2::EIP"),
-    ("load balancers", "AWS::ElasticLoadBalancingV2::LoadBalancer"),
-    ("Auto Scaling groups", AUTO_SCALING_GROUP),
-    ("VPCs", "AWS::EC2::VPC"),
-    ("subnets", "AWS::EC2::Subnet"),
-    ("NAT gateways", "AWS::EC2::NatGateway"),
-    ("security groups", "AWS::EC2::SecurityGroup"),
-    ("secrets", "AWS::SecretsManager::Secret"),
-    ("KMS keys", "AWS::KMS::Key"),
-    ("roles", "AWS::IAM::Role"),
-    ("key pairs", "AWS::EC2::KeyPair"),
-)

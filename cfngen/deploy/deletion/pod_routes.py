@@ -6,11 +6,11 @@ the routes of the last nodes stay. In a route table of the cluster's own they ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv4Network, ip_network
-from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, remove_each
 from cfngen.deploy.deletion.scope import Scope
 
@@ -38,10 +38,10 @@ def remove(account: Account, routes: Sequence[OrphanedResource]) -> tuple[Orphan
     return remove_each(routes, lambda route: ec2.delete_route(RouteTableId=route.where, DestinationCidrBlock=route.id))
 
 
-def _is_in_pod_range(route: Mapping[str, Any], pod_range: IPv4Network) -> bool:
+def _is_in_pod_range(route: AwsObject, pod_range: IPv4Network) -> bool:
     destination = ip_network(route.get("DestinationCidrBlock") or "0.0.0.0/0")
     return isinstance(destination, IPv4Network) and destination.subnet_of(pod_range)
 
 
-def _belongs_to_cluster(route: Mapping[str, Any], scope: Scope) -> bool:
+def _belongs_to_cluster(route: AwsObject, scope: Scope) -> bool:
     return route.get("State") == "blackhole" or route.get("InstanceId") in scope.instances

@@ -44,7 +44,9 @@ class RetainedResource:
     command: Hint = ""
 
 
-def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool = True) -> tuple[RetainedResource, ...]:
+def find_snapshots(
+    account: Account, scope: Scope, *, copy: str = "", created: bool = True
+) -> tuple[RetainedResource, ...]:
     """Return the snapshots of the stacks' volumes, whether CloudFormation or somebody else created them.
 
     Args:
@@ -55,7 +57,7 @@ def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool =
     """
     authorities_note = f"{copy} holds a copy of them" if copy else "they went with their secret"
     content = "etcd's data" if created else "etcd's data, or blank if no master came up"
-    volumes = sorted(scope.ids(_VOLUME_TYPE) | _volumes_in_stack_events(account, scope))
+    volumes = sorted(scope.ids(_VOLUME_TYPE) | _find_volumes_in_events(account, scope))
     pages = account.client("ec2").get_paginator("describe_snapshots")
     retained = []
     for start in range(0, len(volumes), FILTER_BATCH_SIZE):
@@ -75,7 +77,7 @@ def snapshots(account: Account, scope: Scope, *, copy: str = "", created: bool =
     return tuple(retained)
 
 
-def _volumes_in_stack_events(account: Account, scope: Scope) -> frozenset[str]:
+def _find_volumes_in_events(account: Account, scope: Scope) -> frozenset[str]:
     """Return the volumes that appear in the stacks' events, e.g. of masters whose creation was rolled back.
 
     The stacks' resources no longer list them; CloudFormation keeps events for 90 days.
@@ -99,19 +101,19 @@ def _volumes_in_stack_events(account: Account, scope: Scope) -> frozenset[str]:
     return frozenset(filter(None, volume_ids))
 
 
-def keys(account: Account, scope: Scope) -> tuple[RetainedResource, ...]:
+def find_keys(account: Account, scope: Scope) -> tuple[RetainedResource, ...]:
     """Return the KMS keys of the stacks that are pending deletion."""
-    return tuple(filter(None, (_pending_key(account, id_) for id_ in sorted(scope.ids("AWS::KMS::Key")))))
+    return tuple(filter(None, (_find_pending_key(account, id_) for id_ in sorted(scope.ids("AWS::KMS::Key")))))
 
 
-def secrets(account: Account, scope: Scope) -> tuple[RetainedResource, ...]:
+def find_secrets(account: Account, scope: Scope) -> tuple[RetainedResource, ...]:
     """Return the secrets of the stacks that are scheduled for deletion (by hand) and can still be restored."""
     return tuple(
-        filter(None, (_pending_secret(account, id_) for id_ in sorted(scope.ids("AWS::SecretsManager::Secret"))))
+        filter(None, (_find_pending_secret(account, id_) for id_ in sorted(scope.ids("AWS::SecretsManager::Secret"))))
     )
 
 
-def left_by_stacks(account: Account, members: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
+def find_undeleted(account: Account, members: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
     """Return the resources that CloudFormation did not delete."""
     return tuple(
         RetainedResource(
@@ -166,7 +168,7 @@ def templates(objects: Objects) -> tuple[RetainedResource, ...]:
     )
 
 
-def log_groups(account: Account, cluster: str) -> tuple[RetainedResource, ...]:
+def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, ...]:
     """Return the log groups that Container Insights names after the cluster; no others can be recognised."""
     from botocore.exceptions import ClientError
 
@@ -213,7 +215,7 @@ def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> t
     return tuple(retained)
 
 
-def _pending_key(account: Account, key_id: str) -> RetainedResource | None:
+def _find_pending_key(account: Account, key_id: str) -> RetainedResource | None:
     """Return a KMS key if it is pending deletion."""
     from botocore.exceptions import ClientError
 
@@ -235,7 +237,7 @@ def _pending_key(account: Account, key_id: str) -> RetainedResource | None:
     )
 
 
-def _pending_secret(account: Account, arn: str) -> RetainedResource | None:
+def _find_pending_secret(account: Account, arn: str) -> RetainedResource | None:
     """Return a secret if it is scheduled for deletion."""
     from botocore.exceptions import ClientError
 

@@ -6,11 +6,11 @@ group), nor one that a network interface uses. That is the most frequent reason 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, service, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
 from cfngen.deploy.deletion.scope import Scope
@@ -48,7 +48,7 @@ def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
     return tuple(orphans)
 
 
-def references(account: Account, scope: Scope, ids: Sequence[str]) -> tuple[Reference, ...]:
+def find_references(account: Account, scope: Scope, ids: Sequence[str]) -> tuple[Reference, ...]:
     """Return other groups with rules that refer to one of these.
 
     Args:
@@ -75,7 +75,10 @@ def remove(account: Account, scope: Scope, orphans: Sequence[OrphanedResource]) 
     A group that is still in use is left for the next call; so is one that a foreign rule refers to.
     """
     ids = [orphan.id for orphan in orphans]
-    for group_id in (*ids, *(reference.group_id for reference in references(account, scope, ids) if reference.owned)):
+    for group_id in (
+        *ids,
+        *(reference.group_id for reference in find_references(account, scope, ids) if reference.owned),
+    ):
         _revoke_references(account, group_id, frozenset(ids) - {group_id})
     return remove_each(orphans, lambda orphan: account.client("ec2").delete_security_group(GroupId=orphan.id))
 
@@ -96,10 +99,10 @@ def _revoke_references(account: Account, group_id: str, referenced_ids: frozense
                 revoke(GroupId=group_id, SecurityGroupRuleIds=rule_ids)
 
 
-def _vpc_filter(vpc_id: str) -> list[dict[str, Any]]:
+def _vpc_filter(vpc_id: str) -> list[AwsArguments]:
     return [{"Name": "vpc-id", "Values": [vpc_id]}] if vpc_id else []
 
 
-def _describe_groups(account: Account, filters: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _describe_groups(account: Account, filters: list[AwsArguments]) -> Iterator[AwsObject]:
     for page in account.client("ec2").get_paginator("describe_security_groups").paginate(Filters=filters):
         yield from page["SecurityGroups"]

@@ -19,7 +19,7 @@ RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy")
 """Resource types of which the templates declare only resources that are retained."""
 
 
-def snapshots(account: Account, scope: Scope, outputs: Mapping[str, str]) -> tuple[RetainedResource, ...]:
+def find(account: Account, scope: Scope, outputs: Mapping[str, str]) -> tuple[RetainedResource, ...]:
     """Return the buckets that hold etcd snapshots of the cluster, each with its contents.
 
     Args:
@@ -28,13 +28,13 @@ def snapshots(account: Account, scope: Scope, outputs: Mapping[str, str]) -> tup
         outputs: outputs of its root stack; they name the bucket also where it is not the stack's own.
     """
     stack_buckets, operator_bucket = sorted(scope.ids(BUCKET_TYPE)), outputs.get(BUCKET_OUTPUT, "")
-    buckets = [_stack_bucket(account, scope.cluster, bucket) for bucket in stack_buckets]
+    buckets = [_find_stack_bucket(account, scope.cluster, bucket) for bucket in stack_buckets]
     if operator_bucket and operator_bucket not in stack_buckets:
-        buckets.append(_operator_bucket(account, scope.cluster, operator_bucket))
+        buckets.append(_find_operator_bucket(account, scope.cluster, operator_bucket))
     return tuple(filter(None, buckets))
 
 
-def _stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
+def _find_stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
     """Return a bucket that the stack created; None if it no longer exists."""
     contents = _describe_snapshots(Store(account, bucket, cluster))
     if contents is None:
@@ -49,7 +49,7 @@ def _stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedResour
     )
 
 
-def _operator_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
+def _find_operator_bucket(account: Account, cluster: str, bucket: str) -> RetainedResource | None:
     """Return the snapshots in a bucket of the operator; None if there are none."""
     store = Store(account, bucket, cluster)
     contents = _describe_snapshots(store)

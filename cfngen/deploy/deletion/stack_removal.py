@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion.blockers import Blocker
@@ -14,7 +14,7 @@ from cfngen.deploy.messages import Event, Message, Question, Report, Step
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find, tree
 from cfngen.deploy.status import StackHealth
-from cfngen.deploy.watching.events import last_event
+from cfngen.deploy.watching.events import read_last_event
 from cfngen.deploy.watching.reasons import EXPORT_IN_USE
 from cfngen.deploy.watching.watch import watch
 
@@ -99,7 +99,7 @@ def remove(
     for attempt in range(1, MAX_ATTEMPTS + 1):
         last_seen = None
         if current.status.name != "DELETE_IN_PROGRESS":
-            last_seen = last_event(account, stack.id)
+            last_seen = read_last_event(account, stack.id)
             start(account, current, interaction.report)
         on_started()
         result = _watch_deletion(account, stack, report, interaction, last_seen)
@@ -111,7 +111,7 @@ def remove(
     return _delete_retaining(account, current, undeleted, blockers, interaction, is_agreed=leave_behind)
 
 
-def start(account: Account, stack: StackView, report: Report, **arguments: Any) -> None:
+def start(account: Account, stack: StackView, report: Report, **arguments: object) -> None:
     """Start to delete a stack, after disabling its termination protection.
 
     Args:
@@ -150,7 +150,7 @@ def _delete_retaining(
     )
     if not is_agreed and not interaction.consent(question):
         return stack
-    last_seen = last_event(account, stack.id)
+    last_seen = read_last_event(account, stack.id)
     if undeleted and all("/" not in resource.name for resource in undeleted):
         start(account, stack, interaction.report, RetainResources=[resource.name for resource in undeleted])
     else:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.deletion.kubernetes_tags import (
     CLUSTER_NAME_TAGS,
     claim,
@@ -22,17 +22,15 @@ from cfngen.deploy.messages import Report
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 TIMEOUT_SECONDS = 300.0  # a volume takes some time to be detached from its instance
 POLL_INTERVAL_SECONDS = 5.0
-VOLUME_CLUSTER_TAGS = (
-    "KubernetesCluster",
-    "ebs.csi.aws.com/cluster-name",
-)  # those of `CLUSTER_NAME_TAGS` that volumes have
+VOLUME_CLUSTER_TAGS = ("KubernetesCluster", "ebs.csi.aws.com/cluster-name")
+"""Those of `CLUSTER_NAME_TAGS` that volumes have."""
 EBS_DRIVER_TAG = "ebs.csi.aws.com/cluster"
 """Tag of every volume and snapshot of the EBS CSI driver. Its value is `true`, not the cluster's name."""
 
 
-def attached(account: Account, scope: Scope) -> frozenset[str]:
+def find_attached(account: Account, scope: Scope) -> frozenset[str]:
     """Return the ids of the volumes that are attached to the cluster's instances."""
-    return frozenset(_attached_volumes(account, scope))
+    return frozenset(_describe_attached_volumes(account, scope))
 
 
 def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
@@ -45,7 +43,7 @@ def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
     owned_volumes = [volume for volume in volumes.values() if owned(_tags(volume), scope.cluster)]
     owned_volumes += [
         volume
-        for key, volume in _attached_volumes(account, scope).items()
+        for key, volume in _describe_attached_volumes(account, scope).items()
         if key not in volumes and not _names_another_cluster(_tags(volume), scope.cluster)
     ]
     orphans = (
@@ -71,7 +69,7 @@ def find_snapshots(account: Account, scope: Scope) -> tuple[OrphanedResource, ..
     )
 
 
-def unclear(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
+def find_unattributed(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
     """Return unattached volumes of the EBS CSI driver whose tags do not name their cluster.
 
     The driver tags volumes with the cluster's name only if `--k8s-tag-cluster-id` or `--extra-tags` configures it.
@@ -108,7 +106,7 @@ def remove(account: Account, orphans: Sequence[OrphanedResource], report: Report
     return tuple(remaining)
 
 
-def _attached_volumes(account: Account, scope: Scope) -> dict[str, Mapping[str, Any]]:
+def _describe_attached_volumes(account: Account, scope: Scope) -> dict[str, AwsObject]:
     """Return the volumes that are attached to the cluster's instances, by id."""
     return {
         volume["VolumeId"]: volume
@@ -117,17 +115,17 @@ def _attached_volumes(account: Account, scope: Scope) -> dict[str, Mapping[str, 
     }
 
 
-def _tag_filters(cluster: str) -> Iterator[list[dict[str, Any]]]:
+def _tag_filters(cluster: str) -> Iterator[list[AwsArguments]]:
     """Yield filters; each finds resources by one of the tags that name the cluster."""
     yield [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
     yield from ([{"Name": f"tag:{key}", "Values": [cluster]}] for key in VOLUME_CLUSTER_TAGS)
 
 
-def _describe_volumes(account: Account, filters: list[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _describe_volumes(account: Account, filters: list[AwsArguments]) -> Iterator[AwsObject]:
     return _paginate(account, "describe_volumes", "Volumes", Filters=filters)
 
 
-def _paginate(account: Account, operation: str, key: str, **arguments: Any) -> Iterator[Mapping[str, Any]]:
+def _paginate(account: Account, operation: str, key: str, **arguments: object) -> Iterator[AwsObject]:
     for page in account.client("ec2").get_paginator(operation).paginate(**arguments):
         yield from page[key]
 
@@ -137,11 +135,11 @@ def _batches(values: Sequence[str]) -> Iterator[list[str]]:
         yield list(values[start : start + FILTER_BATCH_SIZE])
 
 
-def _tags(resource: Mapping[str, Any]) -> dict[str, str]:
+def _tags(resource: AwsObject) -> dict[str, str]:
     return tag_map(resource.get("Tags"))
 
 
-def _is_for_claim(volume: Mapping[str, Any], scope: Scope) -> bool:
+def _is_for_claim(volume: AwsObject, scope: Scope) -> bool:
     """Return whether a volume was created for a claim, and not by a stack."""
     tags = _tags(volume)
     return of_a_claim(tags) and not of_a_stack(tags) and volume["VolumeId"] not in scope.ids()
@@ -156,7 +154,7 @@ def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
     return _names_a_cluster(tags) and not owned(tags, cluster)
 
 
-def _orphan(kind: Kind, resource_id: str, size: int, resource: Mapping[str, Any]) -> OrphanedResource:
+def _orphan(kind: Kind, resource_id: str, size: int, resource: AwsObject) -> OrphanedResource:
     tags = _tags(resource)
     claim_name = claim(tags)
     purpose = f"claim {claim_name}" if claim_name else ""

@@ -7,14 +7,13 @@ Load balancers, instances and network interfaces are looked up elsewhere: their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code
+from cfngen.deploy.aws_types import AwsObject
 
-_Description = Mapping[str, Any]
 _ENDED_STATES = frozenset({"deleted", "deleting", "failed", "rejected", "expired", "detached", "detaching"})
 # The region or partition does not offer this kind of resource.
 _UNSUPPORTED_CODES = frozenset({"InvalidAction", "UnsupportedOperation"})
@@ -32,7 +31,7 @@ class Content:
 
     id: str
     kind: str
-    item: _Description
+    item: AwsObject
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class _ResourceKind:
     operation: str
     response_key: str
     id_key: str
-    blocks: Callable[[_Description, str], bool]
+    blocks: Callable[[AwsObject, str], bool]
     filters: tuple[str, ...] = ("vpc-id",)
     filters_argument: str = "Filters"
 
@@ -67,7 +66,7 @@ def find(account: Account, vpc_id: str) -> Iterator[Content]:
         yield from (Content(key, kind.name, items_by_id[key]) for key in sorted(items_by_id))
 
 
-def _describe(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[_Description]:
+def _describe(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[AwsObject]:
     from botocore.exceptions import ClientError
 
     paginator = account.client("ec2").get_paginator(kind.operation)
@@ -81,32 +80,32 @@ def _describe(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[_D
                 raise
 
 
-def _is_in_vpc(item: _Description, vpc_id: str) -> bool:
+def _is_in_vpc(item: AwsObject, vpc_id: str) -> bool:
     return item.get("VpcId") == vpc_id and str(item.get("State", "")).lower() not in _ENDED_STATES
 
 
-def _is_attached(item: _Description, vpc_id: str) -> bool:
+def _is_attached(item: AwsObject, vpc_id: str) -> bool:
     attachments = item.get("VpcAttachments", item.get("Attachments", ()))
     return any(
         attachment.get("VpcId") == vpc_id and attachment.get("State") not in _ENDED_STATES for attachment in attachments
     )
 
 
-def _is_custom_group(item: _Description, vpc_id: str) -> bool:
+def _is_custom_group(item: AwsObject, vpc_id: str) -> bool:
     return item.get("VpcId") == vpc_id and item["GroupName"] != "default"
 
 
-def _is_custom_acl(item: _Description, vpc_id: str) -> bool:
+def _is_custom_acl(item: AwsObject, vpc_id: str) -> bool:
     return item.get("VpcId") == vpc_id and not item["IsDefault"]
 
 
-def _is_custom_route_table(item: _Description, vpc_id: str) -> bool:
+def _is_custom_route_table(item: AwsObject, vpc_id: str) -> bool:
     return item.get("VpcId") == vpc_id and not any(
         association.get("Main") for association in item.get("Associations", ())
     )
 
 
-def _is_peered(item: _Description, vpc_id: str) -> bool:
+def _is_peered(item: AwsObject, vpc_id: str) -> bool:
     sides = (item.get(side, {}).get("VpcId") for side in ("RequesterVpcInfo", "AccepterVpcInfo"))
     return vpc_id in sides and item.get("Status", {}).get("Code", "") not in _ENDED_STATES
 

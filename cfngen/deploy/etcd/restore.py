@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
@@ -22,7 +22,7 @@ from cfngen.deploy.aws_errors import AwsError, error_code, translate_aws_errors
 from cfngen.deploy.busy_stack import busy_error
 from cfngen.deploy.etcd.snapshots import LATEST, Snapshot, Store, find_snapshot, find_store
 from cfngen.deploy.etcd.watch import Masters
-from cfngen.deploy.inspection.machines import Group, groups
+from cfngen.deploy.inspection.machines import Group, find_groups
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Consent, Message, Notice, Question, Report, Step
 from cfngen.deploy.ownership import check
@@ -34,6 +34,10 @@ from cfngen.text import join_and, pluralize
 # Logical ids of the masters' Auto Scaling groups, for every possible slot.
 _MASTER_GROUP_IDS = frozenset(str(MasterId(letter, "AutoScalingGroup")) for letter in "abcde")
 REQUEST_KEY = "restore.json"
+
+RestoreRequest: TypeAlias = Mapping[str, Any]
+"""What masters are asked to restore: the keys `id`, `snapshot` and `created`; later `sha256` and `instances`."""
+
 REPLACEMENT_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: the old instances have to be terminated first."""
 
@@ -181,9 +185,9 @@ class _Restore:
 
     def run(self, snapshot_name: str, timeout: timedelta | None) -> Restored:
         """Restore the snapshot; see `restore`."""
-        request: Mapping[str, Any] = self.store.read(REQUEST_KEY)
+        request: RestoreRequest = self.store.read(REQUEST_KEY)
         snapshot = self._choose_snapshot(request, snapshot_name)
-        master_groups = self._master_groups()
+        master_groups = self._find_master_groups()
         plan = self._make_plan(snapshot, master_groups, request)
         self.report(plan)
         question = f"{'Go on restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
@@ -201,7 +205,7 @@ class _Restore:
         self._delete_request()
         return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.started).total_seconds())
 
-    def _choose_snapshot(self, request: Mapping[str, Any], snapshot_name: str) -> Snapshot:
+    def _choose_snapshot(self, request: RestoreRequest, snapshot_name: str) -> Snapshot:
         """Return the snapshot to restore: that of the pending request, else the one the user named."""
         if not request:
             return find_snapshot(self.store, snapshot_name)
@@ -215,7 +219,7 @@ class _Restore:
             )
         return restoring
 
-    def _master_groups(self) -> tuple[Group, ...]:
+    def _find_master_groups(self) -> tuple[Group, ...]:
         """Return the masters' Auto Scaling groups, with their instances of now."""
         # No CloudFormation operation is in progress, so the stack's resources do not change.
         self._group_resources = self._group_resources or tuple(
@@ -223,7 +227,7 @@ class _Restore:
             for resource in tree(self.account, self.stack.id)
             if resource.view.logical_id in _MASTER_GROUP_IDS
         )
-        master_groups = groups(self.account, self.cluster, self._group_resources)
+        master_groups = find_groups(self.account, self.cluster, self._group_resources)
         if not master_groups or any(group.missing for group in master_groups):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
@@ -231,9 +235,7 @@ class _Restore:
             )
         return master_groups
 
-    def _make_plan(
-        self, snapshot: Snapshot, master_groups: tuple[Group, ...], request: Mapping[str, Any]
-    ) -> RestorePlan:
+    def _make_plan(self, snapshot: Snapshot, master_groups: tuple[Group, ...], request: RestoreRequest) -> RestorePlan:
         replaced = _masters_to_replace(master_groups, request)
         names = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
         age = _format_age(snapshot.age)
@@ -256,7 +258,7 @@ class _Restore:
             consequences,
         )
 
-    def _write_request(self, request: Mapping[str, Any], snapshot: Snapshot) -> Mapping[str, Any]:
+    def _write_request(self, request: RestoreRequest, snapshot: Snapshot) -> RestoreRequest:
         """Write the request into the bucket, then add the ids of the instances that are older than it; return it."""
         if not request:
             created = self.account.clock.now().isoformat()
@@ -271,17 +273,17 @@ class _Restore:
                 )
         if "instances" not in request:
             # Listed only after the request was written: every instance launched from now on finds it.
-            old_instances = [instance.id for group in self._master_groups() for instance in group.instances]
+            old_instances = [instance.id for group in self._find_master_groups() for instance in group.instances]
             request = {**request, "instances": old_instances}
             self.store.write(REQUEST_KEY, request)
         return request
 
-    def _terminate_old_masters(self, request: Mapping[str, Any]) -> None:
+    def _terminate_old_masters(self, request: RestoreRequest) -> None:
         """Terminate the instances that are older than the request; their Auto Scaling groups launch new ones."""
         from botocore.exceptions import ClientError
 
         autoscaling = self.account.client("autoscaling")
-        for group in self._master_groups():
+        for group in self._find_master_groups():
             for instance in group.instances:
                 if instance.id not in request["instances"] or instance.leaving:
                     continue
@@ -295,10 +297,10 @@ class _Restore:
                     if error_code(error) != "ValidationError":
                         raise
 
-    def _wait_for_masters(self, request: Mapping[str, Any], timeout: timedelta | None) -> None:
+    def _wait_for_masters(self, request: RestoreRequest, timeout: timedelta | None) -> None:
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
-        Masters(self.account, self.stack, self._master_groups, old_instances, self.override, self.report).wait(
+        Masters(self.account, self.stack, self._find_master_groups, old_instances, self.override, self.report).wait(
             max_duration
         )
 
@@ -312,7 +314,7 @@ class _Restore:
             self.report(Notice(f"the request {uri} could not be deleted: {error}", hint))
 
 
-def _masters_to_replace(master_groups: tuple[Group, ...], request: Mapping[str, Any]) -> tuple[ReplacedMaster, ...]:
+def _masters_to_replace(master_groups: tuple[Group, ...], request: RestoreRequest) -> tuple[ReplacedMaster, ...]:
     """Return the masters with instances that are still to be replaced."""
     old_instances = request.get("instances")
     slots = (

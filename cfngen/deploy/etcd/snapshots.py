@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject, JsonObject
 from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import find
 from cfngen.errors import CfngenError
@@ -112,7 +113,7 @@ class Store:
         # Of two objects with the same time the hourly one comes first, before its daily copy.
         return tuple(sorted(parsed, key=lambda snapshot: (snapshot.time, snapshot.period == "hourly"), reverse=True))
 
-    def objects(self) -> Iterator[Mapping[str, Any]]:
+    def objects(self) -> Iterator[AwsObject]:
         """Yield the objects under the prefix, as S3 lists them.
 
         Raises:
@@ -144,7 +145,7 @@ class Store:
             response = self.account.client("s3").head_object(Bucket=self.bucket, Key=key)
         return dict(response["Metadata"])
 
-    def read(self, name: str) -> dict[str, Any]:
+    def read(self, name: str) -> JsonObject:
         """Return the JSON object in a file of the bucket; empty if there is none.
 
         Raises:
@@ -165,7 +166,7 @@ class Store:
                 return {}
         return document if isinstance(document, dict) else {}
 
-    def write(self, name: str, content: Mapping[str, Any], *, new: bool = False) -> bool:
+    def write(self, name: str, content: AwsObject, *, new: bool = False) -> bool:
         """Write a JSON object to a file of the bucket.
 
         Args:
@@ -214,7 +215,7 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
     """
     with translate_aws_errors():
         stack = find(account, stack_name)
-        outputs = cluster_access.outputs(account, stack) if stack and stack.status.exists else {}
+        outputs = cluster_access.read_outputs(account, stack) if stack and stack.status.exists else {}
     bucket = outputs.get(BUCKET_OUTPUT, "") or cluster.etcd.backups.bucket or ""
     if not bucket:
         deleted_cluster_hint = "What a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`."
@@ -261,7 +262,7 @@ def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
     )
 
 
-def _parse_snapshot(prefix: str, s3_object: Mapping[str, Any], now: datetime) -> Snapshot | None:
+def _parse_snapshot(prefix: str, s3_object: AwsObject, now: datetime) -> Snapshot | None:
     """Return a snapshot from an S3 object; None if its key is not that of a snapshot."""
     match = _KEY_PATTERN.fullmatch(str(s3_object["Key"]).removeprefix(prefix))
     if not match:

@@ -147,15 +147,15 @@ class Masters:
 
     def _find_api_access(self) -> tuple[Mapping[str, str], Authority]:
         """Return the stack's outputs and the API's certificate authority; a restore changes neither."""
-        outputs = cluster_access.outputs(self._account, self._stack)
-        return outputs, cluster_access.authority(self._account, self._stack, outputs)
+        outputs = cluster_access.read_outputs(self._account, self._stack)
+        return outputs, cluster_access.find_authority(self._account, self._stack, outputs)
 
     def _report_boot_failures(self, progress: RestoreProgress) -> None:
         """Report errors of masters that fail to boot, from their console output; they retry every minute."""
         for master in progress.masters:
             if master.state != BOOTING:
                 continue
-            console = console_output.instance_console(self._account, master.instance)
+            console = console_output.read_instance_console(self._account, master.instance)
             failures = [text for text in console.lines if " FAILED after " in text]
             if console.failed and failures and failures[-1] not in self._reported:
                 self._reported.add(failures[-1])
@@ -171,7 +171,7 @@ class Masters:
         slots_without_instance = {master.slot for master in progress.masters if master.state == WAITING_FOR_INSTANCE}
         for group in groups:
             if group.name in slots_without_instance:
-                problems += console_output.launch_failures(self._account, group.id)[:1]
+                problems += console_output.read_launch_failures(self._account, group.id)[:1]
         return RestoreFailedError(
             f"not every master works after {elapsed / 60:.0f} minutes: {'; '.join(problems)}",
             hint=CommandText(

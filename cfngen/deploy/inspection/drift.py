@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import Client
 
 INTERVAL = 2.0  # seconds
 TIMEOUT = timedelta(minutes=15)
@@ -99,7 +99,7 @@ def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
                     failures[name] = f"not finished after {TIMEOUT.total_seconds() // 60:.0f} minutes"
                 elif status["DetectionStatus"] == "DETECTION_FAILED":
                     failures[name] = status.get("DetectionStatusReason", "detection failed")
-                resources += _drifted_resources(client, stack_id, name)
+                resources += _read_drifted_resources(client, stack_id, name)
             del detections[stack_id]
         if detections:
             account.clock.sleep(INTERVAL)
@@ -118,7 +118,7 @@ def _record_error(failures: dict[str, str], name: str) -> Iterator[None]:
         failures[name] = str(error)
 
 
-def _drifted_resources(client: Any, stack_id: str, stack_name: str) -> list[DriftedResource]:
+def _read_drifted_resources(client: Client, stack_id: str, stack_name: str) -> list[DriftedResource]:
     resources: list[DriftedResource] = []
     token: dict[str, str] = {}
     while True:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from cfngen.cluster.logical_ids import MasterId, NodeGroupId, auto_scaling_group, group_id
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 
 MAX_NAMES_PER_CALL = 50  # maximum number of names in a call of DescribeAutoScalingGroups
@@ -94,7 +95,7 @@ class Group:
         return f"master {self.name}" if self.role == "master" else f"node group {self.name}"
 
 
-def groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[Group, ...]:
+def find_groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]) -> tuple[Group, ...]:
     """Return the Auto Scaling groups of a cluster, masters first.
 
     Args:
@@ -132,7 +133,11 @@ def groups(account: Account, cluster: Cluster, resources: Iterable[ResourceView]
 
 
 def _build_group(
-    role: Literal["master", "node"], name: str, group_name: str, description: Any, instances: dict[str, Any]
+    role: Literal["master", "node"],
+    name: str,
+    group_name: str,
+    description: AwsObject | None,
+    instances: Mapping[str, AwsObject],
 ) -> Group:
     if description is None:
         return Group(role, name, group_name, missing=True)
@@ -153,7 +158,7 @@ def _build_group(
     )
 
 
-def _build_instance(member: Any, description: Any, group_version: str) -> Instance:
+def _build_instance(member: AwsObject, description: AwsObject, group_version: str) -> Instance:
     own_version = (member.get("LaunchTemplate") or {}).get("Version", "")
     return Instance(
         id=member["InstanceId"],
@@ -170,19 +175,19 @@ def _build_instance(member: Any, description: Any, group_version: str) -> Instan
     )
 
 
-def _describe_groups(account: Account, names: Sequence[str]) -> Iterator[Any]:
+def _describe_groups(account: Account, names: Sequence[str]) -> Iterator[AwsObject]:
     client = account.client("autoscaling")
     for start in range(0, len(names), MAX_NAMES_PER_CALL):
         batch = list(names[start : start + MAX_NAMES_PER_CALL])
         yield from client.describe_auto_scaling_groups(AutoScalingGroupNames=batch, MaxRecords=100)["AutoScalingGroups"]
 
 
-def _describe_instances(account: Account, ids: Sequence[str]) -> dict[str, Any]:
+def _describe_instances(account: Account, ids: Sequence[str]) -> dict[str, AwsObject]:
     """Return descriptions of instances, by id.
 
     Instances are selected by a filter, since an unknown id in `InstanceIds` would fail the whole call.
     """
-    descriptions: dict[str, Any] = {}
+    descriptions: dict[str, AwsObject] = {}
     paginator = account.client("ec2").get_paginator("describe_instances")
     for start in range(0, len(ids), FILTER_BATCH_SIZE):
         filters = [{"Name": "instance-id", "Values": list(ids[start : start + FILTER_BATCH_SIZE])}]

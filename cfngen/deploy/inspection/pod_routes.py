@@ -34,7 +34,7 @@ class InstanceRoute:
     instance: str
 
 
-def instance_routes(
+def find_instance_routes(
     account: Account, cluster: Cluster, stack: StackView, resources: Iterable[ResourceView]
 ) -> tuple[InstanceRoute, ...]:
     """Return the routes to existing instances in the route table of the pods; none if the network plug-in needs none.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import JsonObject
 from cfngen.deploy.etcd.restore import REQUEST_KEY
 from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, Store
 from cfngen.deploy.inspection.cluster_status import AddonState, BackupState, Expiry, MasterState
@@ -17,7 +17,7 @@ CERTIFICATES, ADDONS = "cfngen-certificates", "cfngen-addons"  # names of the Co
 MAX_MISSED_INTERVALS = 3  # after so many intervals without a snapshot, backups are late
 
 
-def backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> BackupState | None:
+def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> BackupState | None:
     """Return the state of etcd's backups; None if the cluster has no bucket for them.
 
     Args:
@@ -74,7 +74,7 @@ def certificates(data: Mapping[str, str], masters: tuple[MasterState, ...]) -> t
     )
 
 
-def _parse_reports(data: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _parse_reports(data: Mapping[str, str]) -> Iterator[tuple[str, JsonObject]]:
     """Yield the keys and JSON objects in the data of a ConfigMap; anything else in it is ignored."""
     for name, text in sorted(data.items()):
         try:
@@ -85,7 +85,7 @@ def _parse_reports(data: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, 
             yield name, content
 
 
-def _parse_time(text: Any) -> datetime | None:
+def _parse_time(text: object) -> datetime | None:
     try:
         time = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
     except ValueError:

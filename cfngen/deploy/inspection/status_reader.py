@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
@@ -21,6 +21,7 @@ from cfngen.deploy.access.cluster_access import Override
 from cfngen.deploy.access.kubernetes_objects import Node
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.inspection import drift, reports
 from cfngen.deploy.inspection.cluster_status import (
     AddonState,
@@ -35,12 +36,12 @@ from cfngen.deploy.inspection.cluster_status import (
     next_command,
     stack_state,
 )
-from cfngen.deploy.inspection.machines import Group, groups
-from cfngen.deploy.inspection.versions import wanted_version
+from cfngen.deploy.inspection.machines import Group, find_groups
+from cfngen.deploy.inspection.versions import target_version
 from cfngen.deploy.messages import Report, Step
-from cfngen.deploy.public_addresses import lost_addresses
+from cfngen.deploy.public_addresses import find_lost_addresses
 from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find, resources, stack_name
-from cfngen.deploy.stale_groups import stale_groups
+from cfngen.deploy.stale_groups import find_stale_groups
 from cfngen.deploy.status import StackStatus
 from cfngen.errors import CfngenError
 
@@ -99,12 +100,12 @@ def read_status(
     """
     with translate_aws_errors():
         stack = find(account, stack_name)
-    now, template_version = account.clock.now(), wanted_version(cluster)
+    now, template_version = account.clock.now(), target_version(cluster)
     header = (cluster.name, account.region, account.id, now)
     if stack is None:
         return ClusterStatus(*header, StackState(stack_name), next_command(StackStatus("")), template_version)
     if stack.status.name in WITHOUT_RESOURCES:
-        state = stack_state(stack, _read_or_unknown(lambda: _status_time(account, stack)))
+        state = stack_state(stack, _read_or_unknown(lambda: _read_status_time(account, stack)))
         return ClusterStatus(*header, state, next_command(stack.status), template_version)
     for service in SERVICES:
         account.client(service)  # creating boto3 clients is not thread-safe, using them is
@@ -113,24 +114,24 @@ def read_status(
         def submit(read: Callable[[], Value]) -> Future[Value | Unknown]:
             return pool.submit(_read_or_unknown, read)
 
-        since = submit(lambda: _status_time(account, stack))
-        without_policy = submit(lambda: _stacks_without_policy(account, stack))
-        outputs = _read_or_unknown(lambda: cluster_access.outputs(account, stack))
+        since = submit(lambda: _read_status_time(account, stack))
+        without_policy = submit(lambda: _find_stacks_without_policy(account, stack))
+        outputs = _read_or_unknown(lambda: cluster_access.read_outputs(account, stack))
         endpoint = _read_or_unknown(lambda: cluster_access.endpoint(stack, _require(outputs), override))
         kubernetes_read = pool.submit(_read_kubernetes, account, stack, outputs, endpoint)
-        serving = submit(lambda: _serving_certificate_expiry(_require(endpoint)))
-        stack_resources = _read_or_unknown(lambda: _all_resources(account, stack, pool))
-        group_read = submit(lambda: groups(account, cluster, _require(stack_resources)))
+        serving = submit(lambda: _read_serving_certificate_expiry(_require(endpoint)))
+        stack_resources = _read_or_unknown(lambda: _read_all_resources(account, stack, pool))
+        group_read = submit(lambda: find_groups(account, cluster, _require(stack_resources)))
         # During an update, groups and Elastic IPs change from one version to the next: there is nothing to report.
         updating = stack.status.in_progress
-        stale_read = submit(lambda: () if updating else stale_groups(account, _require(stack_resources)))
+        stale_read = submit(lambda: () if updating else find_stale_groups(account, _require(stack_resources)))
         lost_read = submit(
-            lambda: () if updating else lost_addresses(account, _require(stack_resources), stack.parameters)
+            lambda: () if updating else find_lost_addresses(account, _require(stack_resources), stack.parameters)
         )
-        image_dates = submit(lambda: _image_dates(account, _require(group_read.result())))
-        volumes = submit(lambda: _volume_states(account, _require(stack_resources)))
-        token = submit(lambda: _join_token_expiry(account, _require(stack_resources)))
-        backups = submit(lambda: reports.backups(account, _require(outputs), cluster))
+        image_dates = submit(lambda: _read_image_dates(account, _require(group_read.result())))
+        volumes = submit(lambda: _read_volume_states(account, _require(stack_resources)))
+        token = submit(lambda: _read_join_token_expiry(account, _require(stack_resources)))
+        backups = submit(lambda: reports.read_backups(account, _require(outputs), cluster))
         authority, kubernetes = kubernetes_read.result()
     stale, lost = stale_read.result(), lost_read.result()
     drift_state = None
@@ -180,13 +181,13 @@ def _read_or_unknown(read: Callable[[], Value]) -> Value | Unknown:
         return Unknown(str(error), error.hint)
 
 
-def _stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
+def _find_stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
     """Return the names of the stacks without a stack policy, if the next deployment will set it.
 
     Deployments set no policies of stacks created in the console, and cannot update stacks in another status.
     """
     deployable = stack.status.change_set_kind == "UPDATE"
-    return protection.stacks_without_policy(account, stack) if deployable and stack.cluster else ()
+    return protection.find_stacks_without_policy(account, stack) if deployable and stack.cluster else ()
 
 
 def _require(value: Value | Unknown) -> Value:
@@ -223,7 +224,7 @@ def _addon_states(kubernetes: _KubernetesState | Unknown) -> tuple[AddonState, .
     return reports.addons(kubernetes.addons) or None
 
 
-def _status_time(account: Account, stack: StackView) -> datetime:
+def _read_status_time(account: Account, stack: StackView) -> datetime:
     """Return since when a stack has its status: the time of the newest event about the stack itself."""
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     for event in (event for page in pages for event in page["StackEvents"]):
@@ -237,7 +238,7 @@ def _read_kubernetes(
     account: Account, stack: StackView, outputs: Mapping[str, str] | Unknown, endpoint: Endpoint | Unknown
 ) -> tuple[datetime | Unknown, _KubernetesState | Unknown]:
     """Return when the certificate authority expires, and what was read from the Kubernetes API."""
-    authority = _read_or_unknown(lambda: cluster_access.authority(account, stack, _require(outputs)))
+    authority = _read_or_unknown(lambda: cluster_access.find_authority(account, stack, _require(outputs)))
 
     def read_api() -> _KubernetesState:
         ca = _require(authority)
@@ -255,11 +256,11 @@ def _read_kubernetes(
     return authority if isinstance(authority, Unknown) else authority.ends, kubernetes
 
 
-def _serving_certificate_expiry(endpoint: Endpoint) -> datetime:
+def _read_serving_certificate_expiry(endpoint: Endpoint) -> datetime:
     return server_certificate_validity(endpoint.host, endpoint.port, timeout=CONNECT_TIMEOUT).ends
 
 
-def _all_resources(account: Account, stack: StackView, pool: ThreadPoolExecutor) -> tuple[ResourceView, ...]:
+def _read_all_resources(account: Account, stack: StackView, pool: ThreadPoolExecutor) -> tuple[ResourceView, ...]:
     """Return the resources of a stack and its nested stacks; stacks of one level of nesting are read in parallel."""
     all_resources: list[ResourceView] = []
     stack_ids = [stack.id]
@@ -285,7 +286,7 @@ def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> d
     return {stack.id: stack.name, **{key: name for key, name in nested.items() if key}}
 
 
-def _image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetime]:
+def _read_image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetime]:
     """Return when the masters' machine images were created, by image id; deleted and private ones are left out."""
     masters = [group for group in groups if group.role == "master"]
     ids = sorted({instance.image for group in masters for instance in group.instances if instance.image})
@@ -300,7 +301,7 @@ def _image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetim
     }
 
 
-def _volume_states(account: Account, stack_resources: Iterable[ResourceView]) -> tuple[VolumeState, ...]:
+def _read_volume_states(account: Account, stack_resources: Iterable[ResourceView]) -> tuple[VolumeState, ...]:
     slots = {
         resource.physical_id: master.letter
         for resource in stack_resources
@@ -311,15 +312,15 @@ def _volume_states(account: Account, stack_resources: Iterable[ResourceView]) ->
         return ()
     filters = [{"Name": "volume-id", "Values": list(slots)}]
     volumes = account.client("ec2").describe_volumes(Filters=filters)["Volumes"]
-    descriptions: dict[str, Any] = {volume["VolumeId"]: volume for volume in volumes}
+    descriptions: dict[str, AwsObject] = {volume["VolumeId"]: volume for volume in volumes}
     return tuple(
         _volume_state(slot, volume_id, descriptions.get(volume_id, {}))
         for volume_id, slot in sorted(slots.items(), key=lambda item: item[1])
     )
 
 
-def _volume_state(slot: str, volume_id: str, description: Any) -> VolumeState:
-    attachment: dict[str, Any] = next(iter(description.get("Attachments") or ()), {})
+def _volume_state(slot: str, volume_id: str, description: AwsObject) -> VolumeState:
+    attachment: AwsObject = next(iter(description.get("Attachments") or ()), {})
     return VolumeState(
         slot,
         volume_id,
@@ -331,7 +332,8 @@ def _volume_state(slot: str, volume_id: str, description: Any) -> VolumeState:
     )
 
 
-def _join_token_expiry(account: Account, stack_resources: Iterable[ResourceView]) -> datetime:
+def _read_join_token_expiry(account: Account, stack_resources: Iterable[ResourceView]) -> datetime:
+    """Return when the token expires with which new nodes join."""
     arns = [
         resource.physical_id
         for resource in stack_resources
@@ -347,6 +349,7 @@ def _masters_and_node_groups(
     image_read: Future[dict[str, datetime] | Unknown],
     nodes: tuple[Node, ...] | None,
 ) -> tuple[tuple[MasterState, ...] | Unknown, tuple[GroupState, ...] | Unknown]:
+    """Return the states of the masters and of the node groups, each `Unknown` if their groups could not be read."""
     groups, image_dates = group_read.result(), image_read.result()
     if isinstance(groups, Unknown):
         return groups, groups
@@ -361,6 +364,7 @@ def _masters_and_node_groups(
 
 
 def _master_states(group: Group, image_dates: dict[str, datetime], ready_ids: set[str] | None) -> list[MasterState]:
+    """Return the state of each instance of a master's group; one without an instance if there is none."""
     if not group.instances:
         return [MasterState(group.name)]
     return [
@@ -383,6 +387,7 @@ def _master_states(group: Group, image_dates: dict[str, datetime], ready_ids: se
 
 
 def _group_state(group: Group, ready_ids: set[str] | None) -> GroupState:
+    """Return the state of a node group; `ready_ids` are the ids of the Ready Nodes, None if they are not known."""
     return GroupState(
         name=group.name,
         desired=group.desired,

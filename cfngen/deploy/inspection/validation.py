@@ -20,9 +20,9 @@ from cfngen.deploy.access.kubernetes_objects import Node, Pod, Readiness
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ThrottledError, UnreachableError, translate_aws_errors
 from cfngen.deploy.clock import Clock
-from cfngen.deploy.inspection.machines import Group, Instance, groups
-from cfngen.deploy.inspection.pod_routes import InstanceRoute, instance_routes
-from cfngen.deploy.inspection.versions import skew, wanted_version
+from cfngen.deploy.inspection.machines import Group, Instance, find_groups
+from cfngen.deploy.inspection.pod_routes import InstanceRoute, find_instance_routes
+from cfngen.deploy.inspection.versions import skew, target_version
 from cfngen.deploy.messages import Message, Report
 from cfngen.deploy.next_steps import as_hint, next_steps
 from cfngen.deploy.stacks import StackView, tree
@@ -211,11 +211,11 @@ def read_cluster_state(account: Account, stack_name: str, cluster: Cluster, over
     Raises:
         CfngenError: as `validate`.
     """
-    stack = cluster_access.root(account, stack_name)
+    stack = cluster_access.find_root(account, stack_name)
     with translate_aws_errors():
         stack_resources = [resource.view for resource in tree(account, stack.id)]
-        cluster_groups = groups(account, cluster, stack_resources)
-        routes = instance_routes(account, cluster, stack, stack_resources)
+        cluster_groups = find_groups(account, cluster, stack_resources)
+        routes = find_instance_routes(account, cluster, stack, stack_resources)
         # Read Nodes last: otherwise a Node that joins meanwhile would seem to be missing for its route.
         return ClusterState(stack, cluster_groups, _read_kubernetes(account, stack, override), routes)
 
@@ -267,9 +267,9 @@ def find_problems(observed: ClusterState, cluster: Cluster, now: datetime) -> Va
 def _read_kubernetes(account: Account, stack: StackView, override: Override) -> Kubernetes | Problem:
     """Read the Kubernetes API; if it cannot be reached, return that as a problem of the cluster."""
     try:
-        outputs = cluster_access.outputs(account, stack)
+        outputs = cluster_access.read_outputs(account, stack)
         endpoint = cluster_access.endpoint(stack, outputs, override)
-        authority = cluster_access.authority(account, stack, outputs)
+        authority = cluster_access.find_authority(account, stack, outputs)
         with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as api:
             return Kubernetes(api.version(), api.readiness(), api.nodes(), api.system_pods())
     except (EmptySecretError, NoEndpointError, KubernetesError) as error:
@@ -289,7 +289,7 @@ def _api_problems(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
         failing = f": {', '.join(api.readiness.failing)}" if api.readiness.failing else ""
         hint = "on the master: journalctl -u kubelet; ls /var/log/pods"
         yield Problem("api", API_SERVER, f"is not ready{failing}", hint=hint)
-    file_version = wanted_version(cluster)
+    file_version = target_version(cluster)
     if api.version != file_version:
         yield Problem(
             "version",

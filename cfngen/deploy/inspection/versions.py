@@ -8,7 +8,7 @@ from cfngen.releases import exact_version
 MAX_MINOR_SKEW = 3  # https://kubernetes.io/releases/version-skew-policy/#kubelet
 
 
-def wanted_version(cluster: Cluster) -> str:
+def target_version(cluster: Cluster) -> str:
     """Return the version that the cluster's templates install, e.g. `1.36.3`."""
     return exact_version(cluster.kubernetes_version)
 

@@ -11,9 +11,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.errors import CfngenError
+
+if TYPE_CHECKING:
+    import yaml
 
 SHAPES = (
     "write `Key: Value`, or a list of `Key=Value`, or the AWS CLI's list of ParameterKey and ParameterValue; "
@@ -215,11 +218,11 @@ def _parse_json(name: str, text: str) -> _Node:
     return _json_node(data)
 
 
-class _Pairs(list[Any]):
+class _Pairs(list[tuple[str, object]]):
     """The pairs of a JSON object, including duplicate keys."""
 
 
-def _json_node(value: Any) -> _Node:
+def _json_node(value: object) -> _Node:
     if isinstance(value, _Pairs):
         return _Node("map", pairs=tuple((key, _json_node(item)) for key, item in value))
     if isinstance(value, list):
@@ -244,7 +247,7 @@ def _parse_yaml(name: str, text: str) -> _Node:
     return _yaml_node(root, frozenset())
 
 
-def _yaml_node(node: Any, ancestors: frozenset[int]) -> _Node:
+def _yaml_node(node: yaml.Node, ancestors: frozenset[int]) -> _Node:
     import yaml
 
     line = node.start_mark.line + 1
@@ -256,6 +259,6 @@ def _yaml_node(node: Any, ancestors: frozenset[int]) -> _Node:
         return _Node("map", pairs=pairs, line=line)
     if isinstance(node, yaml.SequenceNode):
         return _Node("list", items=tuple(_yaml_node(item, ancestors_and_self) for item in node.value), line=line)
-    if node.style is None and node.value in _YAML_NULLS:
+    if isinstance(node, yaml.ScalarNode) and node.style is None and node.value in _YAML_NULLS:
         return _Node("null", line=line)
     return _Node("text", node.value, line=line)

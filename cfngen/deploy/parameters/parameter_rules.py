@@ -6,14 +6,14 @@ Source: "Parameters", CloudFormation User Guide, properties of a parameter.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from ipaddress import IPv4Network
-from typing import Any
+
+from cfngen.deploy.aws_types import TemplatePart
 
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
-def broken_rule(name: str, definition: Mapping[str, Any], value: str) -> str:
+def broken_rule(name: str, definition: TemplatePart, value: str) -> str:
     """Return which rule a value breaks, as the rest of a sentence; an empty text if the value is allowed.
 
     Args:
@@ -36,7 +36,7 @@ def broken_rule(name: str, definition: Mapping[str, Any], value: str) -> str:
     return ""
 
 
-def _broken_bound(definition: Mapping[str, Any], item: str, *, numeric: bool) -> str:
+def _broken_bound(definition: TemplatePart, item: str, *, numeric: bool) -> str:
     allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
     if allowed and item not in allowed:
         return f"is not one of {', '.join(allowed)}"
@@ -61,7 +61,7 @@ def _cidr_problem(item: str) -> str:
     return ""
 
 
-def _fits_pattern(definition: Mapping[str, Any], value: str) -> bool:
+def _fits_pattern(definition: TemplatePart, value: str) -> bool:
     pattern = definition.get("AllowedPattern")
     if not pattern:
         return True

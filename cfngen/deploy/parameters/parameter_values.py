@@ -11,8 +11,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from cfngen.deploy.aws_types import AwsArguments, TemplatePart
 from cfngen.deploy.messages import Notice
 from cfngen.deploy.parameters.parameter_file import ParameterFile
 from cfngen.deploy.parameters.parameter_rules import broken_rule
@@ -65,19 +65,19 @@ class ParameterValues:
         notices: warnings, e.g. about values that somebody has changed in the stack and this deployment resets.
     """
 
-    entries: tuple[Mapping[str, Any], ...]
+    entries: tuple[TemplatePart, ...]
     values: Mapping[str, str]
     notices: tuple[Notice, ...] = ()
 
 
 def choose_values(
-    root: Mapping[str, Any],
+    root: TemplatePart,
     *,
     flags: Mapping[str, str] | None = None,
     file: ParameterFile | None = None,
     keep: Collection[str] = (),
     previous: StackView | None = None,
-    previous_root: Mapping[str, Any] | None = None,
+    previous_root: TemplatePart | None = None,
 ) -> ParameterValues:
     """Choose the value of every parameter of a root.
 
@@ -93,7 +93,7 @@ def choose_values(
         MissingParameterError: parameters without a default have no value.
         ParameterError: parameters are unknown, or values are not allowed.
     """
-    definitions: Mapping[str, Mapping[str, Any]] = root.get("Parameters", {})
+    definitions: Mapping[str, TemplatePart] = root.get("Parameters", {})
     flags, file = flags or {}, file or ParameterFile()
     stack = previous.parameters if previous else {}
     problems = [
@@ -145,22 +145,22 @@ def choose_values(
     )
 
 
-def _entry(name: str, value: str, *, keeps_previous: bool) -> dict[str, Any]:
+def _entry(name: str, value: str, *, keeps_previous: bool) -> AwsArguments:
     return {"ParameterKey": name, **({"UsePreviousValue": True} if keeps_previous else {"ParameterValue": value})}
 
 
-def _is_no_echo(definition: Mapping[str, Any]) -> bool:
+def _is_no_echo(definition: TemplatePart) -> bool:
     return str(definition.get("NoEcho", "")).lower() == "true"
 
 
-def _describe_missing(name: str, definition: Mapping[str, Any]) -> str:
+def _describe_missing(name: str, definition: TemplatePart) -> str:
     """Describe a parameter that has no value."""
     description = str(definition.get("Description", "")).rstrip(".")
     rule = str(definition.get("ConstraintDescription", ""))
     return f"{name} has no value: " + (f"{description} ({rule})" if description and rule else description or rule)
 
 
-def _unknown_parameters(definitions: Mapping[str, Any], names: Iterable[str], source: str) -> list[str]:
+def _unknown_parameters(definitions: TemplatePart, names: Iterable[str], source: str) -> list[str]:
     problems = []
     for name in sorted(set(names) - definitions.keys()):
         if name in ANSWERED:
@@ -194,11 +194,11 @@ def _open_api_notices(values: Mapping[str, str], explicit: Collection[str]) -> l
 
 
 def _reset_notices(
-    definitions: Mapping[str, Mapping[str, Any]],
+    definitions: Mapping[str, TemplatePart],
     values: Mapping[str, str],
     explicit: Collection[str],
     stack: Mapping[str, str],
-    previous_root: Mapping[str, Any] | None,
+    previous_root: TemplatePart | None,
 ) -> list[Notice]:
     """Report values that somebody has changed in the stack, and that this deployment resets to the cluster file's."""
     previous_definitions = (previous_root or {}).get("Parameters", {})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cfngen.deploy.preview.plan import Change, Danger, Plan, StackPlan
+from cfngen.deploy.preview.changes import Change, Danger, StackPlan
+from cfngen.deploy.preview.plan import Plan
 
 
 def find_worse_changes(agreed: Iterable[StackPlan], actual: Plan) -> tuple[tuple[str, Danger], ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.publishing.publish import nested
 from cfngen.deploy.stacks import resources, template
 
@@ -25,7 +25,7 @@ class DeployedStack:
     """
 
     name: str
-    body: Mapping[str, Any]
+    body: TemplatePart
     values: Mapping[str, str]
 
 
@@ -38,11 +38,11 @@ class Deployed:
         children: its nested stacks by logical id, if their templates can be read as JSON.
     """
 
-    root: Mapping[str, Any]
+    root: TemplatePart
     children: Mapping[str, DeployedStack] = field(default_factory=dict)
 
 
-def read_deployed(account: Account, root_id: str, root: Mapping[str, Any]) -> Deployed:
+def read_deployed(account: Account, root_id: str, root: TemplatePart) -> Deployed:
     """Return the templates and parameters of a root and its nested stacks.
 
     Args:
@@ -59,12 +59,12 @@ def read_deployed(account: Account, root_id: str, root: Mapping[str, Any]) -> De
             continue
         if body := template(account, view.physical_id):
             children[view.logical_id] = DeployedStack(
-                names[view.logical_id], body, _parameter_values(account, view.physical_id, body)
+                names[view.logical_id], body, _read_parameter_values(account, view.physical_id, body)
             )
     return Deployed(root, children)
 
 
-def _parameter_values(account: Account, stack_id: str, body: Mapping[str, Any]) -> dict[str, str]:
+def _read_parameter_values(account: Account, stack_id: str, body: TemplatePart) -> dict[str, str]:
     [stack] = account.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
     secret_names = {
         name

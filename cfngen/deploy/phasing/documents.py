@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 from cfngen.cluster.logical_ids import MASTER_STACK, is_node_group_stack
+from cfngen.deploy.aws_types import JsonObject, TemplatePart
 from cfngen.deploy.phasing.deployed import STORED, Deployed, DeployedStack
 from cfngen.deploy.phasing.parts import MODIFIED, VOLUME
 from cfngen.deploy.publishing.publish import nested
@@ -123,7 +123,7 @@ def _available_outputs(documents: Sequence[Document]) -> frozenset[tuple[str, st
     )
 
 
-def _passed_parameters(resource: Mapping[str, Any], child: DeployedStack) -> dict[str, Any]:
+def _passed_parameters(resource: TemplatePart, child: DeployedStack) -> JsonObject:
     """Return the parameters of a stack that stays: their current values, but references to outputs of other stacks."""
     parameters = resource["Properties"].get("Parameters", {})
     return {
@@ -132,17 +132,17 @@ def _passed_parameters(resource: Mapping[str, Any], child: DeployedStack) -> dic
     }
 
 
-def _refers_to_outputs(value: Any) -> bool:
+def _refers_to_outputs(value: object) -> bool:
     return any(attribute.startswith("Outputs.") for _, attribute in references(value))
 
 
-def _freeze(child: DeployedStack) -> dict[str, Any]:
+def _freeze(child: DeployedStack) -> JsonObject:
     """Return a deployed template, changed so that an update leaves its resources as they are.
 
     Parameters that read from SSM become plain strings, since an update would look up the latest images again.
     Parameters with an AWS-specific type become strings or lists, since CloudFormation would validate their values.
     """
-    body: dict[str, Any] = json.loads(json.dumps(child.body))
+    body: JsonObject = json.loads(json.dumps(child.body))
     for name, definition in body.get("Parameters", {}).items():
         if definition["Type"].startswith(STORED) and name in child.values:
             attributes = {key: definition[key] for key in ("Description",) if key in definition}
@@ -153,7 +153,7 @@ def _freeze(child: DeployedStack) -> dict[str, Any]:
     return body
 
 
-def _pass_resolved_values(resource: dict[str, Any], child: DeployedStack) -> None:
+def _pass_resolved_values(resource: JsonObject, child: DeployedStack) -> None:
     parameters = resource["Properties"].get("Parameters", {})
     for name, definition in child.body.get("Parameters", {}).items():
         if definition["Type"].startswith(STORED) and name in child.values:
@@ -161,7 +161,7 @@ def _pass_resolved_values(resource: dict[str, Any], child: DeployedStack) -> Non
 
 
 def _modify_volumes(
-    content: dict[str, Any], masters: Document, resource: dict[str, Any], root: dict[str, Any], requested_root: Document
+    content: JsonObject, masters: Document, resource: JsonObject, root: JsonObject, requested_root: Document
 ) -> None:
     """Give the volumes in the masters' deployed template their new properties, with the parameters these refer to."""
     passed_parameters = requested_root.body["Resources"][MASTER_STACK]["Properties"].get("Parameters", {})

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.phasing import documents as templates
 from cfngen.deploy.phasing.parts import Part
 from cfngen.deploy.preview import change_sets
-from cfngen.deploy.preview.plan import Plan, PlanRequest
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.publish import Published
 from cfngen.deploy.stacks import existing
@@ -70,7 +71,7 @@ class PartPlanner:
         self.cleanup.callback(change_sets.discard, self.account, plan, self.report)
         return plan
 
-    def _volume_update_parameters(self, root: Document) -> tuple[Mapping[str, Any], ...]:
+    def _volume_update_parameters(self, root: Document) -> tuple[AwsObject, ...]:
         """Return the root's parameters for an update of only the volumes: all others keep their values."""
         with translate_aws_errors():
             deployed_parameters = existing(self.account, self.request.stack).parameters

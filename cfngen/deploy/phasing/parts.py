@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cfngen.cluster.logical_ids import MASTER_STACK
-from cfngen.deploy.preview.plan import Change, Danger, Phase, PhaseKind, Plan, Replacement, StackPlan
+from cfngen.deploy.preview.changes import Change, Danger, Replacement, StackPlan
+from cfngen.deploy.preview.plan import Phase, PhaseKind, Plan
 
 VOLUME = "AWS::EC2::Volume"
 # Properties that ModifyVolume changes. They are changed together, since EC2 accepts the next modification of a volume

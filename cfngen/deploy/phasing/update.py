@@ -13,7 +13,8 @@ from cfngen.deploy.phasing.deployed import Deployed
 from cfngen.deploy.phasing.part_planning import NO_WAY_BACK
 from cfngen.deploy.phasing.parts import Part, divide_into_parts
 from cfngen.deploy.preview import change_sets
-from cfngen.deploy.preview.plan import Danger, Phase, Plan
+from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.preview.plan import Phase, Plan
 from cfngen.deploy.watching.watch import WatchResult
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest

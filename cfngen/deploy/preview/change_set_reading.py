@@ -9,10 +9,11 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import is_transient, translate_aws_errors
+from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.clock import Clock
 
 UNKNOWN = "{{changeSet:KNOWN_AFTER_APPLY}}"
@@ -98,8 +99,8 @@ class ResourceChange:
     scope: tuple[str, ...] = ()
     details: tuple[ChangeDetail, ...] = ()
     change_set_id: str = ""
-    before: Mapping[str, Any] = field(default_factory=dict)
-    after: Mapping[str, Any] = field(default_factory=dict)
+    before: AwsObject = field(default_factory=dict)
+    after: AwsObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -207,15 +208,13 @@ def read_change_set(account: Account, change_set_id: str) -> ChangeSet:
     return replace(change_set, children=children)
 
 
-def _read_all_pages(
-    account: Account, change_set_id: str, *, values: bool
-) -> tuple[dict[str, Any], list[ResourceChange]]:
+def _read_all_pages(account: Account, change_set_id: str, *, values: bool) -> tuple[AwsArguments, list[ResourceChange]]:
     """Return the first page of DescribeChangeSet, and the resource changes of all pages."""
     client = account.client("cloudformation")
-    arguments: dict[str, Any] = {"ChangeSetName": change_set_id}
+    arguments: AwsArguments = {"ChangeSetName": change_set_id}
     if values:
         arguments["IncludePropertyValues"] = True
-    first: dict[str, Any] = {}
+    first: AwsArguments = {}
     entries: list[ResourceChange] = []
     while True:
         page = retry_transient_errors(account.clock, lambda: client.describe_change_set(**arguments))
@@ -251,7 +250,7 @@ def _identity(detail: ChangeDetail) -> tuple[str, str, str, str]:
     return detail.attribute, detail.name, detail.source, detail.cause
 
 
-def _parse_change_set(page: Mapping[str, Any], entries: list[ResourceChange] | tuple[()]) -> ChangeSet:
+def _parse_change_set(page: AwsObject, entries: list[ResourceChange] | tuple[()]) -> ChangeSet:
     return ChangeSet(
         id=page["ChangeSetId"],
         stack_id=page["StackId"],
@@ -267,7 +266,7 @@ def _parse_change_set(page: Mapping[str, Any], entries: list[ResourceChange] | t
     )
 
 
-def _parse_entry(change: Mapping[str, Any]) -> ResourceChange:
+def _parse_entry(change: AwsObject) -> ResourceChange:
     return ResourceChange(
         action=change["Action"],
         logical_id=change["LogicalResourceId"],
@@ -283,7 +282,7 @@ def _parse_entry(change: Mapping[str, Any]) -> ResourceChange:
     )
 
 
-def _parse_detail(detail: Mapping[str, Any]) -> ChangeDetail:
+def _parse_detail(detail: AwsObject) -> ChangeDetail:
     target = detail.get("Target") or {}
     return ChangeDetail(
         attribute=target.get("Attribute") or "Properties",
@@ -298,7 +297,7 @@ def _parse_detail(detail: Mapping[str, Any]) -> ChangeDetail:
     )
 
 
-def _parse_definition(text: str | None) -> Mapping[str, Any]:
+def _parse_definition(text: str | None) -> AwsObject:
     """Parse a resource's definition; return an empty one if there is none, or CloudFormation has truncated it."""
     try:
         definition = json.loads(text or "{}")

@@ -5,14 +5,13 @@ The root has one change set and, through it, each nested stack has one. Those of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from cfngen.cluster.names import CHANGE_SET_PREFIX
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, DeniedError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsArguments, AwsObject, Client
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.preview import retrying
 from cfngen.deploy.preview.change_set_reading import (
@@ -22,8 +21,9 @@ from cfngen.deploy.preview.change_set_reading import (
     read_change_set_status,
     retry_transient_errors,
 )
-from cfngen.deploy.preview.early_validation import failure
-from cfngen.deploy.preview.plan import Plan, PlanRequest
+from cfngen.deploy.preview.early_validation import change_set_error
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.planning import plan_from_change_set
 from cfngen.deploy.protection import unprotect
 from cfngen.deploy.stacks import find
@@ -105,7 +105,7 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
     try:
         description = _wait_for_change_set(account, change_set_id)
         if description.failed and not description.nothing_to_do:
-            raise failure(account, description)
+            raise change_set_error(account, description)
         if not description.failed:
             plan = plan_from_change_set(account, request, description, operation=operation, shell=shell, report=report)
             # CloudFormation may list nested stacks in which nothing changes: the update is only retried then, too.
@@ -122,7 +122,7 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
         created=description.created,
         on_failure=request.on_failure,
         express=request.express,
-        retries=retrying.failed(account, stack_id) if status.health is StackHealth.PAUSED else (),
+        retries=retrying.find_failed(account, stack_id) if status.health is StackHealth.PAUSED else (),
     )
 
 
@@ -134,7 +134,7 @@ def _create_change_set(account: Account, request: PlanRequest, status: StackStat
     name, kind = f"{CHANGE_SET_PREFIX}{request.token}"[:128], status.change_set_kind
     if status.exists and not account.only_planning:
         _delete_stale_change_sets(account, request.stack, name)
-    arguments: dict[str, Any] = {
+    arguments: AwsArguments = {
         "StackName": request.stack,
         "ChangeSetName": name,
         "ChangeSetType": kind,
@@ -237,7 +237,7 @@ def execute(account: Account, plan: Plan) -> str:
         retrying.retry(account, plan)
         return plan.stack_id
     # Stack events of the operation carry this token, so that they can be matched to the plan.
-    arguments: dict[str, Any] = {
+    arguments: AwsArguments = {
         "ChangeSetName": plan.change_set_id,
         "ClientRequestToken": plan.change_set_id.split("/")[1],
     }
@@ -268,7 +268,7 @@ def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
     deletion is not allowed or fails, the change sets stay, which does no harm.
     """
     client = account.client("cloudformation")
-    arguments: dict[str, Any] = {"StackName": stack}
+    arguments: AwsArguments = {"StackName": stack}
     stale: list[str] = []
     try:
         while True:
@@ -283,7 +283,7 @@ def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
         return
 
 
-def _is_stale(account: Account, summary: Mapping[str, Any], name: str) -> bool:
+def _is_stale(account: Account, summary: AwsObject, name: str) -> bool:
     is_ours = str(summary["ChangeSetName"]).startswith(CHANGE_SET_PREFIX)
     is_finished = summary.get("Status") == "FAILED" or summary.get("ExecutionStatus") in _FINAL_EXECUTION_STATUSES
     created = summary.get("CreationTime")
@@ -311,7 +311,7 @@ def _delete_change_set(account: Account, change_set_id: str) -> None:
             raise _UndeletableError("CloudFormation is still making it")
 
 
-def _request_deletion(account: Account, client: Any, change_set_id: str) -> bool:
+def _request_deletion(account: Account, client: Client, change_set_id: str) -> bool:
     """Call DeleteChangeSet; return False if CloudFormation is still creating the change set and refuses."""
     try:
         retry_transient_errors(account.clock, lambda: client.delete_change_set(ChangeSetName=change_set_id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from cfngen.deploy.preview.plan import Cost
+from cfngen.deploy.preview.bill_of_materials import Cost
 from cfngen.deploy.quotas.demand import BALANCER, Demand
 
 _PRICED_RESOURCES = (

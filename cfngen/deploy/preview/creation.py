@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from cfngen.cluster.logical_ids import auto_scaling_group, group_id, launch_template, slot_id
 from cfngen.cluster.model import Cluster, NodeGroup
+from cfngen.deploy.aws_types import TemplatePart
+from cfngen.deploy.preview.bill_of_materials import Cost, Creation, Item
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeSet, ResourceChange
-from cfngen.deploy.preview.plan import Cost, Creation, Item
 
 # Resources that are listed by type, in this order.
 _LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
@@ -57,7 +57,7 @@ def creation(cluster: Cluster, root: ChangeSet) -> Creation:
         name = f"{kind} (spot)" if spot else kind
         instances[name] += count
         users.setdefault(name, []).append(f"group {group.name}" if group else "masters")
-        ebs: Mapping[str, Any] = next(
+        ebs: TemplatePart = next(
             (block_device_mapping.get("Ebs", {}) for block_device_mapping in data.get("BlockDeviceMappings", ())), {}
         )
         size = _to_int(ebs.get("VolumeSize")) or source.root_volume.size
@@ -128,7 +128,7 @@ def _instance_groups(cluster: Cluster) -> Iterator[tuple[str, str, NodeGroup | N
         yield group_id(group.name), "node", group
 
 
-def _initial_size(sizes: Mapping[str, Any], group: NodeGroup | None) -> int:
+def _initial_size(sizes: TemplatePart, group: NodeGroup | None) -> int:
     if group is None:
         return 1
     for value in (sizes.get("DesiredCapacity"), sizes.get("MinSize"), group.desired_size):
@@ -144,15 +144,15 @@ def _all_entries(description: ChangeSet) -> Iterator[ResourceChange]:
         yield from _all_entries(child)
 
 
-def _properties(entries: Mapping[str, ResourceChange], logical_id: str) -> Mapping[str, Any]:
+def _properties(entries: Mapping[str, ResourceChange], logical_id: str) -> TemplatePart:
     entry = entries.get(logical_id)
     properties = entry.after.get("Properties", {}) if entry else {}
     return properties if isinstance(properties, Mapping) else {}
 
 
-def _known_value(value: Any) -> Any:
+def _known_value(value: object) -> object:
     return None if isinstance(value, str) and UNKNOWN in value else value
 
 
-def _to_int(value: Any) -> int | None:
-    return int(value) if str(value).isdecimal() else None
+def _to_int(value: object) -> int | None:
+    return int(str(value)) if str(value).isdecimal() else None

@@ -73,19 +73,19 @@ class EarlyValidationError(ChangeSetFailedError):
         self.problems = problems
 
 
-def failure(account: Account, description: ChangeSet) -> ChangeSetFailedError:
+def change_set_error(account: Account, description: ChangeSet) -> ChangeSetFailedError:
     """Return an error that says why a change set failed.
 
     Args:
         account: the account and region.
         description: the failed change set of a root.
     """
-    failed_change_sets = list(_innermost_failures(account, description, set()))
+    failed_change_sets = list(_find_innermost_failures(account, description, set()))
     problems = tuple(
         problem
         for change_set in failed_change_sets
         if _EARLY_VALIDATION in change_set.reason
-        for problem in _validation_failures(account, change_set)
+        for problem in _read_validation_failures(account, change_set)
     )
     failed_change_set = next(
         (change_set for change_set in failed_change_sets if _EARLY_VALIDATION in change_set.reason),
@@ -101,7 +101,7 @@ def failure(account: Account, description: ChangeSet) -> ChangeSetFailedError:
     return ChangeSetFailedError(failed_change_set.stack_name, failed_change_set.reason)
 
 
-def _innermost_failures(account: Account, description: ChangeSet, visited: set[str]) -> Iterator[ChangeSet]:
+def _find_innermost_failures(account: Account, description: ChangeSet, visited: set[str]) -> Iterator[ChangeSet]:
     """Return the failed change sets, without those that failed only because of a nested one."""
     visited.add(description.id)
     named_arns = {arn.rstrip(".,:;") for arn in _NESTED_CHANGE_SET_ARN.findall(description.reason)}
@@ -115,14 +115,14 @@ def _innermost_failures(account: Account, description: ChangeSet, visited: set[s
         failed_change_set
         for child in nested
         if child.id not in visited
-        for failed_change_set in _innermost_failures(account, child, visited)
+        for failed_change_set in _find_innermost_failures(account, child, visited)
     ]
     yield from nested_failures
     if not nested_failures or (_EARLY_VALIDATION in description.reason and not named_arns):
         yield description
 
 
-def _validation_failures(account: Account, description: ChangeSet) -> Iterator[ValidationFailure]:
+def _read_validation_failures(account: Account, description: ChangeSet) -> Iterator[ValidationFailure]:
     """Yield the problems that early validation found in one stack; none if DescribeEvents is not allowed."""
     client = account.client("cloudformation")
     arguments = {"ChangeSetName": description.id, "Filters": {"FailedEvents": True}}

@@ -11,7 +11,6 @@ security group of it; afterwards it can. That is why this check needs the stack,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from cfngen.cluster.checks.access import all_instances
 from cfngen.cluster.logical_ids import SubnetId, ZoneId, zone_id
@@ -19,6 +18,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import dotted
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.stacks import StackView
 from cfngen.errors import CfngenError
 
@@ -172,9 +172,7 @@ def _check_elastic_ip(account: Account, values: Mapping[str, str]) -> Iterator[s
         yield f"api.elasticIp.address: {allocation} is {actual} and not {address}; correct one of the two"
 
 
-def _describe(
-    account: Account, operation: str, result_key: str, filter_name: str, ids: list[str]
-) -> list[Mapping[str, Any]]:
+def _describe(account: Account, operation: str, result_key: str, filter_name: str, ids: list[str]) -> list[AwsObject]:
     """Describe objects of EC2; those that do not exist are left out."""
     if not ids:
         return []

@@ -7,10 +7,10 @@ The VPC and its subnets are parameters and are checked in `cfngen.deploy.preview
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from cfngen.cluster.model import Cluster
-from cfngen.deploy.preview.plan import Danger, Impact
+from cfngen.deploy.aws_types import TemplatePart
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.errors import CfngenError
 from cfngen.templates.immutable_settings import COUNT, VERSION, ZONES, immutable_settings, recorded_settings
 
@@ -41,7 +41,7 @@ class ImmutableSettingError(CfngenError):
         self.problems = problems
 
 
-def setting_impacts(previous_template: Mapping[str, Any], cluster: Cluster) -> tuple[Impact, ...]:
+def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[Impact, ...]:
     """Return the impacts of changed settings that a change set does not show.
 
     Args:

@@ -9,8 +9,8 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.change_set_reading import ResourceChange
 
 _TAGS = re.compile(r"/.*?/Tags(?=/|$)")
@@ -51,9 +51,9 @@ def keyed_list(entry: ResourceChange, place: str) -> KeyedList | None:
     return None
 
 
-def _value_at(definition: Mapping[str, Any], place: str) -> Any:
+def _value_at(definition: TemplatePart, place: str) -> object:
     """Return the value at a path; an empty list if there is none."""
-    value: Any = definition
+    value: object = definition
     for part in place.split("/")[1:]:
         if isinstance(value, list):
             value = value[int(part)] if part.isdecimal() and int(part) < len(value) else []
@@ -64,14 +64,14 @@ def _value_at(definition: Mapping[str, Any], place: str) -> Any:
     return value
 
 
-def _tags_by_key(value: Any) -> dict[str, str] | None:
+def _tags_by_key(value: object) -> dict[str, str] | None:
     """Return the values of tags by their keys; None if the value is not a list of tags."""
     if not isinstance(value, list) or not all(isinstance(tag, Mapping) and "Key" in tag for tag in value):
         return None
     return {str(tag["Key"]): str(tag.get("Value", "")) for tag in value}
 
 
-def _statements_by_sid(value: Any) -> dict[str, str] | None:
+def _statements_by_sid(value: object) -> dict[str, str] | None:
     """Return the statements of a policy document, or of a list of policies, by their Sids.
 
     Return None if a statement has no Sid or one that is not unique, or if the document has other keys.

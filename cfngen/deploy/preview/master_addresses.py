@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
-from typing import Any
 
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.stacks import StackView, tree
 from cfngen.errors import CfngenError
 
@@ -28,7 +28,7 @@ class AddressesInUseError(CfngenError):
 
     code = "address-in-use"
 
-    def __init__(self, taken: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
+    def __init__(self, taken: Mapping[str, tuple[str, AwsObject]]) -> None:
         self.holders = {address: _describe_holder(interface) for address, (_, interface) in taken.items()}
         sentences = [
             f"master {letter} is to have the address {address}, which {self.holders[address]} has"
@@ -75,7 +75,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
             pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
             interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
             taken = dict(_used_addresses(new, interfaces))
-            own = _physical_ids(account, existing) if taken and existing else {}
+            own = _read_physical_ids(account, existing) if taken and existing else {}
     except AwsError:
         return
     # An earlier update that failed and was not rolled back may have created some of the masters' interfaces.
@@ -89,8 +89,8 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
 
 
 def _used_addresses(
-    addresses: Mapping[str, str], interfaces: list[Mapping[str, Any]]
-) -> Iterator[tuple[str, tuple[str, Mapping[str, Any]]]]:
+    addresses: Mapping[str, str], interfaces: list[AwsObject]
+) -> Iterator[tuple[str, tuple[str, AwsObject]]]:
     for interface in interfaces:
         private_ips = {
             private_ip_address["PrivateIpAddress"] for private_ip_address in interface.get("PrivateIpAddresses", ())
@@ -101,7 +101,7 @@ def _used_addresses(
                 yield address, (letter, interface)
 
 
-def _physical_ids(account: Account, existing: StackView) -> dict[str, str]:
+def _read_physical_ids(account: Account, existing: StackView) -> dict[str, str]:
     return {
         resource.view.logical_id: resource.view.physical_id
         for resource in tree(account, existing.id)
@@ -109,7 +109,7 @@ def _physical_ids(account: Account, existing: StackView) -> dict[str, str]:
     }
 
 
-def _describe_holder(interface: Mapping[str, Any]) -> str:
+def _describe_holder(interface: AwsObject) -> str:
     identifier = str(interface["NetworkInterfaceId"])
     instance = interface.get("Attachment", {}).get("InstanceId")
     if instance:

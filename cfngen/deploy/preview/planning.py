@@ -10,19 +10,12 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.messages import Notice, Report
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeDetail, ChangeSet, ResourceChange
+from cfngen.deploy.preview.changes import Change, Counts, Danger, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.creation import creation
 from cfngen.deploy.preview.impact import ImpactAssessment
 from cfngen.deploy.preview.keyed_lists import keyed_list
-from cfngen.deploy.preview.plan import (
-    Change,
-    Counts,
-    Danger,
-    Plan,
-    PlanRequest,
-    PropertyChange,
-    Replacement,
-    StackPlan,
-)
+from cfngen.deploy.preview.plan import Plan
+from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
 from cfngen.deploy.publishing.publish import with_template_urls
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, resources, stack_name, template
@@ -109,36 +102,43 @@ class _Assembly:
         )
 
     def stacks(self) -> Iterator[StackPlan]:
-        yield from self._stack(self._root, (), "update" if self._is_update else "create")
+        """Yield the plan of each stack that changes, nested stacks first."""
+        yield from self._plan_stack(self._root, (), "update" if self._is_update else "create")
 
-    def _stack(self, description: ChangeSet, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
+    def _plan_stack(self, description: ChangeSet, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
+        """Yield the plans of the stacks nested in a stack, then its own if anything in it changes."""
         changes: list[Change] = []
         for entry in description.entries.values():
             if entry.type != NESTED_STACK:
                 if self._analysis.changes(description, entry):
-                    changes.append(self._change(description, entry, in_update=self._is_update and action == "update"))
+                    changes.append(
+                        self._plan_change(description, entry, in_update=self._is_update and action == "update")
+                    )
                 continue
-            nested_plans = list(self._nested_stack(description, entry, (*path, entry.logical_id)))
+            nested_plans = list(self._plan_nested_stack(description, entry, (*path, entry.logical_id)))
             yield from nested_plans
             # A change such as that of a nested stack's tags is listed once, with the stack's resources.
             if not nested_plans and self._analysis.details(description, entry):
-                changes.append(self._change(description, entry, in_update=self._is_update))
+                changes.append(self._plan_change(description, entry, in_update=self._is_update))
         if changes or action == "create":
             is_added = path and self._is_update and action == "create"
             impact = self._impacts.of_stack(description, path, action) if is_added else None
             name = description.stack_name
             yield StackPlan(path, name, action, tuple(sorted(changes, key=_change_sort_key)), impact)
 
-    def _nested_stack(self, parent: ChangeSet, entry: ResourceChange, path: tuple[str, ...]) -> Iterator[StackPlan]:
+    def _plan_nested_stack(
+        self, parent: ChangeSet, entry: ResourceChange, path: tuple[str, ...]
+    ) -> Iterator[StackPlan]:
+        """Yield the plans of one nested stack and of those in it; nothing if it has no change set and is not added."""
         child = parent.children.get(entry.logical_id)
         if entry.action == "Remove":
-            yield self._removed_stack(entry, child, path)
+            yield self._plan_removed_stack(entry, child, path)
         elif child is not None and not child.failed:
-            yield from self._stack(child, path, "create" if entry.action == "Add" else "update")
+            yield from self._plan_stack(child, path, "create" if entry.action == "Add" else "update")
         elif entry.action == "Add":
             yield StackPlan(path, "", "create", (), self._impacts.of_stack(None, path, "create"))
 
-    def _removed_stack(self, entry: ResourceChange, child: ChangeSet | None, path: tuple[str, ...]) -> StackPlan:
+    def _plan_removed_stack(self, entry: ResourceChange, child: ChangeSet | None, path: tuple[str, ...]) -> StackPlan:
         """Return the plan of a nested stack that is deleted; its resources are listed if the change set has none."""
         entries: list[ResourceChange] = list(child.entries.values()) if child else []
         if not entries and entry.physical_id:
@@ -152,7 +152,7 @@ class _Assembly:
             except AwsError as error:
                 self._report(Notice(f"what {'/'.join(path)} consists of cannot be listed: {error}"))
         impact = self._impacts.of_stack(child, path, "delete")
-        changes = [self._change(self._root, removed_entry, in_update=True) for removed_entry in entries]
+        changes = [self._plan_change(self._root, removed_entry, in_update=True) for removed_entry in entries]
         if impact:
             # The stack's impact includes that of its resources, except of those that are more dangerous.
             changes = [
@@ -162,7 +162,8 @@ class _Assembly:
         name = child.stack_name if child else stack_name(entry.physical_id)
         return StackPlan(path, name, "delete", tuple(sorted(changes, key=_change_sort_key)), impact)
 
-    def _change(self, description: ChangeSet, entry: ResourceChange, *, in_update: bool) -> Change:
+    def _plan_change(self, description: ChangeSet, entry: ResourceChange, *, in_update: bool) -> Change:
+        """Return the change of one resource; its impact is described only in an update of an existing stack."""
         analyzed_changes = self._analysis.details(description, entry) if entry.action == "Modify" else ()
         replacement = self._analysis.replacement(description, entry)
         disappears = entry.action == "Remove" or replacement is not Replacement.NO
@@ -174,18 +175,20 @@ class _Assembly:
             replacement=replacement,
             policy=_POLICIES.get(entry.policy.removeprefix("ReplaceAnd"), "") if disappears else "",
             properties=tuple(
-                sorted(self._properties(entry, analyzed_changes), key=lambda property_change: property_change.path)
+                sorted(
+                    self._property_changes(entry, analyzed_changes), key=lambda property_change: property_change.path
+                )
             ),
         )
         if not in_update:
             return change
         rolls = change.type == AUTO_SCALING_GROUP and change.action == "update"
-        instances = self._instances(entry.physical_id) if rolls else None
+        instances = self._count_instances(entry.physical_id) if rolls else None
         impact = self._impacts.of_resource(change, entry, instances=instances)
         danger = impact.danger if impact else self._impacts.danger(change)
         return replace(change, impact=impact, danger=danger)
 
-    def _instances(self, name: str) -> int | None:
+    def _count_instances(self, name: str) -> int | None:
         """Return how many instances an Auto Scaling group has; None if that cannot be read."""
         try:
             with translate_aws_errors():
@@ -196,13 +199,14 @@ class _Assembly:
         groups = response["AutoScalingGroups"]
         return len(groups[0]["Instances"]) if groups else None
 
-    def _properties(
+    def _property_changes(
         self, entry: ResourceChange, analyzed_changes: tuple[AnalyzedChange, ...]
     ) -> Iterator[PropertyChange]:
+        """Yield the changes of values; of a list whose items have keys, such as tags, one for each changed key."""
         lists: dict[str, tuple[AnalyzedChange, Mapping[str, str], Mapping[str, str]]] = {}
         for analyzed in analyzed_changes:
             if (keyed := keyed_list(entry, analyzed.detail.place)) is None:
-                yield self._property(analyzed)
+                yield self._property_change(analyzed)
             else:
                 lists.setdefault(keyed.place, (analyzed, keyed.before, keyed.after))
         for place, (analyzed, before, after) in lists.items():
@@ -218,7 +222,8 @@ class _Assembly:
                         replaces=analyzed.replaces,
                     )
 
-    def _property(self, analyzed: AnalyzedChange) -> PropertyChange:
+    def _property_change(self, analyzed: AnalyzedChange) -> PropertyChange:
+        """Return the change of one value; secret values, and those that only a note describes, are left out."""
         detail = analyzed.detail
         is_secret = any(value and _MASKED_VALUE.fullmatch(value) for value in (detail.before, detail.after))
         is_secret = is_secret or (detail.source == "ParameterReference" and detail.cause in self._no_echo_parameters)

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 
 from cfngen.deploy.preview.change_set_reading import ChangeDetail, ChangeSet, ResourceChange
-from cfngen.deploy.preview.plan import Replacement
+from cfngen.deploy.preview.changes import Replacement
 from cfngen.deploy.stacks import NESTED_STACK
 from cfngen.templates.document import Document
 from cfngen.templates.expressions import references
@@ -27,6 +28,14 @@ _OUTPUTS_PREFIX = "Outputs."
 _REFERENCE_SOURCES = ("ParameterReference", "ResourceReference", "ResourceAttribute")
 # Properties of a nested stack whose effects are listed in its own change set.
 _NESTED_STACK_INPUTS = ("/Properties/Parameters", "/Properties/TemplateURL")
+
+
+class Certainty(IntEnum):
+    """Whether a value that a change set lists as changed really changes; the most certain is the highest."""
+
+    NO = 0
+    MIGHT = 1
+    WILL = 2
 
 
 @dataclass(frozen=True)
@@ -56,10 +65,10 @@ class ReplacementAnalysis:
         self._parents: dict[str, tuple[ChangeSet, str]] = {}
         self._register_parents(root)
         documents = tuple(documents)
-        self._output_references = _output_references(documents)
+        self._output_references = _find_output_references(documents)
         self._parameter_references = _find_parameter_references(documents)
         self._rolling_update_groups = _find_rolling_update_groups(documents)
-        self._cache: dict[tuple[str, str, str], Replacement] = {}
+        self._cache: dict[tuple[str, str, str], Certainty] = {}
 
     def _register_parents(self, parent: ChangeSet) -> None:
         for logical_id, child in parent.children.items():
@@ -75,10 +84,10 @@ class ReplacementAnalysis:
         """
         best: dict[str, tuple[int, AnalyzedChange]] = {}
         for detail in entry.details:
-            certainty = self._value_changes(stack, entry, detail)
-            if certainty is Replacement.NO:
+            certainty = self._certainty_of_value(stack, entry, detail)
+            if certainty is Certainty.NO:
                 continue
-            analyzed = AnalyzedChange(detail, certainty is Replacement.WILL, self._replaces(detail, entry, certainty))
+            analyzed = AnalyzedChange(detail, certainty is Certainty.WILL, self._replaces(detail, entry, certainty))
             # Of several details with the same path, the most certain is used, preferably one that names its cause.
             weight = 2 * analyzed.certain + bool(detail.cause)
             if detail.place not in best or weight > best[detail.place][0]:
@@ -91,117 +100,124 @@ class ReplacementAnalysis:
             return Replacement.NO
         if not entry.details:
             return {"True": Replacement.WILL, "Conditional": Replacement.MIGHT}.get(entry.replacement, Replacement.NO)
-        return _most_certain(detail.replaces for detail in self.details(stack, entry))
+        order = list(Replacement)
+        return max((detail.replaces for detail in self.details(stack, entry)), key=order.index, default=Replacement.NO)
 
     def changes(self, stack: ChangeSet, entry: ResourceChange) -> bool:
         """Return whether a resource changes; changes inside of a nested stack do not count."""
         return entry.action != "Modify" or not entry.details or bool(self.details(stack, entry))
 
-    def _value_changes(self, stack: ChangeSet, entry: ResourceChange, detail: ChangeDetail) -> Replacement:
+    def _certainty_of_value(self, stack: ChangeSet, entry: ResourceChange, detail: ChangeDetail) -> Certainty:
         """Return whether the value of a detail will, might or will not change."""
         if entry.type == NESTED_STACK and (
             detail.source == "Automatic" or detail.place.startswith(_NESTED_STACK_INPUTS)
         ):
-            return Replacement.NO
+            return Certainty.NO
         if detail.has_values and not detail.unknown:
-            return Replacement.NO if detail.before == detail.after else Replacement.WILL
+            return Certainty.NO if detail.before == detail.after else Certainty.WILL
         if detail.cause and detail.source != "DirectModification":
-            return self._cause_changes(stack, detail)
+            return self._certainty_of_cause(stack, detail)
         if any(other.cause for other in entry.details if other is not detail and other.place == detail.place):
             # CloudFormation lists a changed reference twice, and the other detail names the cause.
-            return Replacement.NO
-        return Replacement.MIGHT if detail.unknown or detail.evaluation == "Dynamic" else Replacement.WILL
+            return Certainty.NO
+        return Certainty.MIGHT if detail.unknown or detail.evaluation == "Dynamic" else Certainty.WILL
 
-    def _replaces(self, detail: ChangeDetail, entry: ResourceChange, certainty: Replacement) -> Replacement:
+    def _replaces(self, detail: ChangeDetail, entry: ResourceChange, certainty: Certainty) -> Replacement:
         """Return whether a change that will or might happen replaces the resource."""
         if detail.recreation == "Never" or entry.replacement == "False":
             return Replacement.NO
         if detail.recreation == "Always":
-            return certainty
+            return Replacement.WILL if certainty is Certainty.WILL else Replacement.MIGHT
         # Whether a new launch template or new subnets replace an Auto Scaling group depends on its update policy.
         return Replacement.NO if entry.logical_id in self._rolling_update_groups else Replacement.MIGHT
 
-    def _cause_changes(self, stack: ChangeSet, detail: ChangeDetail) -> Replacement:
+    def _certainty_of_cause(self, stack: ChangeSet, detail: ChangeDetail) -> Certainty:
+        """Return whether the parameter, resource or attribute that causes a change will change."""
         name, _, attribute = detail.cause.partition(".")
         if detail.source == "ParameterReference":
             # A parameter of the root is not passed by another stack: only CloudFormation's evaluation is known.
-            return self._parameter_changes(stack, detail.cause) if stack.id in self._parents else _by_evaluation(detail)
+            return (
+                self._certainty_of_parameter(stack, detail.cause)
+                if stack.id in self._parents
+                else _certainty_by_evaluation(detail)
+            )
         if attribute.startswith(_OUTPUTS_PREFIX):
-            return self._output_changes(stack, name, attribute.removeprefix(_OUTPUTS_PREFIX))
-        return self._reference_changes(stack, name, attribute)
+            return self._certainty_of_output(stack, name, attribute.removeprefix(_OUTPUTS_PREFIX))
+        return self._certainty_of_reference(stack, name, attribute)
 
-    def _parameter_changes(self, stack: ChangeSet, name: str) -> Replacement:
+    def _certainty_of_parameter(self, stack: ChangeSet, name: str) -> Certainty:
         """Return whether a nested stack's parameter will change."""
         parent, logical_id = self._parents[stack.id]
         details = [
             detail for detail in parent.entries[logical_id].details if detail.place == f"/Properties/Parameters/{name}"
         ]
         if any(detail.has_values and not detail.unknown and detail.before != detail.after for detail in details):
-            return Replacement.WILL
+            return Certainty.WILL
         sources = self._parameter_references.get((logical_id, name))
         if sources is None:
             cause_certainties = [
-                self._cause_changes(parent, detail) for detail in details if detail.source in _REFERENCE_SOURCES
+                self._certainty_of_cause(parent, detail) for detail in details if detail.source in _REFERENCE_SOURCES
             ]
-            return _most_certain(cause_certainties) if cause_certainties else Replacement.MIGHT
+            return _most_certain(cause_certainties) if cause_certainties else Certainty.MIGHT
         certainties = [
-            self._output_changes(parent, source, attribute.removeprefix(_OUTPUTS_PREFIX))
+            self._certainty_of_output(parent, source, attribute.removeprefix(_OUTPUTS_PREFIX))
             for source, attribute in sources
             if attribute.startswith(_OUTPUTS_PREFIX)
         ]
         certainties += [
-            _by_evaluation(detail)
+            _certainty_by_evaluation(detail)
             for detail in details
             if not detail.has_values and detail.source == "ParameterReference"
         ]
         return _most_certain(certainties)
 
-    def _output_changes(self, parent: ChangeSet, logical_id: str, output: str) -> Replacement:
+    def _certainty_of_output(self, parent: ChangeSet, logical_id: str, output: str) -> Certainty:
         """Return whether an output of a nested stack will change."""
         entry = parent.entries.get(logical_id)
         if entry is None:
-            return Replacement.NO
+            return Certainty.NO
         child = parent.children.get(logical_id)
         if entry.action != "Modify":
-            return Replacement.MIGHT
+            return Certainty.MIGHT
         if child is None:
-            return _most_certain(self._input_changes(parent, detail) for detail in entry.details)
+            return _most_certain(self._certainty_of_input(parent, detail) for detail in entry.details)
         if output not in self._output_references:
-            return _most_certain(self._reference_changes(child, resource_id, "") for resource_id in child.entries)
+            return _most_certain(self._certainty_of_reference(child, resource_id, "") for resource_id in child.entries)
         return _most_certain(
-            self._parameter_changes(child, name)
+            self._certainty_of_parameter(child, name)
             if name in child.parameters
-            else self._reference_changes(child, name, attribute)
+            else self._certainty_of_reference(child, name, attribute)
             for name, attribute in self._output_references[output]
         )
 
-    def _input_changes(self, parent: ChangeSet, detail: ChangeDetail) -> Replacement:
+    def _certainty_of_input(self, parent: ChangeSet, detail: ChangeDetail) -> Certainty:
         """Return whether a new parameter or TemplateURL changes a nested stack without a change set of its own."""
         if detail.place == "/Properties/TemplateURL" and detail.has_values and not detail.unknown:
             # The URL ends in the hash of the template and its name; only the bucket before them may differ.
             old_hash, new_hash = (
                 str(url).rpartition("/")[0].rpartition("/")[2] for url in (detail.before, detail.after)
             )
-            return Replacement.NO if old_hash == new_hash else Replacement.MIGHT
+            return Certainty.NO if old_hash == new_hash else Certainty.MIGHT
         if detail.place.startswith("/Properties/Parameters/") and detail.source in _REFERENCE_SOURCES and detail.cause:
-            return self._cause_changes(parent, detail)
-        return Replacement.MIGHT
+            return self._certainty_of_cause(parent, detail)
+        return Certainty.MIGHT
 
-    def _reference_changes(self, stack: ChangeSet, name: str, attribute: str) -> Replacement:
+    def _certainty_of_reference(self, stack: ChangeSet, name: str, attribute: str) -> Certainty:
         """Return whether a reference to a resource, or to an attribute of it, will change."""
         entry = stack.entries.get(name)
         if entry is None:
-            return Replacement.NO
+            return Certainty.NO
         if entry.action != "Modify":
-            return Replacement.WILL
+            return Certainty.WILL
         key = (stack.id, name, attribute)
         if key not in self._cache:
             # Templates have no circular references; this ends the recursion if there is one nevertheless.
-            self._cache[key] = Replacement.NO
-            certainty = self.replacement(stack, entry)
-            if attribute in _VERSION_ATTRIBUTES and certainty is not Replacement.WILL:
+            self._cache[key] = Certainty.NO
+            # A new resource has another id, and other attributes.
+            certainty = Certainty[self.replacement(stack, entry).name]
+            if attribute in _VERSION_ATTRIBUTES and certainty is not Certainty.WILL:
                 certainty = _most_certain(
-                    Replacement.WILL if detail.certain else Replacement.MIGHT
+                    Certainty.WILL if detail.certain else Certainty.MIGHT
                     for detail in self.details(stack, entry)
                     if detail.detail.attribute == "Properties"
                 )
@@ -209,16 +225,17 @@ class ReplacementAnalysis:
         return self._cache[key]
 
 
-def _by_evaluation(detail: ChangeDetail) -> Replacement:
-    return Replacement.WILL if detail.evaluation == "Static" else Replacement.MIGHT
+def _certainty_by_evaluation(detail: ChangeDetail) -> Certainty:
+    """Return whether a value will change by CloudFormation's own evaluation, which is `Static` or `Dynamic`."""
+    return Certainty.WILL if detail.evaluation == "Static" else Certainty.MIGHT
 
 
-def _most_certain(certainties: Iterable[Replacement]) -> Replacement:
-    order = list(Replacement)
-    return max(certainties, key=order.index, default=Replacement.NO)
+def _most_certain(certainties: Iterable[Certainty]) -> Certainty:
+    """Return the highest of several certainties; `NO` if there are none."""
+    return max(certainties, default=Certainty.NO)
 
 
-def _output_references(documents: Iterable[Document]) -> Mapping[str, tuple[tuple[str, str], ...]]:
+def _find_output_references(documents: Iterable[Document]) -> Mapping[str, tuple[tuple[str, str], ...]]:
     """Return the references in each output of the nested stacks: a resource or parameter, and an attribute.
 
     Names of outputs are unique among the stacks of a cluster (`cfngen.templates.wiring`).

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.preview.plan import Plan
 
 
-def failed(account: Account, root_id: str) -> tuple[str, ...]:
+def find_failed(account: Account, root_id: str) -> tuple[str, ...]:
     """Return the paths of the failed resources through their nested stacks; the root's name if none has failed.
 
     Raises:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError, translate_aws_errors
 from cfngen.deploy.messages import Notice
-from cfngen.deploy.preview.plan import Danger, Impact
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.stacks import StackView, tree
 
 SIZE = "MasterVolumeSize"
@@ -34,7 +34,7 @@ class VolumeFindings:
     notices: tuple[Notice, ...] = ()
 
 
-def volume_sizes(account: Account, existing: StackView) -> Mapping[str, int]:
+def read_volume_sizes(account: Account, existing: StackView) -> Mapping[str, int]:
     """Return the size of each volume of a cluster's stacks in GiB, by volume id.
 
     Raises:
@@ -68,7 +68,7 @@ def check_volume_sizes(account: Account, existing: StackView, values: Mapping[st
     if not recorded.isdecimal() or not requested.isdecimal():
         return VolumeFindings()
     try:
-        larger = {volume: size for volume, size in volume_sizes(account, existing).items() if size > int(recorded)}
+        larger = {volume: size for volume, size in read_volume_sizes(account, existing).items() if size > int(recorded)}
     except DeniedError:
         return VolumeFindings(
             notices=(Notice("how large the data volumes really are is not known: ec2:DescribeVolumes is denied"),)

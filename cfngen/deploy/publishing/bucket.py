@@ -70,7 +70,7 @@ def ensure_bucket(account: Account, *, bucket: str = "", kms_key: str = "", repo
         if not _exists(account, bucket):
             hint = f"create it (`aws s3 mb s3://{bucket} --region {account.region}`), or leave --bucket out."
             raise NoBucketError(bucket, f"there is no bucket {bucket}", hint=hint)
-        for notice in _setting_warnings(account, bucket):
+        for notice in _find_setting_warnings(account, bucket):
             report(notice)
         return bucket
     own = default_name(account)
@@ -136,7 +136,7 @@ def _create(account: Account, bucket: str) -> bool:
     return True
 
 
-def _setting_warnings(account: Account, bucket: str) -> list[Notice]:
+def _find_setting_warnings(account: Account, bucket: str) -> list[Notice]:
     """Return warnings about the settings of the operator's bucket that the caller may read."""
     with ThreadPoolExecutor() as pool:
         blocks, status, versioning, lifecycle = pool.map(

@@ -7,8 +7,8 @@ templates need.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+from cfngen.deploy.aws_types import TemplatePart
 from cfngen.templates.document import Document
 
 IAM, NAMED_IAM, AUTO_EXPAND = "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"
@@ -33,7 +33,7 @@ def capabilities(documents: Sequence[Document]) -> tuple[str, ...]:
     return tuple(sorted(required - {IAM} if NAMED_IAM in required else required))
 
 
-def _required_capabilities(body: Mapping[str, Any]) -> Iterator[str]:
+def _required_capabilities(body: TemplatePart) -> Iterator[str]:
     if "Transform" in body or _has_macro(body):
         yield AUTO_EXPAND
     for resource in body.get("Resources", {}).values():
@@ -42,7 +42,7 @@ def _required_capabilities(body: Mapping[str, Any]) -> Iterator[str]:
             yield NAMED_IAM if _NAME_PROPERTIES.get(kind) in resource.get("Properties", {}) else IAM
 
 
-def _has_macro(value: Any) -> bool:
+def _has_macro(value: object) -> bool:
     if isinstance(value, Mapping):
         # Fn::ForEach requires a Transform in the template; it is checked here in case that is missing.
         return any(str(key).startswith(("Fn::Transform", "Fn::ForEach")) or _has_macro(v) for key, v in value.items())

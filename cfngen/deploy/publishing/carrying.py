@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
+from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.messages import Notice, Report
-from cfngen.deploy.preview.plan import Danger, Impact
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.publishing import bucket as buckets
 from cfngen.deploy.stacks import StackView, template, tree
-from cfngen.deploy.stale_groups import StaleGroup, stale_groups
+from cfngen.deploy.stale_groups import StaleGroup, find_stale_groups
 from cfngen.templates.document import Document
 
 _MAX_SEARCHED_TEMPLATES = 50
@@ -64,7 +64,7 @@ def add_old_programs(
     try:
         with translate_aws_errors():
             resources = tree(account, existing.id)
-        stale = stale_groups(account, [resource.view for resource in resources])
+        stale = find_stale_groups(account, [resource.view for resource in resources])
     except AwsError as error:
         report(Notice(f"whether groups were left behind by an earlier operation is not known: {error}", error.hint))
         return TemplatesToUpload(tuple(documents))
@@ -100,21 +100,21 @@ def _has_resource(document: Document, logical_id: str) -> bool:
 
 def _find_program(
     account: Account, group: StaleGroup, name: str, stack_id: str, cluster: str, bucket: str
-) -> Mapping[str, Any] | None:
+) -> TemplatePart | None:
     """Return the resource with the boot program; None if no template that can be read has it."""
-    for body in _deployed_and_uploaded_templates(
+    for body in _read_deployed_and_uploaded_templates(
         account, name, stack_id, cluster, bucket or buckets.default_name(account)
     ):
-        definition: Mapping[str, Any] = body.get("Resources", {}).get(group.program, {})
+        definition: TemplatePart = body.get("Resources", {}).get(group.program, {})
         program = str(definition.get("Metadata", {}).get("cfngen", {}).get("program", ""))
         if hashlib.sha256(program.encode()).hexdigest() == group.sha256:
             return definition
     return None
 
 
-def _deployed_and_uploaded_templates(
+def _read_deployed_and_uploaded_templates(
     account: Account, name: str, stack_id: str, cluster: str, bucket: str
-) -> Iterator[Mapping[str, Any]]:
+) -> Iterator[TemplatePart]:
     """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first."""
     try:
         with translate_aws_errors():

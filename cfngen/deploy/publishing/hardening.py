@@ -6,13 +6,13 @@ Each deployment adds missing settings; it never removes or weakens a setting.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.messages import Notice, Report
 
 # A rollback or an update of a live stack reads its templates again, however old they are: so current objects never
@@ -61,7 +61,7 @@ class _Setting:
 
     description: str
     read: str
-    required_call: Callable[[Mapping[str, Any]], tuple[str, dict[str, Any]] | None]
+    required_call: Callable[[AwsObject], tuple[str, AwsArguments] | None]
 
 
 def owned(account: Account, bucket: str) -> dict[str, str]:
@@ -79,8 +79,8 @@ def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: R
         made: whether the bucket was just created, so that all settings are required.
         report: receives a notice about settings that the caller may not read or change.
     """
-    settings = _settings(account, bucket, kms_key)
-    responses: dict[str, Mapping[str, Any] | None]
+    settings = _read_settings(account, bucket, kms_key)
+    responses: dict[str, AwsObject | None]
     if made:
         # A new bucket has no settings, and S3 may not find it yet.
         responses = {setting.read: {} for setting in settings}
@@ -103,11 +103,12 @@ def _apply(
     bucket: str,
     setting: _Setting,
     operation: str,
-    arguments: dict[str, Any],
+    arguments: AwsArguments,
     *,
     made: bool,
     report: Report,
 ) -> None:
+    """Change a setting; if the caller may not, report it, or fail for a new bucket that lacks the setting."""
     from botocore.exceptions import ClientError
 
     try:
@@ -127,12 +128,12 @@ def _apply(
         report(Notice(text, _PERMISSION_HINT))
 
 
-def read(account: Account, bucket: str, operation: str) -> Mapping[str, Any] | None:
+def read(account: Account, bucket: str, operation: str) -> AwsObject | None:
     """Return the current setting of a bucket: an empty mapping if it is not set, None if the caller may not read it."""
     from botocore.exceptions import ClientError
 
     try:
-        response: Mapping[str, Any] = getattr(account.client("s3"), operation)(**owned(account, bucket))
+        response: AwsObject = getattr(account.client("s3"), operation)(**owned(account, bucket))
     except ClientError as error:
         if error_code(error) in _NOT_CONFIGURED_CODES:
             return {}
@@ -142,7 +143,7 @@ def read(account: Account, bucket: str, operation: str) -> Mapping[str, Any] | N
     return response
 
 
-def _settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
+def _read_settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
     return (
         _Setting("blocking of public access", "get_public_access_block", _public_access_call),
         _Setting("ownership of objects", "get_bucket_ownership_controls", _ownership_call),
@@ -158,26 +159,30 @@ def _settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]
     )
 
 
-def _public_access_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+# Each of these functions takes the response with a setting's current value, and returns the call that corrects it, or
+# None if the setting is as it should be.
+
+
+def _public_access_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
     if current.get("PublicAccessBlockConfiguration", {}) == BLOCKS:
         return None
     return "put_public_access_block", {"PublicAccessBlockConfiguration": BLOCKS}
 
 
-def _ownership_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def _ownership_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
     rules = [{"ObjectOwnership": "BucketOwnerEnforced"}]
     if current.get("OwnershipControls", {}).get("Rules") == rules:
         return None
     return "put_bucket_ownership_controls", {"OwnershipControls": {"Rules": rules}}
 
 
-def _versioning_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def _versioning_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
     if current.get("Status") == "Enabled":
         return None
     return "put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}}
 
 
-def _encryption_call(current: Mapping[str, Any], kms_key: str) -> tuple[str, dict[str, Any]] | None:
+def _encryption_call(current: AwsObject, kms_key: str) -> tuple[str, AwsArguments] | None:
     rules = current.get("ServerSideEncryptionConfiguration", {}).get("Rules", ())
     defaults = [rule.get("ApplyServerSideEncryptionByDefault", {}) for rule in rules]
     if any(
@@ -189,12 +194,12 @@ def _encryption_call(current: Mapping[str, Any], kms_key: str) -> tuple[str, dic
     return "put_bucket_encryption", {"ServerSideEncryptionConfiguration": {"Rules": [rule]}}
 
 
-def _policy_call(current: Mapping[str, Any], account: Account, bucket: str) -> tuple[str, dict[str, Any]] | None:
-    policy: dict[str, Any] = json.loads(current.get("Policy") or '{"Version": "2012-10-17", "Statement": []}')
+def _policy_call(current: AwsObject, account: Account, bucket: str) -> tuple[str, AwsArguments] | None:
+    policy: AwsArguments = json.loads(current.get("Policy") or '{"Version": "2012-10-17", "Statement": []}')
     statement = policy["Statement"]
-    statements: list[dict[str, Any]] = statement if isinstance(statement, list) else [statement]
+    statements: list[AwsArguments] = statement if isinstance(statement, list) else [statement]
     arn = f"arn:{account.partition}:s3:::{bucket}"
-    ours: dict[str, Any] = {
+    ours: AwsArguments = {
         "Sid": "CfngenOnlyTls",
         "Effect": "Deny",
         "Principal": "*",
@@ -208,7 +213,7 @@ def _policy_call(current: Mapping[str, Any], account: Account, bucket: str) -> t
     return "put_bucket_policy", {"Policy": json.dumps({**policy, "Statement": [*other_statements, ours]})}
 
 
-def _refuses_plain_http(statement: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+def _refuses_plain_http(statement: AwsObject, ours: AwsObject) -> bool:
     """Return whether a statement denies at least what ours denies, in any of the usual spellings."""
     return (
         statement.get("Effect") == "Deny"
@@ -220,21 +225,21 @@ def _refuses_plain_http(statement: Mapping[str, Any], ours: Mapping[str, Any]) -
     )
 
 
-def _lifecycle_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def _lifecycle_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
     rules = [rule for rule in current.get("Rules", ()) if rule.get("ID") != _LIFECYCLE_RULE["ID"]]
     if len(rules) < len(current.get("Rules", ())):
         return None
     return "put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": [*rules, _LIFECYCLE_RULE]}}
 
 
-def _tags_call(current: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+def _tags_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
     tags = {tag["Key"]: tag["Value"] for tag in current.get("TagSet", ())}
     if TAGS.items() <= tags.items():
         return None
     return "put_bucket_tagging", {"Tagging": {"TagSet": [{"Key": k, "Value": v} for k, v in {**tags, **TAGS}.items()]}}
 
 
-def expiration_warnings(bucket: str, lifecycle: Mapping[str, Any] | None) -> list[Notice]:
+def expiration_warnings(bucket: str, lifecycle: AwsObject | None) -> list[Notice]:
     """Return a warning if the lifecycle configuration deletes templates of live stacks; none if it is not known."""
     rules = [rule for rule in (lifecycle or {}).get("Rules", ()) if rule.get("Status") == "Enabled"]
     if not any({"Days", "Date"} & rule.get("Expiration", {}).keys() for rule in rules):

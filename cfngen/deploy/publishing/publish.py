@@ -13,10 +13,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, AwsError, as_aws_error, error_code, translate_aws_errors
+from cfngen.deploy.aws_types import JsonObject, TemplatePart
 from cfngen.deploy.messages import Report, Step
 from cfngen.deploy.publishing import bucket as buckets
 from cfngen.deploy.stacks import NESTED_STACK
@@ -179,14 +180,14 @@ def address_templates(
     return (*children.values(), _with_key_and_url(account, located_root, cluster, bucket))
 
 
-def with_template_urls(root: Document, urls: Mapping[str, str]) -> dict[str, Any]:
+def with_template_urls(root: Document, urls: Mapping[str, str]) -> JsonObject:
     """Return the root's body with fixed TemplateURLs, without the parameters for the location of nested templates.
 
     Args:
         root: the root as generated.
         urls: URL of each nested template by its name.
     """
-    body: dict[str, Any] = json.loads(json.dumps(root.body))
+    body: JsonObject = json.loads(json.dumps(root.body))
     for resource in body["Resources"].values():
         if resource["Type"] == NESTED_STACK:
             properties = resource["Properties"]
@@ -210,7 +211,7 @@ def child_of(template_url: object) -> str:
     return known_ending(template_url).rpartition("/")[2].removesuffix(".json")
 
 
-def nested(root: Mapping[str, Any]) -> dict[str, str]:
+def nested(root: TemplatePart) -> dict[str, str]:
     """Return the name of the template of each nested stack in a root's template, by logical id."""
     return {
         logical_id: child_of(resource["Properties"]["TemplateURL"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
+from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.publishing.publish import nested
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView
 from cfngen.deploy.stacks import resources as resources_of
@@ -36,7 +36,7 @@ class Instances:
     maximum: int = 0
 
     @property
-    def grown(self) -> Instances:
+    def at_maximum_size(self) -> Instances:
         """The same group at its maximum size."""
         return replace(self, count=max(self.maximum, self.count))
 
@@ -49,7 +49,7 @@ class Demand:
         resources: number of resources by CloudFormation type.
         instances: the instances of each Auto Scaling group.
         storage: GiB of EBS volumes by volume type, with every group at its initial size.
-        most_storage: the same with every group at its maximum size.
+        max_storage: the same with every group at its maximum size.
         addresses: number of public addresses of nodes and of a load balancer, without Elastic IPs.
         rules: ingress rules by the logical id of their security group: the rule's logical id, and the prefix list that
             the rule names, or an empty text.
@@ -60,7 +60,7 @@ class Demand:
     resources: Mapping[str, int] = field(default_factory=dict)
     instances: tuple[Instances, ...] = ()
     storage: Mapping[str, int] = field(default_factory=dict)
-    most_storage: Mapping[str, int] = field(default_factory=dict)
+    max_storage: Mapping[str, int] = field(default_factory=dict)
     addresses: int = 0
     rules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     groups: int = 0
@@ -71,30 +71,30 @@ class Demand:
 class _Template:
     """The resources of a nested template, and the values of its parameters except outputs of other stacks."""
 
-    resources: Mapping[str, Mapping[str, Any]]
-    values: Mapping[str, Any]
+    resources: Mapping[str, TemplatePart]
+    values: Mapping[str, object]
 
-    def of_type(self, kind: str) -> Iterator[Mapping[str, Any]]:
+    def of_type(self, kind: str) -> Iterator[TemplatePart]:
         """Yield the properties of each resource of a type."""
         yield from (resource.get("Properties", {}) for resource in self.resources.values() if resource["Type"] == kind)
 
-    def value(self, expression: Any) -> Any:
+    def value(self, expression: object) -> object:
         """Return the value of a property, or None if it is not known before the stacks exist."""
         return resolve(expression, self.values)
 
-    def number(self, expression: Any) -> int:
+    def number(self, expression: object) -> int:
         """Return the value of a property as a number, or 0 if it is not known."""
         value = str(self.value(expression))
         return int(value) if value.isdigit() else 0
 
-    def launch_template_data(self, group: Mapping[str, Any]) -> Mapping[str, Any]:
+    def launch_template_data(self, group: TemplatePart) -> TemplatePart:
         """Return the LaunchTemplateData that an Auto Scaling group uses."""
         referenced = reference(group.get("LaunchTemplate", {}).get("LaunchTemplateId"))
         name = referenced.name if referenced else ""
-        data: Mapping[str, Any] = self.resources.get(name, {}).get("Properties", {}).get("LaunchTemplateData", {})
+        data: TemplatePart = self.resources.get(name, {}).get("Properties", {}).get("LaunchTemplateData", {})
         return data
 
-    def initial_size(self, group: Mapping[str, Any]) -> int:
+    def initial_size(self, group: TemplatePart) -> int:
         """Return the initial number of instances of an Auto Scaling group."""
         return self.number(group.get("DesiredCapacity", group.get("MinSize")))
 
@@ -106,7 +106,7 @@ class _Template:
                 group = reference(properties.get("GroupId"))
                 yield group.name if group else "", name, str(properties.get("SourcePrefixListId", ""))
 
-    def interface_groups(self) -> Iterator[Sequence[Any]]:
+    def interface_groups(self) -> Iterator[Sequence[object]]:
         """Yield the security groups of each network interface, load balancer and launch template."""
         yield from (interface.get("GroupSet", ()) for interface in self.of_type("AWS::EC2::NetworkInterface"))
         yield from (load_balancer.get("SecurityGroups", ()) for load_balancer in self.of_type(BALANCER))
@@ -163,7 +163,7 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
     return Demand(resources, tuple(instances), nonzero_sizes[0], nonzero_sizes[1], addresses, rules, groups, policies)
 
 
-def deployed_demand(account: Account, stack: StackView) -> Demand:
+def read_deployed_demand(account: Account, stack: StackView) -> Demand:
     """Return the AWS resources that a deployed cluster needs, from the templates and parameters of its stacks.
 
     Raises:
@@ -200,6 +200,6 @@ def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) 
         yield _Template(child.body["Resources"], {**_defaults(child), **known_values})
 
 
-def _defaults(document: Document) -> dict[str, Any]:
+def _defaults(document: Document) -> TemplatePart:
     parameters = document.body.get("Parameters", {})
     return {name: definition["Default"] for name, definition in parameters.items() if "Default" in definition}

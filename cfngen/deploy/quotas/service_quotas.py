@@ -106,10 +106,12 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
 
 
 def _additions(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
+    """Return how much more of each key is planned than there is; keys of which there is not more are left out."""
     return {key: count - current.get(key, 0) for key, count in planned.items() if count > current.get(key, 0)}
 
 
 def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
+    """Read a quota's usage and limit, and return whether the deployment fits; if not, with a hint how to raise it."""
     used = limit = None
     reason = ""
     try:
@@ -135,6 +137,7 @@ def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
 
 
 def _read_limit(account: Account, quota_check: _QuotaCheck) -> int:
+    """Return the account's limit, or AWS's default limit if the account has none of its own."""
     client = account.client("service-quotas")
     quota_id = {"ServiceCode": quota_check.service, "QuotaCode": quota_check.code}
     try:
@@ -146,6 +149,8 @@ def _read_limit(account: Account, quota_check: _QuotaCheck) -> int:
 
 
 def _count_listed(service: str, operation: str, key: str) -> Count:
+    """Return a function that counts the items under `key` in all pages of a list operation."""
+
     def count(account: Account) -> int:
         return sum(len(page[key]) for page in account.client(service).get_paginator(operation).paginate())
 
@@ -156,7 +161,7 @@ def _count_elastic_ips(account: Account) -> int:
     return len(account.client("ec2").describe_addresses()["Addresses"])
 
 
-def _nat_gateways(account: Account) -> int:
+def _count_nat_gateways(account: Account) -> int:
     """Return the number of NAT gateways in the zone that has the most."""
     ec2 = account.client("ec2")
     states = [{"Name": "state", "Values": ["pending", "available"]}]
@@ -169,7 +174,7 @@ def _nat_gateways(account: Account) -> int:
     return max(Counter(zones[subnet] for subnet in subnets).values())
 
 
-def _network_load_balancers(account: Account) -> int:
+def _count_network_load_balancers(account: Account) -> int:
     pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
     return sum(balancer["Type"] == "network" for page in pages for balancer in page["LoadBalancers"])
 
@@ -184,7 +189,7 @@ _COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
         _count_listed("ec2", "describe_internet_gateways", "InternetGateways"),
     ),
     # All new NAT gateways are assumed to be in the zone that has the most.
-    ("AWS::EC2::NatGateway", "NAT gateways in one zone", "vpc", "L-FE5A380F", _nat_gateways),
+    ("AWS::EC2::NatGateway", "NAT gateways in one zone", "vpc", "L-FE5A380F", _count_nat_gateways),
     ("AWS::EC2::EIP", "Elastic IPs", "ec2", "L-0263D0A3", _count_elastic_ips),
     (
         "AWS::EC2::SecurityGroup",
@@ -199,7 +204,7 @@ _COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
         "Network load balancers",
         "elasticloadbalancing",
         "L-69A177A2",
-        _network_load_balancers,
+        _count_network_load_balancers,
     ),
     (
         AUTO_SCALING_GROUP,
@@ -212,6 +217,7 @@ _COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
 
 
 def _resource_checks(resources: Mapping[str, int]) -> list[_QuotaCheck]:
+    """Return a check for each quota of resources in a region, such as VPCs, of which the deployment adds any."""
     needed = Counter(resources)
     # Every VPC has a default security group.
     needed["AWS::EC2::SecurityGroup"] += needed["AWS::EC2::VPC"]
@@ -227,9 +233,10 @@ _STORAGE_QUOTA_CODES = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
 
 
 def _storage_checks(demand: Demand, current: Demand) -> list[_QuotaCheck]:
+    """Return a check for the storage of each volume type that the deployment adds now or at the maximum size."""
     needed = _additions(demand.storage, current.storage)
-    grown = needed.keys() | _additions(demand.most_storage, current.most_storage).keys()
-    max_needed = {kind: demand.most_storage.get(kind, 0) - current.storage.get(kind, 0) for kind in grown}
+    growing_types = needed.keys() | _additions(demand.max_storage, current.max_storage).keys()
+    max_needed = {kind: demand.max_storage.get(kind, 0) - current.storage.get(kind, 0) for kind in growing_types}
 
     def used(kind: str) -> Count:
         def size(account: Account) -> int:
@@ -255,6 +262,8 @@ _IAM_QUOTAS = (
 
 
 def _iam_checks(resources: Mapping[str, int]) -> list[_QuotaCheck]:
+    """Return the checks for roles and instance profiles; IAM itself knows both usage and limit."""
+
     def summary(key: str) -> Count:
         return lambda account: int(account.client("iam").get_account_summary()["SummaryMap"][key])
 
@@ -278,7 +287,7 @@ def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[
         if rules != current.rules.get(group)
     }
     prefix_lists = sorted({rule for rules in changed.values() for rule in rules.values() if rule})
-    entries = _max_entries(account, prefix_lists) if prefix_lists else {}
+    entries = _read_max_entries(account, prefix_lists) if prefix_lists else {}
     sizes = {group: sum(entries.get(rule, 1) for rule in rules.values()) for group, rules in changed.items()}
     if sizes:
         fullest = max(sizes, key=lambda group_id: sizes[group_id])
@@ -287,7 +296,7 @@ def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[
             yield _QuotaCheck(f"Rules of one security group ({fullest})", sizes[fullest], "vpc", code, _constant(0))
 
 
-def _max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
+def _read_max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
     """Return the maximum number of entries of each prefix list; nothing if they cannot be read."""
     try:
         with translate_aws_errors():
@@ -306,12 +315,15 @@ def _max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, 
 
 
 def _groups_check(demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
+    """Yield a check for the network interface with the most security groups, if it has more than the default limit."""
     code, default_limit = _GROUPS_QUOTA
     if demand.groups > max(current.groups, default_limit):
         yield _QuotaCheck("Security groups of one interface", demand.groups, "vpc", code, _constant(0))
 
 
 def _policies_check(demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
+    """Yield a check for the role with the most managed policies, if it has more than the default limit."""
+
     def limit(account: Account) -> int:
         return int(account.client("iam").get_account_summary()["SummaryMap"]["AttachedPoliciesPerRoleQuota"])
 
@@ -336,11 +348,11 @@ def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequen
     ]
     try:
         with translate_aws_errors():
-            current_vcpus = vcpus.needed(account, current)
-            current_max_vcpus = vcpus.needed(account, [group.grown for group in current])
-            needed = vcpus.needed(account, planned)
-            max_vcpus = vcpus.needed(account, [group.grown for group in planned])
-            used = vcpus.used(account)
+            current_vcpus = vcpus.count_needed(account, current)
+            current_max_vcpus = vcpus.count_needed(account, [group.at_maximum_size for group in current])
+            needed = vcpus.count_needed(account, planned)
+            max_vcpus = vcpus.count_needed(account, [group.at_maximum_size for group in planned])
+            used = vcpus.count_used(account)
     except AwsError as error:
         return [Quota("vCPUs", 0, None, None, None, str(error)), *unknown]
     quotas = []

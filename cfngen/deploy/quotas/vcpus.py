@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cfngen.deploy.account import Account
+from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.quotas.demand import Instances
 
 MAX_TYPES_PER_CALL = 100  # in one call of DescribeInstanceTypes
@@ -55,13 +56,13 @@ def family_of(instance_type: str) -> Family | None:
     return next((family for family in FAMILIES if letters and re.fullmatch(family.letters, letters[0])), None)
 
 
-def needed(account: Account, instances: Collection[Instances]) -> Mapping[Pool, int]:
+def count_needed(account: Account, instances: Collection[Instances]) -> Mapping[Pool, int]:
     """Return how many vCPUs instances need of each quota.
 
     Raises:
         botocore.exceptions.ClientError: EC2 refuses the call, or an instance type does not exist.
     """
-    vcpus_by_type = _vcpus_by_type(
+    vcpus_by_type = _read_vcpus_by_type(
         account, {instance.type for instance in instances if instance.count and family_of(instance.type)}
     )
     total: Counter[Pool] = Counter()
@@ -72,16 +73,16 @@ def needed(account: Account, instances: Collection[Instances]) -> Mapping[Pool, 
     return total
 
 
-def used(account: Account) -> Mapping[Pool, int]:
+def count_used(account: Account) -> Mapping[Pool, int]:
     """Return how many vCPUs of each quota the account's instances use."""
     running = Counter(
         (instance["InstanceType"], instance.get("InstanceLifecycle") == "spot")
-        for instance in _running_instances(account)
+        for instance in _describe_running_instances(account)
     )
-    return needed(account, [Instances(kind, count, spot) for (kind, spot), count in running.items()])
+    return count_needed(account, [Instances(kind, count, spot) for (kind, spot), count in running.items()])
 
 
-def _running_instances(account: Account) -> Iterator[Mapping[str, Any]]:
+def _describe_running_instances(account: Account) -> Iterator[AwsObject]:
     states = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=states)
     for page in pages:
@@ -89,7 +90,7 @@ def _running_instances(account: Account) -> Iterator[Mapping[str, Any]]:
             yield from reservation["Instances"]
 
 
-def _vcpus_by_type(account: Account, instance_types: Collection[str]) -> dict[str, int]:
+def _read_vcpus_by_type(account: Account, instance_types: Collection[str]) -> dict[str, int]:
     """Return the number of vCPUs of each instance type."""
     names, vcpus_by_type = sorted(instance_types), {}
     for start in range(0, len(names), MAX_TYPES_PER_CALL):

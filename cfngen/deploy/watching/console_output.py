@@ -11,10 +11,10 @@ import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError, as_aws_error, error_code
+from cfngen.deploy.aws_types import AwsObject
 
 MAX_BOOT_MESSAGES = 10
 MAX_RAW_LINES = 6
@@ -52,7 +52,7 @@ class ConsoleExcerpt:
     fetch: str = ""
 
 
-def group_consoles(account: Account, group: str, named: str = "") -> tuple[ConsoleExcerpt, ...]:
+def read_group_consoles(account: Account, group: str, named: str = "") -> tuple[ConsoleExcerpt, ...]:
     """Return the console output of the instances of an Auto Scaling group, instances that failed first.
 
     Instances that booted successfully are left out if there are others.
@@ -65,14 +65,14 @@ def group_consoles(account: Account, group: str, named: str = "") -> tuple[Conso
     Raises:
         ClientError: EC2 refuses to list the instances.
     """
-    states = _instance_states(account, group)
+    states = _read_instance_states(account, group)
     ids = [named] if named else list(states)[:MAX_INSTANCES]
-    consoles = [instance_console(account, instance_id, states.get(instance_id, "")) for instance_id in ids]
+    consoles = [read_instance_console(account, instance_id, states.get(instance_id, "")) for instance_id in ids]
     unfinished = [console for console in consoles if not console.finished] or consoles
     return tuple(sorted(unfinished, key=lambda console: (not console.failed, not console.lines)))
 
 
-def instance_console(account: Account, instance_id: str, state: str = "") -> ConsoleExcerpt:
+def read_instance_console(account: Account, instance_id: str, state: str = "") -> ConsoleExcerpt:
     """Return the end of an instance's console output."""
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -93,7 +93,7 @@ def instance_console(account: Account, instance_id: str, state: str = "") -> Con
     if messages := last_boot_messages(output):
         failed = any(" FAILED after " in message for message in messages)
         return ConsoleExcerpt(instance_id, state, messages, failed, finished=bool(_SUCCESS_MESSAGE.match(messages[-1])))
-    lines = map(_without_control_characters, output.splitlines())
+    lines = map(_remove_control_characters, output.splitlines())
     if last_lines := tuple(filter(None, lines))[-MAX_RAW_LINES:]:
         return ConsoleExcerpt(
             instance_id, state, last_lines, note="the boot program has not spoken; the console ends with this"
@@ -111,7 +111,7 @@ def last_boot_messages(output: str) -> tuple[str, ...]:
     """
     messages: list[str] = []
     process = ""
-    for line in map(_without_control_characters, output.splitlines()):
+    for line in map(_remove_control_characters, output.splitlines()):
         journal_line = _JOURNAL_LINE.match(line)
         if match := _BOOT_MESSAGE.search(line):
             messages.append(match["text"])
@@ -131,7 +131,7 @@ def last_boot_messages(output: str) -> tuple[str, ...]:
     return tuple(messages[start:][-MAX_BOOT_MESSAGES:])
 
 
-def launch_failures(account: Account, group: str) -> tuple[str, ...]:
+def read_launch_failures(account: Account, group: str) -> tuple[str, ...]:
     """Return why an Auto Scaling group could not launch instances, each reason once, the newest first.
 
     Failures before the last successful launch do not count: the first launches of a master with its network interface
@@ -154,12 +154,12 @@ def launch_failures(account: Account, group: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(activity["StatusMessage"] for activity in failed if activity.get("StatusMessage")))
 
 
-def _is_successful_launch(activity: Mapping[str, Any]) -> bool:
+def _is_successful_launch(activity: AwsObject) -> bool:
     """Return whether an activity has launched an instance."""
     return activity["StatusCode"] == "Successful" and str(activity.get("Description", "")).startswith("Launching")
 
 
-def _instance_states(account: Account, group: str) -> Mapping[str, str]:
+def _read_instance_states(account: Account, group: str) -> Mapping[str, str]:
     """Return the states of an Auto Scaling group's instances by instance id, the newest instance first.
 
     They are found by the tag that Auto Scaling sets: nothing else finds the terminated instances of a deleted group.
@@ -176,7 +176,7 @@ def _instance_states(account: Account, group: str) -> Mapping[str, str]:
 def _read_console(account: Account, instance_id: str) -> str:
     from botocore.exceptions import ClientError
 
-    def get_output(**options: Any) -> str:
+    def get_output(**options: bool) -> str:
         response = account.client("ec2").get_console_output(InstanceId=instance_id, **options)
         return str(response.get("Output") or "")
 
@@ -190,5 +190,5 @@ def _read_console(account: Account, instance_id: str) -> str:
     return get_output()
 
 
-def _without_control_characters(line: str) -> str:
+def _remove_control_characters(line: str) -> str:
     return _CONTROL_CHARACTERS.sub("", line).rstrip()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.deploy.account import Account
@@ -113,9 +113,9 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
         if not root_events:
             return Diagnosis(stack.name, stack.id, stack.status.name, next_steps=_next_steps(stack))
         events = _add_nested_failures(account, stack.id, root_events)
-    causes, rollback_failures = _causes_and_rollback_failures(events)
+    causes, rollback_failures = _separate_rollback_failures(events)
     if not causes and not rollback_failures:
-        causes = _deepest_failure(events)
+        causes = _find_deepest_failure(events)
     status_changes = [event for event in root_events if event.of_stack]
     cancelled = not causes and any(_was_cancelled(previous, event) for previous, event in pairwise(status_changes))
     return Diagnosis(
@@ -202,7 +202,7 @@ def _is_cause(event: Event) -> bool:
     return False
 
 
-def _causes_and_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
+def _separate_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
     """Return the failures of the operation, and those of its rollback; of each resource only the first."""
     causes: dict[tuple[tuple[str, ...], str], Event] = {}
     rollback_failures: dict[tuple[tuple[str, ...], str], Event] = {}
@@ -215,7 +215,7 @@ def _causes_and_rollback_failures(events: Sequence[Event]) -> tuple[list[Event],
     return list(causes.values()), list(rollback_failures.values())
 
 
-def _deepest_failure(events: Iterable[Event]) -> list[Event]:
+def _find_deepest_failure(events: Iterable[Event]) -> list[Event]:
     """Return the failure in the most deeply nested stack, as a list; for when every failure only repeats another."""
     failures = [event for event in events if event.failed and not is_cancelled(event)]
     return sorted(failures, key=lambda event: -len(event.path))[:1]
@@ -262,9 +262,11 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
     launch_failures: tuple[str, ...] = ()
     consoles: tuple[ConsoleExcerpt, ...] = ()
     with _ErrorsAsNotes() as launch_errors:
-        launch_failures = console_output.launch_failures(account, group) if group and not failed_instance_id else ()
+        launch_failures = (
+            console_output.read_launch_failures(account, group) if group and not failed_instance_id else ()
+        )
     with _ErrorsAsNotes() as console_errors:
-        consoles = console_output.group_consoles(account, group, failed_instance_id) if group else ()
+        consoles = console_output.read_group_consoles(account, group, failed_instance_id) if group else ()
     explanations = (explain(reason, account.region) for reason in launch_failures)
     explanation = next((explanation for explanation in explanations if explanation.hint), Explanation())
     notes = (*launch_errors.notes, *console_errors.notes)
@@ -336,7 +338,7 @@ class _ErrorsAsNotes:
     def __enter__(self) -> _ErrorsAsNotes:
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         from botocore.exceptions import BotoCoreError, ClientError
 
         if isinstance(error, (BotoCoreError, ClientError)):

@@ -8,12 +8,13 @@ already. Times are CloudFormation's; the clock of this machine may be wrong and 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import error_code, translate_aws_errors
+from cfngen.deploy.aws_types import AwsObject, Client
 from cfngen.deploy.messages import Event
 from cfngen.deploy.stacks import NESTED_STACK, stack_name
 from cfngen.deploy.status import StackStatus
@@ -75,7 +76,7 @@ def is_worth_showing(event: Event) -> bool:
     return True
 
 
-def parse_event(entry: Mapping[str, Any], path: tuple[str, ...]) -> Event:
+def parse_event(entry: AwsObject, path: tuple[str, ...]) -> Event:
     """Return the event in one entry of a DescribeStackEvents or DescribeEvents response.
 
     Args:
@@ -114,7 +115,7 @@ class StackEvents:
         last: the newest event in scope about the stack itself, not a resource in it.
     """
 
-    def __init__(self, client: Any, stack_id: str, path: tuple[str, ...], scope: Scope) -> None:
+    def __init__(self, client: Client, stack_id: str, path: tuple[str, ...], scope: Scope) -> None:
         self.id = stack_id
         self.path = path
         self.last: Event | None = None
@@ -176,7 +177,7 @@ class StackEvents:
         self._token = "" if complete else response.get("NextToken", "")
         return [] if self._token else self._take_collected()
 
-    def _collect(self, entries: Sequence[Mapping[str, Any]]) -> bool:
+    def _collect(self, entries: Sequence[AwsObject]) -> bool:
         """Add the new events of one page; return whether a known event or the boundary was reached."""
         collected_ids = {event.id for event in self._collected}
         for entry in entries:
@@ -213,7 +214,7 @@ class TreeEvents:
             or if all events are to be read.
     """
 
-    def __init__(self, client: Any, root_id: str, scope: Scope) -> None:
+    def __init__(self, client: Client, root_id: str, scope: Scope) -> None:
         """Follow a root stack; nothing is read yet.
 
         Args:
@@ -359,7 +360,7 @@ def read_history(
     return tuple(relevant)
 
 
-def last_event(account: Account, stack_id: str) -> Event | None:
+def read_last_event(account: Account, stack_id: str) -> Event | None:
     """Return the newest event of one stack; None if nothing has happened in it.
 
     Read it before a call that starts an operation and pass it to `watch`, which then knows where the operation begins

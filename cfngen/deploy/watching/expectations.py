@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.templates.expressions import references, resolve
 
@@ -19,9 +20,8 @@ Path = tuple[str, ...]
 BOOT_SECONDS = 300  # seconds until an instance has booted, installed Kubernetes and sent its signal
 DEFAULT_SECONDS = 15  # seconds for a resource of a type that is not listed below
 DRAIN_SECONDS = 60  # seconds to drain a node
-UNAWAITED_GROUP_SECONDS = (
-    20  # seconds to create an Auto Scaling group if CloudFormation does not wait for its instances
-)
+# Seconds to create an Auto Scaling group if CloudFormation does not wait for its instances.
+UNAWAITED_GROUP_SECONDS = 20
 # By resource type: seconds to create, to update in place, and to delete.
 SECONDS: Mapping[str, tuple[int, int, int]] = {
     # Creation ends when every instance has sent its signal, deletion when every instance is terminated.
@@ -119,7 +119,7 @@ def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
 
 
 def expect_operation(
-    bodies: Mapping[Path, Mapping[str, Any]],
+    bodies: Mapping[Path, TemplatePart],
     actions: Mapping[tuple[Path, str], Action] | Action,
     values: Mapping[str, str] | None = None,
 ) -> Expectation:
@@ -146,11 +146,11 @@ def expect_operation(
                 seconds += DRAIN_SECONDS * (max(signals, 1) if action == "update" else 1)
             awaited = signals if action != "delete" else 0
             planned[path, logical_id] = Expected(path, logical_id, resource["Type"], action, awaited, seconds)
-    return Expectation(tuple(planned.values()), _longest_chain(bodies, planned, ()))
+    return Expectation(tuple(planned.values()), _critical_path_seconds(bodies, planned, ()))
 
 
-def _longest_chain(
-    bodies: Mapping[Path, Mapping[str, Any]],
+def _critical_path_seconds(
+    bodies: Mapping[Path, TemplatePart],
     planned: Mapping[tuple[Path, str], Expected],
     path: Path,
 ) -> int:
@@ -158,17 +158,18 @@ def _longest_chain(
     resources = bodies.get(path, {}).get("Resources", {})
     ends: dict[str, int] = {}
 
-    def end_of(logical_id: str, waiting: tuple[str, ...] = ()) -> int:
+    def end_of(logical_id: str, dependents: tuple[str, ...] = ()) -> int:
+        """Return when a resource is complete, in seconds; `dependents` are the resources that wait for it."""
         if logical_id not in ends:
             dependencies = (
                 dependency
                 for dependency in _dependencies(resources[logical_id])
-                if dependency in resources and dependency not in waiting
+                if dependency in resources and dependency not in dependents
             )
-            start = max((end_of(dependency, (*waiting, logical_id)) for dependency in dependencies), default=0)
+            start = max((end_of(dependency, (*dependents, logical_id)) for dependency in dependencies), default=0)
             expected = planned.get((path, logical_id))
             child = (*path, logical_id)
-            nested_seconds = _longest_chain(bodies, planned, child) if child in bodies else 0
+            nested_seconds = _critical_path_seconds(bodies, planned, child) if child in bodies else 0
             ends[logical_id] = start + (expected.seconds if expected else 0) + nested_seconds
         return ends[logical_id]
 
@@ -176,14 +177,14 @@ def _longest_chain(
     return max((end_of(resource) for resource in resources), default=0)
 
 
-def _dependencies(resource: Mapping[str, Any]) -> Iterator[str]:
+def _dependencies(resource: TemplatePart) -> Iterator[str]:
     """Yield the logical ids that a resource depends on, together with the parameters that it refers to."""
     explicit = resource.get("DependsOn", ())
     yield from [explicit] if isinstance(explicit, str) else explicit
     yield from (name for name, _ in references(resource))
 
 
-def _expected_signals(resource: Mapping[str, Any], values: Mapping[str, str], action: Action) -> int:
+def _expected_signals(resource: TemplatePart, values: Mapping[str, str], action: Action) -> int:
     """Return the number of instance signals that CloudFormation waits for in a creation or a rolling update."""
     signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
     if not signal:
@@ -198,9 +199,7 @@ def _resolve_number(value: object, values: Mapping[str, str]) -> int:
     return int(number) if isinstance(number, int) or (isinstance(number, str) and number.isdecimal()) else 0
 
 
-def _known_parameters(
-    bodies: Mapping[Path, Mapping[str, Any]], path: Path, values: Mapping[str, str]
-) -> Mapping[str, str]:
+def _known_parameters(bodies: Mapping[Path, TemplatePart], path: Path, values: Mapping[str, str]) -> Mapping[str, str]:
     """Return the values of a stack's parameters, as far as they are known before the operation starts."""
     declared = bodies[path].get("Parameters", {})
     known_values = {key: str(parameter["Default"]) for key, parameter in declared.items() if "Default" in parameter}

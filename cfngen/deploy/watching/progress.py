@@ -91,7 +91,7 @@ class Progress(Message):
         expected: how many seconds it usually takes; 0 if not known.
         stacks: the root and its nested stacks, each after its parent.
         fresh: whether CloudFormation has answered since the last message of this kind; if not, only time has passed.
-        trouble: why CloudFormation does not answer at the moment; empty if it does.
+        poll_error: why CloudFormation does not answer at the moment; empty if it does.
     """
 
     kind: ClassVar[str] = "progress"
@@ -102,7 +102,7 @@ class Progress(Message):
     expected: int = 0
     stacks: tuple[StackProgress, ...] = ()
     fresh: bool = True
-    trouble: str = ""
+    poll_error: str = ""
 
 
 @dataclass
@@ -196,7 +196,7 @@ class ProgressTracker:
         is_running = event.status.endswith("_IN_PROGRESS")
         if resource is None or (is_running and resource.status != event.status):
             expected = self._expectation.find(stack.path, event.logical_id)
-            signals_wanted = expected.signals if expected and event.status.startswith("CREATE") else 0
+            signals_expected = expected.signals if expected and event.status.startswith("CREATE") else 0
             earlier_reason = resource.reason if resource else ""
             resource = _Resource(
                 event.logical_id,
@@ -204,7 +204,7 @@ class ProgressTracker:
                 event.status,
                 event.time,
                 reason=earlier_reason,
-                signals_expected=signals_wanted,
+                signals_expected=signals_expected,
             )
             # A resource whose operation begins again moves to the end.
             stack.resources.pop(event.logical_id, None)

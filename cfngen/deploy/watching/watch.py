@@ -195,7 +195,7 @@ class _Watch:
         self.seems_ended = False
         self.has_new_events = False
         self.cancelled = False
-        self.trouble = ""
+        self.poll_error = ""
         self.noticed_errors: set[type] = set()  # kinds of errors that were reported
 
     def poll(self) -> WatchResult | None:
@@ -206,7 +206,7 @@ class _Watch:
         self._report_progress(fresh=has_answered)
         if has_answered and self._has_ended():
             return self._outcome()
-        self._pause(min(LAST_PAUSE, self.interval) if self.seems_ended and not self.trouble else self.interval)
+        self._pause(min(LAST_PAUSE, self.interval) if self.seems_ended and not self.poll_error else self.interval)
         return None
 
     def handle_interrupt(self, interrupted: Callable[[], Choice]) -> WatchResult | None:
@@ -241,7 +241,7 @@ class _Watch:
                 new_events = self.events.take()
                 self.has_new_events = bool(new_events)
                 self.unreported += new_events
-        self.trouble = ""
+        self.poll_error = ""
         self.interval = max(self.budget.interval, self.interval * 0.9)
         return True
 
@@ -254,7 +254,7 @@ class _Watch:
 
     def _slow_down(self, error: AwsError) -> None:
         self.interval = min(self.interval * 2, self.budget.longest)
-        self.trouble = str(error)
+        self.poll_error = str(error)
         if type(error) in self.noticed_errors:
             return
         self.noticed_errors.add(type(error))
@@ -285,7 +285,7 @@ class _Watch:
                 expected=self.expected.seconds,
                 stacks=self.tree.stacks(now),
                 fresh=fresh,
-                trouble=self.trouble,
+                poll_error=self.poll_error,
             )
         )
 

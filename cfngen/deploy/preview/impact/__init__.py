@@ -12,10 +12,10 @@ import re
 from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
+from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
 from cfngen.deploy.preview.impact import backups, instances, network, program, secrets
 from cfngen.deploy.preview.impact.instances import sizes
 from cfngen.deploy.preview.impact.subject import ChangeContext, owner_of
-from cfngen.deploy.preview.plan import Change, Danger, Impact, Replacement
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
 # Resources with data, addresses or identities that others rely on: losing one of them may mean losing the cluster.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from cfngen.cluster.logical_ids import MASTER_ROLE
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.subject import ChangeContext, number
-from cfngen.deploy.preview.plan import Danger, Impact
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.text import join_and
 
@@ -22,6 +21,7 @@ _HOOKS = "LifecycleHookSpecificationList"
 
 
 def _group_impact(subject: ChangeContext) -> Impact | None:
+    """Return the impact of a change of a master's or node group's Auto Scaling group."""
     owner = subject.owner or subject.change.logical_id
     if subject.disappears:
         if subject.is_master:
@@ -62,13 +62,13 @@ def _group_impact(subject: ChangeContext) -> Impact | None:
 
 
 def _join_impacts(texts: Sequence[tuple[str, Danger]]) -> Impact | None:
-    """Join several texts into one impact; `hurts` has only those that are not harmless, if there are both kinds."""
+    """Join several texts into one impact; its `dangerous_part` has those that are not harmless, if some are."""
     if not texts:
         return None
     worst = max((danger for _, danger in texts), key=lambda danger: danger.rank)
     dangerous_texts = [text for text, danger in texts if danger is not Danger.NONE]
-    hurts = "; ".join(dangerous_texts) if 0 < len(dangerous_texts) < len(texts) else ""
-    return Impact("; ".join(text for text, _ in texts), worst, dangerous_part=hurts)
+    dangerous_part = "; ".join(dangerous_texts) if 0 < len(dangerous_texts) < len(texts) else ""
+    return Impact("; ".join(text for text, _ in texts), worst, dangerous_part=dangerous_part)
 
 
 def _drained_text(subject: ChangeContext) -> str:
@@ -102,12 +102,13 @@ def _resize_text(subject: ChangeContext, owner: str, *, is_only_change: bool) ->
     )
 
 
-def sizes(min_size: Any, max_size: Any) -> str:
+def sizes(min_size: object, max_size: object) -> str:
     """Return the minimum and maximum size of a group as text, e.g. `2-4`, or `2` if they are equal."""
     return f"{min_size}" if str(min_size) == str(max_size) else f"{min_size}-{max_size}"
 
 
 def _launch_template_impact(subject: ChangeContext) -> Impact | None:
+    """Return in what new instances will differ; running instances are replaced by their group's update, if at all."""
     if subject.change.action != "update":
         return None
     if subject.disappears:
@@ -142,9 +143,10 @@ def _launch_template_impact(subject: ChangeContext) -> Impact | None:
 
 
 def _volume_impact(subject: ChangeContext) -> Impact | None:
+    """Return the impact of a change of a master's data volume, which holds etcd."""
     if not subject.disappears:
         return _volume_update_impact(subject)
-    leftover = {
+    what_stays = {
         "snapshot": "only a snapshot of the old volume stays",
         "retain": "the old volume stays, in use by nobody",
         "delete": "the old volume is deleted for good",
@@ -158,7 +160,7 @@ def _volume_impact(subject: ChangeContext) -> Impact | None:
             f"the data volume of {subject.owner or 'a master'} {subject.verb}: its data (etcd) would be LOST to the "
             "cluster, and the master refuses to begin again on an empty volume"
         )
-    return Impact(f"{text}; {leftover}", Danger.DANGEROUS)
+    return Impact(f"{text}; {what_stays}", Danger.DANGEROUS)
 
 
 def _volume_update_impact(subject: ChangeContext) -> Impact | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from cfngen.cluster.allowed_sources import Holder
 from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, SubnetId
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.subject import ChangeContext
-from cfngen.deploy.preview.plan import Danger, Impact
 
 _ANY_IPV4 = "0.0.0.0/0"
 # Rules for the API between the cluster's own security groups.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.subject import ChangeContext
-from cfngen.deploy.preview.plan import Danger, Impact
 
 
 def _key_impact(subject: ChangeContext) -> Impact | None:

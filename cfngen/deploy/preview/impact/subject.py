@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from cfngen.cluster.logical_ids import MasterId, NodeGroupId, ProgramId, pascal
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ResourceChange
-from cfngen.deploy.preview.plan import Change, Replacement
+from cfngen.deploy.preview.changes import Change, Replacement
 
 
 class ChangeContext:
@@ -51,11 +50,11 @@ class ChangeContext:
             return "is removed"
         return "might be replaced" if self.might_be_replaced else "is replaced"
 
-    def before(self, *path: str) -> Any:
+    def before(self, *path: str) -> object:
         """Return the old value of a property, or None if it is not known."""
         return self._value(self._before, path, 0)
 
-    def after(self, *path: str) -> Any:
+    def after(self, *path: str) -> object:
         """Return the new value of a property, or None if it is not known, or not known yet."""
         return self._value(self._after, path, 1)
 
@@ -76,7 +75,7 @@ class ChangeContext:
             if property_.path.startswith("/Properties/")
         )
 
-    def _value(self, properties: Any, path: tuple[str, ...], side: int) -> Any:
+    def _value(self, properties: object, path: tuple[str, ...], side: int) -> object:
         for property_ in self.change.properties:
             if property_.path == "/Properties/" + "/".join(path):
                 return (property_.before, property_.after)[side]
@@ -111,6 +110,6 @@ def _name_of_removed_group(pascal_name: str) -> str:
     return "".join(f"-{char.lower()}" if char.isupper() else char for char in pascal_name).removeprefix("-")
 
 
-def number(value: Any) -> int | None:
+def number(value: object) -> int | None:
     """Return a text as an integer, or None if it is not one."""
-    return int(value) if str(value).isdecimal() else None
+    return int(str(value)) if str(value).isdecimal() else None

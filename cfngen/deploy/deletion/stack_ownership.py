@@ -1,0 +1,71 @@
+"""Whose stack it is that is to be deleted: only the stack of the same cluster may be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.aws_errors import error_code
+from cfngen.deploy.ownership import ForeignStackError, check
+from cfngen.deploy.stacks import CLUSTER_TAG, StackView, stack_name
+from cfngen.deploy.status import StackHealth
+from cfngen.hints import CommandText, suggest
+
+
+def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
+    """Check that the stack is this cluster's; return whether only its template says so.
+
+    Then it was created in the console, without the tags that cfngen sets.
+
+    Raises:
+        ForeignStackError: it is not this cluster's.
+    """
+    if stack.parent_id:
+        raise ForeignStackError(
+            f"the stack {stack.name} is a part of another one",
+            hint=f"name the root with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
+        )
+    if stack.status.health is StackHealth.EMPTY:
+        if not stack.cluster and cluster not in _read_change_set_clusters(account, stack):
+            raise ForeignStackError(
+                f"the stack {stack.name} is in {stack.status}: it is empty, and no change set in it says that it is "
+                f"for the cluster {cluster}",
+                hint=CommandText(
+                    suggest("deploy", stack=stack.name),
+                    (
+                        " creates the cluster in it; if nobody needs it, `aws cloudformation delete-stack --region "
+                        f"{account.region} --stack-name {stack.name}` removes it."
+                    ),
+                ),
+            )
+        return False
+    if not stack.cluster and _read_template_cluster(account, stack) == cluster:
+        return True
+    check(stack, cluster)
+    return False
+
+
+def _read_change_set_clusters(account: Account, stack: StackView) -> Iterator[str]:
+    """Yield the clusters that the change sets of an empty stack are for; the stack itself may have no tags yet."""
+    cloudformation = account.client("cloudformation")
+    for page in cloudformation.get_paginator("list_change_sets").paginate(StackName=stack.id):
+        for summary in page["Summaries"]:
+            change_set = cloudformation.describe_change_set(ChangeSetName=summary["ChangeSetId"])
+            yield from (tag["Value"] for tag in change_set.get("Tags", ()) if tag["Key"] == CLUSTER_TAG)
+
+
+def _read_template_cluster(account: Account, stack: StackView) -> str:
+    """Return the cluster that a stack's template was generated for, from its metadata; empty if it is not cfngen's."""
+    from botocore.exceptions import ClientError
+
+    try:
+        summary = account.client("cloudformation").get_template_summary(StackName=stack.id)
+    except ClientError as error:
+        if error_code(error) != "ValidationError":
+            raise
+        return ""
+    metadata: object = json.loads(summary.get("Metadata") or "{}").get("cfngen")
+    if not isinstance(metadata, dict) or metadata.get("stack") not in ("cluster", "standalone"):
+        return ""
+    return str(metadata.get("cluster", ""))

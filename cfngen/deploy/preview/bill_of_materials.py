@@ -1,0 +1,50 @@
+"""What a new cluster consists of, and what AWS charges for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Item:
+    """A kind of component that a new cluster consists of.
+
+    Attributes:
+        count: how many.
+        what: e.g. `master`, `node`, `VPC`.
+        detail: e.g. `t3.medium, group gpu`; may be empty.
+    """
+
+    count: int
+    what: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Something that AWS charges for as long as it exists; prices are not included.
+
+    Attributes:
+        quantity: how much.
+        unit: e.g. `instance`, `GiB`, `address`.
+        what: e.g. `t3.medium`, `gp3 volume`.
+        detail: what it is used for.
+    """
+
+    quantity: int
+    unit: str
+    what: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Creation:
+    """A cluster that does not exist yet.
+
+    Attributes:
+        items: what it consists of.
+        costs: what AWS charges for as long as it exists; traffic, requests and snapshots are not included.
+    """
+
+    items: tuple[Item, ...] = ()
+    costs: tuple[Cost, ...] = ()

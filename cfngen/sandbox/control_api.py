@@ -142,6 +142,7 @@ class SandboxClock:
         self._wait(seconds / self._state.speed)
 
     def _extrapolate(self, now: float) -> datetime.datetime | None:
+        """Return the simulated time now, from the sandbox's last answer and its speed; None before the first answer."""
         if self._last_time is None:
             return None
         return self._last_time + datetime.timedelta(seconds=(now - self._last_asked) * self._state.speed)

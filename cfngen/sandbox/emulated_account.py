@@ -153,10 +153,12 @@ class EmulatedAccount:
             cluster.close()
 
     def _is_up(self, cluster: KubernetesCluster) -> bool:
+        """Return whether the cluster's API answers, which it does while etcd has a quorum."""
         self.machines.refresh()
         return self.machines.has_quorum(cluster)
 
     def _root_stack_name(self, cluster: KubernetesCluster) -> str:
+        """Return the name of a cluster's root stack; empty if it does not exist any more."""
         try:
             return self.cloud.stack(cluster.references["stack"]).root.name
         except ApiError:

@@ -48,5 +48,6 @@ def matches_group(text: str, name: str, logical_id: str) -> bool:
 
 
 def _tags(properties: Mapping[str, object]) -> dict[str, str]:
+    """Return the tags in the properties of an Auto Scaling group."""
     tags = properties.get("Tags")
     return {tag["Key"]: tag["Value"] for tag in tags} if isinstance(tags, list) else {}

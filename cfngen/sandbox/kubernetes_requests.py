@@ -132,6 +132,7 @@ def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
 
 
 def _create(cluster: Cluster, request: ApiRequest) -> Object:
+    """Create an object, or return it as it would be created by a dry run."""
     state, address = cluster.state, request.address
     item = _parse_body(request, JSON_TYPES)
     _check_kind(address, item)
@@ -172,6 +173,7 @@ def _with_defaults(plural: str, item: Object) -> Object:
 
 
 def _check_kind(address: Address, item: Object) -> None:
+    """Refuse an object of another kind or API version than the path's."""
     expected = (address.kind.api_version, address.kind.name)
     sent = (item.get("apiVersion") or expected[0], item.get("kind") or expected[1])
     if sent != expected:
@@ -180,6 +182,7 @@ def _check_kind(address: Address, item: Object) -> None:
 
 
 def _check_name(address: Address, name: str) -> None:
+    """Refuse a missing or invalid name."""
     pattern, max_length = (
         (LABEL_PATTERN, MAX_LABEL_LENGTH)
         if address.plural in ("namespaces", "services")
@@ -197,6 +200,7 @@ def _check_name(address: Address, name: str) -> None:
 
 
 def _update(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
+    """Replace an object, or apply a merge patch to it."""
     address = request.address
     changed: Object
     if request.method == "PUT":
@@ -227,6 +231,7 @@ def _update(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
 
 
 def _delete(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
+    """Delete an object, with a namespace also all objects in it; return it if its deletion takes time."""
     state, address = cluster.state, request.address
     if address.plural == "namespaces" and address.name in PROTECTED_NAMESPACES:
         message = f'namespaces "{address.name}" is forbidden: this namespace may not be deleted'
@@ -267,6 +272,7 @@ def parse_path(path: str) -> Address:
 
 
 def _list(state: KubernetesState, request: ApiRequest) -> Object:
+    """Return one page of the objects that match the selectors."""
     address, query = request.address, request.query
     items = [
         item
@@ -288,6 +294,7 @@ def _list(state: KubernetesState, request: ApiRequest) -> Object:
 
 
 def _decode_continue(text: str) -> int:
+    """Return the number of the first object on the page that a `continue` token names."""
     try:
         return int(base64.urlsafe_b64decode(text) or 0)
     except (binascii.Error, ValueError) as error:
@@ -309,12 +316,14 @@ def _matches(selector: str, item: Object, value: Callable[[Object, str], str | N
 
 
 def _field_value(item: object, path: str) -> str | None:
+    """Return the value of a field for a field selector; empty if it is missing."""
     for key in path.split("."):
         item = item.get(key, "") if isinstance(item, Mapping) else ""
     return str(item)
 
 
 def _parse_body(request: ApiRequest, types: tuple[str, ...]) -> Object:
+    """Return the object in a request's body."""
     if request.content_type not in types:
         message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(types)}"
         raise RefusedError(415, "UnsupportedMediaType", message)
@@ -344,6 +353,7 @@ def _merge_patch(item: Any, patch: Any) -> Any:
 
 
 def _with_type(kind: Kind, item: Object) -> Object:
+    """Return an object with its API version and kind."""
     return {**item, "apiVersion": kind.api_version, "kind": kind.name}
 
 

@@ -129,4 +129,5 @@ def status_without_sandbox(last: LastSandbox | None) -> SandboxStatus:
 
 
 def _of(group: Mapping[str, str]) -> tuple[str, str]:
+    """Return the region and the name of a group's stack."""
     return group["region"], group["stack"]

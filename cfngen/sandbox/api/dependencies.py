@@ -157,17 +157,20 @@ def _left_in(backend: MotoBackend, vpc_id: str) -> Iterator[object]:
 
 
 def _default(network_acl: MotoModel) -> bool:
+    """Return whether a network ACL is the one that was created with its VPC."""
     # moto has the text `true` for the ACL created with a VPC, and a bool for all others.
     return str(network_acl.default).lower() == "true"
 
 
 def _named_by_others(backend: MotoBackend, group_id: str | None) -> bool:
+    """Return whether a rule of another security group names a group as its source."""
     other_groups = (group for groups in backend.groups.values() for group in groups.values() if group.id != group_id)
     rules = (rule for group in other_groups for rule in (*group.ingress_rules, *group.egress_rules))
     return any(group_id == (rule.source_group or {}).get("GroupId") for rule in rules)
 
 
 def _release(backend: MotoBackend, description: str) -> None:
+    """Delete the network interfaces with a description."""
     interfaces = ec2_backends[backend.account_id][backend.region_name].enis
     for interface in [interface for interface in interfaces.values() if interface.description == description]:
         del interfaces[interface.id]

@@ -158,6 +158,7 @@ class Gate:
 
 
 def _failure(call: Call, error: Exception) -> Refusal:
+    """Return the answer to an exception of the emulator or of moto."""
     if isinstance(error, (NotModelledError, NotImplementedError)):
         return unmodelled(error)
     LOG.error("%s failed", call.action, exc_info=error)

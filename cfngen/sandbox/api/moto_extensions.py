@@ -132,9 +132,12 @@ class MotoExtensions:
             yield
 
     def _utcnow(self) -> datetime.datetime:
+        """Return the simulated time, in place of moto's `utcnow`."""
         return self.time().replace(tzinfo=None)
 
     def _console_output(self) -> Callable[[MotoResponse], ActionResult]:
+        """Return a GetConsoleOutput that answers with the emulated console."""
+
         def get_console_output(response: MotoResponse) -> ActionResult:
             instance = response.ec2_backend.get_instance(response.querystring["InstanceId"][0])
             text = self.consoles.get(instance.id)
@@ -144,6 +147,8 @@ class MotoExtensions:
         return get_console_output
 
     def _scaling_activities(self) -> Callable[[BaseResponse], ActionResult]:
+        """Return a DescribeScalingActivities that answers with launches and with added activities."""
+
         def describe_scaling_activities(response: BaseResponse) -> ActionResult:
             [group] = response.querystring.get("AutoScalingGroupName", [""])
             activities = [
@@ -161,6 +166,8 @@ class MotoExtensions:
         return describe_scaling_activities
 
     def _quota(self, *, applied: bool) -> Callable[[BaseResponse], TYPE_RESPONSE | str]:
+        """Return a GetServiceQuota, for applied or for default values."""
+
         def get_service_quota(response: BaseResponse) -> TYPE_RESPONSE | str:
             request = json.loads(response.body)
             quota = self.quotas.get((request["ServiceCode"], request["QuotaCode"]))
@@ -175,6 +182,8 @@ class MotoExtensions:
         return get_service_quota
 
     def _quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
+        """Return a ListServiceQuotas, for applied or for default values."""
+
         def list_service_quotas(response: BaseResponse) -> str:
             service = json.loads(response.body)["ServiceCode"]
             service_quotas = [quota for quota in self.quotas.values() if quota.service == service]
@@ -184,6 +193,7 @@ class MotoExtensions:
         return list_service_quotas
 
     def _parameter(self) -> Callable[[MotoResponse], ActionResult]:
+        """Return a GetParameter that also knows the public parameters."""
         original = SimpleSystemManagerResponse.get_parameter
 
         def get_parameter(response: MotoResponse) -> ActionResult:
@@ -194,6 +204,7 @@ class MotoExtensions:
         return get_parameter
 
     def _parameters(self) -> Callable[[MotoResponse], ActionResult]:
+        """Return a GetParameters that also knows the public parameters."""
         original = SimpleSystemManagerResponse.get_parameters
 
         def get_parameters(response: MotoResponse) -> ActionResult:
@@ -214,10 +225,12 @@ class MotoExtensions:
 
 
 def _stored(name: str, value: str) -> JsonDict:
+    """Return a public parameter in the form of Systems Manager's API."""
     return {"Name": name, "Type": "String", "Value": value, "Version": 1, "DataType": "text"}
 
 
 def _shown(quota: Quota, region: str, *, applied: bool) -> JsonDict:
+    """Return a quota in the form of Service Quotas' API."""
     return {
         "ServiceCode": quota.service,
         "QuotaCode": quota.code,

@@ -130,6 +130,7 @@ def check_name(parameter_name: str, name: str) -> None:
 
 
 def _check_call(submission: Submission) -> None:
+    """Refuse unknown capabilities, too many tags and tags that are not valid."""
     if unknown := sorted(set(submission.capabilities) - CAPABILITIES):
         raise ValidationError(
             f"1 validation error detected: Value '{unknown}' at 'capabilities' failed to satisfy constraint: Member "
@@ -224,6 +225,7 @@ def _check_attributes(service: Region, parsed: template.Template) -> None:
 
 
 def _check_capabilities(parsed: template.Template, capabilities: Sequence[str]) -> None:
+    """Refuse IAM resources that the caller has not acknowledged."""
     iam_resources = [resource for resource in parsed.resources.values() if resource.type in IAM_TYPES]
     has_custom_name = any(IAM_NAMES & set(definition.body.get("Properties", {})) for definition in iam_resources)
     if has_custom_name and "CAPABILITY_NAMED_IAM" not in capabilities:
@@ -233,6 +235,7 @@ def _check_capabilities(parsed: template.Template, capabilities: Sequence[str]) 
 
 
 def _check_rules(service: Region, revision: Revision, name: str) -> None:
+    """Refuse parameter values for which an assertion of the template's Rules is false."""
     scope = scope_of_revision(service, revision, name)
     for rule_name, rule in revision.template.body.get("Rules", {}).items():
         if not scope.resolve(rule.get("RuleCondition", {"Fn::Equals": ["", ""]})):

@@ -38,6 +38,7 @@ def detect(service: Region, stack: Stack, identifier: str) -> Detection:
 
 
 def _compare_resource(service: Region, stack: Stack, resource: Resource, actual: Properties | None) -> ResourceDrift:
+    """Compare the properties in the template with the actual ones; None means that the resource is deleted."""
     keys = resource.properties if actual is None else actual
     expected = {key: _sorted(resource.properties[key]) for key in keys if key in resource.properties}
     actual_values = (
@@ -72,6 +73,7 @@ def _sorted(value: object) -> object:
 
 
 def _json(value: object) -> str:
+    """A value as the API shows it: "" if it is missing, a string as it is, and anything else as JSON."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 

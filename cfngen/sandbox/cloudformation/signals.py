@@ -91,6 +91,7 @@ def notify_later_launches(service: Region, group: str, instance_ids: list[str]) 
 
 
 def _notify(service: Region, resource: Resource, instance_ids: list[str]) -> None:
+    """Report each instance that is new to the region, and remember the launch template it comes from."""
     for instance_id in instance_ids:
         if instance_id not in service.launched:
             service.launched[instance_id] = json.dumps(resource.properties.get("LaunchTemplate"))

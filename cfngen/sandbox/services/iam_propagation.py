@@ -77,6 +77,7 @@ def check_profile_of_instances(attempt: Attempt) -> None:
 
 
 def _has_propagated(region: str, backend: MotoBackend, name: str) -> bool:
+    """Return whether other services see the last change of an instance profile by now."""
     changed_at = _changed_at.get(backend, {}).get(name)
     return (
         changed_at is None

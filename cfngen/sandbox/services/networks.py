@@ -97,10 +97,12 @@ def live_interfaces(backend: MotoBackend) -> list[MotoModel]:
 
 
 def _subnets(backend: MotoBackend) -> list[MotoModel]:
+    """Return all subnets of a region."""
     return [subnet for subnets in backend.subnets.values() for subnet in subnets.values()]
 
 
 def _is_address(text: str) -> bool:
+    """Return whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -109,9 +111,11 @@ def _is_address(text: str) -> bool:
 
 
 def _is_domain(text: str) -> bool:
+    """Return whether a text is a domain name."""
     labels = text.rstrip(".").split(".")
     return all(label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels)
 
 
 def _is_true(value: object) -> bool:
+    """Return whether a setting is true, as a boolean or as text."""
     return str(value).lower() == "true"  # moto keeps the text of the request

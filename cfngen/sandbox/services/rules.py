@@ -173,6 +173,7 @@ def enforced() -> Iterator[None]:
 
 
 def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[str, str] | None = None) -> None:
+    """Check the rules of an operation before moto executes it."""
     service = response.boto3_service_name
     rules = _RULES.get((service, operation))
     if not rules:
@@ -187,6 +188,7 @@ def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[
 
 
 def _backend(response: BaseResponse, service: str) -> MotoBackend:
+    """Return moto's backend of a service, in the region or in the partition of a global service."""
     from moto.backends import get_backend
 
     backends: MotoBackend = get_backend(service)[response.current_account]  # type: ignore[call-overload]

@@ -163,6 +163,7 @@ def list_imports(request: ActionRequest) -> Result:
 
 
 def _policy(request: ActionRequest, name: str) -> str:
+    """Return the stack policy of a call: its body, or the document at its URL."""
     url, body = request.text(f"{name}URL"), request.text(f"{name}Body")
     if url and body:
         raise ValidationError(f"You cannot specify both {name}URL and {name}Body")

@@ -26,6 +26,7 @@ def client(service: str, region: str) -> AwsClient:
 
 @functools.cache
 def _session(region: str) -> boto3.Session:
+    """A cached boto3 session with dummy credentials."""
     return boto3.Session("testing", "testing", region_name=region)
 
 
@@ -57,10 +58,12 @@ class Call:
 
     @property
     def ec2(self) -> AwsClient:
+        """A client of EC2."""
         return client("ec2", self.region)
 
     @property
     def iam(self) -> AwsClient:
+        """A client of IAM."""
         return client("iam", self.region)
 
     def only(self, *keys: str) -> JsonDict:

@@ -119,11 +119,13 @@ class ManagedPolicy(Handler):
         call.iam.delete_policy(PolicyArn=call.physical_id)
 
     def _delete_old_versions(self, call: Call) -> None:
+        """Delete all versions but the default one."""
         for version in call.iam.list_policy_versions(PolicyArn=call.physical_id)["Versions"]:
             if not version["IsDefaultVersion"]:
                 call.iam.delete_policy_version(PolicyArn=call.physical_id, VersionId=version["VersionId"])
 
     def _document(self, call: Call) -> str:
+        """The policy document as JSON."""
         return _to_json(call["PolicyDocument"])
 
 
@@ -238,6 +240,7 @@ def _to_json(document: object) -> str:
 
 
 def _removed_tag_keys(call: Call, previous: Properties) -> list[str]:
+    """The keys of the tags that the new properties no longer have."""
     old_keys, new_keys = (
         {tag["Key"] for tag in properties.get("Tags", [])} for properties in (previous, call.properties)
     )

@@ -55,6 +55,7 @@ class ElasticIp(Handler):
         return Created(address["PublicIp"], {key: address[key] for key in ("PublicIp", "AllocationId")})
 
     def tagged_id(self, call: Call) -> str:
+        """The allocation id, which is not the physical id."""
         return str(call.attributes["AllocationId"])
 
     def delete(self, call: Call) -> None:
@@ -120,6 +121,7 @@ class KeyPair(Handler):
 
 
 def _keys(*names: str) -> JsonDict:
+    """Keys without further keys below them."""
     return {name: {} for name in names}
 
 
@@ -298,4 +300,5 @@ def _hooks(call: Call) -> Iterator[JsonDict]:
 
 
 def _group_tags(name: str, tags: list[JsonDict]) -> list[JsonDict]:
+    """Tags in the form of Auto Scaling's API."""
     return [{**tag, "ResourceId": name, "ResourceType": "auto-scaling-group"} for tag in tags]

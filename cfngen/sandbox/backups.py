@@ -36,8 +36,8 @@ class Backups:
         self._restored_request = ""
         self._restored_volumes: dict[str, str] = {}
 
-    def look(self, bucket: str, interval: int, instance: str) -> None:
-        """Take a snapshot if one is due or requested.
+    def take_due_snapshot(self, bucket: str, interval: int, instance: str) -> None:
+        """Take a snapshot if one is due or requested; looks once in a simulated minute.
 
         Args:
             bucket: the bucket.

@@ -151,7 +151,9 @@ class KubernetesCluster:
     def back_up(self) -> None:
         """Take a snapshot if one is due or requested, once the cluster has published its join information."""
         if self._backup_interval and self.expires:
-            self.backups.look(self.references["bucket"], self._backup_interval, next(iter(self.members.values())))
+            self.backups.take_due_snapshot(
+                self.references["bucket"], self._backup_interval, next(iter(self.members.values()))
+            )
 
     def close(self) -> None:
         """Stop listening."""

@@ -76,7 +76,8 @@ def request_report(
         state: which sandbox.
         timeout: seconds to wait for the answer.
         path: path of the request; by default that of the report.
-        **command: fields of a command to send, if any: region, resource, step, message, hint (see `Running.fail`).
+        **command: fields of a command to send, if any: region, resource, step, message, hint; see
+            `RunningSandbox.fail`.
 
     Raises:
         SandboxGoneError: nothing answers, or a process that is not this sandbox.

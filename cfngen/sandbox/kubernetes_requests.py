@@ -18,12 +18,8 @@ from typing import Any, Protocol, cast
 from cfngen.sandbox.kubernetes_state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
 from cfngen.sandbox.kubernetes_tables import make_table
 
-PROTECTED_NAMESPACES = (
-    "default",
-    "kube-node-lease",
-    "kube-public",
-    SYSTEM,
-)  # namespaces; a real API server allows the second one's deletion
+# Namespaces that cannot be deleted; a real API server allows the deletion of kube-node-lease.
+PROTECTED_NAMESPACES = ("default", "kube-node-lease", "kube-public", SYSTEM)
 JSON_TYPES = ("application/json",)
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 MERGE_TYPES = ("application/merge-patch+json", STRATEGIC_MERGE)
@@ -183,11 +179,9 @@ def _check_kind(address: Address, item: Object) -> None:
 
 def _check_name(address: Address, name: str) -> None:
     """Refuse a missing or invalid name."""
-    pattern, max_length = (
-        (LABEL_PATTERN, MAX_LABEL_LENGTH)
-        if address.plural in ("namespaces", "services")
-        else (NAME_PATTERN, MAX_NAME_LENGTH)
-    )
+    pattern, max_length = NAME_PATTERN, MAX_NAME_LENGTH
+    if address.plural in ("namespaces", "services"):
+        pattern, max_length = LABEL_PATTERN, MAX_LABEL_LENGTH
     if not name:
         problem = "metadata.name: Required value: name or generateName is required"
     elif pattern.fullmatch(name) and len(name) <= max_length:

@@ -70,7 +70,8 @@ def format_age(seconds: float) -> str:
     """Return a duration as kubectl writes ages (apimachinery's `HumanDuration`), e.g. `5m12s`, `3h`, `2d4h`."""
     whole = int(seconds)
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
-    for below, large, unit, small, rest in (
+    # Up to so many seconds: the larger number with its unit, and the smaller one beside it unless it is 0.
+    for limit, number, unit, remainder, remainder_unit in (
         (120, whole, "s", 0, ""),
         (600, minutes, "m", whole % 60, "s"),
         (3 * 3600, minutes, "m", 0, ""),
@@ -80,8 +81,8 @@ def format_age(seconds: float) -> str:
         (2 * 365 * 86400, days, "d", 0, ""),
         (8 * 365 * 86400, days // 365, "y", days % 365, "d"),
     ):
-        if whole < below:
-            return f"{max(large, 0)}{unit}" + (f"{small}{rest}" if small else "")
+        if whole < limit:
+            return f"{max(number, 0)}{unit}" + (f"{remainder}{remainder_unit}" if remainder else "")
     return f"{days // 365}y"
 
 

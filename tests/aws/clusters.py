@@ -179,7 +179,7 @@ def prepared(
     images = {name: register(Name=name.strip("/").replace("/", "-"), **_built_for(name))["ImageId"] for name in IMAGES}
     _bring_key(cluster)
     machines = Machines(region, outcomes)
-    machines.cloud = CloudFormation(region, stored=images, instances=machines, durations=durations, seed=seed)
+    machines.cloud = CloudFormation(region, stored=images, on_launch=machines, durations=durations, seed=seed)
     return Account(cluster, templates, machines.cloud, machines, images)
 
 

@@ -127,7 +127,7 @@ def signalling(*outcomes: tuple[float, str]) -> CloudFormation:
             seconds, status = remaining.pop(0)
             cloud.clock.later(seconds, lambda: signal(launched.instance_id, status))
 
-    cloud = CloudFormation(REGION, instances=boot)
+    cloud = CloudFormation(REGION, on_launch=boot)
     return cloud
 
 

@@ -75,7 +75,7 @@ def test_what_a_group_tried_in_vain(served: Served) -> None:
 
 
 def test_buckets_of_others_are_closed(served: Served) -> None:
-    served.moto_extensions.foreign.add("taken")
+    served.moto_extensions.foreign_buckets.add("taken")
     s3 = client("s3")
     assert refusal(s3.head_bucket, Bucket="taken") == ("403", 403)
     assert refusal(s3.put_object, Bucket="taken", Key="k", Body=b"") == ("AccessDenied", 403)

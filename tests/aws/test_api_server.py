@@ -76,7 +76,7 @@ def test_stacks_faults_and_policies_in_a_server(served: tuple[Served, str], clou
     s3.put_object(Bucket="mine", Key="a/b.json", Body=b"{}")
     assert api.faults.called("s3:PutObject", Bucket="mine", Key="a/b.json")
     assert s3.get_object(Bucket="mine", Key="a/b.json")["Body"].read() == b"{}"
-    api.moto_extensions.foreign.add("taken")
+    api.moto_extensions.foreign_buckets.add("taken")
     assert code(s3.head_bucket, Bucket="taken") == "403"
 
     api.faults.throttle("DescribeStacks", times=1)

@@ -175,7 +175,7 @@ def life(case: str, form: str, edge: Edge | None, seed: int, overrides: tuple[st
         # Usual durations keep most orders from ever coming about; without them any order does.
         where = prepared(before, seed=seed, durations={} if seed % 2 else DURATIONS)
         machines = Watched(before.region)
-        machines.cloud, where.cloud.instances, where.cloud.leaving = where.cloud, machines, machines.leaving
+        machines.cloud, where.cloud.on_launch, where.cloud.on_terminating = where.cloud, machines, machines.leaving
         publish(where, without(dict(where.templates), edge))
         others = landlord(where)
         wanted = where.templates[form]["Parameters"]

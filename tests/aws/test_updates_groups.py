@@ -205,7 +205,7 @@ def test_a_cancelled_update_cancels_nested_ones() -> None:
         name = cloud.stack("s").children["Child"].name
         cloud.clock.later(seconds, lambda: cloud.signal_resource(name, "Group", launched.instance_id, status))
 
-    cloud = CloudFormation(REGION, instances=boot)
+    cloud = CloudFormation(REGION, on_launch=boot)
     stack = created(cloud, {"Child": nested("child", text(group(1)))})
     cloud.update_stack("s", body=text({"Child": nested("other", text({**group(1, size="t3.large"), "G": GATEWAY}))}))
     cloud.advance(10)

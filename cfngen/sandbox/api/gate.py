@@ -84,7 +84,7 @@ class Gate:
                 return answer(render(call, _failure(call, error)))
 
         call = read(request, self.control.time)
-        if call.ours:
+        if call.is_from_emulator:
             return execute()
         try:
             self.control.before_call(call)

@@ -58,7 +58,7 @@ class Call:
         return f"{self.service}:{self.operation}"
 
     @property
-    def ours(self) -> bool:
+    def is_from_emulator(self) -> bool:
         """Whether the emulator itself makes the call; faults and policies do not apply to it."""
         return self.key == ENGINE_KEY
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import itertools
 from collections.abc import Callable
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
@@ -94,12 +95,10 @@ class Scope:
                 return str(local_values[name])
             return str(self._fn_getatt(name) if "." in name else self._ref(name))
 
-        return _known_or_unknown(
-            "".join(
-                value(piece) if index % 2 else piece.replace("${!", "${")
-                for index, piece in enumerate(PLACEHOLDER.split(text))
-            )
-        )
+        pieces = PLACEHOLDER.split(text)  # texts and, between them, the names in placeholders
+        pieces[0::2] = [literal.replace("${!", "${") for literal in pieces[0::2]]
+        pieces[1::2] = [value(name) for name in pieces[1::2]]
+        return _known_or_unknown("".join(pieces))
 
     def _fn_join(self, argument: Expression) -> str:
         """Fn::Join: the items of a list with a delimiter between them."""
@@ -151,7 +150,7 @@ class Scope:
         if UNKNOWN in block:
             raise ResourceError("Template error: Fn::Cidr needs a CIDR, and its value is not known yet")
         networks = ipaddress.ip_network(block).subnets(new_prefix=32 - int(bits))
-        return [str(network) for network, _ in zip(networks, range(int(count)), strict=False)]
+        return [str(network) for network in itertools.islice(networks, int(count))]
 
     def _fn_if(self, argument: Expression) -> Expression:
         """Fn::If: one of two values, by a condition."""

@@ -65,7 +65,7 @@ def _replace_instances(
     if policy.min_in_service >= max_size:
         raise ResourceError("MinInstancesInService must be less than the autoscaling group's MaxSize")
     # A rollback returns to the capacity before the failed update, which may have raised it temporarily.
-    capacity = service.capacities.setdefault(resource.physical_id, capacity)
+    capacity = service.capacities_before_update.setdefault(resource.physical_id, capacity)
     _record_progress(service, stack, resource, _rolling_update_text(policy, obsolete))
     generation = resource.generation
     if policy.suspended_processes:
@@ -76,7 +76,7 @@ def _replace_instances(
         _resume_processes(service, resource, policy)
         raise
     if resource.generation == generation:  # otherwise the update was cancelled, and its rollback is already at work
-        del service.capacities[resource.physical_id]
+        del service.capacities_before_update[resource.physical_id]
         _resume_processes(service, resource, policy)
 
 

@@ -16,7 +16,7 @@ from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.scaling_groups import PROCESSES
 
-KEYS = {
+POLICY_KEYS = {
     "AutoScalingReplacingUpdate": {"WillReplace"},
     "AutoScalingRollingUpdate": {
         "MaxBatchSize",
@@ -111,9 +111,9 @@ def _resolve_update_policy(service: Region, stack: Stack, resource: Resource) ->
     for name, policy in update_policy.items():
         if name in NOT_MODELLED:
             raise NotModelledError(f"UpdatePolicy {name}")
-        if name not in KEYS:
+        if name not in POLICY_KEYS:
             raise ResourceError(f"Encountered unsupported property {name} in UpdatePolicy")
-        for key in sorted(set(policy) - KEYS[name]):
+        for key in sorted(set(policy) - POLICY_KEYS[name]):
             if f"{name}.{key}" in NOT_MODELLED:
                 raise NotModelledError(f"UpdatePolicy {name} {key}")
             raise ResourceError(f"Encountered unsupported property {key} in UpdatePolicy {name}")

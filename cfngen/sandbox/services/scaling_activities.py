@@ -47,12 +47,12 @@ class Observer:
 
     Attributes:
         launched: called with a group's name and the ids of instances that it has launched by itself.
-        leaving: called with the id of an instance that a hook holds in `Terminating:Wait`.
+        terminating: called with the id of an instance that a hook holds in `Terminating:Wait`.
         time: returns the time of the region's clock.
     """
 
     launched: Callable[[str, list[str]], None]
-    leaving: Callable[[str], None]
+    terminating: Callable[[str], None]
     time: Callable[[], datetime.datetime]
 
 
@@ -110,7 +110,7 @@ def terminate(group: MotoModel, state: MotoModel) -> None:
     if not hold_by_hook(group, state, TERMINATING, "Terminating:Wait"):
         _begin_termination(group, state)
     elif observer := _OBSERVERS.get(group.region):
-        observer.leaving(state.instance.id)
+        observer.terminating(state.instance.id)
 
 
 def complete_action(group: MotoModel, state: MotoModel, result: str) -> None:

@@ -104,20 +104,14 @@ def _rule_keys(permission: JsonObject) -> list[_RuleKey]:
 
 def _key_of_moto_rule(item: MotoModel) -> _RuleKey:
     """Return the key of a rule that a group has already."""
-    key, source = next(
-        (
-            (key, value)
-            for key, value in (
-                ("CidrIp", item.ip_range.get("CidrIp")),
-                ("CidrIpv6", item.ip_range.get("CidrIpv6")),
-                ("GroupId", item.source_group.get("GroupId")),
-                ("PrefixListId", item.prefix_list_id),
-            )
-            if value
-        ),
-        ("", ""),
-    )
-    return _protocol_number(item.ip_protocol), item.from_port, item.to_port, key, _canonical_source(source)
+    possible_sources = {
+        "CidrIp": item.ip_range.get("CidrIp"),
+        "CidrIpv6": item.ip_range.get("CidrIpv6"),
+        "GroupId": item.source_group.get("GroupId"),
+        "PrefixListId": item.prefix_list_id,
+    }
+    kind, source = next(((kind, source) for kind, source in possible_sources.items() if source), ("", ""))
+    return _protocol_number(item.ip_protocol), item.from_port, item.to_port, kind, _canonical_source(source)
 
 
 def _legacy_permission(parameters: JsonObject) -> JsonDict:

@@ -53,7 +53,7 @@ def describe_change_set(request: ActionRequest) -> Result:
         "Changes",
         list(change_set.changes),
         lambda change: change.logical_id,
-        lambda each: _describe_change(each, values=values),
+        lambda change: _describe_change(change, values=values),
     )
     return {
         **_summarize(change_set),

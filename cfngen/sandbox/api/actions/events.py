@@ -15,7 +15,7 @@ def describe_stack_events(request: ActionRequest) -> Result:
     """DescribeStackEvents: return the events of one stack, newest first."""
     stack = find_stack(request, "Stack [{}] does not exist")
     events = [event for event in reversed(stack.events) if request.has_happened(event.time)]
-    return request.page("StackEvents", events, lambda event: event.id, lambda each: _stack_event(stack, each))
+    return request.page("StackEvents", events, lambda event: event.id, lambda event: _stack_event(stack, event))
 
 
 def describe_events(request: ActionRequest) -> Result:

@@ -7,7 +7,7 @@ import json
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import ValidationError
-from cfngen.sandbox.cloudformation.admission import BODY_LIMIT, IAM_NAMES, IAM_TYPES
+from cfngen.sandbox.cloudformation.admission import IAM_NAMES, IAM_TYPES, MAX_BODY_BYTES
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.template import Template, parse
 from cfngen.sandbox.cloudformation.template_source import fetch
@@ -54,8 +54,8 @@ def _submitted_template(request: ActionRequest) -> Template:
     body, url = request.text("TemplateBody"), request.text("TemplateURL")
     if bool(body) == bool(url):
         raise ValidationError("Either Template URL or Template Body must be specified.")
-    if len(body.encode()) > BODY_LIMIT:
-        raise ValidationError(f"'templateBody' must have length less than or equal to {BODY_LIMIT}")
+    if len(body.encode()) > MAX_BODY_BYTES:
+        raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
     return parse(body or fetch(request.cloud.region, url))
 
 

@@ -176,7 +176,8 @@ def removing_on_failure(remove: Callable[[], object]) -> Iterator[None]:
 
 def retag(call: Call, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]) -> None:
     """Update the tags of an EC2 resource."""
-    if removed_keys := [{"Key": key} for key in {tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}]:
-        call.ec2.delete_tags(Resources=[resource_id], Tags=removed_keys)
+    removed_keys = {tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}
+    if removed_keys:
+        call.ec2.delete_tags(Resources=[resource_id], Tags=[{"Key": key} for key in removed_keys])
     if new_tags:
         call.ec2.create_tags(Resources=[resource_id], Tags=new_tags)

@@ -243,9 +243,8 @@ class AutoScalingGroup(Handler):
 
     def retag(self, call: Call, previous: Properties) -> None:
         autoscaling = client("autoscaling", call.region)
-        old_tags, new_tags = (
-            _group_tags(call.physical_id, properties.get("Tags", [])) for properties in (previous, call.properties)
-        )
+        old_tags = _group_tags(call.physical_id, previous.get("Tags", []))
+        new_tags = _group_tags(call.physical_id, call.properties.get("Tags", []))
         new_keys = {tag["Key"] for tag in new_tags}
         if removed_tags := [tag for tag in old_tags if tag["Key"] not in new_keys]:
             autoscaling.delete_tags(Tags=removed_tags)
@@ -296,7 +295,10 @@ def _put_hooks(call: Call, group: str, previous: Properties) -> None:
 def _hooks(call: Call) -> Iterator[JsonDict]:
     """The lifecycle hooks of a group, with the heartbeat timeout as a number."""
     for hook in call.properties.get(HOOKS_KEY, []):
-        yield {**hook, **{key: int(value) for key, value in hook.items() if key == "HeartbeatTimeout"}}
+        if "HeartbeatTimeout" in hook:
+            yield {**hook, "HeartbeatTimeout": int(hook["HeartbeatTimeout"])}
+        else:
+            yield hook
 
 
 def _group_tags(name: str, tags: list[JsonDict]) -> list[JsonDict]:

@@ -33,6 +33,6 @@ def masters(where: Place) -> list[Instance]:
 
 @contextlib.contextmanager
 def three_masters() -> Iterator[Place]:
-    """A world for a cluster of three masters, which is not created yet."""
+    """An emulated account for a cluster of three masters, which is not created yet."""
     with place() as where:
-        yield Place(where.world, three())
+        yield Place(where.account, three())

@@ -69,14 +69,14 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
     """The default cluster; tests leave nothing behind in it."""
     with place() as where:
         assert where.create().status == "CREATE_COMPLETE"
-        cluster = where.world.cluster("kubernetes")
-        yield Reached(where, cluster, where.world.address(cluster), tmp_path_factory.mktemp("certificates"))
+        cluster = where.account.cluster("kubernetes")
+        yield Reached(where, cluster, where.account.address(cluster), tmp_path_factory.mktemp("certificates"))
 
 
 def test_an_administrator_lists_what_a_cluster_has(reached: Reached) -> None:
     with reached.core() as core:
         nodes = core.list_node().items
-        assert {each.metadata.name for each in nodes} == set(reached.where.world.machines.instances)
+        assert {each.metadata.name for each in nodes} == set(reached.where.account.machines.instances)
         assert {each.status.node_info.kubelet_version for each in nodes} == {"v1.36.3"}
         assert all(
             condition.status == "True"
@@ -140,14 +140,14 @@ def test_what_tests_change_the_client_sees(reached: Reached) -> None:
 
 
 def test_a_service_is_deleted_with_its_balancer(reached: Reached) -> None:
-    world, elb = reached.where.world, client("elb", "us-west-2")
+    account, elb = reached.where.account, client("elb", "us-west-2")
     spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
     with reached.core() as core:
         core.create_namespaced_service("default", {"metadata": {"name": "web"}, "spec": spec})
         assert len(elb.describe_load_balancers()["LoadBalancerDescriptions"]) == 1
         core.delete_namespaced_service("web", "default")
         assert core.read_namespaced_service("web", "default").metadata.deletion_timestamp
-        world.advance(20)
+        account.advance(20)
         with pytest.raises(kubernetes.client.ApiException) as caught:
             core.read_namespaced_service("web", "default")
     assert caught.value.status == 404
@@ -229,12 +229,12 @@ def test_paths_that_do_not_exist_are_not_found(reached: Reached) -> None:
 
 
 def test_a_cluster_whose_master_is_gone_does_not_answer(reached: Reached) -> None:
-    world = reached.where.world
-    [master] = [each.id for each in world.machines.instances.values() if each.boot_data.master]
+    account = reached.where.account
+    [master] = [each.id for each in account.machines.instances.values() if each.boot_data.master]
     with reached.core() as core:
         assert core.list_node().items
-        client("ec2", world.region).terminate_instances(InstanceIds=[master])
+        client("ec2", account.region).terminate_instances(InstanceIds=[master])
         with pytest.raises((urllib3.exceptions.HTTPError, OSError)):
             core.list_node()
-        world.advance(200)
+        account.advance(200)
         assert len(core.list_node().items) == 5

@@ -17,8 +17,8 @@ def moments(stack: Stack, status: str, *, beginning: int = 0) -> dict[str, Event
 
 
 def terminate(where: Place, instance: Instance) -> None:
-    client("ec2", where.world.region).terminate_instances(InstanceIds=[instance.id])
-    where.world.machines.refresh()
+    client("ec2", where.account.region).terminate_instances(InstanceIds=[instance.id])
+    where.account.machines.refresh()
 
 
 def test_an_update_replaces_one_at_a_time_and_the_api_never_goes() -> None:
@@ -28,11 +28,11 @@ def test_an_update_replaces_one_at_a_time_and_the_api_never_goes() -> None:
         answered: list[bool] = []
 
         def watch() -> None:
-            answered.append(bool(where.world.clusters))
+            answered.append(bool(where.account.clusters))
             if stack.status == "UPDATE_IN_PROGRESS":
-                where.world.cloud.clock.later(5.0, watch)
+                where.account.cloud.clock.later(5.0, watch)
 
-        where.world.cloud.clock.later(60.0, watch)
+        where.account.cloud.clock.later(60.0, watch)
         where.update(three("controlPlane.instanceType=t3.large"))
         assert stack.status == "UPDATE_COMPLETE", stack.reason
         assert len(answered) > 30
@@ -54,25 +54,25 @@ def test_losing_one_master_leaves_the_api_and_losing_two_takes_it() -> None:
         where.create()
         first, second, _ = masters(where)
         terminate(where, second)
-        assert where.world.clusters
+        assert where.account.clusters
         terminate(where, first)
-        assert not where.world.clusters
+        assert not where.account.clusters
 
 
 def test_a_master_that_fails_in_an_update_stops_it_before_the_next() -> None:
     with three_masters() as where:
         stack = where.create()
         third = where.instances(group("C"))
-        where.world.machines.fail(group("B"), "volume", "the volume does not come", times=1)
+        where.account.machines.fail(group("B"), "volume", "the volume does not come", times=1)
         where.update(three("controlPlane.instanceType=t3.large"))
         assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
         assert where.instances(group("C")) == third
-        assert where.world.clusters
+        assert where.account.clusters
 
 
 def test_a_master_that_fails_at_creation_fails_its_condition_at_once() -> None:
     with three_masters() as where:
-        where.world.machines.fail(group("C"), "downloads", "mirror down")
+        where.account.machines.fail(group("C"), "downloads", "mirror down")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         [instance] = where.instances(group("C"))
@@ -82,7 +82,7 @@ def test_a_master_that_fails_at_creation_fails_its_condition_at_once() -> None:
 
 def test_a_first_master_that_hangs_lets_the_others_wait_and_the_stack_fail() -> None:
     with three_masters() as where:
-        where.world.machines.hang(group("A"), "downloads")
+        where.account.machines.hang(group("A"), "downloads")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         for letter in "BC":
@@ -92,16 +92,16 @@ def test_a_first_master_that_hangs_lets_the_others_wait_and_the_stack_fail() -> 
 
 def test_one_master_becomes_three() -> None:
     with place() as where:
-        where = Place(where.world, variant())
+        where = Place(where.account, variant())
         stack = where.create()
         [first] = where.instances(group("A"))
         old = stack.outputs["ApiEndpoint"]
-        state = where.world.cluster("kubernetes").state
+        state = where.account.cluster("kubernetes").state
         where.update(three())
         assert stack.status == "UPDATE_COMPLETE", [(each.logical_id, each.reason) for each in stack.events][-8:]
         replaced, *others = masters(where)[1:]
         assert replaced.id != first.id
-        cluster = where.world.cluster("kubernetes")
+        cluster = where.account.cluster("kubernetes")
         assert cluster.state is state, "the cluster is the same one"
         assert set(cluster.members.values()) == {replaced.id, *(each.id for each in others)}
         assert stack.outputs["ApiEndpoint"] != old
@@ -113,9 +113,9 @@ def test_one_master_becomes_three() -> None:
 def test_a_cluster_of_three_goes_without_a_trace() -> None:
     with three_masters() as where:
         stack = where.create()
-        where.world.cloud.wait(where.world.cloud.delete_stack(stack.name))
+        where.account.cloud.wait(where.account.cloud.delete_stack(stack.name))
         assert stack.status == "DELETE_COMPLETE"
-        assert client("elbv2", where.world.region).describe_load_balancers()["LoadBalancers"] == []
-        assert client("elbv2", where.world.region).describe_target_groups()["TargetGroups"] == []
+        assert client("elbv2", where.account.region).describe_load_balancers()["LoadBalancers"] == []
+        assert client("elbv2", where.account.region).describe_target_groups()["TargetGroups"] == []
         gone = [each.logical_id for each in stack.events if each.status == "DELETE_COMPLETE"]
         assert [each for each in gone if each in map(group, LETTERS)] == [group(each) for each in "CBA"]

@@ -28,7 +28,7 @@ def test_no_routes_are_made_and_balancers_find_the_network(plugged: Place) -> No
     [found] = ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
     assert {each["DestinationCidrBlock"] for each in found["Routes"]} == {"0.0.0.0/0", "172.20.0.0/16"}
 
-    cluster = plugged.world.cluster("kubernetes")
+    cluster = plugged.account.cluster("kubernetes")
     nodes = cluster.state.list("nodes")
     assert len(nodes) == 2
     ranged = [each for each in nodes if "podCIDR" in each["spec"]]

@@ -48,7 +48,7 @@ def test_creation_waits_for_every_one_of_them(created: tuple[Place, Stack]) -> N
 
 def test_each_is_a_node_with_its_own_fixed_address(created: tuple[Place, Stack]) -> None:
     where, _ = created
-    state = where.world.cluster("kubernetes").state
+    state = where.account.cluster("kubernetes").state
     nodes = [state.get("nodes", each.id) for each in masters(where)]
     addresses = [
         address["address"]
@@ -62,7 +62,7 @@ def test_each_is_a_node_with_its_own_fixed_address(created: tuple[Place, Stack])
 
 def test_the_load_balancer_is_the_endpoint_and_leads_to_the_fixed_addresses(created: tuple[Place, Stack]) -> None:
     where, stack = created
-    elbv2 = client("elbv2", where.world.region)
+    elbv2 = client("elbv2", where.account.region)
     [balancer] = elbv2.describe_load_balancers()["LoadBalancers"]
     assert stack.outputs["ApiEndpoint"] == f"https://{balancer['DNSName']}"
     assert (balancer["LoadBalancerName"], balancer["Scheme"], balancer["Type"]) == (
@@ -74,12 +74,12 @@ def test_the_load_balancer_is_the_endpoint_and_leads_to_the_fixed_addresses(crea
     healths = elbv2.describe_target_health(TargetGroupArn=targets["TargetGroupArn"])["TargetHealthDescriptions"]
     assert {each["Target"]["Id"] for each in healths} == {"172.20.0.9", "172.20.1.9", "172.20.2.9"}
     assert (targets["HealthCheckProtocol"], targets["HealthCheckPath"]) == ("HTTPS", "/readyz")
-    assert where.world.cluster("kubernetes").api_endpoint == stack.outputs["ApiEndpoint"]
+    assert where.account.cluster("kubernetes").api_endpoint == stack.outputs["ApiEndpoint"]
 
 
 def test_the_api_serves_under_the_load_balancers_name(created: tuple[Place, Stack]) -> None:
     where, stack = created
-    names = where.world.cluster("kubernetes").server_names()
+    names = where.account.cluster("kubernetes").server_names()
     assert stack.outputs["ApiEndpoint"].removeprefix("https://") in names
 
 

@@ -118,7 +118,7 @@ def _routed(*targets: str, destination: str = EVERYWHERE, most: int = 500) -> Se
         ids = {"GatewayId": gateway, "NetworkInterfaceId": "eni-0123456789abcdef0"}
         where = {"DestinationCidrBlock": destination} if destination else {}
         with quotas.override_quotas({quotas.ROUTES: quotas.Quota(*quotas.ROUTES, "Routes per route table", most)}):
-            ec2().create_route(RouteTableId=table_id, **where, **{each: ids[each] for each in targets})
+            ec2().create_route(RouteTableId=table_id, **where, **{target: ids[target] for target in targets})
 
     return ServiceCall(run)
 

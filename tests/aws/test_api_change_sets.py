@@ -131,7 +131,7 @@ def test_changes_come_in_pages(cfn: Any, cloud: CloudFormation, served: Served) 
     served.faults.page_size = 3
     pages = list(cfn.get_paginator("describe_change_set").paginate(StackName="net", ChangeSetName="one"))
     assert [len(page["Changes"]) for page in pages] == [3, 3, 1]
-    found = [each["ResourceChange"]["LogicalResourceId"] for page in pages for each in page["Changes"]]
+    found = [change["ResourceChange"]["LogicalResourceId"] for page in pages for change in page["Changes"]]
     assert sorted(found) == sorted(gateways)
 
 
@@ -144,7 +144,9 @@ def test_a_change_set_without_changes_fails(cfn: Any, cloud: CloudFormation) -> 
     assert code(cfn.execute_change_set, StackName="net", ChangeSetName="two") == "InvalidChangeSetStatus"
     with pytest.raises(cfn.exceptions.InvalidChangeSetStatusException):
         cfn.execute_change_set(StackName="net", ChangeSetName="two")
-    assert [each["ChangeSetName"] for each in cfn.list_change_sets(StackName="net")["Summaries"]].count("two") == 1
+    assert [summary["ChangeSetName"] for summary in cfn.list_change_sets(StackName="net")["Summaries"]].count(
+        "two"
+    ) == 1
     cfn.delete_change_set(StackName="net", ChangeSetName="two")
     assert code(cfn.describe_change_set, StackName="net", ChangeSetName="two") == "ChangeSetNotFound"
 
@@ -175,7 +177,7 @@ def test_change_sets_of_nested_stacks_are_linked(cfn: Any, cloud: CloudFormation
     [change] = root["Changes"]
     nested = cfn.describe_change_set(ChangeSetName=change["ResourceChange"]["ChangeSetId"])
     assert (nested["ParentChangeSetId"], nested["RootChangeSetId"]) == (root["ChangeSetId"], root["ChangeSetId"])
-    assert [each["ResourceChange"]["LogicalResourceId"] for each in nested["Changes"]] == ["Vpc"]
+    assert [change["ResourceChange"]["LogicalResourceId"] for change in nested["Changes"]] == ["Vpc"]
 
 
 def test_rollback_is_chosen_once(cfn: Any, cloud: CloudFormation) -> None:

@@ -131,7 +131,7 @@ def test_public_parameters_are_there_for_clients_too(served: Served) -> None:
     ssm.put_parameter(Name="/mine", Value="x", Type="String")
     assert ssm.get_parameter(Name="/aws/service/canonical/ubuntu")["Parameter"]["Value"] == "ami-1"
     answer = ssm.get_parameters(Names=["/aws/service/canonical/ubuntu", "/mine", "/none"])
-    assert {each["Name"]: each["Value"] for each in answer["Parameters"]} == {
+    assert {parameter["Name"]: parameter["Value"] for parameter in answer["Parameters"]} == {
         "/aws/service/canonical/ubuntu": "ami-1",
         "/mine": "x",
     }

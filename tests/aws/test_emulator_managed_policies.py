@@ -40,7 +40,7 @@ def test_policy_goes_before_its_role(cloud: CloudFormation) -> None:
     cloud.delete_stack("s")
     iam = client("iam", REGION)
     assert arn not in [each["Arn"] for each in iam.list_policies(Scope="Local")["Policies"]]
-    assert [each for each in iam.list_roles()["Roles"] if each["RoleName"].startswith("s-")] == []
+    assert [role for role in iam.list_roles()["Roles"] if role["RoleName"].startswith("s-")] == []
 
 
 def test_too_long_a_policy_is_refused(cloud: CloudFormation) -> None:

@@ -240,7 +240,7 @@ def test_properties_that_fail_their_resource(
 ) -> None:
     stack = cloud.create_stack("s", body=template(Resources={"It": {"Type": resource_type, "Properties": properties}}))
     assert stack.status == "ROLLBACK_COMPLETE"
-    [failed] = [each for each in stack.events if each.status == "CREATE_FAILED"]
+    [failed] = [event for event in stack.events if event.status == "CREATE_FAILED"]
     assert failed.logical_id == "It"
     assert re.search(says, failed.reason)
 
@@ -259,7 +259,7 @@ def test_an_output_that_a_nested_stack_does_not_have_fails_what_asks_for_it(clou
     body = template(Resources={"Child": child}, Outputs={"It": {"Value": {"Fn::GetAtt": "Child.Outputs.None"}}})
     stack = cloud.wait(cloud.create_stack("s", body=body))
     assert stack.status == "ROLLBACK_COMPLETE"
-    assert "Requested attribute Outputs.None does not exist" in " ".join(each.reason for each in stack.events)
+    assert "Requested attribute Outputs.None does not exist" in " ".join(event.reason for event in stack.events)
 
 
 @pytest.mark.parametrize("resource_type", sorted(HANDLERS))

@@ -154,4 +154,4 @@ def test_additional_policies_and_security_groups(account: None) -> None:
     assert sorted(name for name in names if "AddonsPolicy" not in name) == ["masters"]
     identifier = found["MasterANetworkInterface"].physical_id
     interface = describe(where, "network_interfaces", NetworkInterfaceIds=[identifier])
-    assert {each["GroupId"] for each in interface["Groups"]} == {found["MasterSecurityGroup"].physical_id, groups[0]}
+    assert {group["GroupId"] for group in interface["Groups"]} == {found["MasterSecurityGroup"].physical_id, groups[0]}

@@ -203,7 +203,7 @@ def test_a_failed_creation_can_be_tried_again_as_an_update(cloud: CloudFormation
         cloud.update_stack("s", previous_template=True)
     cloud.update_stack("s", previous_template=True, disable_rollback=True)
     assert stack.status == "UPDATE_COMPLETE"
-    assert sorted(each.physical_id for each in stack.resources.values()) == sorted(gateways())
+    assert sorted(resource.physical_id for resource in stack.resources.values()) == sorted(gateways())
     assert len(gateways()) == 2
 
 

@@ -50,7 +50,7 @@ def test_hooks_follow_the_template_without_another_group_or_instance() -> None:
 def state(instance: str) -> str:
     """Lifecycle state of an instance; nothing if its group has it no more."""
     found = client("autoscaling", REGION).describe_auto_scaling_instances(InstanceIds=[instance])
-    return "".join(each["LifecycleState"] for each in found["AutoScalingInstances"])
+    return "".join(auto_scaling_instance["LifecycleState"] for auto_scaling_instance in found["AutoScalingInstances"])
 
 
 def held() -> tuple[CloudFormation, dict[str, str], str]:

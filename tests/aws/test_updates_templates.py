@@ -59,15 +59,15 @@ def changed_groups(*names: str) -> Cluster:
     """The default cluster with node groups of these names."""
     cluster = golden("default")
     [one] = cluster.node_groups
-    return cluster.model_copy(update={"node_groups": tuple(one.model_copy(update={"name": each}) for each in names)})
+    return cluster.model_copy(update={"node_groups": tuple(one.model_copy(update={"name": name}) for name in names)})
 
 
 def said(stack: Stack, logical_id: str) -> list[str]:
-    return [each.reason for each in stack.events if each.logical_id == logical_id and each.reason]
+    return [event.reason for event in stack.events if event.logical_id == logical_id and event.reason]
 
 
 def types() -> list[str]:
-    return sorted(each["InstanceType"] for each in running_instances(REGION).values())
+    return sorted(running_instance["InstanceType"] for running_instance in running_instances(REGION).values())
 
 
 def test_another_instance_type_rolls_nodes_one_at_a_time() -> None:
@@ -116,7 +116,7 @@ def test_nodes_that_do_not_come_up_put_root_and_nested_stacks_back() -> None:
     assert resources(stack)["MasterApiFromAllowedCidr"].properties["CidrIp"] == ALLOWED
     wanted = [{"Name": "group-id", "Values": [resources(stack)["MasterSecurityGroup"].physical_id]}]
     rules = client("ec2", REGION).describe_security_group_rules(Filters=wanted)["SecurityGroupRules"]
-    assert {each["CidrIpv4"] for each in rules if not each["IsEgress"] and "CidrIpv4" in each} == {ALLOWED}
+    assert {rule["CidrIpv4"] for rule in rules if not rule["IsEgress"] and "CidrIpv4" in rule} == {ALLOWED}
 
 
 def recover(where: Account, stack: Stack) -> None:
@@ -145,8 +145,8 @@ def test_a_parameter_changes_what_it_is_about(parameters: dict[str, str], child:
     updated(where, **parameters)
     assert stack.status == "UPDATE_COMPLETE"
     operations = {identity for identity, kind in stack.children[child].operations if kind == "UPDATE_STACK"}
-    events = [each for each in stack.children[child].events if each.operation_id in operations]
-    assert {each.logical_id for each in events if each.status == "UPDATE_COMPLETE"} == {
+    events = [event for event in stack.children[child].events if event.operation_id in operations]
+    assert {event.logical_id for event in events if event.status == "UPDATE_COMPLETE"} == {
         *changed, stack.children[child].name
     }  # fmt: skip
 
@@ -224,4 +224,4 @@ def test_an_imported_key_stands_in_the_way_of_other_tags() -> None:
     )  # fmt: skip
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     events = [event for each in stack.children.values() for event in each.events]
-    assert any("custom-named resource requires replacing" in each.reason for each in events)
+    assert any("custom-named resource requires replacing" in event.reason for event in events)

@@ -92,4 +92,4 @@ def said(instance: Instance) -> list[str]:
 
 def failures(stack: Stack) -> dict[str, str]:
     """Why resources failed, by logical id."""
-    return {each.logical_id: each.reason for each in stack.events if each.status == "CREATE_FAILED"}
+    return {event.logical_id: event.reason for event in stack.events if event.status == "CREATE_FAILED"}

@@ -28,7 +28,7 @@ def three(*overrides: str) -> Cluster:
 
 
 def masters(where: Place) -> list[Instance]:
-    return [each for letter in LETTERS for each in where.instances(group(letter))]
+    return [instance for letter in LETTERS for instance in where.instances(group(letter))]
 
 
 @contextlib.contextmanager

@@ -36,12 +36,12 @@ def test_every_instance_is_a_ready_node(default: tuple[Place, Stack]) -> None:
     where, _ = default
     state = where.account.cluster("kubernetes").state
     ready = {
-        each["metadata"]["name"]
-        for each in state.list("nodes")
-        if ("Ready", "True") in [(condition["type"], condition["status"]) for condition in each["status"]["conditions"]]
+        node["metadata"]["name"]
+        for node in state.list("nodes")
+        if ("Ready", "True") in [(condition["type"], condition["status"]) for condition in node["status"]["conditions"]]
     }
     assert ready == set(where.account.machines.instances)
-    ranges = [each["spec"]["podCIDR"] for each in state.list("nodes")]
+    ranges = [node["spec"]["podCIDR"] for node in state.list("nodes")]
     assert len(set(ranges)) == 5
     assert all(each.startswith("10.244.") for each in ranges)
 
@@ -52,7 +52,7 @@ def test_a_master_is_a_tainted_node_with_its_fixed_address(default: tuple[Place,
     found = where.account.cluster("kubernetes").state.get("nodes", instance.id)
     assert found is not None
     assert found["spec"]["providerID"] == f"aws:///us-west-2a/{instance.id}"
-    assert [each["key"] for each in found["spec"]["taints"]] == ["node-role.kubernetes.io/control-plane"]
+    assert [taint["key"] for taint in found["spec"]["taints"]] == ["node-role.kubernetes.io/control-plane"]
     assert {"type": "InternalIP", "address": "172.20.0.9"} in found["status"]["addresses"]
     assert found["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.3"
     assert found["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "t3.medium"
@@ -63,10 +63,10 @@ def test_the_route_table_leads_to_the_pods_of_every_node(default: tuple[Place, S
     table = stack.resources["RouteTable"].physical_id
     [found] = client("ec2", "us-west-2").describe_route_tables(RouteTableIds=[table])["RouteTables"]
     nodes = where.account.cluster("kubernetes").state.list("nodes")
-    assert {each["DestinationCidrBlock"] for each in found["Routes"]} == {
+    assert {route["DestinationCidrBlock"] for route in found["Routes"]} == {
         "0.0.0.0/0",
         "172.20.0.0/16",
-        *(each["spec"]["podCIDR"] for each in nodes),
+        *(node["spec"]["podCIDR"] for node in nodes),
     }
 
 
@@ -74,15 +74,15 @@ def test_system_pods_run_where_they_belong(default: tuple[Place, Stack]) -> None
     where, _ = default
     [instance] = where.instances(MASTERS)
     pods = where.account.cluster("kubernetes").state.list("pods", "kube-system")
-    assert {each["status"]["phase"] for each in pods} == {"Running"}
-    on_master = {each["metadata"]["name"] for each in pods if each["spec"]["nodeName"] == instance.id}
+    assert {pod["status"]["phase"] for pod in pods} == {"Running"}
+    on_master = {pod["metadata"]["name"] for pod in pods if pod["spec"]["nodeName"] == instance.id}
     for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
         assert f"{name}-{instance.id}" in on_master
     assert any(each.startswith("cloud-controller-manager-") for each in on_master)
-    names = [each["metadata"]["name"] for each in pods]
-    assert sum(each.startswith("kube-proxy-") for each in names) == 5
+    names = [pod["metadata"]["name"] for pod in pods]
+    assert sum(name.startswith("kube-proxy-") for name in names) == 5
     assert not any(each.startswith("coredns-") for each in on_master)
-    assert sum(each.startswith("coredns-") for each in names) == 2
+    assert sum(name.startswith("coredns-") for name in names) == 2
 
 
 def test_the_authorities_are_in_their_secret_as_a_real_master_leaves_them(default: tuple[Place, Stack]) -> None:
@@ -133,7 +133,7 @@ def test_the_console_reads_like_that_of_the_boot_program(default: tuple[Place, S
         assert found[-1][4] == "told CloudFormation SUCCESS"
         assert lines[-1].startswith("done in ")
     token = where.secret("joinSecretArn")["token"].partition(".")[2]
-    assert not any(token in line for each in where.account.machines.instances.values() for line in each.console)
+    assert not any(token in line for instance in where.account.machines.instances.values() for line in instance.console)
 
 
 def test_the_api_is_found_by_the_address_of_the_outputs(default: tuple[Place, Stack]) -> None:

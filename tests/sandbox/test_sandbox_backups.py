@@ -72,7 +72,7 @@ def test_a_request_is_answered_once(where: Place) -> None:
     ask(where, "backup-request.json", id="wanted")
     for _ in range(3):
         where.account.advance(60)
-    made = [s3(where).head_object(Bucket=bucket(where), Key=each)["Metadata"] for each in keys(where, "hourly")]
+    made = [s3(where).head_object(Bucket=bucket(where), Key=key)["Metadata"] for key in keys(where, "hourly")]
     assert [each["request"] for each in made].count("wanted") == 1
 
 
@@ -112,7 +112,7 @@ def test_the_bucket_stays_when_the_stack_is_deleted(where: Place) -> None:
     where.account.cloud.delete_stack("k8s")
     where.account.advance(1800)
     assert [
-        each["Key"] for each in s3(where).list_objects_v2(Bucket=name, Prefix=f"{ETCD}hourly/")["Contents"]
+        content["Key"] for content in s3(where).list_objects_v2(Bucket=name, Prefix=f"{ETCD}hourly/")["Contents"]
     ] == before
     policy = json.loads(s3(where).get_bucket_policy(Bucket=name)["Policy"])
     assert policy["Statement"][0]["Sid"] == "OnlyTls"

@@ -36,7 +36,7 @@ def texts(node: ast.AST) -> Iterator[str]:
         spec = "".join(next(texts(node.format_spec))) if node.format_spec else ""
         yield from chosen or ["{:" + spec + "}" if spec else "{}"]
     elif isinstance(node, ast.JoinedStr):
-        for parts in itertools.product(*([*texts(each)] for each in node.values)):
+        for parts in itertools.product(*([*texts(value)] for value in node.values)):
             yield "".join(parts)
 
 

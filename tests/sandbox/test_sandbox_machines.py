@@ -20,18 +20,18 @@ def test_a_terminated_node_is_silent_then_forgotten_and_replaced() -> None:
         client("ec2", account.region).terminate_instances(InstanceIds=[lost])
         account.advance(1)
         account.advance(51)
-        conditions = {each["type"]: each for each in state.get("nodes", lost)["status"]["conditions"]}
+        conditions = {condition["type"]: condition for condition in state.get("nodes", lost)["status"]["conditions"]}
         assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("Unknown", "NodeStatusUnknown")
         account.advance(20)
         assert state.get("nodes", lost) is None
-        assert not [each for each in state.list("pods") if each["spec"].get("nodeName") == lost]
-        assert {each["status"]["phase"] for each in state.list("pods")} == {"Running"}
+        assert not [pod for pod in state.list("pods") if pod["spec"].get("nodeName") == lost]
+        assert {pod["status"]["phase"] for pod in state.list("pods")} == {"Running"}
         account.advance(120)
         replacement = where.instances(NODES)[-1]
         assert replacement.id != lost
         assert said(replacement)[-1].startswith("done in ")
         assert any("is in CREATE_COMPLETE state" in line for line in said(replacement))
-        assert {each["metadata"]["name"] for each in state.list("nodes")} == set(account.machines.instances) - {lost}
+        assert {node["metadata"]["name"] for node in state.list("nodes")} == set(account.machines.instances) - {lost}
 
 
 def test_a_new_master_resumes_the_cluster_of_the_volume() -> None:
@@ -49,7 +49,7 @@ def test_a_new_master_resumes_the_cluster_of_the_volume() -> None:
         new = where.instances(MASTERS)[-1]
         assert "] control plane: resumed the cluster of the volume" in "\n".join(said(new))
         assert where.secret("caSecretArn") == before
-        assert {each["metadata"]["name"] for each in state.list("nodes")} == set(account.machines.instances) - {old.id}
+        assert {node["metadata"]["name"] for node in state.list("nodes")} == set(account.machines.instances) - {old.id}
 
 
 def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
@@ -59,7 +59,9 @@ def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
         assert stack.status == "ROLLBACK_COMPLETE"
         assert "FAILURE signal" in failures(stack)[NODES]
         # The others fail when the group is already being deleted.
-        [(last, signal)] = [said(each)[-2:] for each in where.instances(NODES) if said(each)[-1].startswith("told ")]
+        [(last, signal)] = [
+            said(instance)[-2:] for instance in where.instances(NODES) if said(instance)[-1].startswith("told ")
+        ]
         words = "waited 600 s for download: timed out. What to do: mirror down?"
         assert re.fullmatch(rf"\[\d+/\d+] downloads FAILED after \d+\.\d s: {re.escape(words)}", last)
         assert signal == "told CloudFormation FAILURE"
@@ -129,7 +131,7 @@ def test_one_instance_of_a_group_can_fail() -> None:
     with place() as where:
         where.account.machines.fail(NODES, "ready", "waited 60 s", times=1)
         where.create()
-        ends = [said(each)[-1] for each in where.instances(NODES)]
+        ends = [said(instance)[-1] for instance in where.instances(NODES)]
         assert ends.count("told CloudFormation FAILURE") == 1
 
 
@@ -147,7 +149,7 @@ def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
         where.account.machines.hang(MASTERS, "volume")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
-        [lines] = [said(each) for each in where.instances(NODES) if said(each)[-1].startswith("told ")]
+        [lines] = [said(instance) for instance in where.instances(NODES) if said(instance)[-1].startswith("told ")]
         assert "waiting for joining (60 s): no master has published the join information yet" in lines
         assert "did a master's boot fail?" in lines[-2]
         assert lines[-1] == "told CloudFormation FAILURE"
@@ -181,7 +183,7 @@ def test_a_balancer_is_made_and_removed_with_all_that_belongs_to_it() -> None:
         [balancer] = elb.describe_load_balancers()["LoadBalancerDescriptions"]
         assert service["status"]["loadBalancer"]["ingress"] == [{"hostname": balancer["DNSName"]}]
         tags = elb.describe_tags(LoadBalancerNames=[balancer["LoadBalancerName"]])["TagDescriptions"][0]["Tags"]
-        assert {each["Key"]: each["Value"] for each in tags} == {
+        assert {tag["Key"]: tag["Value"] for tag in tags} == {
             "KubernetesCluster": "kubernetes",
             "kubernetes.io/cluster/kubernetes": "owned",
             "kubernetes.io/service-name": "default/web",
@@ -196,7 +198,7 @@ def test_a_balancer_is_made_and_removed_with_all_that_belongs_to_it() -> None:
         assert elb.describe_load_balancers()["LoadBalancerDescriptions"] == []
         assert len(ec2.describe_security_groups()["SecurityGroups"]) == groups
         rules = ec2.describe_security_group_rules()["SecurityGroupRules"]
-        assert not [each for each in rules if each.get("ReferencedGroupInfo", {}).get("GroupId") == group["GroupId"]]
+        assert not [rule for rule in rules if rule.get("ReferencedGroupInfo", {}).get("GroupId") == group["GroupId"]]
 
 
 def test_a_network_balancer_is_made_and_removed() -> None:
@@ -227,7 +229,9 @@ def test_a_volume_goes_with_its_claim_unless_it_is_to_be_kept(keep: bool) -> Non
         where.account.advance(20)
         assert cluster.state.list("persistentvolumeclaims") == []
         assert bool(ec2.describe_volumes(Filters=wanted)["Volumes"]) is keep
-        assert [each["status"]["phase"] for each in cluster.state.list("persistentvolumes")] == ["Released"] * keep
+        assert [
+            persistentvolume["status"]["phase"] for persistentvolume in cluster.state.list("persistentvolumes")
+        ] == ["Released"] * keep
 
 
 def test_masters_and_nodes_take_the_version_that_they_are_told() -> None:
@@ -240,7 +244,7 @@ def test_masters_and_nodes_take_the_version_that_they_are_told() -> None:
         assert told.startswith("1.35.")
         assert cluster.state.version == told
         where.account.advance(60)  # the last old node leaves after the update is complete
-        nodes = {each["status"]["nodeInfo"]["kubeletVersion"] for each in cluster.state.list("nodes")}
+        nodes = {node["status"]["nodeInfo"]["kubeletVersion"] for node in cluster.state.list("nodes")}
         assert nodes == {f"v{told}"}
 
 
@@ -254,14 +258,14 @@ def test_a_masters_volume_and_interface_are_attached_while_it_runs() -> None:
             [disk] = ec2.describe_volumes(VolumeIds=[volume])["Volumes"]
             [card] = ec2.describe_network_interfaces(NetworkInterfaceIds=[interface])["NetworkInterfaces"]
             cards = [card["Attachment"]["InstanceId"]] if "Attachment" in card else []
-            return [each["InstanceId"] for each in disk["Attachments"]] + cards
+            return [attachment["InstanceId"] for attachment in disk["Attachments"]] + cards
 
         [old] = where.instances(MASTERS)
         assert attached() == [old.id, old.id]
         [master] = ec2.describe_instances(InstanceIds=[old.id])["Reservations"][0]["Instances"]
         assert (master["PrivateIpAddress"], master["PublicIpAddress"]) == ("172.20.0.9", old.public_address)
         assert old.address == "172.20.0.9"
-        assert all(each.address.startswith("172.20.") for each in where.instances(NODES))
+        assert all(instance.address.startswith("172.20.") for instance in where.instances(NODES))
         ec2.terminate_instances(InstanceIds=[old.id])
         account.advance(1)
         account.advance(200)

@@ -12,7 +12,7 @@ from cfngen.sandbox.instance import Instance
 
 def moments(stack: Stack, status: str, *, beginning: int = 0) -> dict[str, Event]:
     """The last event of a status of each slot's group, after so many events."""
-    found = {each.logical_id: each for each in stack.events[beginning:] if each.status == status}
+    found = {event.logical_id: event for event in stack.events[beginning:] if event.status == status}
     return {letter: found[group(letter)] for letter in LETTERS if group(letter) in found}
 
 
@@ -40,7 +40,7 @@ def test_an_update_replaces_one_at_a_time_and_the_api_never_goes() -> None:
         after = masters(where)
         assert not {each.id for each in before} & {each.id for each in after[1::2]}
         done = moments(stack, "UPDATE_COMPLETE", beginning=beginning)
-        rolling = [each for each in stack.events[beginning:] if "Terminating instance" in each.reason]
+        rolling = [event for event in stack.events[beginning:] if "Terminating instance" in event.reason]
         begun = [each.time for each in rolling if each.logical_id.startswith("Master")]
         assert [each.logical_id for each in rolling if each.logical_id.startswith("Master")] == list(
             map(group, LETTERS)
@@ -76,7 +76,7 @@ def test_a_master_that_fails_at_creation_fails_its_condition_at_once() -> None:
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         [instance] = where.instances(group("C"))
-        failed = {each.logical_id: each.reason for each in stack.events if each.status == "CREATE_FAILED"}
+        failed = {event.logical_id: event.reason for event in stack.events if event.status == "CREATE_FAILED"}
         assert failed["MasterCWaitCondition"] == f"Received FAILURE signal with UniqueId {instance.id}"
 
 
@@ -98,15 +98,15 @@ def test_one_master_becomes_three() -> None:
         old = stack.outputs["ApiEndpoint"]
         state = where.account.cluster("kubernetes").state
         where.update(three())
-        assert stack.status == "UPDATE_COMPLETE", [(each.logical_id, each.reason) for each in stack.events][-8:]
+        assert stack.status == "UPDATE_COMPLETE", [(event.logical_id, event.reason) for event in stack.events][-8:]
         replaced, *others = masters(where)[1:]
         assert replaced.id != first.id
         cluster = where.account.cluster("kubernetes")
         assert cluster.state is state, "the cluster is the same one"
-        assert set(cluster.members.values()) == {replaced.id, *(each.id for each in others)}
+        assert set(cluster.members.values()) == {replaced.id, *(other.id for other in others)}
         assert stack.outputs["ApiEndpoint"] != old
         assert stack.outputs["ApiEndpoint"].removeprefix("https://") in cluster.server_names()
-        complete = [each.logical_id for each in stack.events if each.status == "CREATE_COMPLETE"]
+        complete = [event.logical_id for event in stack.events if event.status == "CREATE_COMPLETE"]
         assert {f"Master{letter}WaitCondition" for letter in LETTERS} <= set(complete)
 
 
@@ -117,5 +117,5 @@ def test_a_cluster_of_three_goes_without_a_trace() -> None:
         assert stack.status == "DELETE_COMPLETE"
         assert client("elbv2", where.account.region).describe_load_balancers()["LoadBalancers"] == []
         assert client("elbv2", where.account.region).describe_target_groups()["TargetGroups"] == []
-        gone = [each.logical_id for each in stack.events if each.status == "DELETE_COMPLETE"]
+        gone = [event.logical_id for event in stack.events if event.status == "DELETE_COMPLETE"]
         assert [each for each in gone if each in map(group, LETTERS)] == [group(each) for each in "CBA"]

@@ -68,7 +68,7 @@ def placed(request: pytest.FixtureRequest) -> Iterator[Placed]:
 
 def events(stack: Stack) -> list[Event]:
     """The events of a stack and those it nests, in order."""
-    found = [*stack.events, *(each for child in stack.children.values() for each in events(child))]
+    found = [*stack.events, *(event for child in stack.children.values() for event in events(child))]
     return sorted(found, key=lambda each: each.time)
 
 
@@ -84,7 +84,8 @@ def test_a_creation_takes_no_longer_than_when_nodes_did_not_come_after_masters(c
     with place(form) as there:
         _, now = there.create(of_today(case))
         launched = [
-            (each.boot_data.references["resource"], each.launched) for each in there.account.machines.instances.values()
+            (instance.boot_data.references["resource"], instance.launched)
+            for instance in there.account.machines.instances.values()
         ]
     masters = [moment for resource, moment in launched if resource.startswith("Master")]
     nodes = [moment for resource, moment in launched if resource.startswith("NodeGroup")]
@@ -96,10 +97,10 @@ def test_a_creation_takes_no_longer_than_when_nodes_did_not_come_after_masters(c
 def test_nodes_are_replaced_after_the_last_master_works(case: str, placed: Placed) -> None:
     """In an update by which every group changes, as an upgrade does; no tool but CloudFormation orders it."""
     stack, _ = placed.create(of_today(case))
-    beginning = max(each.time for each in events(stack))
+    beginning = max(event.time for event in events(stack))
     placed.update(of_today(case, kubernetes={"kubeletConfiguration": {"maxPods": 90}}))
     assert stack.status == "UPDATE_COMPLETE", stack.reason
-    later = [each for each in events(stack) if each.time > beginning]
+    later = [event for event in events(stack) if event.time > beginning]
     masters = [each.time for each in later if each.logical_id.startswith("Master") and "SUCCESS" in each.reason]
     nodes = [each.time for each in later if each.logical_id.startswith("NodeGroup") and "Rolling update" in each.reason]
     assert len(masters) == (3 if case == "three-masters" else 1)

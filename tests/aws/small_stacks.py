@@ -144,8 +144,8 @@ def updated(cloud: CloudFormation, resources: dict[str, Any], **arguments: Any) 
 
 def tags_of(stack: Stack, key: str) -> dict[str, str]:
     identifier = stack.resources[key].physical_id
-    found = client("ec2", REGION).describe_tags(Filters=[{"Name": "resource-id", "Values": [identifier]}])["Tags"]
-    return {each["Key"]: each["Value"] for each in found}
+    tags = client("ec2", REGION).describe_tags(Filters=[{"Name": "resource-id", "Values": [identifier]}])["Tags"]
+    return {tag["Key"]: tag["Value"] for tag in tags}
 
 
 def family(word: str, **more: Any) -> dict[str, Any]:

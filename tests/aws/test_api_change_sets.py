@@ -188,9 +188,9 @@ def test_rollback_is_chosen_once(cfn: Any, cloud: CloudFormation) -> None:
 
 
 def test_a_token_makes_a_repeated_creation_one_change_set(cfn: Any, cloud: CloudFormation) -> None:
-    given = {"StackName": "net", "ChangeSetName": "one", "TemplateBody": BODY, "ChangeSetType": "CREATE"}
-    first = cfn.create_change_set(**given, ClientToken="t")["Id"]
-    assert cfn.create_change_set(**given, ClientToken="t")["Id"] == first
+    arguments = {"StackName": "net", "ChangeSetName": "one", "TemplateBody": BODY, "ChangeSetType": "CREATE"}
+    first = cfn.create_change_set(**arguments, ClientToken="t")["Id"]
+    assert cfn.create_change_set(**arguments, ClientToken="t")["Id"] == first
     assert len(cfn.list_change_sets(StackName="net")["Summaries"]) == 1
 
 
@@ -206,8 +206,8 @@ def test_what_early_validation_found_is_told_by_describe_events(cfn: Any, cloud:
     answer = settled(cfn, cloud, ChangeSetType="CREATE", TemplateBody=json.dumps({"Resources": wrong}))
     assert answer["Status"] == "FAILED"
     assert "AWS::EarlyValidation" in answer["StatusReason"]
-    found = cfn.describe_events(ChangeSetName=answer["ChangeSetId"], Filters={"FailedEvents": True})
-    [event] = found["OperationEvents"]
+    response = cfn.describe_events(ChangeSetName=answer["ChangeSetId"], Filters={"FailedEvents": True})
+    [event] = response["OperationEvents"]
     assert event["EventType"] == "VALIDATION_ERROR"
     assert event["LogicalResourceId"] == "Vpc"
     assert "Colour" in event["ValidationStatusReason"] + event["ValidationPath"]

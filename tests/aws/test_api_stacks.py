@@ -160,19 +160,24 @@ def test_failed_events_alone_show_the_cause(cfn: Any, cloud: CloudFormation) -> 
     cloud.fail("Gateway", "no more gateways")
     identity = created(cfn, cloud)
     assert cfn.describe_stacks(StackName=identity)["Stacks"][0]["StackStatus"] == "ROLLBACK_COMPLETE"
-    found = cfn.describe_events(StackName=identity, Filters={"FailedEvents": True})["OperationEvents"]
+    operation_events = cfn.describe_events(StackName=identity, Filters={"FailedEvents": True})["OperationEvents"]
     assert ("Gateway", "no more gateways") in {
-        (each["LogicalResourceId"], each["ResourceStatusReason"]) for each in found
+        (operation_event["LogicalResourceId"], operation_event["ResourceStatusReason"])
+        for operation_event in operation_events
     }
-    assert {each["ResourceStatus"] for each in found} == {"CREATE_FAILED"}
+    assert {operation_event["ResourceStatus"] for operation_event in operation_events} == {"CREATE_FAILED"}
 
 
 def test_one_resource_and_resources_by_their_physical_id(cfn: Any, cloud: CloudFormation) -> None:
     created(cfn, cloud)
     detail = cfn.describe_stack_resource(StackName="net", LogicalResourceId="Vpc")["StackResourceDetail"]
     assert (detail["ResourceType"], detail["ResourceStatus"]) == ("AWS::EC2::VPC", "CREATE_COMPLETE")
-    found = cfn.describe_stack_resources(PhysicalResourceId=detail["PhysicalResourceId"])["StackResources"]
-    assert {each["LogicalResourceId"] for each in found} == {"Vpc", "Gateway", "Attachment"}
+    stack_resources = cfn.describe_stack_resources(PhysicalResourceId=detail["PhysicalResourceId"])["StackResources"]
+    assert {stack_resource["LogicalResourceId"] for stack_resource in stack_resources} == {
+        "Vpc",
+        "Gateway",
+        "Attachment",
+    }
     [one] = cfn.describe_stack_resources(StackName="net", LogicalResourceId="Vpc")["StackResources"]
     assert one["PhysicalResourceId"] == detail["PhysicalResourceId"]
     assert refused(cfn.describe_stack_resource, StackName="net", LogicalResourceId="X")[0] == "ValidationError"

@@ -19,8 +19,8 @@ def policy(document: dict[str, Any], *roles: str) -> dict[str, Any]:
 
 
 def attached(arn: str) -> list[str]:
-    found = client("iam", REGION).list_entities_for_policy(PolicyArn=arn)["PolicyRoles"]
-    return [each["RoleName"].split("-")[1] for each in found]
+    policy_roles = client("iam", REGION).list_entities_for_policy(PolicyArn=arn)["PolicyRoles"]
+    return [policy_role["RoleName"].split("-")[1] for policy_role in policy_roles]
 
 
 def test_document_and_roles_change_in_place(cloud: CloudFormation) -> None:

@@ -102,10 +102,12 @@ class Watched(Machines):
     def _cut_off(self, launched: LaunchedInstance) -> str:
         """Return why an instance does not reach the internet; nothing if it does."""
         backend = ec2_backends[DEFAULT_ACCOUNT_ID][self.region]
-        found = client("autoscaling", self.region).describe_auto_scaling_groups(AutoScalingGroupNames=[launched.group])
-        if not found["AutoScalingGroups"]:
+        response = client("autoscaling", self.region).describe_auto_scaling_groups(
+            AutoScalingGroupNames=[launched.group]
+        )
+        if not response["AutoScalingGroups"]:
             return ""
-        group = found["AutoScalingGroups"][0]
+        group = response["AutoScalingGroups"][0]
         subnets = [each for each in group.get("VPCZoneIdentifier", "").split(",") if each]
         if not subnets:  # a master, whose launch template names an interface
             version = client("ec2", self.region).describe_launch_template_versions(

@@ -17,8 +17,8 @@ SEPARATELY = ("existing-elastic-ip", "extra-policies")  # name things that only 
 
 
 def created(where: Account, form: str) -> tuple[Stack, dict[str, Resource]]:
-    given = {key: value for key, value in landlord(where).items() if key in where.templates[form]["Parameters"]}
-    stack = where.create(form, **given)
+    arguments = {key: value for key, value in landlord(where).items() if key in where.templates[form]["Parameters"]}
+    stack = where.create(form, **arguments)
     assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
     return stack, resources(stack)
 

@@ -78,25 +78,25 @@ def test_nodes_are_not_kept_waiting_for_the_master() -> None:
 def test_the_range_of_the_api_must_be_given(form: str) -> None:
     where = prepared(golden("default"))
     before = inventory(REGION)
-    given = {"TemplateBucket": "some-bucket"} if form == "cluster" else {}
+    parameters = {"TemplateBucket": "some-bucket"} if form == "cluster" else {}
     with pytest.raises(ValidationError, match=r"Parameters: \[ApiAllowedCidr\] must have values"):
-        where.cloud.create_stack("k8s", url=where.url(form), parameters=given, capabilities=["CAPABILITY_IAM"])
+        where.cloud.create_stack("k8s", url=where.url(form), parameters=parameters, capabilities=["CAPABILITY_IAM"])
     assert leftovers(where, before) == {}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_another_region_is_refused(form: str) -> None:
     where = prepared(golden("default"))
-    given = {"ApiAllowedCidr": ALLOWED, "ZoneA": "eu-west-1a"}
+    parameters = {"ApiAllowedCidr": ALLOWED, "ZoneA": "eu-west-1a"}
     if form == "cluster":
-        given["TemplateBucket"] = "some-bucket"
+        parameters["TemplateBucket"] = "some-bucket"
     ireland = CloudFormation("eu-west-1", stored=where.images)
     s3 = client("s3", "eu-west-1")
     s3.create_bucket(Bucket="in-ireland", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
     s3.put_object(Bucket="in-ireland", Key="x.json", Body=json.dumps(where.templates[form]).encode())
     url = "https://in-ireland.s3.eu-west-1.amazonaws.com/x.json"
     with pytest.raises(ValidationError, match="generated for us-west-2; switch the console to that region"):
-        ireland.create_stack("k8s", url=url, parameters=given, capabilities=["CAPABILITY_IAM"])
+        ireland.create_stack("k8s", url=url, parameters=parameters, capabilities=["CAPABILITY_IAM"])
 
 
 @pytest.mark.parametrize(

@@ -199,9 +199,9 @@ def test_a_secret(cloud: CloudFormation) -> None:
     before = {"Description": "one", "KmsKeyId": {"Ref": "One"}, "Tags": tags(a="1", b="1")}
     after = {"Description": "two", "KmsKeyId": {"Ref": "Two"}, "Tags": tags(a="2")}
     identifier = changed(cloud, "AWS::SecretsManager::Secret", before, after, **keys)
-    found = client("secretsmanager", REGION).describe_secret(SecretId=identifier)
-    assert (found["Description"], found["Tags"]) == ("two", tags(a="2"))
-    assert found["KmsKeyId"] == cloud.stack("s").resources["Two"].physical_id
+    response = client("secretsmanager", REGION).describe_secret(SecretId=identifier)
+    assert (response["Description"], response["Tags"]) == ("two", tags(a="2"))
+    assert response["KmsKeyId"] == cloud.stack("s").resources["Two"].physical_id
 
 
 def test_tags_of_a_launch_template_make_no_version(cloud: CloudFormation) -> None:

@@ -105,9 +105,9 @@ def test_a_node_group_comes_and_goes() -> None:
 def test_nodes_that_do_not_come_up_put_root_and_nested_stacks_back() -> None:
     where, stack = ready()
     where.machines.outcomes = {GROUP: "FAILURE"}
-    given = {"ApiAllowedCidr": "198.51.100.0/24", "NodeGroupNodesInstanceType": "m7i.large"}
+    arguments = {"ApiAllowedCidr": "198.51.100.0/24", "NodeGroupNodesInstanceType": "m7i.large"}
     recover(where, stack)
-    updated(where, **given)
+    updated(where, **arguments)
     child, groups = stack.children["NodeGroupNodesStack"], stack.children["SecurityGroupsStack"]
     assert {each.status for each in (stack, child, groups)} == {"UPDATE_ROLLBACK_COMPLETE"}
     assert "Unable to satisfy 100% MinSuccessfulInstancesPercent requirement" in " ".join(said(child, GROUP))
@@ -156,11 +156,11 @@ def test_another_address_of_the_master_takes_the_public_one_along() -> None:
     before = resources(stack)["MasterANetworkInterface"].physical_id
     updated(where, MasterAAddress="172.20.0.77")
     assert stack.status == "UPDATE_COMPLETE"
-    found = resources(stack)["MasterANetworkInterface"]
-    assert found.physical_id != before
-    assert found.properties["PrivateIpAddress"] == "172.20.0.77"
+    master_anetwork_interface = resources(stack)["MasterANetworkInterface"]
+    assert master_anetwork_interface.physical_id != before
+    assert master_anetwork_interface.properties["PrivateIpAddress"] == "172.20.0.77"
     [address] = client("ec2", REGION).describe_addresses()["Addresses"]
-    assert address["NetworkInterfaceId"] == found.physical_id
+    assert address["NetworkInterfaceId"] == master_anetwork_interface.physical_id
 
 
 def test_tags_of_the_root_reach_every_resource_that_takes_them() -> None:
@@ -199,9 +199,9 @@ def test_the_same_templates_again_are_no_change(case: str) -> None:
 
 def test_a_change_set_says_what_is_certain_and_what_is_not() -> None:
     where, stack = ready()
-    given = {"TemplateBucket": BUCKET, "TemplatePrefix": PREFIX, "ApiAllowedCidr": ALLOWED}
+    arguments = {"TemplateBucket": BUCKET, "TemplatePrefix": PREFIX, "ApiAllowedCidr": ALLOWED}
     change_set = where.cloud.create_change_set(
-        "k8s", "c", url=where.url("cluster"), parameters={**given, "SubnetACidr": "172.20.0.0/25"},
+        "k8s", "c", url=where.url("cluster"), parameters={**arguments, "SubnetACidr": "172.20.0.0/25"},
         capabilities=["CAPABILITY_IAM"], tags=stack.tags, nested=True,
     )  # fmt: skip
     where.cloud.advance(60)

@@ -49,13 +49,13 @@ def test_every_instance_is_a_ready_node(default: tuple[Place, Stack]) -> None:
 def test_a_master_is_a_tainted_node_with_its_fixed_address(default: tuple[Place, Stack]) -> None:
     where, _ = default
     [instance] = where.instances(MASTERS)
-    found = where.account.cluster("kubernetes").state.get("nodes", instance.id)
-    assert found is not None
-    assert found["spec"]["providerID"] == f"aws:///us-west-2a/{instance.id}"
-    assert [taint["key"] for taint in found["spec"]["taints"]] == ["node-role.kubernetes.io/control-plane"]
-    assert {"type": "InternalIP", "address": "172.20.0.9"} in found["status"]["addresses"]
-    assert found["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.3"
-    assert found["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "t3.medium"
+    node = where.account.cluster("kubernetes").state.get("nodes", instance.id)
+    assert node is not None
+    assert node["spec"]["providerID"] == f"aws:///us-west-2a/{instance.id}"
+    assert [taint["key"] for taint in node["spec"]["taints"]] == ["node-role.kubernetes.io/control-plane"]
+    assert {"type": "InternalIP", "address": "172.20.0.9"} in node["status"]["addresses"]
+    assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.3"
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "t3.medium"
 
 
 def test_the_route_table_leads_to_the_pods_of_every_node(default: tuple[Place, Stack]) -> None:

@@ -32,8 +32,8 @@ def s3(where: Place) -> Any:
 
 
 def keys(where: Place, kind: str) -> list[str]:
-    found = s3(where).list_objects_v2(Bucket=bucket(where), Prefix=f"{ETCD}{kind}/").get("Contents", [])
-    return [each["Key"] for each in found]
+    contents = s3(where).list_objects_v2(Bucket=bucket(where), Prefix=f"{ETCD}{kind}/").get("Contents", [])
+    return [content["Key"] for content in contents]
 
 
 def ask(where: Place, name: str, **content: str) -> None:
@@ -54,9 +54,9 @@ def replaced(where: Place) -> str:
 def test_the_first_snapshot_comes_with_the_first_master(where: Place) -> None:
     assert len(keys(where, "hourly")) == 1
     assert len(keys(where, "daily")) == 1
-    found = s3(where).head_object(Bucket=bucket(where), Key=keys(where, "hourly")[0])["Metadata"]
-    assert found["instance"] == where.instances(MASTERS)[0].id
-    assert len(found["sha256"]) == 64
+    metadata = s3(where).head_object(Bucket=bucket(where), Key=keys(where, "hourly")[0])["Metadata"]
+    assert metadata["instance"] == where.instances(MASTERS)[0].id
+    assert len(metadata["sha256"]) == 64
 
 
 def test_one_more_comes_with_each_interval(where: Place) -> None:

@@ -30,10 +30,10 @@ def roles_and_groups(clusters: Mapping[Plugin, Cluster]) -> tuple[Document, ...]
     """
     first = next(iter(clusters.values()))
     shared = [*_network_stacks(first), _placeholder_outputs(first)]
-    stacks, root_parameters = list(shared), dict(wire(shared).asked)
+    stacks, root_parameters = list(shared), dict(wire(shared).operator_parameters)
     for plugin, cluster in clusters.items():
         pair = (security_groups.build(cluster), iam.build(cluster))
-        root_parameters.update(wire([*shared, *pair]).asked)
+        root_parameters.update(wire([*shared, *pair]).operator_parameters)
         for stack in pair:
             # There is one such stack per plug-in, so the plug-in's name becomes part of its name.
             stack.name = f"{stack.name}-{plugin}"

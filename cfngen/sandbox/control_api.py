@@ -124,18 +124,18 @@ class SandboxClock:
         self._monotonic = monotonic
         self._wait = wait
         self._last_time: datetime.datetime | None = None
-        self._last_asked = 0.0
+        self._last_request_at = 0.0
 
     def now(self) -> datetime.datetime:
         """Return the simulated time: the sandbox's answer, or extrapolated from its last one."""
         now = self._monotonic()
-        if self._last_time is None or now - self._last_asked >= CLOCK_REFRESH_SECONDS:
+        if self._last_time is None or now - self._last_request_at >= CLOCK_REFRESH_SECONDS:
             previous = self._extrapolate(now)
             self._last_time = datetime.datetime.fromisoformat(request_report(self._state)["time"])
             if previous and self._last_time < previous:
                 # The sandbox was too busy to keep its speed: let time stand still, never go back.
                 self._last_time = previous
-            self._last_asked = now
+            self._last_request_at = now
         return self._extrapolate(now) or self._last_time
 
     def sleep(self, seconds: float) -> None:
@@ -146,7 +146,7 @@ class SandboxClock:
         """Return the simulated time now, from the sandbox's last answer and its speed; None before the first answer."""
         if self._last_time is None:
             return None
-        return self._last_time + datetime.timedelta(seconds=(now - self._last_asked) * self._state.speed)
+        return self._last_time + datetime.timedelta(seconds=(now - self._last_request_at) * self._state.speed)
 
 
 def addresses_by_endpoint(report: JsonObject) -> dict[str, str]:

@@ -232,8 +232,8 @@ def _delete(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
         raise RefusedError(403, "Forbidden", message)
     if not request.is_dry_run:
         if address.plural == "namespaces":
-            for plural in (plural for plural, kind in KINDS.items() if kind.namespaced):
-                for item in state.list(plural, address.name):
+            for plural, kind in KINDS.items():
+                for item in state.list(plural, address.name) if kind.namespaced else ():
                     cluster.deleted(plural, item)
         cluster.deleted(address.plural, current)
     remaining = state.get(address.plural, address.name, address.namespace)

@@ -54,7 +54,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     template = troposphere.Template()
     template.set_version()
     template.set_description(f"Kubernetes cluster {cluster.name}: root of its nested stacks")
-    parameters = [*wiring.asked.values(), *_TEMPLATE_LOCATION]
+    parameters = [*wiring.operator_parameters.values(), *_TEMPLATE_LOCATION]
     for parameter in parameters:
         add_parameter(template, parameter, type=_root_type(parameter))
     for stack in stacks:

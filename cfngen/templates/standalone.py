@@ -41,16 +41,16 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     template = troposphere.Template()
     template.set_version()
     template.set_description(f"Kubernetes cluster {cluster.name}: all of it in one template")
-    for parameter in wiring.asked.values():
+    for parameter in wiring.operator_parameters.values():
         add_parameter(template, parameter)
-    body = finish(template, cluster, "standalone", wiring.asked.values(), immutable_settings(cluster))
+    body = finish(template, cluster, "standalone", wiring.operator_parameters.values(), immutable_settings(cluster))
     resources: dict[str, Any] = {}
     outputs: dict[str, Any] = {}
     expressions: dict[str, Any] = dict(ROOT_VALUES)
     for stack in stacks:
         own = stack.document().body
         for logical_id, resource in own["Resources"].items():
-            if logical_id in resources or logical_id in wiring.asked:
+            if logical_id in resources or logical_id in wiring.operator_parameters:
                 raise WiringError(f"{stack.name} uses the logical id {logical_id} a second time")
             resources[logical_id] = substitute(resource, expressions)
             _add_dependencies(resources, logical_id, stack.standalone_depends_on.get(logical_id, ()))

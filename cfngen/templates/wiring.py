@@ -22,11 +22,11 @@ class Wiring:
     """Where the parameters of a cluster's stacks get their values.
 
     Attributes:
-        asked: the parameters whose values people choose, by name.
+        operator_parameters: the parameters whose values the operator sets, by name.
         suppliers: the stack and output that supply each wired parameter, by the parameter's name.
     """
 
-    asked: Mapping[str, Parameter]
+    operator_parameters: Mapping[str, Parameter]
     suppliers: Mapping[str, tuple[Stack, Output]]
 
 
@@ -40,17 +40,17 @@ def wire(stacks: Sequence[Stack]) -> Wiring:
         WiringError: no stack supplies a wired parameter, two stacks have the same output, or they define the same
             parameter differently.
     """
-    asked: dict[str, Parameter] = {}
+    operator_parameters: dict[str, Parameter] = {}
     suppliers: dict[str, tuple[Stack, Output]] = {}
     for stack in stacks:
         for parameter in stack.parameters.values():
             if parameter.wired:
                 if parameter.name not in suppliers and parameter.name not in ROOT_VALUES:
                     raise WiringError(f"{stack.name} needs {parameter.name}, which no earlier stack puts out")
-            elif asked.setdefault(parameter.name, parameter) != parameter:
+            elif operator_parameters.setdefault(parameter.name, parameter) != parameter:
                 raise WiringError(f"{stack.name} asks for {parameter.name} otherwise than an earlier stack")
         for output in stack.outputs.values():
             if output.name in suppliers:
                 raise WiringError(f"{stack.name} and {suppliers[output.name][0].name} both put out {output.name}")
             suppliers[output.name] = (stack, output)
-    return Wiring(asked, suppliers)
+    return Wiring(operator_parameters, suppliers)

@@ -20,7 +20,7 @@ def test_a_wired_parameter_takes_the_output_of_an_earlier_stack() -> None:
     second.wired_parameter("Thing", description="a thing")
     wiring = wire([first, second])
     assert wiring.suppliers["Thing"][0] is first
-    assert wiring.asked == {}
+    assert wiring.operator_parameters == {}
 
 
 def test_a_parameter_nobody_supplies_is_refused() -> None:
@@ -50,7 +50,7 @@ def test_stacks_that_ask_for_the_same_thing_in_the_same_words_share_the_paramete
     first, second = stack("first"), stack("second")
     for each in (first, second):
         each.parameter("Zone", label="Zone", group="Network", description="zone", default="a")
-    assert list(wire([first, second]).asked) == ["Zone"]
+    assert list(wire([first, second]).operator_parameters) == ["Zone"]
 
 
 def test_stacks_that_ask_otherwise_for_the_same_thing_are_refused() -> None:

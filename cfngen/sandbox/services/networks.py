@@ -83,7 +83,7 @@ def zones(region: str) -> list[str]:
 def free_addresses(backend: MotoBackend, subnet: MotoModel) -> int:
     """Return the number of free addresses in a subnet."""
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
-    taken = sum(1 for live_interface in live_interfaces(backend) if live_interface.subnet.id == subnet.id)
+    taken: int = sum(interface.subnet.id == subnet.id for interface in live_interfaces(backend))
     return block.num_addresses - RESERVED_ADDRESSES - taken
 
 

@@ -167,8 +167,8 @@ def _check_source(backend: MotoBackend, group: MotoModel, kind: str, source: str
 def _are_peered(backend: MotoBackend, one: str, other: str) -> bool:
     """Return whether two VPCs have an active peering connection."""
     return any(
-        {vpc_pcx.vpc.id, vpc_pcx.peer_vpc.id} == {one, other} and vpc_pcx.status["Code"] in ACTIVE_PEERING
-        for vpc_pcx in backend.vpc_pcxs.values()
+        {peering.vpc.id, peering.peer_vpc.id} == {one, other} and peering.status["Code"] in ACTIVE_PEERING
+        for peering in backend.vpc_pcxs.values()
     )
 
 

@@ -36,8 +36,8 @@ class Backups:
         self._restored_request = ""
         self._restored_volumes: dict[str, str] = {}
 
-    def look(self, bucket: str, interval: int, instance: str) -> None:
-        """Take a snapshot if one is due or requested.
+    def take_due_snapshot(self, bucket: str, interval: int, instance: str) -> None:
+        """Take a snapshot if one is due or requested; looks once in a simulated minute.
 
         Args:
             bucket: the bucket.
@@ -70,6 +70,7 @@ class Backups:
         self._restored_volumes[volume] = request["id"]
 
     def _take_snapshot(self, bucket: str, instance: str, request_id: str) -> None:
+        """Put the cluster's objects into the bucket: the hourly snapshot, and the first of a day as the daily one."""
         s3, body = client("s3", self._region), self._state.dump().encode()
         timestamp = self._state.time().replace(":", "")
         metadata = {
@@ -85,6 +86,7 @@ class Backups:
             s3.put_object(Bucket=bucket, Key=self._prefix + name, Body=body, Metadata=metadata)
 
     def _read_document(self, bucket: str, name: str) -> JsonDict:
+        """Return a JSON document of the bucket; empty if it does not exist."""
         try:
             response = client("s3", self._region).get_object(Bucket=bucket, Key=self._prefix + name)
         except ClientError as error:

@@ -78,6 +78,7 @@ def public_key_hash(pem: str) -> str:
 
 
 def _issue_authority(name: str, now: datetime.datetime, key: rsa.RSAPrivateKey) -> Certificate:
+    """Return a new certificate authority, signed by its own key."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     usage = x509.KeyUsage(
         digital_signature=True, key_encipherment=True, key_cert_sign=True, content_commitment=False,
@@ -101,6 +102,7 @@ def _issue(
     now: datetime.datetime,
     extensions: tuple[x509.ExtensionType, ...],
 ) -> Certificate:
+    """Return a certificate that the cluster's authority issues for one purpose."""
     authority = x509.load_pem_x509_certificate(bundle["ca.crt"].encode())
     # Validating a key takes as long as generating one, and this key is our own.
     signer: Any = serialization.load_pem_private_key(
@@ -135,6 +137,7 @@ def _builder(
     not_before: datetime.datetime,
     not_after: datetime.datetime,
 ) -> x509.CertificateBuilder:
+    """Return a builder of a certificate with these names, this key and this validity."""
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -147,6 +150,7 @@ def _builder(
 
 
 def _general_name(name: str) -> x509.GeneralName:
+    """Return a host name or an IP address as an alternative name of a certificate."""
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
@@ -154,6 +158,7 @@ def _general_name(name: str) -> x509.GeneralName:
 
 
 def _new_key() -> rsa.RSAPrivateKey:
+    """Return a new private key."""
     return rsa.generate_private_key(KEY_EXPONENT, KEY_BITS)
 
 
@@ -167,10 +172,12 @@ def _shared_key(use: str) -> rsa.RSAPrivateKey:
 
 
 def _pem(certificate: x509.Certificate) -> str:
+    """Return a certificate as PEM."""
     return certificate.public_bytes(serialization.Encoding.PEM).decode()
 
 
 def _private_pem(key: rsa.RSAPrivateKey) -> str:
+    """Return a private key as PEM."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     ).decode()

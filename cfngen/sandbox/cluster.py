@@ -151,7 +151,9 @@ class KubernetesCluster:
     def back_up(self) -> None:
         """Take a snapshot if one is due or requested, once the cluster has published its join information."""
         if self._backup_interval and self.expires:
-            self.backups.look(self.references["bucket"], self._backup_interval, next(iter(self.members.values())))
+            self.backups.take_due_snapshot(
+                self.references["bucket"], self._backup_interval, next(iter(self.members.values()))
+            )
 
     def close(self) -> None:
         """Stop listening."""
@@ -161,6 +163,7 @@ class KubernetesCluster:
 
 
 def _cluster_configuration(configuration: JsonObject) -> JsonObject:
+    """Return kubeadm's ClusterConfiguration in the configuration of masters."""
     cluster_configuration: JsonObject = next(
         document for document in configuration["kubeadm"] if document["kind"] == "ClusterConfiguration"
     )
@@ -168,20 +171,25 @@ def _cluster_configuration(configuration: JsonObject) -> JsonObject:
 
 
 def _master_addresses(configuration: JsonObject) -> list[str]:
+    """Return the fixed addresses of the masters, in the order of their slots."""
     return [str(address) for _, address in sorted(configuration["masters"].items())]
 
 
 def _certificate_names(configuration: JsonObject) -> list[str]:
+    """Return the configured names of the API server's certificate."""
     return [str(name) for name in _cluster_configuration(configuration)["apiServer"]["certSANs"]]
 
 
 def _kubernetes_version(configuration: JsonObject) -> str:
+    """Return the configured Kubernetes version, e.g. `1.36.3`."""
     return str(_cluster_configuration(configuration)["kubernetesVersion"]).lstrip("v")
 
 
 def _random_letters(count: int) -> str:
+    """Return so many random characters of a bootstrap token."""
     return "".join(secrets.choice(TOKEN_CHARACTERS) for _ in range(count))
 
 
 def _version_numbers(version: str) -> list[int]:
+    """Return the numbers of a version, for comparison."""
     return [int(number) for number in re.findall(r"\d+", version)]

@@ -78,7 +78,8 @@ def request_report(
         state: which sandbox.
         timeout: seconds to wait for the answer.
         path: path of the request; by default that of the report.
-        **command: fields of a command to send, if any: region, resource, step, message, hint (see `Running.fail`).
+        **command: fields of a command to send, if any: region, resource, step, message, hint; see
+            `RunningSandbox.fail`.
 
     Raises:
         SandboxGoneError: nothing answers, or a process that is not this sandbox.
@@ -125,18 +126,18 @@ class SandboxClock:
         self._monotonic = monotonic
         self._wait = wait
         self._last_time: datetime.datetime | None = None
-        self._last_asked = 0.0
+        self._last_request_at = 0.0
 
     def now(self) -> datetime.datetime:
         """Return the simulated time: the sandbox's answer, or extrapolated from its last one."""
         now = self._monotonic()
-        if self._last_time is None or now - self._last_asked >= CLOCK_REFRESH_SECONDS:
+        if self._last_time is None or now - self._last_request_at >= CLOCK_REFRESH_SECONDS:
             previous = self._extrapolate(now)
             self._last_time = datetime.datetime.fromisoformat(request_report(self._state)["time"])
             if previous and self._last_time < previous:
                 # The sandbox was too busy to keep its speed: let time stand still, never go back.
                 self._last_time = previous
-            self._last_asked = now
+            self._last_request_at = now
         return self._extrapolate(now) or self._last_time
 
     def sleep(self, seconds: float) -> None:
@@ -144,9 +145,10 @@ class SandboxClock:
         self._wait(seconds / self._state.speed)
 
     def _extrapolate(self, now: float) -> datetime.datetime | None:
+        """Return the simulated time now, from the sandbox's last answer and its speed; None before the first answer."""
         if self._last_time is None:
             return None
-        return self._last_time + datetime.timedelta(seconds=(now - self._last_asked) * self._state.speed)
+        return self._last_time + datetime.timedelta(seconds=(now - self._last_request_at) * self._state.speed)
 
 
 def addresses_by_endpoint(report: JsonObject) -> dict[str, str]:

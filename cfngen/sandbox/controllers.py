@@ -160,9 +160,11 @@ class Controllers:
 
     @property
     def _ec2(self) -> AwsClient:
+        """A client of EC2 in the cluster's region."""
         return client("ec2", self.region)
 
     def _create_balancer(self, service: Object) -> None:
+        """Create a Service's load balancer with its target groups or its security group, and set its host name."""
         metadata = service["metadata"]
         name = balancer_name(service)
         metadata["finalizers"] = [CLEANUP_FINALIZER]
@@ -211,6 +213,7 @@ class Controllers:
         service["status"] = {"loadBalancer": {"ingress": [{"hostname": host_name}]}}
 
     def _delete_balancer(self, service: Object) -> None:
+        """Delete a Service's load balancer with all that was created for it."""
         name = balancer_name(service)
         vpc, _ = self._vpc_and_subnets()
         if _is_network_balancer(service):
@@ -236,6 +239,7 @@ class Controllers:
             self._ec2.delete_security_group(GroupId=security_group["GroupId"])
 
     def _delete_volume(self, volume: Object) -> None:
+        """Delete the claim of a PersistentVolume, and its EBS volume unless the reclaim policy is Retain."""
         claim = volume["spec"].get("claimRef", {})
         self.state.remove("persistentvolumeclaims", claim.get("name", ""), claim.get("namespace", ""))
         if volume["spec"].get("persistentVolumeReclaimPolicy") == "Retain":
@@ -245,6 +249,7 @@ class Controllers:
         self.state.remove("persistentvolumes", volume["metadata"]["name"])
 
     def _finish_deletion(self, clean_up: Callable[[], None], kind: str, name: str, namespace: str) -> None:
+        """Delete an object after its load balancer or volume; keep it if that cannot be deleted."""
         try:
             clean_up()
         except ClientError as error:
@@ -263,6 +268,7 @@ class Controllers:
             self.state.remove(kind, name, namespace)
 
     def _find_volume(self, namespace: str, claim: str) -> Object | None:
+        """Return the PersistentVolume that is bound to a claim; None if there is none."""
         claim_key = (namespace, claim)
         for volume in self.state.list("persistentvolumes"):
             reference = volume["spec"].get("claimRef", {})
@@ -271,6 +277,7 @@ class Controllers:
         return None
 
     def _vpc_and_subnets(self) -> tuple[str, list[str]]:
+        """Return the ids of the cluster's VPC and subnets: those of its route table, or else of its nodes."""
         if not self.route_table:
             nodes = [node["metadata"]["name"] for node in self.state.list("nodes")]
             reservations = self._ec2.describe_instances(InstanceIds=nodes)["Reservations"]
@@ -297,17 +304,21 @@ def balancer_name(service: Object) -> str:
 
 
 def _interface_description(service: Object) -> str:
+    """Return the description of the network interfaces of a Service's load balancer."""
     return f"ELB {'net/' if _is_network_balancer(service) else ''}{balancer_name(service)}"
 
 
 def _is_network_balancer(service: Object) -> bool:
+    """Return whether a Service asks for a network load balancer instead of a classic one."""
     annotations = service["metadata"].get("annotations") or {}
     return str(annotations.get(BALANCER_TYPE_ANNOTATION, "")).startswith("nlb")
 
 
 def _tag_specification(kind: str, tags: Mapping[str, str]) -> list[JsonDict]:
+    """Return tags in the form of EC2's TagSpecifications."""
     return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
 
 
 def _allow_from(group: str) -> list[JsonDict]:
+    """Return the IpPermissions that allow all traffic from a security group."""
     return [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]

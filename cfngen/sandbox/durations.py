@@ -78,6 +78,7 @@ TABLE = (
 
 
 def _seconds_by_name() -> Iterator[tuple[str, float]]:
+    """Yield the names and seconds of creations, updates and deletions."""
     for duration in TABLE:
         yield duration.name, duration.seconds
         yield f"update {duration.name}", duration.update

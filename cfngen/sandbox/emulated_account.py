@@ -105,10 +105,10 @@ class EmulatedAccount:
         self.speed = speed
         self.lock = lock or threading.RLock()
         self.machines = Machines(region, console)
-        self.cloud = CloudFormation(region, instances=self.machines, durations=durations)
+        self.cloud = CloudFormation(region, on_launch=self.machines, durations=durations)
         self.cloud.stored = PublicParameters(region, parameters)
         self.machines.cloud = self.cloud
-        self.cloud.leaving = self.machines.on_terminating
+        self.cloud.on_terminating = self.machines.on_terminating
 
     def advance(self, seconds: float) -> None:
         """Advance simulated time by so many seconds, and do everything that is due in them."""
@@ -148,15 +148,17 @@ class EmulatedAccount:
         return cluster.address(self.lock, lambda: self._is_up(cluster), self.speed)
 
     def close(self) -> None:
-        """Stop kubernetes_endpoints."""
+        """Stop the clusters' APIs."""
         for cluster in {id(cluster): cluster for cluster in self.machines.disks.values()}.values():
             cluster.close()
 
     def _is_up(self, cluster: KubernetesCluster) -> bool:
+        """Return whether the cluster's API answers, which it does while etcd has a quorum."""
         self.machines.refresh()
         return self.machines.has_quorum(cluster)
 
     def _root_stack_name(self, cluster: KubernetesCluster) -> str:
+        """Return the name of a cluster's root stack; empty if it does not exist any more."""
         try:
             return self.cloud.stack(cluster.references["stack"]).root.name
         except ApiError:

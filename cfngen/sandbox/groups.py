@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import CloudFormation
+from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
 
-TYPE = "AWS::AutoScaling::AutoScalingGroup"
 MASTER = "master"
 
 
@@ -32,7 +32,7 @@ def groups(cloud: CloudFormation) -> list[Group]:
         Group(stack.root.name, group_name(_tags(resource.properties)), resource.logical_id)
         for stack in cloud.stacks()
         for resource in stack.resources.values()
-        if resource.exists and resource.type == TYPE
+        if resource.exists and resource.type == AUTO_SCALING_GROUP
     ]
 
 
@@ -48,5 +48,6 @@ def matches_group(text: str, name: str, logical_id: str) -> bool:
 
 
 def _tags(properties: Mapping[str, object]) -> dict[str, str]:
+    """Return the tags in the properties of an Auto Scaling group."""
     tags = properties.get("Tags")
     return {tag["Key"]: tag["Value"] for tag in tags} if isinstance(tags, list) else {}

@@ -144,6 +144,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> None:
+        """Answer a request, or close the connection if etcd has no quorum."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         with self.hooks.lock:
             if not self.hooks.up():
@@ -163,6 +164,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _respond(self, url: urllib.parse.SplitResult, body: bytes) -> tuple[int, Object | str]:
+        """Return the status code and the body of the answer to a request."""
         path = url.path.rstrip("/")
         query = dict(urllib.parse.parse_qsl(url.query))
         self._authorise(path)
@@ -177,6 +179,7 @@ class Connection(http.server.BaseHTTPRequestHandler):
         return answer(self.hooks, ApiRequest(self.command, parse_path(path), query, body, content_type, table))
 
     def _authorise(self, path: str) -> None:
+        """Refuse a request of a caller who is no administrator, unless its path is public."""
         user, groups = self.caller()
         if path in PUBLIC or groups & ADMINISTRATORS:
             return

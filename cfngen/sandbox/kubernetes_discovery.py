@@ -55,6 +55,7 @@ def discovery_document(path: str) -> Object | None:
 
 
 def _resource(plural: str, kind: Kind) -> Object:
+    """Return the description of a resource in an APIResourceList."""
     short = {"shortNames": list(kind.short)} if kind.short else {}
     return {
         "name": plural,

@@ -18,12 +18,8 @@ from typing import Any, Protocol, cast
 from cfngen.sandbox.kubernetes_state import KINDS, SYSTEM, Kind, KubernetesState, Object, suffix
 from cfngen.sandbox.kubernetes_tables import make_table
 
-PROTECTED_NAMESPACES = (
-    "default",
-    "kube-node-lease",
-    "kube-public",
-    SYSTEM,
-)  # namespaces; a real API server allows the second one's deletion
+# Namespaces that cannot be deleted; a real API server allows the deletion of kube-node-lease.
+PROTECTED_NAMESPACES = ("default", "kube-node-lease", "kube-public", SYSTEM)
 JSON_TYPES = ("application/json",)
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 MERGE_TYPES = ("application/merge-patch+json", STRATEGIC_MERGE)
@@ -132,6 +128,7 @@ def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
 
 
 def _create(cluster: Cluster, request: ApiRequest) -> Object:
+    """Create an object, or return it as it would be created by a dry run."""
     state, address = cluster.state, request.address
     item = _parse_body(request, JSON_TYPES)
     _check_kind(address, item)
@@ -172,6 +169,7 @@ def _with_defaults(plural: str, item: Object) -> Object:
 
 
 def _check_kind(address: Address, item: Object) -> None:
+    """Refuse an object of another kind or API version than the path's."""
     expected = (address.kind.api_version, address.kind.name)
     sent = (item.get("apiVersion") or expected[0], item.get("kind") or expected[1])
     if sent != expected:
@@ -180,11 +178,10 @@ def _check_kind(address: Address, item: Object) -> None:
 
 
 def _check_name(address: Address, name: str) -> None:
-    pattern, max_length = (
-        (LABEL_PATTERN, MAX_LABEL_LENGTH)
-        if address.plural in ("namespaces", "services")
-        else (NAME_PATTERN, MAX_NAME_LENGTH)
-    )
+    """Refuse a missing or invalid name."""
+    pattern, max_length = NAME_PATTERN, MAX_NAME_LENGTH
+    if address.plural in ("namespaces", "services"):
+        pattern, max_length = LABEL_PATTERN, MAX_LABEL_LENGTH
     if not name:
         problem = "metadata.name: Required value: name or generateName is required"
     elif pattern.fullmatch(name) and len(name) <= max_length:
@@ -197,6 +194,7 @@ def _check_name(address: Address, name: str) -> None:
 
 
 def _update(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
+    """Replace an object, or apply a merge patch to it."""
     address = request.address
     changed: Object
     if request.method == "PUT":
@@ -227,14 +225,15 @@ def _update(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
 
 
 def _delete(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
+    """Delete an object, with a namespace also all objects in it; return it if its deletion takes time."""
     state, address = cluster.state, request.address
     if address.plural == "namespaces" and address.name in PROTECTED_NAMESPACES:
         message = f'namespaces "{address.name}" is forbidden: this namespace may not be deleted'
         raise RefusedError(403, "Forbidden", message)
     if not request.is_dry_run:
         if address.plural == "namespaces":
-            for plural in (plural for plural, kind in KINDS.items() if kind.namespaced):
-                for item in state.list(plural, address.name):
+            for plural, kind in KINDS.items():
+                for item in state.list(plural, address.name) if kind.namespaced else ():
                     cluster.deleted(plural, item)
         cluster.deleted(address.plural, current)
     remaining = state.get(address.plural, address.name, address.namespace)
@@ -267,6 +266,7 @@ def parse_path(path: str) -> Address:
 
 
 def _list(state: KubernetesState, request: ApiRequest) -> Object:
+    """Return one page of the objects that match the selectors."""
     address, query = request.address, request.query
     items = [
         item
@@ -288,6 +288,7 @@ def _list(state: KubernetesState, request: ApiRequest) -> Object:
 
 
 def _decode_continue(text: str) -> int:
+    """Return the number of the first object on the page that a `continue` token names."""
     try:
         return int(base64.urlsafe_b64decode(text) or 0)
     except (binascii.Error, ValueError) as error:
@@ -309,12 +310,14 @@ def _matches(selector: str, item: Object, value: Callable[[Object, str], str | N
 
 
 def _field_value(item: object, path: str) -> str | None:
+    """Return the value of a field for a field selector; empty if it is missing."""
     for key in path.split("."):
         item = item.get(key, "") if isinstance(item, Mapping) else ""
     return str(item)
 
 
 def _parse_body(request: ApiRequest, types: tuple[str, ...]) -> Object:
+    """Return the object in a request's body."""
     if request.content_type not in types:
         message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(types)}"
         raise RefusedError(415, "UnsupportedMediaType", message)
@@ -344,6 +347,7 @@ def _merge_patch(item: Any, patch: Any) -> Any:
 
 
 def _with_type(kind: Kind, item: Object) -> Object:
+    """Return an object with its API version and kind."""
     return {**item, "apiVersion": kind.api_version, "kind": kind.name}
 
 

@@ -181,6 +181,7 @@ class KubernetesState:
         return self.put("pods", {"metadata": metadata, "spec": spec, "status": status})
 
     def _condition(self, type_: str, status: str, reason: str = "", message: str = "") -> Object:
+        """Return a condition of a node or pod that has this status from now on."""
         details = {key: value for key, value in {"reason": reason, "message": message}.items() if value}
         return {"type": type_, "status": status, "lastTransitionTime": self.time(), **details}
 

@@ -70,7 +70,8 @@ def format_age(seconds: float) -> str:
     """Return a duration as kubectl writes ages (apimachinery's `HumanDuration`), e.g. `5m12s`, `3h`, `2d4h`."""
     whole = int(seconds)
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
-    for below, large, unit, small, rest in (
+    # Up to so many seconds: the larger number with its unit, and the smaller one beside it unless it is 0.
+    for limit, number, unit, remainder, remainder_unit in (
         (120, whole, "s", 0, ""),
         (600, minutes, "m", whole % 60, "s"),
         (3 * 3600, minutes, "m", 0, ""),
@@ -80,12 +81,13 @@ def format_age(seconds: float) -> str:
         (2 * 365 * 86400, days, "d", 0, ""),
         (8 * 365 * 86400, days // 365, "y", days % 365, "d"),
     ):
-        if whole < below:
-            return f"{max(large, 0)}{unit}" + (f"{small}{rest}" if small else "")
+        if whole < limit:
+            return f"{max(number, 0)}{unit}" + (f"{remainder}{remainder_unit}" if remainder else "")
     return f"{days // 365}y"
 
 
 def _row_object(item: Object, include: str) -> Object:
+    """Return what a row includes of its object."""
     if include == "None":
         return {}
     if include == "Object":
@@ -95,6 +97,7 @@ def _row_object(item: Object, include: str) -> Object:
 
 
 def _columns(plural: str, age: Callable[[Object], str]) -> list[Column]:
+    """Return the columns of a kind, with name and age, in kubectl's order."""
     narrow, wide = COLUMNS.get(plural, ({}, {}))
     columns_before_age: list[Column] = [(name, cell, 0) for name, cell in narrow.items() if name not in AFTER_AGE]
     columns_after_age: list[Column] = [(name, cell, 0) for name, cell in narrow.items() if name in AFTER_AGE]
@@ -112,12 +115,14 @@ AFTER_AGE = frozenset({"Version"})
 
 
 def _node_status(node: Object) -> str:
+    """Return Ready, NotReady or Unknown, and whether the node is cordoned."""
     conditions = {condition["type"]: condition["status"] for condition in node.get("status", {}).get("conditions", [])}
     readiness = {"True": "Ready"}.get(conditions["Ready"], "NotReady") if "Ready" in conditions else "Unknown"
     return readiness + (",SchedulingDisabled" if node.get("spec", {}).get("unschedulable") else "")
 
 
 def _roles(node: Object) -> str:
+    """Return the roles in a node's labels."""
     labels = node["metadata"].get("labels") or {}
     return (
         ",".join(sorted(key.removeprefix(ROLE_LABEL_PREFIX) for key in labels if key.startswith(ROLE_LABEL_PREFIX)))
@@ -126,6 +131,8 @@ def _roles(node: Object) -> str:
 
 
 def _address(kind: str) -> Callable[[Object], str]:
+    """Return a function that looks up a node's address of one type."""
+
     def cell(node: Object) -> str:
         addresses = node.get("status", {}).get("addresses", [])
         return next((address["address"] for address in addresses if address["type"] == kind), NONE)
@@ -156,16 +163,19 @@ def _join_at(*path: str) -> Cell:
 
 
 def _container_statuses(item: Object) -> list[Object]:
+    """Return the statuses of a pod's containers."""
     statuses: list[Object] = item.get("status", {}).get("containerStatuses", [])
     return statuses
 
 
 def _pod_ready(pod: Object) -> str:
+    """Return how many of a pod's containers are ready, e.g. `1/2`."""
     ready_count = sum(bool(container.get("ready")) for container in _container_statuses(pod))
     return f"{ready_count}/{len(pod.get('spec', {}).get('containers', []))}"
 
 
 def _pod_status(pod: Object) -> str:
+    """Return the reason why a container waits, or else the phase of the pod."""
     if pod["metadata"].get("deletionTimestamp"):
         return "Terminating"
     waiting = (_at("state", "waiting", "reason", missing="")(container) for container in _container_statuses(pod))
@@ -173,10 +183,12 @@ def _pod_status(pod: Object) -> str:
 
 
 def _restart_count(pod: Object) -> str:
+    """Return how often the containers of a pod were restarted."""
     return str(sum(container.get("restartCount", 0) for container in _container_statuses(pod)))
 
 
 def _service_ports(service: Object) -> str:
+    """Return the ports of a Service, each with its node port and its protocol."""
     ports = service.get("spec", {}).get("ports", [])
     texts = (
         f"{port['port']}{':' + str(port['nodePort']) if port.get('nodePort') else ''}/{port.get('protocol', 'TCP')}"
@@ -186,6 +198,7 @@ def _service_ports(service: Object) -> str:
 
 
 def _external_addresses(service: Object) -> str:
+    """Return the addresses of a Service's load balancer."""
     if service.get("spec", {}).get("type") != "LoadBalancer":
         return NONE
     ingress = _at("status", "loadBalancer", "ingress", missing=())(service)
@@ -193,15 +206,18 @@ def _external_addresses(service: Object) -> str:
 
 
 def _ready_replicas(item: Object) -> str:
+    """Return how many replicas are ready, e.g. `1/3`."""
     ready, desired = _at("status", "readyReplicas", missing=0)(item), _at("spec", "replicas", missing=1)(item)
     return f"{ready}/{desired}"
 
 
 def _data_count(item: Object) -> int:
+    """Return the number of entries of a ConfigMap or Secret."""
     return len(item.get("data") or {}) + len(item.get("binaryData") or {})
 
 
 def _claim_name(volume: Object) -> str:
+    """Return the namespace and name of the claim that a volume is bound to."""
     claim = volume.get("spec", {}).get("claimRef")
     return f"{claim['namespace']}/{claim['name']}" if claim else ""
 
@@ -210,20 +226,24 @@ ACCESS_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": 
 
 
 def _access_modes(item: Object) -> str:
+    """Return the abbreviated access modes of a volume or claim."""
     return ",".join(ACCESS_MODES.get(mode, mode) for mode in item.get("spec", {}).get("accessModes", []))
 
 
 def _image_names(item: Object) -> str:
+    """Return the images in a pod template."""
     containers = _at("spec", "template", "spec", "containers", missing=())(item)
     return ",".join(container.get("image", "") for container in containers) or NONE
 
 
 def _container_names(item: Object) -> str:
+    """Return the names of the containers in a pod template."""
     containers = _at("spec", "template", "spec", "containers", missing=())(item)
     return ",".join(container.get("name", "") for container in containers) or NONE
 
 
 def _count(*path: str) -> Cell:
+    """Return a function that looks up a number; 0 if it is missing."""
     return _at(*path, missing=0)
 
 

@@ -115,12 +115,14 @@ class Machines:
             self.cloud.clock.later(NOTICE_SECONDS, lambda: self._drain(instance))
 
     def _drain(self, instance: Instance) -> None:
+        """Cordon the instance's node, and complete the drain some seconds later."""
         for cluster in self.clusters.values():
             if node := cluster.state.get("nodes", instance.id):
                 node["spec"]["unschedulable"] = True
         self.cloud.clock.later(DRAIN_SECONDS, lambda: self._complete_drain(instance))
 
     def _complete_drain(self, instance: Instance) -> None:
+        """Complete the lifecycle action of a drained instance."""
         with contextlib.suppress(ClientError):  # the hook may be deleted, or timed out
             client("autoscaling", self.region).complete_lifecycle_action(
                 LifecycleHookName=DRAIN_HOOK,
@@ -209,6 +211,7 @@ class Machines:
                 self(LaunchedInstance(description["InstanceId"], tags.get(GROUP_TAG, "")))
 
     def _note_stopped(self, running_ids: Set[str]) -> None:
+        """Remember since when instances are stopped, and update the nodes of clusters that have a quorum."""
         for instance_id in self.instances.keys() - running_ids - self._stopped_at.keys():
             self._stopped_at[instance_id] = self.cloud.clock.now
             if instance_id in self._terminated_ids():
@@ -219,6 +222,7 @@ class Machines:
                 cluster.back_up()
 
     def _update_nodes(self, cluster: KubernetesCluster) -> None:
+        """Set nodes of stopped instances not Ready, and later delete them, as the controllers of a cluster do."""
         now = self.cloud.clock.now
         for node in cluster.state.list("nodes"):
             name = node["metadata"]["name"]
@@ -229,6 +233,7 @@ class Machines:
                 cluster.state.set_ready(name, False, "NodeStatusUnknown", "Kubelet stopped posting node status.")
 
     def _run_next_step(self, instance: Instance, boot: Boot) -> None:
+        """Run the next step of a boot, unless the instance was stopped, and schedule the one after it."""
         if instance.id in self._running_ids():
             seconds = next(boot, None)
             if seconds is not None:
@@ -239,13 +244,16 @@ class Machines:
         return self._ids_in_state("pending", "running")
 
     def _terminated_ids(self) -> set[str]:
+        """Return the ids of terminated instances."""
         return self._ids_in_state("terminated")
 
     def _ids_in_state(self, *states: str) -> set[str]:
+        """Return the ids of the region's instances in these states."""
         instances = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].all_instances()
         return {instance.id for instance in instances if instance.state in states}
 
     def _image_name(self, image_id: str) -> str:
+        """Return the description or the name of an image; empty if it does not exist."""
         try:
             images = client("ec2", self.region).describe_images(ImageIds=[image_id])["Images"]
         except ClientError:

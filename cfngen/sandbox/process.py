@@ -231,6 +231,7 @@ def state_file(environ: Mapping[str, str]) -> Path:
 
 
 def _check_packages() -> None:
+    """Refuse to start if a package that the sandbox needs is missing."""
     if missing := [name for name in REQUIRED_PACKAGES if find_spec(name) is None]:
         raise SandboxMissingError(
             f"the sandbox needs packages that are not installed: {', '.join(missing)}",
@@ -287,6 +288,7 @@ def _await_answer(pid: int, file: Path) -> RunningSandbox:
 
 
 def _is_alive(pid: int) -> bool:
+    """Return whether a process exists and belongs to this user."""
     # A child of this process that has ended stays a zombie until it is waited for.
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == 0
@@ -300,6 +302,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _terminate(pid: int) -> None:
+    """Terminate a process, and kill it if it does not end."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + STOP_TIMEOUT
         with contextlib.suppress(ProcessLookupError):

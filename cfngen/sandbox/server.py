@@ -131,6 +131,7 @@ class Sandbox:
         return {"token": self.token, "clusters": clusters, "time": now, "speed": self.speed, "fault": self.fault}
 
     def _handle_control_request(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer a request of the control API: carry out its command, if any, and report."""
         status, result = "200 OK", {}
         if environ["REQUEST_METHOD"] == "POST":
             command = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
@@ -199,6 +200,7 @@ class Sandbox:
         return any(matches_group(text, group.name, group.logical_id) for group in groups(self.accounts[region].cloud))
 
     def _run_clock(self) -> None:
+        """Advance simulated time step by step until the sandbox is closed."""
         previous = time.monotonic()
         while not self.stopped.wait(TICK_SECONDS):
             now = time.monotonic()
@@ -208,6 +210,7 @@ class Sandbox:
                 self._advance_account(account, elapsed)
 
     def _advance_account(self, account: EmulatedAccount, seconds: float) -> None:
+        """Advance the time of one region; record an internal error instead of ending the clock."""
         try:
             account.advance(seconds)
         except Exception as error:  # noqa: BLE001 - time must go on for the other stacks; clients see `fault`
@@ -216,6 +219,7 @@ class Sandbox:
 
 
 def _json_response(status: str, content: object, start_response: StartResponse) -> Iterable[bytes]:
+    """Answer with a JSON document."""
     body = json.dumps(content).encode()
     start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
     return [body]

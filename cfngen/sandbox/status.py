@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -93,16 +92,19 @@ def status_of_running(endpoint: str, process: int, speed: float, report: JsonObj
         report: the sandbox's answer to a status request.
     """
     time = datetime.fromisoformat(report["time"])
-    stacks = (
+    group_names: dict[tuple[str, str], list[str]] = {}  # by region and stack
+    for group in report["groups"]:
+        group_names.setdefault((group["region"], group["stack"]), []).append(group["name"])
+    stacks = [
         SandboxStack(
             stack["region"],
             stack["name"],
             stack["status"],
             stack["address"],
-            tuple(group["name"] for group in report["groups"] if _of(group) == (stack["region"], stack["name"])),
+            tuple(group_names.get((stack["region"], stack["name"]), ())),
         )
         for stack in report["stacks"]
-    )
+    ]
     return SandboxStatus(
         running=True,
         endpoint=endpoint,
@@ -126,7 +128,3 @@ def status_without_sandbox(last: LastSandbox | None) -> SandboxStatus:
     if last is None:
         return SandboxStatus(running=False)
     return SandboxStatus(running=False, ended=last.story, lost=last.stacks)
-
-
-def _of(group: Mapping[str, str]) -> tuple[str, str]:
-    return group["region"], group["stack"]

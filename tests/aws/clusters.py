@@ -179,7 +179,7 @@ def prepared(
     images = {name: register(Name=name.strip("/").replace("/", "-"), **_built_for(name))["ImageId"] for name in IMAGES}
     _bring_key(cluster)
     machines = Machines(region, outcomes)
-    machines.cloud = CloudFormation(region, stored=images, instances=machines, durations=durations, seed=seed)
+    machines.cloud = CloudFormation(region, stored=images, on_launch=machines, durations=durations, seed=seed)
     return Account(cluster, templates, machines.cloud, machines, images)
 
 
@@ -239,8 +239,8 @@ def resources(stack: Stack) -> dict[str, Resource]:
 def running_instances(region: str, *ids: str) -> dict[str, dict[str, Any]]:
     """Instances of the account, or those of the given ids, that are not terminated."""
     answer = client("ec2", region).describe_instances(InstanceIds=list(ids))
-    instances = (each for reservation in answer["Reservations"] for each in reservation["Instances"])
-    return {each["InstanceId"]: each for each in instances if each["State"]["Name"] == "running"}
+    instances = (instance for reservation in answer["Reservations"] for instance in reservation["Instances"])
+    return {instance["InstanceId"]: instance for instance in instances if instance["State"]["Name"] == "running"}
 
 
 def describe(where: Account, kind: str, **arguments: Any) -> dict[str, Any]:
@@ -276,44 +276,54 @@ def inventory(region: str) -> dict[str, set[str]]:
     instances = set(running_instances(region))
     interfaces = ec2.describe_network_interfaces()["NetworkInterfaces"]
     volumes = ec2.describe_volumes()["Volumes"]
-    keys = (kms.describe_key(KeyId=each["KeyId"])["KeyMetadata"] for each in kms.list_keys()["Keys"])
+    keys = (kms.describe_key(KeyId=key["KeyId"])["KeyMetadata"] for key in kms.list_keys()["Keys"])
     groups = client("autoscaling", region).describe_auto_scaling_groups()["AutoScalingGroups"]
     profiles = iam.list_instance_profiles()["InstanceProfiles"]
     return {
-        "VPCs": {each["VpcId"] for each in ec2.describe_vpcs()["Vpcs"]},
-        "subnets": {each["SubnetId"] for each in ec2.describe_subnets()["Subnets"]},
-        "route tables": {each["RouteTableId"] for each in ec2.describe_route_tables()["RouteTables"]},
-        "DHCP options": {each["DhcpOptionsId"] for each in ec2.describe_dhcp_options()["DhcpOptions"]},
-        "gateways": {each["InternetGatewayId"] for each in ec2.describe_internet_gateways()["InternetGateways"]},
-        "security groups": {each["GroupId"] for each in ec2.describe_security_groups()["SecurityGroups"]},
+        "VPCs": {vpc["VpcId"] for vpc in ec2.describe_vpcs()["Vpcs"]},
+        "subnets": {subnet["SubnetId"] for subnet in ec2.describe_subnets()["Subnets"]},
+        "route tables": {route_table["RouteTableId"] for route_table in ec2.describe_route_tables()["RouteTables"]},
+        "DHCP options": {dhcp_option["DhcpOptionsId"] for dhcp_option in ec2.describe_dhcp_options()["DhcpOptions"]},
+        "gateways": {
+            internet_gateway["InternetGatewayId"]
+            for internet_gateway in ec2.describe_internet_gateways()["InternetGateways"]
+        },
+        "security groups": {
+            security_group["GroupId"] for security_group in ec2.describe_security_groups()["SecurityGroups"]
+        },
         "interfaces": {
-            each["NetworkInterfaceId"]
-            for each in interfaces
-            if "Attachment" not in each or each["Attachment"]["InstanceId"] in instances
+            interface["NetworkInterfaceId"]
+            for interface in interfaces
+            if "Attachment" not in interface or interface["Attachment"]["InstanceId"] in instances
         },
         "volumes": {
-            each["VolumeId"]
-            for each in volumes
-            if all(attachment["InstanceId"] in instances for attachment in each["Attachments"])
+            volume["VolumeId"]
+            for volume in volumes
+            if all(attachment["InstanceId"] in instances for attachment in volume["Attachments"])
         },
-        "addresses": {each["AllocationId"] for each in ec2.describe_addresses()["Addresses"]},
-        "snapshots": {each["SnapshotId"] for each in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]},
+        "addresses": {address["AllocationId"] for address in ec2.describe_addresses()["Addresses"]},
+        "snapshots": {snapshot["SnapshotId"] for snapshot in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]},
         "load balancers": {
-            each["LoadBalancerArn"] for each in client("elbv2", region).describe_load_balancers()["LoadBalancers"]
+            load_balancer["LoadBalancerArn"]
+            for load_balancer in client("elbv2", region).describe_load_balancers()["LoadBalancers"]
         },
         "target groups": {
-            each["TargetGroupArn"] for each in client("elbv2", region).describe_target_groups()["TargetGroups"]
+            target_group["TargetGroupArn"]
+            for target_group in client("elbv2", region).describe_target_groups()["TargetGroups"]
         },
-        "key pairs": {each["KeyName"] for each in ec2.describe_key_pairs()["KeyPairs"]},
-        "launch templates": {each["LaunchTemplateId"] for each in ec2.describe_launch_templates()["LaunchTemplates"]},
+        "key pairs": {key_pair["KeyName"] for key_pair in ec2.describe_key_pairs()["KeyPairs"]},
+        "launch templates": {
+            launch_template["LaunchTemplateId"]
+            for launch_template in ec2.describe_launch_templates()["LaunchTemplates"]
+        },
         "instances": instances,
-        "Auto Scaling groups": {each["AutoScalingGroupName"] for each in groups},
-        "roles": {each["RoleName"] for each in iam.list_roles()["Roles"]},
-        "instance profiles": {each["InstanceProfileName"] for each in profiles},
+        "Auto Scaling groups": {group["AutoScalingGroupName"] for group in groups},
+        "roles": {role["RoleName"] for role in iam.list_roles()["Roles"]},
+        "instance profiles": {profile["InstanceProfileName"] for profile in profiles},
         "keys": {
-            each["KeyId"]
-            for each in keys
-            if each["KeyState"] != "PendingDeletion" and not each["Description"].startswith("Default master key")
+            key["KeyId"]
+            for key in keys
+            if key["KeyState"] != "PendingDeletion" and not key["Description"].startswith("Default master key")
         },
         "secrets": {each["ARN"] for each in client("secretsmanager", region).list_secrets()["SecretList"]},
     }

@@ -39,7 +39,7 @@ def policy(condition: str, words: str, source: str, evidence: Any = "seen", **el
 
 
 def lifecycle(condition: str, words: str, source: str, evidence: Any, *rules: dict[str, Any]) -> Refusal:
-    tried = refused(bucket(LifecycleConfiguration={"Rules": [{"Status": "Enabled", **each} for each in rules]}))
+    tried = refused(bucket(LifecycleConfiguration={"Rules": [{"Status": "Enabled", **rule} for rule in rules]}))
     return Refusal("AWS::S3::Bucket LifecycleConfiguration", condition, words, source, evidence, tried)
 
 
@@ -231,7 +231,7 @@ ROWS = [
     Refusal(
         "AWS::S3::Bucket Tags", "51 tags", "Bucket tag count cannot be greater than 50",
         f"[PutBucketTagging]({API}/API_PutBucketTagging.html)", "condition documented",
-        refused(bucket(Tags=[{"Key": f"k{each}", "Value": "v"} for each in range(51)])),
+        refused(bucket(Tags=[{"Key": f"k{number}", "Value": "v"} for number in range(51)])),
     ),
     Refusal(
         "s3:PutBucketTagging", "one key twice", "Cannot provide multiple Tags with the same key",

@@ -83,7 +83,7 @@ def _deleted_with_an_export_in_use(cloud: CloudFormation) -> None:
     cloud.wait(cloud.create_stack("two", body=text({"G": tagged(word="x")}, Outputs={
         "It": {"Value": {"Fn::ImportValue": "shared"}}})))  # fmt: skip
     cloud.wait(cloud.delete_stack("one"))
-    assert [each.status for each in first.events[-2:]] == ["DELETE_IN_PROGRESS", "CREATE_COMPLETE"]
+    assert [event.status for event in first.events[-2:]] == ["DELETE_IN_PROGRESS", "CREATE_COMPLETE"]
     assert first.resources["G"].status == "CREATE_COMPLETE"
     raise ApiError(first.reason)
 
@@ -123,7 +123,7 @@ def _fill(name: str) -> None:
 
 def raise_reasons(cloud: CloudFormation, name: str) -> None:
     """What a stack says of itself, where no single resource fails."""
-    raise ApiError(" ".join(each.reason for each in cloud.stack(name).events))
+    raise ApiError(" ".join(event.reason for event in cloud.stack(name).events))
 
 
 def _listed(cloud: CloudFormation) -> None:
@@ -269,7 +269,7 @@ def sections() -> list[Refusal]:
             f"guide: [resource attributes]({REFERENCE}/aws-product-attribute-reference.html)", TOLD,
             template(Resources={"G": {**GATEWAY, "DependOn": []}})),
         row("Resources", "more than 500", "is greater than maximum allowed, 500", QUOTAS, TOLD,
-            template(Resources={f"G{each}": GATEWAY for each in range(501)})),
+            template(Resources={f"G{number}": GATEWAY for number in range(501)})),
         row("Resources", "condition that does not exist", "Unresolved condition dependency Gone in the Resources block",
             CONDITIONS, TOLD, template(Resources={"G": {**GATEWAY, "Condition": "Gone"}})),
         row("DependsOn", "resource that does not exist", "Unresolved resource dependencies ['Gone']",
@@ -302,11 +302,11 @@ def sections() -> list[Refusal]:
             f"guide: [formats]({GUIDE}/template-formats.html)", TOLD,
             template(Resources={"G": {**GATEWAY, "Properties": {"Tags": None}}})),
         row("Outputs", "more than 200", "is greater than maximum allowed, 200", QUOTAS, TOLD,
-            template(Outputs={f"O{each}": {"Value": "1"} for each in range(201)})),
+            template(Outputs={f"O{number}": {"Value": "1"} for number in range(201)})),
         row("Outputs", "one export twice", "Export names must be unique",
             f"guide: [Outputs]({GUIDE}/outputs-section-structure.html)", TOLD, template(Outputs=twice_named)),
         row("Mappings", "more than 200 attributes", "Number of mapping attributes, 201", QUOTAS, TOLD,
-            template(Mappings={"M": {f"k{each}": {"a": "b"} for each in range(201)}})),
+            template(Mappings={"M": {f"k{number}": {"a": "b"} for number in range(201)}})),
         row("Mappings", "a function", "attribute must be a String or a List",
             "[digitalmarketplace-api#187](https://github.com/Crown-Commercial-Service/digitalmarketplace-api/pull/187)",
             "seen", template(Mappings={"M": {"a": {"b": {"Ref": "AWS::Region"}}}})),
@@ -339,7 +339,7 @@ def parameters() -> list[Refusal]:
         row("Parameters", "a function as default", "Every Default member must be a string",
             f"[cfn-lint#624]({LINT}/pull/624)", "seen", parameter("1", Default={"Ref": "AWS::Region"})),
         row("Parameters", "more than 200", "is greater than maximum allowed, 200", QUOTAS, TOLD,
-            template(Parameters={f"P{each}": {"Type": "String", "Default": ""} for each in range(201)})),
+            template(Parameters={f"P{number}": {"Type": "String", "Default": ""} for number in range(201)})),
         row("Parameters", "no value", "Parameters: [P] must have values", PARAMETERS, TOLD, parameter(None)),
         row("Parameters", "value that is not allowed", "must be one of AllowedValues", PARAMETERS, TOLD,
             parameter("c", AllowedValues=["a", "b"])),
@@ -361,7 +361,7 @@ def parameters() -> list[Refusal]:
 
 
 def calls() -> list[Refusal]:
-    many = {f"k{each}": "v" for each in range(51)}
+    many = {f"k{number}": "v" for number in range(51)}
     policy_api = f"[SetStackPolicy]({API}/API_SetStackPolicy.html)"
     change_api = f"[CreateChangeSet]({API}/API_CreateChangeSet.html)"
     continuing = f"[ContinueUpdateRollback]({API}/API_ContinueUpdateRollback.html)"

@@ -55,9 +55,9 @@ def _public_interface() -> tuple[str, str, str]:
     gateway = ec2().create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
     ec2().attach_internet_gateway(VpcId=vpc, InternetGatewayId=gateway)
     place = ec2().create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
-    made = ec2().create_network_interface(SubnetId=place)["NetworkInterface"]["NetworkInterfaceId"]
+    network_interface_id = ec2().create_network_interface(SubnetId=place)["NetworkInterface"]["NetworkInterfaceId"]
     allocation = ec2().allocate_address(Domain="vpc")["AllocationId"]
-    ec2().associate_address(AllocationId=allocation, NetworkInterfaceId=made)
+    ec2().associate_address(AllocationId=allocation, NetworkInterfaceId=network_interface_id)
     return vpc, gateway, allocation
 
 
@@ -84,9 +84,9 @@ def _delete_main_table(_: CloudFormation) -> None:
 def _delete_associated_table(_: CloudFormation) -> None:
     vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
     place = ec2().create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
-    made = ec2().create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
-    ec2().associate_route_table(RouteTableId=made, SubnetId=place)
-    ec2().delete_route_table(RouteTableId=made)
+    route_table_id = ec2().create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
+    ec2().associate_route_table(RouteTableId=route_table_id, SubnetId=place)
+    ec2().delete_route_table(RouteTableId=route_table_id)
 
 
 def _route_to_a_dead_instance(_: CloudFormation) -> None:
@@ -100,8 +100,8 @@ def _route_to_a_dead_instance(_: CloudFormation) -> None:
 
 def _replace_no_route(_: CloudFormation) -> None:
     vpc, gateway, _ = _public_interface()
-    made = ec2().create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
-    ec2().replace_route(RouteTableId=made, DestinationCidrBlock=EVERYWHERE, GatewayId=gateway)
+    route_table_id = ec2().create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
+    ec2().replace_route(RouteTableId=route_table_id, DestinationCidrBlock=EVERYWHERE, GatewayId=gateway)
 
 
 NETWORKS = seen("kube-aws#1077", "https://github.com/kubernetes-retired/kube-aws/issues/1077")
@@ -118,7 +118,7 @@ def _routed(*targets: str, destination: str = EVERYWHERE, most: int = 500) -> Se
         ids = {"GatewayId": gateway, "NetworkInterfaceId": "eni-0123456789abcdef0"}
         where = {"DestinationCidrBlock": destination} if destination else {}
         with quotas.override_quotas({quotas.ROUTES: quotas.Quota(*quotas.ROUTES, "Routes per route table", most)}):
-            ec2().create_route(RouteTableId=table_id, **where, **{each: ids[each] for each in targets})
+            ec2().create_route(RouteTableId=table_id, **where, **{target: ids[target] for target in targets})
 
     return ServiceCall(run)
 

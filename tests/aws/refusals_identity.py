@@ -114,7 +114,7 @@ def _same_name(cloud: CloudFormation) -> None:
 def _fifty_first(cloud: CloudFormation) -> None:
     iam = made()
     for numbers in (range(50), range(50, 51)):
-        iam.tag_role(RoleName="one", Tags=[{"Key": f"k{each}", "Value": "v"} for each in numbers])
+        iam.tag_role(RoleName="one", Tags=[{"Key": f"k{number}", "Value": "v"} for number in numbers])
 
 
 def _session(cloud: CloudFormation) -> None:
@@ -203,7 +203,7 @@ ROWS = [
     mistrusted(
         "more than 2,048 characters", "Cannot exceed quota for ACLSizePerRole: 2048",
         QUOTAS + ", words: [kubeflow/kubeflow#6687](https://github.com/kubeflow/kubeflow/issues/6687)",
-        trusting({"AWS": [f"{100_000_000_000 + each}" for each in range(200)]}), "seen",
+        trusting({"AWS": [f"{100_000_000_000 + number}" for number in range(200)]}), "seen",
     ),
     malformed("unknown version", "Syntax errors in policy", Version="2012-10-18"),
     malformed("effect in lower case", "The policy failed legacy parsing", Effect="allow"),
@@ -301,7 +301,7 @@ ROWS = [
     ),
     Refusal(
         "AWS::IAM::Role Tags", "51 tags", "expected maximum item count: 50, found: 51", QUOTAS, "condition documented",
-        refused(role(Tags=[{"Key": f"k{each}", "Value": "v"} for each in range(51)])),
+        refused(role(Tags=[{"Key": f"k{number}", "Value": "v"} for number in range(51)])),
     ),
     Refusal(
         "AWS::IAM::InstanceProfile", "two roles", "expected maximum item count: 1, found: 2",

@@ -39,11 +39,16 @@ def _rule(**properties: Any) -> Creation:
 def _in_use() -> tuple[str, str]:
     """Ids of an instance and of its interface, which stays behind when it goes."""
     image = ec2().register_image(Name="image")["ImageId"]
-    made = ec2().create_network_interface(SubnetId=_default_subnet("a"))["NetworkInterface"]["NetworkInterfaceId"]
+    network_interface_id = ec2().create_network_interface(SubnetId=_default_subnet("a"))["NetworkInterface"][
+        "NetworkInterfaceId"
+    ]
     [instance] = ec2().run_instances(
-        ImageId=image, MinCount=1, MaxCount=1, NetworkInterfaces=[{"DeviceIndex": 0, "NetworkInterfaceId": made}]
+        ImageId=image,
+        MinCount=1,
+        MaxCount=1,
+        NetworkInterfaces=[{"DeviceIndex": 0, "NetworkInterfaceId": network_interface_id}],
     )["Instances"]
-    return instance["InstanceId"], made
+    return instance["InstanceId"], network_interface_id
 
 
 def _default_subnet(letter: str) -> str:

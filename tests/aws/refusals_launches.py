@@ -91,8 +91,10 @@ def _deregistered() -> Resources:
 
 def _used_interface() -> Resources:
     [place] = ec2().describe_subnets(Filters=[{"Name": "availability-zone", "Values": [ZONE]}])["Subnets"]
-    made = ec2().create_network_interface(SubnetId=place["SubnetId"])["NetworkInterface"]["NetworkInterfaceId"]
-    own = [{"DeviceIndex": 0, "NetworkInterfaceId": made}]
+    network_interface_id = ec2().create_network_interface(SubnetId=place["SubnetId"])["NetworkInterface"][
+        "NetworkInterfaceId"
+    ]
+    own = [{"DeviceIndex": 0, "NetworkInterfaceId": network_interface_id}]
     image = _image()
     ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1, NetworkInterfaces=own)
     data = {"ImageId": image, "InstanceType": "t3.medium", "NetworkInterfaces": own}
@@ -101,11 +103,11 @@ def _used_interface() -> Resources:
 
 def _interface_by_hand(_: CloudFormation) -> None:
     [place] = ec2().describe_subnets(Filters=[{"Name": "availability-zone", "Values": [ZONE]}])["Subnets"]
-    made = ec2().create_network_interface(SubnetId=place["SubnetId"])["NetworkInterface"]["NetworkInterfaceId"]
+    interface_id = ec2().create_network_interface(SubnetId=place["SubnetId"])["NetworkInterface"]["NetworkInterfaceId"]
     image = _image()
     for _ in range(2):
         ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1,
-                            NetworkInterfaces=[{"DeviceIndex": 0, "NetworkInterfaceId": made}])  # fmt: skip
+                            NetworkInterfaces=[{"DeviceIndex": 0, "NetworkInterfaceId": interface_id}])  # fmt: skip
 
 
 def _twelve_in_a_small_subnet(_: CloudFormation) -> None:

@@ -22,21 +22,21 @@ def subnet(number: int, zone: str = "a", size: int = 24, network: str = "Vpc") -
 
 
 def balancer(*subnets: str, **properties: Any) -> Resources:
-    given = {"Type": "network", "Scheme": "internal", "Subnets": [{"Ref": each} for each in subnets or ("One",)]}
-    return {"Type": "AWS::ElasticLoadBalancingV2::LoadBalancer", "Properties": {**given, **properties}}
+    defaults = {"Type": "network", "Scheme": "internal", "Subnets": [{"Ref": each} for each in subnets or ("One",)]}
+    return {"Type": "AWS::ElasticLoadBalancingV2::LoadBalancer", "Properties": {**defaults, **properties}}
 
 
 def targets(**properties: Any) -> Resources:
-    given = {"VpcId": {"Ref": "Vpc"}, "Protocol": "TCP", "Port": 6443, "TargetType": "ip"}
-    return {"Type": "AWS::ElasticLoadBalancingV2::TargetGroup", "Properties": {**given, **properties}}
+    defaults = {"VpcId": {"Ref": "Vpc"}, "Protocol": "TCP", "Port": 6443, "TargetType": "ip"}
+    return {"Type": "AWS::ElasticLoadBalancingV2::TargetGroup", "Properties": {**defaults, **properties}}
 
 
 def listener(group: str = "Targets", load_balancer: str = "Balancer", **properties: Any) -> Resources:
-    given = {
+    defaults = {
         "LoadBalancerArn": {"Ref": load_balancer}, "Protocol": "TCP", "Port": 6443,
         "DefaultActions": [{"Type": "forward", "TargetGroupArn": {"Ref": group}}],
     }  # fmt: skip
-    return {"Type": "AWS::ElasticLoadBalancingV2::Listener", "Properties": {**given, **properties}}
+    return {"Type": "AWS::ElasticLoadBalancingV2::Listener", "Properties": {**defaults, **properties}}
 
 
 def group(network: str = "Vpc") -> Resources:
@@ -101,10 +101,10 @@ def _same_group(elbv2: Any, network: str, where: str) -> None:
 
 
 def _in_use(elbv2: Any, network: str, where: str) -> None:
-    made = elbv2.create_target_group(Name="one", Protocol="TCP", Port=80, VpcId=network)["TargetGroups"][0]
-    forward = [{"Type": "forward", "TargetGroupArn": made["TargetGroupArn"]}]
+    target_group = elbv2.create_target_group(Name="one", Protocol="TCP", Port=80, VpcId=network)["TargetGroups"][0]
+    forward = [{"Type": "forward", "TargetGroupArn": target_group["TargetGroupArn"]}]
     elbv2.create_listener(LoadBalancerArn=_made(elbv2, where), Protocol="TCP", Port=80, DefaultActions=forward)
-    elbv2.delete_target_group(TargetGroupArn=made["TargetGroupArn"])
+    elbv2.delete_target_group(TargetGroupArn=target_group["TargetGroupArn"])
 
 
 def _too_full(elbv2: Any, network: str, where: str) -> None:
@@ -167,8 +167,8 @@ ROWS = [
     row("LoadBalancer", "more than five security groups",
         "The maximum number of security groups per load balancer has been reached",
         "[boto3#177](https://github.com/boto/boto3/issues/177)", "seen",
-        refused(balancer(SecurityGroups=[{"Ref": f"G{each}"} for each in range(6)]),
-                **{f"G{each}": group() for each in range(6)})),
+        refused(balancer(SecurityGroups=[{"Ref": f"G{number}"} for number in range(6)]),
+                **{f"G{number}": group() for number in range(6)})),
     row("LoadBalancer", "an attribute that does not exist", "is not recognized",
         f"[terraform-provider-aws#23971]({TERRAFORM}/23971)", "seen",
         refused(balancer(LoadBalancerAttributes=attribute("cross_zone.enabled", "true")))),

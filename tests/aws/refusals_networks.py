@@ -48,8 +48,8 @@ def _subnet_with_an_interface(_: CloudFormation) -> None:
 
 def _options_in_use(_: CloudFormation) -> None:
     vpc = ec2().create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-    made = ec2().create_dhcp_options(DhcpConfigurations=[{"Key": "domain-name", "Values": ["example.com"]}])
-    options = made["DhcpOptions"]["DhcpOptionsId"]
+    response = ec2().create_dhcp_options(DhcpConfigurations=[{"Key": "domain-name", "Values": ["example.com"]}])
+    options = response["DhcpOptions"]["DhcpOptionsId"]
     ec2().associate_dhcp_options(VpcId=vpc, DhcpOptionsId=options)
     ec2().delete_dhcp_options(DhcpOptionsId=options)
 

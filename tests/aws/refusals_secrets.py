@@ -102,7 +102,7 @@ def _strange_name(cloud: CloudFormation) -> None:
 
 
 def _tags(cloud: CloudFormation) -> None:
-    tags = [{"Key": f"k{each}", "Value": "v"} for each in range(51)]
+    tags = [{"Key": f"k{number}", "Value": "v"} for number in range(51)]
     client("secretsmanager", REGION).create_secret(Name="one", Tags=tags)
 
 
@@ -220,7 +220,7 @@ ROWS = [
         "LimitExceededException",
         f"[TagResource]({KMS}/API_TagResource.html)",
         "condition documented",
-        refused(key(ROOT, Tags=[{"Key": f"k{each}", "Value": "v"} for each in range(51)])),
+        refused(key(ROOT, Tags=[{"Key": f"k{number}", "Value": "v"} for number in range(51)])),
     ),
     Refusal(
         "kms:ScheduleKeyDeletion",

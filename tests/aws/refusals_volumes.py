@@ -13,8 +13,8 @@ from cfngen.sandbox.cloudformation import CloudFormation, client
 
 def _instance() -> str:
     image = ec2().register_image(Name="image")["ImageId"]
-    made = ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1, Placement={"AvailabilityZone": ZONE})
-    return str(made["Instances"][0]["InstanceId"])
+    response = ec2().run_instances(ImageId=image, MinCount=1, MaxCount=1, Placement={"AvailabilityZone": ZONE})
+    return str(response["Instances"][0]["InstanceId"])
 
 
 def _volume(zone: str = ZONE) -> str:

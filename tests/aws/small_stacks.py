@@ -39,18 +39,18 @@ def table(vpc_id: Any) -> dict[str, Any]:
 
 def statuses(stack: Stack, *wanted: str) -> list[tuple[str, str]]:
     """What happened to what, in order; only to the named logical ids if there are any."""
-    return [(each.logical_id, each.status) for each in stack.events if not wanted or each.logical_id in wanted]
+    return [(event.logical_id, event.status) for event in stack.events if not wanted or event.logical_id in wanted]
 
 
 def since(stack: Stack, kind: str) -> list[tuple[str, str]]:
     """What happened since the last operation of a kind began."""
     last = max(index for index, (_, each) in enumerate(stack.operations) if each == kind)
     operations = {identity for identity, _ in stack.operations[last:]}
-    return [(each.logical_id, each.status) for each in stack.events if each.operation_id in operations]
+    return [(event.logical_id, event.status) for event in stack.events if event.operation_id in operations]
 
 
 def reasons(stack: Stack, logical_id: str, status: str) -> list[str]:
-    return [each.reason for each in stack.events if (each.logical_id, each.status) == (logical_id, status)]
+    return [event.reason for event in stack.events if (event.logical_id, event.status) == (logical_id, status)]
 
 
 def gateways() -> list[str]:
@@ -70,7 +70,7 @@ def snapshots() -> list[dict[str, Any]]:
 def nested(name: str, body: str, **properties: Any) -> dict[str, Any]:
     """A nested stack whose template is put into S3."""
     s3 = client("s3", REGION)
-    if TEMPLATES not in [each["Name"] for each in s3.list_buckets()["Buckets"]]:
+    if TEMPLATES not in [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]:
         s3.create_bucket(Bucket=TEMPLATES, CreateBucketConfiguration={"LocationConstraint": REGION})
     s3.put_object(Bucket=TEMPLATES, Key=f"{name}.json", Body=body.encode())
     url = f"https://{TEMPLATES}.s3.{REGION}.amazonaws.com/{name}.json"
@@ -105,7 +105,7 @@ def group(
 def running() -> dict[str, str]:
     """Types of the running instances, by id."""
     answer = client("ec2", REGION).describe_instances(Filters=[{"Name": "instance-state-name", "Values": ["running"]}])
-    found = (each for reservation in answer["Reservations"] for each in reservation["Instances"])
+    found = (instance for reservation in answer["Reservations"] for instance in reservation["Instances"])
     return {each["InstanceId"]: each["InstanceType"] for each in found}
 
 
@@ -127,7 +127,7 @@ def signalling(*outcomes: tuple[float, str]) -> CloudFormation:
             seconds, status = remaining.pop(0)
             cloud.clock.later(seconds, lambda: signal(launched.instance_id, status))
 
-    cloud = CloudFormation(REGION, instances=boot)
+    cloud = CloudFormation(REGION, on_launch=boot)
     return cloud
 
 
@@ -144,8 +144,8 @@ def updated(cloud: CloudFormation, resources: dict[str, Any], **arguments: Any) 
 
 def tags_of(stack: Stack, key: str) -> dict[str, str]:
     identifier = stack.resources[key].physical_id
-    found = client("ec2", REGION).describe_tags(Filters=[{"Name": "resource-id", "Values": [identifier]}])["Tags"]
-    return {each["Key"]: each["Value"] for each in found}
+    tags = client("ec2", REGION).describe_tags(Filters=[{"Name": "resource-id", "Values": [identifier]}])["Tags"]
+    return {tag["Key"]: tag["Value"] for tag in tags}
 
 
 def family(word: str, **more: Any) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def test_changes_come_in_pages(cfn: Any, cloud: CloudFormation, served: Served) 
     served.faults.page_size = 3
     pages = list(cfn.get_paginator("describe_change_set").paginate(StackName="net", ChangeSetName="one"))
     assert [len(page["Changes"]) for page in pages] == [3, 3, 1]
-    found = [each["ResourceChange"]["LogicalResourceId"] for page in pages for each in page["Changes"]]
+    found = [change["ResourceChange"]["LogicalResourceId"] for page in pages for change in page["Changes"]]
     assert sorted(found) == sorted(gateways)
 
 
@@ -144,7 +144,9 @@ def test_a_change_set_without_changes_fails(cfn: Any, cloud: CloudFormation) -> 
     assert code(cfn.execute_change_set, StackName="net", ChangeSetName="two") == "InvalidChangeSetStatus"
     with pytest.raises(cfn.exceptions.InvalidChangeSetStatusException):
         cfn.execute_change_set(StackName="net", ChangeSetName="two")
-    assert [each["ChangeSetName"] for each in cfn.list_change_sets(StackName="net")["Summaries"]].count("two") == 1
+    assert [summary["ChangeSetName"] for summary in cfn.list_change_sets(StackName="net")["Summaries"]].count(
+        "two"
+    ) == 1
     cfn.delete_change_set(StackName="net", ChangeSetName="two")
     assert code(cfn.describe_change_set, StackName="net", ChangeSetName="two") == "ChangeSetNotFound"
 
@@ -175,7 +177,7 @@ def test_change_sets_of_nested_stacks_are_linked(cfn: Any, cloud: CloudFormation
     [change] = root["Changes"]
     nested = cfn.describe_change_set(ChangeSetName=change["ResourceChange"]["ChangeSetId"])
     assert (nested["ParentChangeSetId"], nested["RootChangeSetId"]) == (root["ChangeSetId"], root["ChangeSetId"])
-    assert [each["ResourceChange"]["LogicalResourceId"] for each in nested["Changes"]] == ["Vpc"]
+    assert [change["ResourceChange"]["LogicalResourceId"] for change in nested["Changes"]] == ["Vpc"]
 
 
 def test_rollback_is_chosen_once(cfn: Any, cloud: CloudFormation) -> None:
@@ -186,9 +188,9 @@ def test_rollback_is_chosen_once(cfn: Any, cloud: CloudFormation) -> None:
 
 
 def test_a_token_makes_a_repeated_creation_one_change_set(cfn: Any, cloud: CloudFormation) -> None:
-    given = {"StackName": "net", "ChangeSetName": "one", "TemplateBody": BODY, "ChangeSetType": "CREATE"}
-    first = cfn.create_change_set(**given, ClientToken="t")["Id"]
-    assert cfn.create_change_set(**given, ClientToken="t")["Id"] == first
+    arguments = {"StackName": "net", "ChangeSetName": "one", "TemplateBody": BODY, "ChangeSetType": "CREATE"}
+    first = cfn.create_change_set(**arguments, ClientToken="t")["Id"]
+    assert cfn.create_change_set(**arguments, ClientToken="t")["Id"] == first
     assert len(cfn.list_change_sets(StackName="net")["Summaries"]) == 1
 
 
@@ -204,8 +206,8 @@ def test_what_early_validation_found_is_told_by_describe_events(cfn: Any, cloud:
     answer = settled(cfn, cloud, ChangeSetType="CREATE", TemplateBody=json.dumps({"Resources": wrong}))
     assert answer["Status"] == "FAILED"
     assert "AWS::EarlyValidation" in answer["StatusReason"]
-    found = cfn.describe_events(ChangeSetName=answer["ChangeSetId"], Filters={"FailedEvents": True})
-    [event] = found["OperationEvents"]
+    response = cfn.describe_events(ChangeSetName=answer["ChangeSetId"], Filters={"FailedEvents": True})
+    [event] = response["OperationEvents"]
     assert event["EventType"] == "VALIDATION_ERROR"
     assert event["LogicalResourceId"] == "Vpc"
     assert "Colour" in event["ValidationStatusReason"] + event["ValidationPath"]

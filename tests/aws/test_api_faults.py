@@ -112,7 +112,7 @@ def test_throttling_of_every_third_call(faults: Faults) -> None:
     for _ in range(6):
         with contextlib.suppress(ClientError):
             cfn.describe_stacks()
-    assert [each.refusal for each in faults.calls] == ["", "", "Throttling"] * 2
+    assert [call.refusal for call in faults.calls] == ["", "", "Throttling"] * 2
 
 
 def test_throttling_for_a_while_is_outlasted_by_retries(faults: Faults, cloud: CloudFormation) -> None:
@@ -142,7 +142,7 @@ def test_the_engine_is_never_touched(faults: Faults, cloud: CloudFormation) -> N
     faults.throttle("ec2:*")
     client("cloudformation").create_stack(StackName="net", TemplateBody=BODY)
     assert cloud.wait(cloud.stack("net")).status == "CREATE_COMPLETE"
-    assert [each.action for each in faults.calls] == ["cloudformation:CreateStack"]
+    assert [call.action for call in faults.calls] == ["cloudformation:CreateStack"]
 
 
 def test_a_denied_action_is_named_with_user_and_resource(faults: Faults) -> None:
@@ -178,14 +178,14 @@ def test_lost_connections_look_as_they_do(faults: Faults, cloud: CloudFormation)
     faults.disconnect("CreateStack", kind="answer")
     with pytest.raises(ConnectionClosedError):
         cfn.create_stack(StackName="net", TemplateBody=BODY)
-    assert [each.name for each in cloud.stacks()] == ["net"]
+    assert [stack.name for stack in cloud.stacks()] == ["net"]
 
 
 def test_a_lost_answer_and_a_token_make_one_stack(faults: Faults, cloud: CloudFormation) -> None:
     patient = client("cloudformation", Config(retries={"total_max_attempts": 3, "mode": "standard"}))
     faults.disconnect("CreateStack", kind="answer")
     patient.create_stack(StackName="net", TemplateBody=BODY, ClientRequestToken="once")
-    assert [each.name for each in cloud.stacks()] == ["net"]
+    assert [stack.name for stack in cloud.stacks()] == ["net"]
     assert [each.refusal for each in faults.called("CreateStack", StackName="net")] == ["answer", ""]
 
 
@@ -231,7 +231,7 @@ def test_control_c_at_a_call_leaves_what_the_call_did(faults: Faults, cloud: Clo
     faults.after("CreateStack", interrupt)
     with pytest.raises(KeyboardInterrupt):
         client("cloudformation").create_stack(StackName="net", TemplateBody=BODY)
-    assert [each.name for each in cloud.stacks()] == ["net"]
+    assert [stack.name for stack in cloud.stacks()] == ["net"]
 
 
 def test_another_deployer_gets_in_between(faults: Faults, cloud: CloudFormation) -> None:

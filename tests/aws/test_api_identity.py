@@ -96,11 +96,11 @@ def test_a_change_set_is_allowed_by_its_stack(served: Served, cloud: CloudFormat
     mine = "arn:aws:cloudformation:us-west-2:123456789012:stack/k8s/*"
     with served.permissions.enforcing(policy(allow("cloudformation:*ChangeSet", mine))) as key:
         cfn = client("cloudformation", key)
-        given = {"ChangeSetName": "one", "TemplateBody": BODY, "ChangeSetType": "CREATE"}
-        identity = cfn.create_change_set(StackName="k8s", **given)["Id"]
+        arguments = {"ChangeSetName": "one", "TemplateBody": BODY, "ChangeSetType": "CREATE"}
+        identity = cfn.create_change_set(StackName="k8s", **arguments)["Id"]
         cloud.advance(60)
         assert cfn.describe_change_set(ChangeSetName=identity)["Status"] == "CREATE_COMPLETE"
-        assert denial(cfn.create_change_set, StackName="other", **given)
+        assert denial(cfn.create_change_set, StackName="other", **arguments)
 
 
 def test_denial_wins_and_regions_count(served: Served) -> None:

@@ -75,7 +75,7 @@ def test_what_a_group_tried_in_vain(served: Served) -> None:
 
 
 def test_buckets_of_others_are_closed(served: Served) -> None:
-    served.moto_extensions.foreign.add("taken")
+    served.moto_extensions.foreign_buckets.add("taken")
     s3 = client("s3")
     assert refusal(s3.head_bucket, Bucket="taken") == ("403", 403)
     assert refusal(s3.put_object, Bucket="taken", Key="k", Body=b"") == ("AccessDenied", 403)
@@ -131,7 +131,7 @@ def test_public_parameters_are_there_for_clients_too(served: Served) -> None:
     ssm.put_parameter(Name="/mine", Value="x", Type="String")
     assert ssm.get_parameter(Name="/aws/service/canonical/ubuntu")["Parameter"]["Value"] == "ami-1"
     answer = ssm.get_parameters(Names=["/aws/service/canonical/ubuntu", "/mine", "/none"])
-    assert {each["Name"]: each["Value"] for each in answer["Parameters"]} == {
+    assert {parameter["Name"]: parameter["Value"] for parameter in answer["Parameters"]} == {
         "/aws/service/canonical/ubuntu": "ami-1",
         "/mine": "x",
     }

@@ -69,14 +69,14 @@ def test_stacks_faults_and_policies_in_a_server(served: tuple[Served, str], clou
     assert stack["StackStatus"] == "CREATE_COMPLETE"
     [resource] = cfn.list_stack_resources(StackName="net")["StackResourceSummaries"]
     gateways = client("ec2", url).describe_internet_gateways()["InternetGateways"]
-    assert resource["PhysicalResourceId"] in {each["InternetGatewayId"] for each in gateways}
+    assert resource["PhysicalResourceId"] in {gateway["InternetGatewayId"] for gateway in gateways}
     assert code(cfn.describe_stacks, StackName="none") == "ValidationError"
 
     s3.create_bucket(Bucket="mine", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
     s3.put_object(Bucket="mine", Key="a/b.json", Body=b"{}")
     assert api.faults.called("s3:PutObject", Bucket="mine", Key="a/b.json")
     assert s3.get_object(Bucket="mine", Key="a/b.json")["Body"].read() == b"{}"
-    api.moto_extensions.foreign.add("taken")
+    api.moto_extensions.foreign_buckets.add("taken")
     assert code(s3.head_bucket, Bucket="taken") == "403"
 
     api.faults.throttle("DescribeStacks", times=1)

@@ -86,7 +86,7 @@ def test_created_stack_is_described_with_all_that_was_given(cfn: Any, cloud: Clo
     assert stack["StackId"] == identity
     assert stack["StackStatus"] == "CREATE_COMPLETE"
     assert stack["Description"] == "A network"
-    assert {each["ParameterKey"]: each["ParameterValue"] for each in stack["Parameters"]} == {
+    assert {parameter["ParameterKey"]: parameter["ParameterValue"] for parameter in stack["Parameters"]} == {
         "Cidr": "10.1.0.0/16",
         "Password": "****",
     }
@@ -125,8 +125,8 @@ def test_resources_events_and_lists_come_in_pages(cfn: Any, cloud: CloudFormatio
     served.faults.page_size = 2
     for operation, items, key, wanted in (
         ("list_stack_resources", "StackResourceSummaries", "LogicalResourceId", {"Vpc", "Gateway", "Attachment"}),
-        ("describe_stack_events", "StackEvents", "EventId", {each.id for each in cloud.stack(identity).events}),
-        ("describe_events", "OperationEvents", "EventId", {each.id for each in cloud.stack(identity).events}),
+        ("describe_stack_events", "StackEvents", "EventId", {event.id for event in cloud.stack(identity).events}),
+        ("describe_events", "OperationEvents", "EventId", {event.id for event in cloud.stack(identity).events}),
     ):
         pages = list(cfn.get_paginator(operation).paginate(StackName="net"))
         found = [each[key] for page in pages for each in page[items]]
@@ -136,7 +136,7 @@ def test_resources_events_and_lists_come_in_pages(cfn: Any, cloud: CloudFormatio
     for name in ("b", "c"):
         created(cfn, cloud, name)
     pages = list(cfn.get_paginator("describe_stacks").paginate())
-    assert [[each["StackName"] for each in page["Stacks"]] for page in pages] == [["c", "b"], ["net"]]
+    assert [[stack["StackName"] for stack in page["Stacks"]] for page in pages] == [["c", "b"], ["net"]]
     assert refused(cfn.describe_stack_events, StackName="net", NextToken="nonsense")[0] == "ValidationError"
 
 
@@ -147,11 +147,11 @@ def test_events_are_newest_first_and_carry_the_operation(cfn: Any, cloud: CloudF
     events = pages.build_full_result()["StackEvents"]
     assert (events[0]["LogicalResourceId"], events[0]["ResourceStatus"]) == ("net", "CREATE_COMPLETE")
     assert (events[-1]["LogicalResourceId"], events[-1]["ResourceStatus"]) == ("net", "CREATE_IN_PROGRESS")
-    assert {each["OperationId"] for each in events} == {operation}
-    assert {each["ClientRequestToken"] for each in events} == {"mine"}
+    assert {event["OperationId"] for event in events} == {operation}
+    assert {event["ClientRequestToken"] for event in events} == {"mine"}
     pages = cfn.get_paginator("describe_events").paginate(OperationId=operation)
     of_operation = pages.build_full_result()["OperationEvents"]
-    assert [each["EventId"] for each in of_operation] == [each["EventId"] for each in events]
+    assert [each["EventId"] for each in of_operation] == [event["EventId"] for event in events]
     assert {each["OperationType"] for each in of_operation} == {"CREATE_STACK"}
     assert {each["EventType"] for each in of_operation} == {"STACK_EVENT"}
 
@@ -160,19 +160,24 @@ def test_failed_events_alone_show_the_cause(cfn: Any, cloud: CloudFormation) -> 
     cloud.fail("Gateway", "no more gateways")
     identity = created(cfn, cloud)
     assert cfn.describe_stacks(StackName=identity)["Stacks"][0]["StackStatus"] == "ROLLBACK_COMPLETE"
-    found = cfn.describe_events(StackName=identity, Filters={"FailedEvents": True})["OperationEvents"]
+    operation_events = cfn.describe_events(StackName=identity, Filters={"FailedEvents": True})["OperationEvents"]
     assert ("Gateway", "no more gateways") in {
-        (each["LogicalResourceId"], each["ResourceStatusReason"]) for each in found
+        (operation_event["LogicalResourceId"], operation_event["ResourceStatusReason"])
+        for operation_event in operation_events
     }
-    assert {each["ResourceStatus"] for each in found} == {"CREATE_FAILED"}
+    assert {operation_event["ResourceStatus"] for operation_event in operation_events} == {"CREATE_FAILED"}
 
 
 def test_one_resource_and_resources_by_their_physical_id(cfn: Any, cloud: CloudFormation) -> None:
     created(cfn, cloud)
     detail = cfn.describe_stack_resource(StackName="net", LogicalResourceId="Vpc")["StackResourceDetail"]
     assert (detail["ResourceType"], detail["ResourceStatus"]) == ("AWS::EC2::VPC", "CREATE_COMPLETE")
-    found = cfn.describe_stack_resources(PhysicalResourceId=detail["PhysicalResourceId"])["StackResources"]
-    assert {each["LogicalResourceId"] for each in found} == {"Vpc", "Gateway", "Attachment"}
+    stack_resources = cfn.describe_stack_resources(PhysicalResourceId=detail["PhysicalResourceId"])["StackResources"]
+    assert {stack_resource["LogicalResourceId"] for stack_resource in stack_resources} == {
+        "Vpc",
+        "Gateway",
+        "Attachment",
+    }
     [one] = cfn.describe_stack_resources(StackName="net", LogicalResourceId="Vpc")["StackResources"]
     assert one["PhysicalResourceId"] == detail["PhysicalResourceId"]
     assert refused(cfn.describe_stack_resource, StackName="net", LogicalResourceId="X")[0] == "ValidationError"
@@ -188,7 +193,7 @@ def test_nested_stacks_name_parent_and_root(cfn: Any, cloud: CloudFormation) -> 
     [summary] = cfn.list_stack_resources(StackName="root")["StackResourceSummaries"]
     [nested] = cfn.describe_stacks(StackName=summary["PhysicalResourceId"])["Stacks"]
     assert (nested["ParentId"], nested["RootId"]) == (root, root)
-    assert {each["StackName"] for each in cfn.describe_stacks()["Stacks"]} == {"root", nested["StackName"]}
+    assert {stack["StackName"] for stack in cfn.describe_stacks()["Stacks"]} == {"root", nested["StackName"]}
 
 
 def test_templates_are_given_back_and_summarised(cfn: Any, cloud: CloudFormation) -> None:
@@ -200,7 +205,7 @@ def test_templates_are_given_back_and_summarised(cfn: Any, cloud: CloudFormation
         "AWS::EC2::VPC",
         "AWS::EC2::VPCGatewayAttachment",
     ]
-    by_name = {each["ParameterKey"]: each for each in summary["Parameters"]}
+    by_name = {parameter["ParameterKey"]: parameter for parameter in summary["Parameters"]}
     assert by_name["Cidr"]["DefaultValue"] == "10.0.0.0/16"
     assert by_name["Cidr"]["ParameterConstraints"] == {"AllowedValues": ["10.0.0.0/16", "10.1.0.0/16"]}
     assert by_name["Password"]["NoEcho"] is True
@@ -268,7 +273,10 @@ def test_update_cancel_and_rollback_reach_the_engine(cfn: Any, cloud: CloudForma
     [stack] = cfn.describe_stacks(StackName="net")["Stacks"]
     assert stack["StackStatus"] == "UPDATE_COMPLETE"
     assert stack["LastUpdatedTime"] == cloud.stack("net").updated
-    assert [each["OperationType"] for each in stack["LastOperations"]] == ["UPDATE_STACK", "CREATE_STACK"]
+    assert [last_operation["OperationType"] for last_operation in stack["LastOperations"]] == [
+        "UPDATE_STACK",
+        "CREATE_STACK",
+    ]
     assert refused(cfn.cancel_update_stack, StackName="net")[0] == "ValidationError"
     assert refused(cfn.rollback_stack, StackName="net")[0] == "ValidationError"
     assert refused(cfn.continue_update_rollback, StackName="net")[0] == "ValidationError"
@@ -289,7 +297,7 @@ def test_drift_is_found_and_shown(cfn: Any, cloud: CloudFormation) -> None:
     assert status["DetectionStatus"] == "DETECTION_COMPLETE"
     assert status["StackDriftStatus"] == "IN_SYNC"
     drifts = cfn.describe_stack_resource_drifts(StackName="net")["StackResourceDrifts"]
-    assert "Vpc" in {each["LogicalResourceId"] for each in drifts}
+    assert "Vpc" in {drift["LogicalResourceId"] for drift in drifts}
 
 
 def test_exports_and_imports(cfn: Any, cloud: CloudFormation) -> None:

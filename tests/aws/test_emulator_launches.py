@@ -57,7 +57,7 @@ def launches(stack: Stack) -> list[tuple[str, str]]:
     """How launches of the stack's group ended, the first one first, and why they failed."""
     found = autoscaling_backends[DEFAULT_ACCOUNT_ID][REGION]
     activities = scaling_activities.recorded_activities(found, stack.resources["Group"].physical_id)
-    return [(each["StatusCode"], each.get("StatusMessage", "")) for each in reversed(activities)]
+    return [(activity["StatusCode"], activity.get("StatusMessage", "")) for activity in reversed(activities)]
 
 
 def failed_for_room(activity: tuple[str, str]) -> bool:
@@ -69,7 +69,7 @@ def failed_for_room(activity: tuple[str, str]) -> bool:
 def test_a_group_that_cannot_launch_at_all_is_made_and_does_not_stabilize(cloud: CloudFormation) -> None:
     capacity.remove_capacity(REGION, "t3.small")
     stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))
-    assert [failed_for_room(each) for each in launches(stack)] == [True]
+    assert [failed_for_room(launch) for launch in launches(stack)] == [True]
     [reason] = reasons(stack, "Group", "CREATE_FAILED")
     assert reason == f"Group did not stabilize. Last scaling activity: {launches(stack)[0][1]}"
     assert stack.resources["Group"].status == "DELETE_COMPLETE"
@@ -104,9 +104,9 @@ def test_a_group_that_is_grown_by_hand_launches_what_it_can_and_tries_again(clou
     stack = cloud.create_stack("s", body=text(unwatched(MaxSize="4")))
     extensions = MotoExtensions()
     extensions.quota("ec2", "L-1216C47A", 4)  # of which an instance has two
-    with extensions.filled():
+    with extensions.patched():
         _grow(stack, 3)
-        assert [each[0] for each in launches(stack)] == ["Successful", "Successful", "Failed"]
+        assert [launch[0] for launch in launches(stack)] == ["Successful", "Successful", "Failed"]
         assert "your current vCPU limit of 4 allows" in launches(stack)[-1][1]
         assert (len(running()), stack.status) == (2, "CREATE_COMPLETE")
         extensions.quota("ec2", "L-1216C47A", 6)
@@ -124,7 +124,7 @@ def test_an_instance_that_is_gone_is_replaced_once_there_is_room(cloud: CloudFor
     cloud.advance(29)
     capacity.reset(REGION)
     cloud.advance(1)
-    assert [each[0] for each in launches(stack)] == ["Successful", "Failed", "Successful"]
+    assert [launch[0] for launch in launches(stack)] == ["Successful", "Failed", "Successful"]
     assert set(running()) < set(cloud.launched)
 
 
@@ -152,7 +152,7 @@ def _grow(stack: Stack, size: int) -> None:
 def test_the_quotas_are_those_that_service_quotas_answers(cloud: CloudFormation) -> None:
     extensions = MotoExtensions()
     extensions.quota("ec2", "L-1216C47A", 1)
-    with extensions.filled():
+    with extensions.patched():
         stack = cloud.wait(cloud.create_stack("s", body=text(unwatched())))
         assert "your current vCPU limit of 1 allows" in reasons(stack, "Group", "CREATE_FAILED")[0]
         extensions.quota("ec2", "L-1216C47A", 2)
@@ -199,5 +199,5 @@ def test_a_route_to_a_gateway_that_is_detached_is_a_blackhole(cloud: CloudFormat
 
 def _route(table: str) -> dict[str, Any]:
     [found] = ec2().describe_route_tables(RouteTableIds=[table])["RouteTables"]
-    [route] = [each for each in found["Routes"] if each.get("DestinationCidrBlock") == ROUTE]
+    [route] = [route for route in found["Routes"] if route.get("DestinationCidrBlock") == ROUTE]
     return dict(route)

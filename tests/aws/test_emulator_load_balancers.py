@@ -49,7 +49,7 @@ def parts(
                 "Protocol": "TCP",
                 "Port": 443,
                 "TargetType": "ip",
-                "Targets": [{"Id": each, "Port": 443} for each in targets],
+                "Targets": [{"Id": target, "Port": 443} for target in targets],
                 **group,
             },
         },

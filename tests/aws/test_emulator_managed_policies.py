@@ -19,8 +19,8 @@ def policy(document: dict[str, Any], *roles: str) -> dict[str, Any]:
 
 
 def attached(arn: str) -> list[str]:
-    found = client("iam", REGION).list_entities_for_policy(PolicyArn=arn)["PolicyRoles"]
-    return [each["RoleName"].split("-")[1] for each in found]
+    policy_roles = client("iam", REGION).list_entities_for_policy(PolicyArn=arn)["PolicyRoles"]
+    return [policy_role["RoleName"].split("-")[1] for policy_role in policy_roles]
 
 
 def test_document_and_roles_change_in_place(cloud: CloudFormation) -> None:
@@ -40,7 +40,7 @@ def test_policy_goes_before_its_role(cloud: CloudFormation) -> None:
     cloud.delete_stack("s")
     iam = client("iam", REGION)
     assert arn not in [each["Arn"] for each in iam.list_policies(Scope="Local")["Policies"]]
-    assert [each for each in iam.list_roles()["Roles"] if each["RoleName"].startswith("s-")] == []
+    assert [role for role in iam.list_roles()["Roles"] if role["RoleName"].startswith("s-")] == []
 
 
 def test_too_long_a_policy_is_refused(cloud: CloudFormation) -> None:

@@ -62,7 +62,7 @@ def test_dependents_are_made_after_and_removed_before(cloud: CloudFormation) -> 
 
 def test_a_failure_rolls_back_what_was_made(cloud: CloudFormation) -> None:
     stack = cloud.create_stack("s", body=text({"Gateway": GATEWAY, "Vpc": {**BAD, "DependsOn": "Gateway"}}))
-    reasons = {each.status: each.reason for each in stack.events if each.logical_id == "s"}
+    reasons = {event.status: event.reason for event in stack.events if event.logical_id == "s"}
     assert [*reasons] == ["CREATE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE"]
     assert reasons["ROLLBACK_IN_PROGRESS"] == (
         "The following resource(s) failed to create: [Vpc]. Rollback requested by user."
@@ -107,7 +107,7 @@ def test_a_snapshot_is_taken_before_deletion(cloud: CloudFormation) -> None:
     stack = cloud.create_stack("s", body=text({"Volume": {**VOLUME, "DeletionPolicy": "Snapshot"}}))
     volume = stack.resources["Volume"].physical_id
     cloud.delete_stack("s")
-    assert [each["VolumeId"] for each in snapshots()] == [volume]
+    assert [snapshot["VolumeId"] for snapshot in snapshots()] == [volume]
     assert client("ec2", REGION).describe_volumes()["Volumes"] == []
 
 
@@ -170,7 +170,7 @@ def test_nested_stacks_take_parameters_and_give_outputs(cloud: CloudFormation) -
 def test_a_nested_stack_that_fails_fails_its_parent(cloud: CloudFormation, child: str, says: str) -> None:
     stack = cloud.wait(cloud.create_stack("s", body=text({"Gateway": GATEWAY, "Child": nested("child", child)})))
     assert stack.status == "ROLLBACK_COMPLETE"
-    [reason] = [each.reason for each in stack.events if each.status == "CREATE_FAILED"]
+    [reason] = [event.reason for event in stack.events if event.status == "CREATE_FAILED"]
     assert says in reason
     assert gateways() == []
     assert {child.status for child in stack.children.values()} <= {"DELETE_COMPLETE"}
@@ -201,7 +201,7 @@ def test_one_instance_counts_once() -> None:
     with pytest.raises(ValidationError, match=r"^Signal with ID i-one for resource Group already exists\. Signals may"):
         cloud.signal_resource("s", "Group", "i-one", "SUCCESS")
     assert cloud.wait(stack).status == "ROLLBACK_COMPLETE"
-    assert [each.reason for each in stack.events if each.status == "CREATE_FAILED"] == [
+    assert [event.reason for event in stack.events if event.status == "CREATE_FAILED"] == [
         "Failed to receive 1 resource signal(s) within the specified duration"
     ]
     assert (cloud.clock.now, resource.signals) == (600, {"i-one": "SUCCESS"})
@@ -214,7 +214,7 @@ def test_a_failure_takes_the_place_of_an_earlier_signal() -> None:
     cloud.signal_resource("s", "Group", "i-one", "FAILURE")
     assert cloud.wait(stack).status == "ROLLBACK_COMPLETE"
     assert cloud.clock.now == 0
-    assert "Received FAILURE signal with UniqueId i-one" in [each.reason for each in stack.events]
+    assert "Received FAILURE signal with UniqueId i-one" in [event.reason for event in stack.events]
 
 
 def test_one_failure_fails_the_group() -> None:
@@ -274,7 +274,7 @@ def test_a_failure_elsewhere_cancels_what_waits(cloud: CloudFormation) -> None:
     cloud.signal_resource("s", "Group", "i-one", "FAILURE")
     assert cloud.wait(stack).status == "ROLLBACK_COMPLETE"
     assert ("Group", "CREATE_FAILED") in statuses(child)
-    cancelled = [each.logical_id for each in stack.events if each.reason == "Resource creation cancelled"]
+    cancelled = [event.logical_id for event in stack.events if event.reason == "Resource creation cancelled"]
     assert (cancelled, child.status, cloud.clock.now) == (["Child"], "DELETE_COMPLETE", 0)
     assert client("autoscaling", REGION).describe_auto_scaling_groups()["AutoScalingGroups"] == []
 
@@ -284,7 +284,7 @@ def test_user_data_has_a_limit(cloud: CloudFormation) -> None:
     data = resources["Template"]["Properties"]["LaunchTemplateData"]
     data["UserData"] = base64.b64encode(b"x" * 16385).decode()
     stack = cloud.create_stack("s", body=text(resources))
-    [reason] = [each.reason for each in stack.events if each.status == "CREATE_FAILED"]
+    [reason] = [event.reason for event in stack.events if event.status == "CREATE_FAILED"]
     assert "16384 bytes" in reason
 
 

@@ -34,7 +34,11 @@ def body(**resources: Any) -> str:
 
 def test_dhcp_options_have_their_tags_from_the_beginning(cloud: CloudFormation) -> None:
     cloud.wait(cloud.create_stack("s", body=body(Options=options("blue"))))
-    [found] = [each for each in client("ec2", REGION).describe_dhcp_options()["DhcpOptions"] if each.get("Tags")]
+    [found] = [
+        dhcp_option
+        for dhcp_option in client("ec2", REGION).describe_dhcp_options()["DhcpOptions"]
+        if dhcp_option.get("Tags")
+    ]
     assert {"Key": "team", "Value": "blue"} in found["Tags"]
 
 

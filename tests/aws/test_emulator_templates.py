@@ -162,9 +162,9 @@ def test_what_a_false_condition_guards_is_not_made(cloud: CloudFormation) -> Non
     ],
 )
 def test_parameters_that_are_refused(cloud: CloudFormation, definition: Any, value: str | None, says: str) -> None:
-    given = {} if value is None else {"P": value}
+    parameters = {} if value is None else {"P": value}
     with pytest.raises(ValidationError, match=says):
-        cloud.create_stack("s", body=template(Parameters={"P": definition}), parameters=given)
+        cloud.create_stack("s", body=template(Parameters={"P": definition}), parameters=parameters)
 
 
 def test_a_parameter_the_template_does_not_have_is_refused(cloud: CloudFormation) -> None:
@@ -240,7 +240,7 @@ def test_properties_that_fail_their_resource(
 ) -> None:
     stack = cloud.create_stack("s", body=template(Resources={"It": {"Type": resource_type, "Properties": properties}}))
     assert stack.status == "ROLLBACK_COMPLETE"
-    [failed] = [each for each in stack.events if each.status == "CREATE_FAILED"]
+    [failed] = [event for event in stack.events if event.status == "CREATE_FAILED"]
     assert failed.logical_id == "It"
     assert re.search(says, failed.reason)
 
@@ -248,9 +248,9 @@ def test_properties_that_fail_their_resource(
 def test_texts_become_the_types_of_the_schema(cloud: CloudFormation) -> None:
     properties = {"AvailabilityZone": "us-west-2a", "Size": "7", "Encrypted": "true", "VolumeType": "gp3"}
     body = template(Resources={"It": {"Type": "AWS::EC2::Volume", "Properties": properties}})
-    made = cloud.create_stack("s", body=body).resources["It"]
-    assert (made.properties["Size"], made.properties["Encrypted"]) == (7, True)
-    [volume] = client("ec2", "us-west-2").describe_volumes(VolumeIds=[made.physical_id])["Volumes"]
+    it = cloud.create_stack("s", body=body).resources["It"]
+    assert (it.properties["Size"], it.properties["Encrypted"]) == (7, True)
+    [volume] = client("ec2", "us-west-2").describe_volumes(VolumeIds=[it.physical_id])["Volumes"]
     assert (volume["Size"], volume["Encrypted"]) == (7, True)
 
 
@@ -259,7 +259,7 @@ def test_an_output_that_a_nested_stack_does_not_have_fails_what_asks_for_it(clou
     body = template(Resources={"Child": child}, Outputs={"It": {"Value": {"Fn::GetAtt": "Child.Outputs.None"}}})
     stack = cloud.wait(cloud.create_stack("s", body=body))
     assert stack.status == "ROLLBACK_COMPLETE"
-    assert "Requested attribute Outputs.None does not exist" in " ".join(each.reason for each in stack.events)
+    assert "Requested attribute Outputs.None does not exist" in " ".join(event.reason for event in stack.events)
 
 
 @pytest.mark.parametrize("resource_type", sorted(HANDLERS))

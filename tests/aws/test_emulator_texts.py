@@ -91,9 +91,11 @@ def test_a_template_is_refused_for_its_own_texts(cloud: CloudFormation, sections
 
 def with_tags(**options: str) -> dict[str, Any]:
     resources = json.loads(json.dumps(group(1)))
-    launch = next(each for each in resources.values() if each["Type"] == "AWS::EC2::LaunchTemplate")
+    launch = next(resource for resource in resources.values() if resource["Type"] == "AWS::EC2::LaunchTemplate")
     launch["Properties"]["LaunchTemplateData"]["MetadataOptions"] = options
-    scaling = next(each for each in resources.values() if each["Type"] == "AWS::AutoScaling::AutoScalingGroup")
+    scaling = next(
+        resource for resource in resources.values() if resource["Type"] == "AWS::AutoScaling::AutoScalingGroup"
+    )
     scaling["Properties"]["Tags"] = [CLUSTER]
     del scaling["CreationPolicy"], scaling["UpdatePolicy"]
     return resources

@@ -47,7 +47,7 @@ def test_its_time_begins_when_it_does(cloud: CloudFormation) -> None:
     cloud.durations["AWS::EC2::InternetGateway"] = 100
     stack = begun(cloud, Gateway=GATEWAY, Wait=condition(DependsOn="Gateway"))
     assert cloud.wait(stack).status == "ROLLBACK_COMPLETE"
-    [failed] = [each for each in stack.events if (each.logical_id, each.status) == ("Wait", "CREATE_FAILED")]
+    [failed] = [event for event in stack.events if (event.logical_id, event.status) == ("Wait", "CREATE_FAILED")]
     assert (failed.time - stack.events[0].time).total_seconds() == 700
     words = "Failed to receive 1 resource signal(s) within the specified duration"
     assert reasons(stack, "Wait", "CREATE_FAILED") == [words]
@@ -125,7 +125,7 @@ def test_a_chain_of_groups_starts_at_once_and_rolls_one_by_one() -> None:
             letter = each.group.split("-")[1]
             cloud.clock.later(100, lambda: cloud.signal_resource("s", letter, each.instance_id, "SUCCESS"))
 
-    cloud = CloudFormation(REGION, instances=boot)
+    cloud = CloudFormation(REGION, on_launch=boot)
     stack = created(cloud, slots("t3.small"))
     assert cloud.clock.now == 0
     assert len(launched) == 3
@@ -146,7 +146,7 @@ def test_the_first_of_a_chain_that_fails_spares_the_rest() -> None:
             status = "FAILURE" if len(launched) == 4 else "SUCCESS"
             cloud.clock.later(10, lambda: cloud.signal_resource("s", letter, each.instance_id, status))
 
-    cloud = CloudFormation(REGION, instances=boot)
+    cloud = CloudFormation(REGION, on_launch=boot)
     stack = created(cloud, slots("t3.small"))
     updated(cloud, slots("t3.large"))
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"

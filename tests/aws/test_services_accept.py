@@ -78,7 +78,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("resources", ACCEPTED.values(), ids=ACCEPTED)
 def test_it_is_accepted(resources: dict[str, Any], cloud: CloudFormation) -> None:
     stack = cloud.wait(cloud.create_stack("s", body=text(resources), capabilities=["CAPABILITY_IAM"]))
-    assert stack.status == "CREATE_COMPLETE", [each.reason for each in stack.events if each.reason]
+    assert stack.status == "CREATE_COMPLETE", [event.reason for event in stack.events if event.reason]
     assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
 
 
@@ -88,9 +88,9 @@ def test_security_groups_of_a_load_balancer_that_has_some_are_changed(cloud: Clo
         return text({**NETWORK, "Two": subnet(1, "b"), "A": group(), "B": group(), "It": it})
 
     stack = cloud.wait(cloud.create_stack("s", body=body("A", "One", "Two")))
-    assert stack.status == "CREATE_COMPLETE", [each.reason for each in stack.events if each.reason]
+    assert stack.status == "CREATE_COMPLETE", [event.reason for event in stack.events if event.reason]
     cloud.wait(cloud.update_stack("s", body=body("B", "One")))
-    assert stack.status == "UPDATE_COMPLETE", [each.reason for each in stack.events if each.reason]
+    assert stack.status == "UPDATE_COMPLETE", [event.reason for event in stack.events if event.reason]
 
 
 def test_a_profile_is_used_once_cloudformation_or_time_has_waited_for_it(cloud: CloudFormation) -> None:

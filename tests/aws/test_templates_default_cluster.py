@@ -57,8 +57,8 @@ def test_network(default: Default) -> None:
     where_subnet = describe(where, "subnets", SubnetIds=[subnet])
     assert (where_subnet["VpcId"], where_subnet["AvailabilityZone"]) == (vpc, "us-west-2a")
     routes = describe(where, "route_tables", RouteTableIds=[table])
-    assert subnet in [each.get("SubnetId") for each in routes["Associations"]]
-    gateways = {each["DestinationCidrBlock"]: each.get("GatewayId") for each in routes["Routes"]}
+    assert subnet in [association.get("SubnetId") for association in routes["Associations"]]
+    gateways = {route["DestinationCidrBlock"]: route.get("GatewayId") for route in routes["Routes"]}
     assert gateways["0.0.0.0/0"] == found["InternetGateway"].physical_id
     assert tags(routes)["kubernetes.io/cluster/kubernetes"] == "owned"
 
@@ -69,7 +69,7 @@ def test_the_master_has_a_fixed_address_reached_by_an_elastic_ip(default: Defaul
     interface = describe(where, "network_interfaces", NetworkInterfaceIds=[identifier])
     assert interface["PrivateIpAddress"] == "172.20.0.9"
     assert interface["SourceDestCheck"] is False
-    assert [each["GroupId"] for each in interface["Groups"]] == [found["MasterSecurityGroup"].physical_id]
+    assert [group["GroupId"] for group in interface["Groups"]] == [found["MasterSecurityGroup"].physical_id]
     address = describe(where, "addresses", AllocationIds=[found["MasterAElasticIp"].attributes["AllocationId"]])
     assert address["NetworkInterfaceId"] == identifier
     assert stack.outputs["ApiEndpoint"] == f"https://{address['PublicIp']}"
@@ -123,7 +123,12 @@ def test_policies_name_existing_things_by_valid_arns(default: Default) -> None:
         for each in statements.values():
             assert all(item == "*" or ARN.fullmatch(item) for item in each["Resource"]), each
             assert not any("${" in text and "${aws:" not in text for text in texts(each)), each
-        readable = {item for each in statements.values() if READ_SECRET in each["Action"] for item in each["Resource"]}
+        readable = {
+            item
+            for statement in statements.values()
+            if READ_SECRET in statement["Action"]
+            for item in statement["Resource"]
+        }
         assert readable == {found[key].physical_id for key in secrets}
     profile = found["MasterInstanceProfile"].physical_id
     answer = iam.get_instance_profile(InstanceProfileName=profile)["InstanceProfile"]
@@ -134,7 +139,9 @@ def test_instances_may_signal_the_stack_they_are_in(default: Default) -> None:
     _, stack, found = default
     for role, key in (("MasterRole", "MasterStack"), ("NodeRole", "NodeGroupNodesStack")):
         statements = found[role].properties["Policies"][0]["PolicyDocument"]["Statement"]
-        [allowed] = [each["Resource"] for each in statements if "cloudformation:SignalResource" in each["Action"]]
+        [allowed] = [
+            statement["Resource"] for statement in statements if "cloudformation:SignalResource" in statement["Action"]
+        ]
         patterns = [re.escape(each).replace(r"\*", ".*") for each in allowed]
         # The masters' wait conditions are the root's.
         for identifier in (stack.id, stack.children.get(key, stack).id):
@@ -156,14 +163,14 @@ def test_user_data_is_a_program_with_every_reference_filled_in(default: Default)
         text = base64.b64decode(data["UserData"]).decode()
         assert len(text.encode()) <= USER_DATA_LIMIT
         compile(text, role, "exec")
-    told = {each["resource"]: each for each in default.where.machines.references}
+    told = {reference["resource"]: reference for reference in default.where.machines.references}
     assert set(told) == {"MasterAAutoScalingGroup", "NodeGroupNodesAutoScalingGroup"}
     assert all(value and not re.search(r"[${}]", value) for each in told.values() for value in each.values())
 
 
 def test_user_data_names_what_was_created(default: Default) -> None:
     _, stack, found = default
-    told = {each["resource"]: each for each in default.where.machines.references}
+    told = {reference["resource"]: reference for reference in default.where.machines.references}
     master, node = told["MasterAAutoScalingGroup"], told["NodeGroupNodesAutoScalingGroup"]
     assert master["stack"] == stack.children.get("MasterStack", stack).name
     assert node["stack"] == stack.children.get("NodeGroupNodesStack", stack).name

@@ -102,10 +102,12 @@ class Watched(Machines):
     def _cut_off(self, launched: LaunchedInstance) -> str:
         """Return why an instance does not reach the internet; nothing if it does."""
         backend = ec2_backends[DEFAULT_ACCOUNT_ID][self.region]
-        found = client("autoscaling", self.region).describe_auto_scaling_groups(AutoScalingGroupNames=[launched.group])
-        if not found["AutoScalingGroups"]:
+        response = client("autoscaling", self.region).describe_auto_scaling_groups(
+            AutoScalingGroupNames=[launched.group]
+        )
+        if not response["AutoScalingGroups"]:
             return ""
-        group = found["AutoScalingGroups"][0]
+        group = response["AutoScalingGroups"][0]
         subnets = [each for each in group.get("VPCZoneIdentifier", "").split(",") if each]
         if not subnets:  # a master, whose launch template names an interface
             version = client("ec2", self.region).describe_launch_template_versions(
@@ -115,13 +117,15 @@ class Watched(Machines):
             [named] = version["LaunchTemplateData"]["NetworkInterfaces"]
             interface = backend.get_network_interface(named["NetworkInterfaceId"])
             subnets = [interface.subnet.id]
-            addresses = [each for each in backend.addresses if each.eni and each.eni.id == interface.id]
+            addresses = [address for address in backend.addresses if address.eni and address.eni.id == interface.id]
             if backend.addresses and not addresses:
                 return "its interface has no public address"
         for subnet in subnets:
-            tables = [each for each in backend.route_tables.values() if subnet in str(each.associations)]
-            routes = [route for each in tables for route in each.routes]
-            if not any(each.destination_cidr_block == "0.0.0.0/0" for each in routes):
+            tables = [
+                route_table for route_table in backend.route_tables.values() if subnet in str(route_table.associations)
+            ]
+            routes = [route for table in tables for route in table.routes]
+            if not any(route.destination_cidr_block == "0.0.0.0/0" for route in routes):
                 return f"{subnet} has no route to the internet"
         return ""
 
@@ -143,7 +147,7 @@ def without(templates: dict[str, Any], edge: Edge | None) -> dict[str, Any]:
     changed = copy.deepcopy(templates)
     for body in changed.values() if edge else ():
         for resource in body["Resources"].values():
-            kept = [each for each in _needs(resource) if not _is(edge, body, resource, each)]
+            kept = [need for need in _needs(resource) if not _is(edge, body, resource, need)]
             resource.pop("DependsOn", None)
             if kept:
                 resource["DependsOn"] = kept
@@ -175,7 +179,7 @@ def life(case: str, form: str, edge: Edge | None, seed: int, overrides: tuple[st
         # Usual durations keep most orders from ever coming about; without them any order does.
         where = prepared(before, seed=seed, durations={} if seed % 2 else DURATIONS)
         machines = Watched(before.region)
-        machines.cloud, where.cloud.instances, where.cloud.leaving = where.cloud, machines, machines.leaving
+        machines.cloud, where.cloud.on_launch, where.cloud.on_terminating = where.cloud, machines, machines.leaving
         publish(where, without(dict(where.templates), edge))
         others = landlord(where)
         wanted = where.templates[form]["Parameters"]
@@ -220,7 +224,11 @@ def stated(case: str, form: str, overrides: tuple[str, ...] = ()) -> list[Edge]:
 def test_each_is_needed(form: str) -> None:
     """Each pair of types, taken out by itself, fails for a seed."""
     dependencies = stated("default", form)
-    assert [each for each in dependencies if not any(list(life("default", form, each, seed)) for seed in SEEDS)] == []
+    assert [
+        dependency
+        for dependency in dependencies
+        if not any(list(life("default", form, dependency, seed)) for seed in SEEDS)
+    ] == []
 
 
 def test_an_address_of_ones_own_needs_the_gateway_too() -> None:

@@ -17,8 +17,8 @@ SEPARATELY = ("existing-elastic-ip", "extra-policies")  # name things that only 
 
 
 def created(where: Account, form: str) -> tuple[Stack, dict[str, Resource]]:
-    given = {key: value for key, value in landlord(where).items() if key in where.templates[form]["Parameters"]}
-    stack = where.create(form, **given)
+    arguments = {key: value for key, value in landlord(where).items() if key in where.templates[form]["Parameters"]}
+    stack = where.create(form, **arguments)
     assert stack.status == "CREATE_COMPLETE", [event for event in stack.events if event.reason]
     return stack, resources(stack)
 
@@ -154,4 +154,4 @@ def test_additional_policies_and_security_groups(account: None) -> None:
     assert sorted(name for name in names if "AddonsPolicy" not in name) == ["masters"]
     identifier = found["MasterANetworkInterface"].physical_id
     interface = describe(where, "network_interfaces", NetworkInterfaceIds=[identifier])
-    assert {each["GroupId"] for each in interface["Groups"]} == {found["MasterSecurityGroup"].physical_id, groups[0]}
+    assert {group["GroupId"] for group in interface["Groups"]} == {found["MasterSecurityGroup"].physical_id, groups[0]}

@@ -52,7 +52,7 @@ def test_a_master_that_reports_failure_fails_its_condition() -> None:
     where = prepared(golden("three-masters"), MasterBAutoScalingGroup="FAILURE")
     stack = where.create("standalone")
     assert stack.status == "ROLLBACK_COMPLETE"
-    failed = {each.logical_id: each.reason for each in stack.events if each.status == "CREATE_FAILED"}
+    failed = {event.logical_id: event.reason for event in stack.events if event.status == "CREATE_FAILED"}
     assert failed["MasterBWaitCondition"].startswith("Received FAILURE signal with UniqueId i-")
     assert "MasterBAutoScalingGroup" not in failed
 
@@ -61,7 +61,7 @@ def test_a_master_that_says_nothing_runs_out_of_time() -> None:
     where = prepared(golden("three-masters"), MasterCAutoScalingGroup=None)
     stack = where.create("standalone")
     assert stack.status == "ROLLBACK_COMPLETE"
-    failed = {each.logical_id: each.reason for each in stack.events if each.status == "CREATE_FAILED"}
+    failed = {event.logical_id: event.reason for event in stack.events if event.status == "CREATE_FAILED"}
     assert failed["MasterCWaitCondition"] == "Failed to receive 1 resource signal(s) within the specified duration"
 
 
@@ -69,11 +69,11 @@ def rolled(stack: Stack, beginning: int) -> list[tuple[str, str]]:
     """What happened to the masters' instances in an update, in order: a group, and gone or back."""
     words = {"Successfully terminated": "gone", "Received SUCCESS": "back"}
     return [
-        (each.logical_id[6], what)
-        for each in stack.events[beginning:]
-        if each.logical_id.startswith("Master") and each.logical_id.endswith("AutoScalingGroup")
+        (event.logical_id[6], what)
+        for event in stack.events[beginning:]
+        if event.logical_id.startswith("Master") and event.logical_id.endswith("AutoScalingGroup")
         for begin, what in words.items()
-        if each.reason.startswith(begin)
+        if event.reason.startswith(begin)
     ]
 
 
@@ -85,7 +85,7 @@ def test_an_update_rolls_one_after_the_other_and_waits_for_no_condition() -> Non
     assert stack.status == "UPDATE_COMPLETE", stack.reason
     order = [(letter, what) for letter in LETTERS for what in ("gone", "back")]
     assert rolled(stack, beginning) == order
-    assert not [each for each in stack.events[beginning:] if each.logical_id.endswith("WaitCondition")]
+    assert not [event for event in stack.events[beginning:] if event.logical_id.endswith("WaitCondition")]
 
 
 def test_a_master_that_does_not_come_back_ends_the_update_before_the_next() -> None:
@@ -107,7 +107,9 @@ def test_masters_are_added(before: int, after: int) -> None:
         for key in ("MasterAVolume", "MasterANetworkInterface", "MasterAElasticIp", "MasterAAutoScalingGroup")
     }
     updated(where, stack, zones(after))
-    assert stack.status == "UPDATE_COMPLETE", [(each.logical_id, each.reason) for each in stack.events if each.reason]
+    assert stack.status == "UPDATE_COMPLETE", [
+        (event.logical_id, event.reason) for event in stack.events if event.reason
+    ]
     assert {key: stack.resources[key].physical_id for key in kept} == kept
     groups = [key for key in stack.resources if key.startswith("Master") and key.endswith("AutoScalingGroup")]
     assert len(groups) == after

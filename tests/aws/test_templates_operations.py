@@ -49,7 +49,7 @@ def test_a_failed_boot_rolls_everything_back_at_once(form: str, group: str, wait
     assert (begun - stack.events[0].time).total_seconds() == BOOT_SECONDS
     assert set(leftovers(where, before)) == {"snapshots"}
     events = [event for each in (stack, *stack.children.values()) for event in each.events]
-    [failed] = [each for each in events if each.logical_id == waiting and each.status == "CREATE_FAILED"]
+    [failed] = [event for event in events if event.logical_id == waiting and event.status == "CREATE_FAILED"]
     assert failed.reason.startswith("Received FAILURE signal with UniqueId i-")
 
 
@@ -67,7 +67,9 @@ def test_nodes_are_not_kept_waiting_for_the_master() -> None:
     stack = where.create("cluster")
     assert stack.children["NodeGroupNodesStack"].events[-1].status == "DELETE_COMPLETE"
     complete = [
-        each for each in stack.events if each.logical_id == "NodeGroupNodesStack" and each.status == "CREATE_COMPLETE"
+        event
+        for event in stack.events
+        if event.logical_id == "NodeGroupNodesStack" and event.status == "CREATE_COMPLETE"
     ]
     assert (complete[0].time - stack.events[0].time).total_seconds() == BOOT_SECONDS
 
@@ -76,25 +78,25 @@ def test_nodes_are_not_kept_waiting_for_the_master() -> None:
 def test_the_range_of_the_api_must_be_given(form: str) -> None:
     where = prepared(golden("default"))
     before = inventory(REGION)
-    given = {"TemplateBucket": "some-bucket"} if form == "cluster" else {}
+    parameters = {"TemplateBucket": "some-bucket"} if form == "cluster" else {}
     with pytest.raises(ValidationError, match=r"Parameters: \[ApiAllowedCidr\] must have values"):
-        where.cloud.create_stack("k8s", url=where.url(form), parameters=given, capabilities=["CAPABILITY_IAM"])
+        where.cloud.create_stack("k8s", url=where.url(form), parameters=parameters, capabilities=["CAPABILITY_IAM"])
     assert leftovers(where, before) == {}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_another_region_is_refused(form: str) -> None:
     where = prepared(golden("default"))
-    given = {"ApiAllowedCidr": ALLOWED, "ZoneA": "eu-west-1a"}
+    parameters = {"ApiAllowedCidr": ALLOWED, "ZoneA": "eu-west-1a"}
     if form == "cluster":
-        given["TemplateBucket"] = "some-bucket"
+        parameters["TemplateBucket"] = "some-bucket"
     ireland = CloudFormation("eu-west-1", stored=where.images)
     s3 = client("s3", "eu-west-1")
     s3.create_bucket(Bucket="in-ireland", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
     s3.put_object(Bucket="in-ireland", Key="x.json", Body=json.dumps(where.templates[form]).encode())
     url = "https://in-ireland.s3.eu-west-1.amazonaws.com/x.json"
     with pytest.raises(ValidationError, match="generated for us-west-2; switch the console to that region"):
-        ireland.create_stack("k8s", url=url, parameters=given, capabilities=["CAPABILITY_IAM"])
+        ireland.create_stack("k8s", url=url, parameters=parameters, capabilities=["CAPABILITY_IAM"])
 
 
 @pytest.mark.parametrize(
@@ -134,14 +136,14 @@ def test_what_is_changed_in_the_console_is_honoured() -> None:
     )
     assert stack.status == "CREATE_COMPLETE", stack.reason
     found = resources(stack)
-    types = [each["InstanceType"] for each in running_instances(REGION).values()]
+    types = [running_instance["InstanceType"] for running_instance in running_instances(REGION).values()]
     assert sorted(types) == ["c7i.xlarge", "c7i.xlarge", "m7i.large"]
     autoscaling = client("autoscaling", REGION)
     name = found["NodeGroupNodesAutoScalingGroup"].physical_id
     [group] = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
     assert (group["MinSize"], group["MaxSize"]) == (2, 9)
     assert describe(where, "volumes", VolumeIds=[found["MasterAVolume"].physical_id])["Size"] == 50
-    told = {each["resource"]: each for each in where.machines.references}
+    told = {reference["resource"]: reference for reference in where.machines.references}
     assert told["MasterAAutoScalingGroup"]["privateAddress"] == "172.20.0.77"
     data = found["NodeGroupNodesLaunchTemplate"].properties["LaunchTemplateData"]
     assert data["BlockDeviceMappings"][0]["Ebs"]["VolumeSize"] == 100
@@ -166,7 +168,7 @@ def test_an_address_the_subnet_cannot_give_rolls_everything_back(address: str) -
     before = inventory(REGION)
     stack = where.create("standalone", MasterAAddress=address)
     assert stack.status == "ROLLBACK_COMPLETE"
-    [failed] = [each for each in stack.events if each.status == "CREATE_FAILED" and "address range" in each.reason]
+    [failed] = [event for event in stack.events if event.status == "CREATE_FAILED" and "address range" in event.reason]
     assert failed.logical_id == "MasterANetworkInterface"
     assert set(leftovers(where, before)) <= {"snapshots"}
 
@@ -188,4 +190,4 @@ def test_the_longest_stack_name_still_fits_user_data() -> None:
     where = prepared(golden("default"))
     stack = where.create("cluster", name="k" * 128)
     assert stack.status == "CREATE_COMPLETE", stack.reason
-    assert {len(each["stack"]) for each in where.machines.references} == {128}
+    assert {len(reference["stack"]) for reference in where.machines.references} == {128}

@@ -49,7 +49,7 @@ def test_the_load_balancer_stands_before_the_fixed_addresses(three: Three) -> No
         "prod-api", "network", "internet-facing",
     )  # fmt: skip
     assert stack.outputs["ApiEndpoint"] == f"https://{balancer['DNSName']}:6443"
-    assert {each["SubnetId"] for each in balancer["AvailabilityZones"]} == {
+    assert {availability_zone["SubnetId"] for availability_zone in balancer["AvailabilityZones"]} == {
         found[f"Subnet{letter}"].physical_id for letter in LETTERS
     }
     attributes = elbv2.describe_load_balancer_attributes(LoadBalancerArn=balancer["LoadBalancerArn"])["Attributes"]
@@ -58,7 +58,7 @@ def test_the_load_balancer_stands_before_the_fixed_addresses(three: Three) -> No
     assert (listener["Protocol"], listener["Port"]) == ("TCP", 6443)
     arn = listener["DefaultActions"][0]["TargetGroupArn"]
     targets = elbv2.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
-    assert {(each["Target"]["Id"], each["Target"]["Port"]) for each in targets} == {
+    assert {(target["Target"]["Id"], target["Target"]["Port"]) for target in targets} == {
         (f"172.20.{number}.9", 6443) for number in range(3)
     }
 
@@ -94,7 +94,9 @@ def test_its_security_group_is_not_taken_for_the_clusters(three: Three) -> None:
     assert "kubernetes.io/cluster/prod" not in tags(group)
     assert tags(group)["KubernetesCluster"] == "prod"
     [out] = group["IpPermissionsEgress"]
-    assert [each["GroupId"] for each in out["UserIdGroupPairs"]] == [found["MasterSecurityGroup"].physical_id]
+    assert [user_id_group_pair["GroupId"] for user_id_group_pair in out["UserIdGroupPairs"]] == [
+        found["MasterSecurityGroup"].physical_id
+    ]
     assert (out["FromPort"], out["ToPort"], out["IpRanges"]) == (6443, 6443, [])
 
 
@@ -112,7 +114,11 @@ def test_every_master_has_an_address_a_volume_and_a_way_out_of_its_own(three: Th
 
 def test_masters_are_told_the_load_balancers_name_and_their_condition(three: Three) -> None:
     where, stack, _ = three
-    told = {each["resource"]: each for each in where.machines.references if each["resource"].startswith("Master")}
+    told = {
+        reference["resource"]: reference
+        for reference in where.machines.references
+        if reference["resource"].startswith("Master")
+    }
     for letter in LETTERS:
         mine = told[f"Master{letter}AutoScalingGroup"]
         assert mine["condition"] == f"Master{letter}WaitCondition"
@@ -124,8 +130,8 @@ def test_groups_do_not_wait_for_each_others_masters(three: Three) -> None:
     _, stack, _ = three
     masters = next(iter([each for key, each in stack.children.items() if key == "MasterStack"]), stack)
     events = [*stack.events, *(masters.events if masters is not stack else ())]
-    complete = {each.logical_id: each.time for each in events if each.status == "CREATE_COMPLETE"}
-    signalled = [each.time for each in events if "SUCCESS signal" in each.reason and "Master" in each.logical_id]
+    complete = {event.logical_id: event.time for event in events if event.status == "CREATE_COMPLETE"}
+    signalled = [event.time for event in events if "SUCCESS signal" in event.reason and "Master" in event.logical_id]
     assert len(signalled) == 3
     assert max(complete[f"Master{letter}AutoScalingGroup"] for letter in LETTERS) < min(signalled)
     assert min(complete[f"Master{letter}WaitCondition"] for letter in LETTERS) >= min(signalled)

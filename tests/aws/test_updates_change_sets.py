@@ -35,14 +35,14 @@ def made(cloud: CloudFormation, resources: dict[str, Any], **arguments: Any) -> 
 
 
 def changes(change_set: ChangeSet) -> dict[str, Change]:
-    return {each.logical_id: each for each in change_set.changes}
+    return {change.logical_id: change for change in change_set.changes}
 
 
 def details(change: Change) -> list[tuple[Any, ...]]:
     return [
-        (each.path, each.before, each.after, each.requires_recreation, each.evaluation, each.change_source,
-         each.causing_entity)
-        for each in change.details
+        (detail.path, detail.before, detail.after, detail.requires_recreation, detail.evaluation, detail.change_source,
+         detail.causing_entity)
+        for detail in change.details
     ]  # fmt: skip
 
 
@@ -112,11 +112,11 @@ def test_secrets_are_masked(cloud: CloudFormation) -> None:
     created(cloud, resources, sections=sections, parameters={"Secret": "old one"})
     change_set = made(cloud, resources, sections=sections, parameters={"Secret": "new one"})
     change = changes(change_set)["G"]
-    assert {(each.before, each.after) for each in change.details} == {("is ****", "is ****")}
+    assert {(detail.before, detail.after) for detail in change.details} == {("is ****", "is ****")}
     assert "one" not in change.before_context + change.after_context
     assert change_set.parameters == {"Secret": "****"}
     stack = cloud.wait(cloud.execute_change_set("c", "s"))
-    assert "one" not in "".join(each.properties for each in stack.events)
+    assert "one" not in "".join(event.properties for event in stack.events)
     assert stack.shown_parameters() == {"Secret": "****"}
 
 
@@ -186,7 +186,7 @@ def test_a_change_set_can_create_a_stack(cloud: CloudFormation) -> None:
     change_set = made(cloud, {"G": GATEWAY}, kind="CREATE", tags={"owner": "me"})
     stack = cloud.stack("s")
     assert (stack.status, gateways(), change_set.status) == ("REVIEW_IN_PROGRESS", [], "CREATE_COMPLETE")
-    assert [(each.action, each.logical_id) for each in change_set.changes] == [("Add", "G")]
+    assert [(change.action, change.logical_id) for change in change_set.changes] == [("Add", "G")]
     with pytest.raises(ValidationError, match="REVIEW_IN_PROGRESS state and can not be updated"):
         cloud.create_change_set("s", "d", body=text({"G": GATEWAY}))
     cloud.delete_change_set("c", "s")
@@ -254,7 +254,7 @@ def test_an_invalid_property_fails_it_early(cloud: CloudFormation) -> None:
     )
     assert change_set.status == "FAILED"
     assert "[AWS::EarlyValidation::PropertyValidation]" in change_set.reason
-    assert [(each.logical_id, each.path, each.failure_mode) for each in change_set.findings] == [
+    assert [(finding.logical_id, finding.path, finding.failure_mode) for finding in change_set.findings] == [
         ("G", "/Resources/G/Properties", "FAIL"), ("V", "/Resources/V/Properties/Size", "FAIL")
     ]  # fmt: skip
     assert "Color" in change_set.findings[0].reason
@@ -320,7 +320,7 @@ def test_without_nested_ones_every_nested_stack_may_change(cloud: CloudFormation
 
 def test_nested_stacks_of_a_creation_are_in_review(cloud: CloudFormation) -> None:
     root = made(cloud, family("hello"), nested=True, kind="CREATE")
-    children = [each.child for each in root.changes if each.child]
+    children = [change.child for change in root.changes if change.child]
     assert [(each.kind, each.stack.status) for each in children] == [("CREATE", "REVIEW_IN_PROGRESS")] * 3
     assert cloud.wait(cloud.execute_change_set("c", "s")).status == "CREATE_COMPLETE"
     assert {each.id for each in cloud.stack("s").children.values()} == {each.stack.id for each in children}
@@ -330,7 +330,7 @@ def test_nested_stacks_of_a_creation_are_in_review(cloud: CloudFormation) -> Non
 def test_deleting_the_change_set_of_a_creation_deletes_its_nested_stacks(cloud: CloudFormation) -> None:
     made(cloud, family("hello"), nested=True, kind="CREATE")
     cloud.delete_change_set("c", "s")
-    assert [each.status for each in cloud.stacks()] == ["REVIEW_IN_PROGRESS"] + ["DELETE_COMPLETE"] * 3
+    assert [stack.status for stack in cloud.stacks()] == ["REVIEW_IN_PROGRESS"] + ["DELETE_COMPLETE"] * 3
 
 
 def test_a_nested_change_set_that_fails_fails_its_root(cloud: CloudFormation) -> None:

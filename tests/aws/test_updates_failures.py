@@ -203,7 +203,7 @@ def test_a_failed_creation_can_be_tried_again_as_an_update(cloud: CloudFormation
         cloud.update_stack("s", previous_template=True)
     cloud.update_stack("s", previous_template=True, disable_rollback=True)
     assert stack.status == "UPDATE_COMPLETE"
-    assert sorted(each.physical_id for each in stack.resources.values()) == sorted(gateways())
+    assert sorted(resource.physical_id for resource in stack.resources.values()) == sorted(gateways())
     assert len(gateways()) == 2
 
 
@@ -212,11 +212,11 @@ def test_a_failed_creation_of_nested_stacks_is_continued_where_it_failed(cloud: 
     body = text(family("hello", More={**GATEWAY, "DependsOn": "G"}))
     stack = cloud.wait(cloud.create_stack("s", body=body, on_failure="DO_NOTHING"))
     first = stack.children["First"]
-    made = first.resources["G"].physical_id
+    physical_id = first.resources["G"].physical_id
     assert (stack.status, first.status) == ("CREATE_FAILED", "CREATE_FAILED")
     cloud.wait(cloud.update_stack("s", previous_template=True, disable_rollback=True))
     assert (stack.status, first.status, stack.children["First"]) == ("UPDATE_COMPLETE", "UPDATE_COMPLETE", first)
-    assert first.resources["G"].physical_id == made
+    assert first.resources["G"].physical_id == physical_id
     assert len(gateways()) == 5
 
 

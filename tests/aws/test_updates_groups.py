@@ -36,7 +36,7 @@ def updated(cloud: CloudFormation, resources: dict[str, Any], **arguments: Any) 
 def told(stack: Stack) -> list[str]:
     """What the group's events of the last update say."""
     operations = {identity for identity, kind in stack.operations if kind == "UPDATE_STACK"}
-    found = (each for each in stack.events if each.operation_id in operations and each.logical_id == "Group")
+    found = (event for event in stack.events if event.operation_id in operations and event.logical_id == "Group")
     return [each.reason for each in found if each.reason]
 
 
@@ -64,8 +64,8 @@ def test_instances_are_replaced_one_at_a_time() -> None:
         f"Received SUCCESS signal with UniqueId {new[1]}",
     ]
     [found] = client("autoscaling", REGION).describe_auto_scaling_groups()["AutoScalingGroups"]
-    assert {each["InstanceId"] for each in found["Instances"]} == set(new)
-    assert {each["LaunchTemplate"]["Version"] for each in found["Instances"]} == {"2"}
+    assert {instance["InstanceId"] for instance in found["Instances"]} == set(new)
+    assert {instance["LaunchTemplate"]["Version"] for instance in found["Instances"]} == {"2"}
     assert stack.resources["Template"].attributes["LatestVersionNumber"] == "2"
 
 
@@ -149,7 +149,7 @@ def test_an_instance_that_does_not_come_up_puts_the_group_back(outcome: tuple[fl
         "Received 0 SUCCESS signal(s) out of 1.  Unable to satisfy 100% MinSuccessfulInstancesPercent requirement"
     ]
     assert (stack.status, types()) == ("UPDATE_ROLLBACK_COMPLETE", ["t3.small"] * 2)
-    failed = next(each.time for each in stack.events if each.status == "UPDATE_FAILED")
+    failed = next(event.time for event in stack.events if event.status == "UPDATE_FAILED")
     assert (failed - stack.events[0].time).total_seconds() == (60 if outcome else 30 + 600)
     assert [key for key, status in since(stack, "ROLLBACK") if status == "UPDATE_COMPLETE"] == ["Template", "Group"]
 
@@ -168,7 +168,7 @@ def test_processes_are_suspended_during_the_update() -> None:
 
     def suspended() -> list[str]:
         [found] = client("autoscaling", REGION).describe_auto_scaling_groups()["AutoScalingGroups"]
-        return [each["ProcessName"] for each in found["SuspendedProcesses"]]
+        return [suspended_process["ProcessName"] for suspended_process in found["SuspendedProcesses"]]
 
     assert suspended() == ["AZRebalance"]
     cloud.advance(60)
@@ -205,7 +205,7 @@ def test_a_cancelled_update_cancels_nested_ones() -> None:
         name = cloud.stack("s").children["Child"].name
         cloud.clock.later(seconds, lambda: cloud.signal_resource(name, "Group", launched.instance_id, status))
 
-    cloud = CloudFormation(REGION, instances=boot)
+    cloud = CloudFormation(REGION, on_launch=boot)
     stack = created(cloud, {"Child": nested("child", text(group(1)))})
     cloud.update_stack("s", body=text({"Child": nested("other", text({**group(1, size="t3.large"), "G": GATEWAY}))}))
     cloud.advance(10)
@@ -271,7 +271,7 @@ def test_resources_take_as_long_as_they_are_told_to() -> None:
     cloud = CloudFormation(REGION, durations={"AWS::EC2::VPC": 9, "*": 5})
     stack = cloud.create_stack("s", body=text({"G": GATEWAY, "H": {**GATEWAY, "DependsOn": "G"}}))
     cloud.advance(7)
-    assert [each.status for each in stack.resources.values()] == ["CREATE_COMPLETE", "CREATE_IN_PROGRESS"]
+    assert [resource.status for resource in stack.resources.values()] == ["CREATE_COMPLETE", "CREATE_IN_PROGRESS"]
     assert (cloud.wait(stack).status, cloud.clock.now) == ("CREATE_COMPLETE", 10)
     assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
     assert cloud.clock.now == 20

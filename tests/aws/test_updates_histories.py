@@ -41,14 +41,16 @@ def template(chance: random.Random) -> str:
 
 def said(stack: Stack) -> set[str]:
     """What the stack and its nested stacks say they have."""
-    found = {each.physical_id for each in stack.resources.values() if each.child is None and each.exists}
+    found = {
+        resource.physical_id for resource in stack.resources.values() if resource.child is None and resource.exists
+    }
     return found.union(*(said(each) for each in stack.children.values()))
 
 
 def there() -> set[str]:
     """What the account has."""
     tables = client("ec2", REGION).describe_route_tables()["RouteTables"]
-    own = {each["RouteTableId"] for each in tables if not any(used.get("Main") for used in each["Associations"])}
+    own = {table["RouteTableId"] for table in tables if not any(used.get("Main") for used in table["Associations"])}
     return {*gateways(), *vpcs(), *own}
 
 
@@ -92,4 +94,4 @@ def test_a_history(seed: int) -> None:
             assert {each.status for each in stack.children.values()} <= STABLE
     assert cloud.wait(cloud.delete_stack("s")).status == "DELETE_COMPLETE"
     assert there() == set()
-    assert {each.status for each in cloud.stacks()} == {"DELETE_COMPLETE"}
+    assert {stack.status for stack in cloud.stacks()} == {"DELETE_COMPLETE"}

@@ -26,8 +26,12 @@ def hooked(*hooks: dict[str, Any]) -> dict[str, Any]:
 
 
 def hooks_of(name: str) -> dict[str, int]:
-    found = client("autoscaling", REGION).describe_lifecycle_hooks(AutoScalingGroupName=name)["LifecycleHooks"]
-    return {each["LifecycleHookName"]: each["HeartbeatTimeout"] for each in found}
+    lifecycle_hooks = client("autoscaling", REGION).describe_lifecycle_hooks(AutoScalingGroupName=name)[
+        "LifecycleHooks"
+    ]
+    return {
+        lifecycle_hook["LifecycleHookName"]: lifecycle_hook["HeartbeatTimeout"] for lifecycle_hook in lifecycle_hooks
+    }
 
 
 def test_hooks_follow_the_template_without_another_group_or_instance() -> None:
@@ -49,8 +53,10 @@ def test_hooks_follow_the_template_without_another_group_or_instance() -> None:
 
 def state(instance: str) -> str:
     """Lifecycle state of an instance; nothing if its group has it no more."""
-    found = client("autoscaling", REGION).describe_auto_scaling_instances(InstanceIds=[instance])
-    return "".join(each["LifecycleState"] for each in found["AutoScalingInstances"])
+    response = client("autoscaling", REGION).describe_auto_scaling_instances(InstanceIds=[instance])
+    return "".join(
+        auto_scaling_instance["LifecycleState"] for auto_scaling_instance in response["AutoScalingInstances"]
+    )
 
 
 def held() -> tuple[CloudFormation, dict[str, str], str]:

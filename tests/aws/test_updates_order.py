@@ -55,8 +55,10 @@ def test_resources_of_nested_stacks_come_between_each_other() -> None:
         cloud = CloudFormation(REGION, seed=seed)
         children = {key: nested(key.lower(), text({f"{key}{n}": GATEWAY for n in "123"})) for key in "PQ"}
         stack = cloud.wait(cloud.create_stack("s", body=text(children)))
-        events = [each for child in stack.children.values() for each in child.events]
-        complete = sorted((each for each in events if each.logical_id[1:] in tuple("123")), key=lambda each: each.time)
+        events = [event for child in stack.children.values() for event in child.events]
+        complete = sorted(
+            (event for event in events if event.logical_id[1:] in tuple("123")), key=lambda each: each.time
+        )
         drawn.add("".join(each.logical_id[0] for each in complete if each.status == "CREATE_COMPLETE"))
         cloud.wait(cloud.delete_stack("s"))
     assert drawn - {"PPPQQQ", "QQQPPP"}

@@ -116,7 +116,7 @@ def test_another_range_replaces_a_rule(cloud: CloudFormation) -> None:
     [found] = client("ec2", REGION).describe_security_groups(GroupIds=[stack.resources["S"].physical_id])[
         "SecurityGroups"
     ]
-    assert [each["CidrIp"] for each in found["IpPermissions"][0]["IpRanges"]] == ["11.0.0.0/8"]
+    assert [ip_range["CidrIp"] for ip_range in found["IpPermissions"][0]["IpRanges"]] == ["11.0.0.0/8"]
 
 
 def test_a_network_interface(cloud: CloudFormation) -> None:
@@ -128,7 +128,7 @@ def test_a_network_interface(cloud: CloudFormation) -> None:
     ec2 = client("ec2", REGION)
     [found] = ec2.describe_network_interfaces(NetworkInterfaceIds=[identifier])["NetworkInterfaces"]
     assert found["SourceDestCheck"] is False
-    assert [each["GroupId"] for each in found["Groups"]] == [cloud.stack("s").resources["S"].physical_id]
+    assert [group["GroupId"] for group in found["Groups"]] == [cloud.stack("s").resources["S"].physical_id]
     assert found["Description"] == "two"
 
 
@@ -199,9 +199,9 @@ def test_a_secret(cloud: CloudFormation) -> None:
     before = {"Description": "one", "KmsKeyId": {"Ref": "One"}, "Tags": tags(a="1", b="1")}
     after = {"Description": "two", "KmsKeyId": {"Ref": "Two"}, "Tags": tags(a="2")}
     identifier = changed(cloud, "AWS::SecretsManager::Secret", before, after, **keys)
-    found = client("secretsmanager", REGION).describe_secret(SecretId=identifier)
-    assert (found["Description"], found["Tags"]) == ("two", tags(a="2"))
-    assert found["KmsKeyId"] == cloud.stack("s").resources["Two"].physical_id
+    response = client("secretsmanager", REGION).describe_secret(SecretId=identifier)
+    assert (response["Description"], response["Tags"]) == ("two", tags(a="2"))
+    assert response["KmsKeyId"] == cloud.stack("s").resources["Two"].physical_id
 
 
 def test_tags_of_a_launch_template_make_no_version(cloud: CloudFormation) -> None:
@@ -224,7 +224,7 @@ def test_sizes_and_tags_of_a_group() -> None:
     cloud.update_stack("s", body=text(resources))
     [found] = client("autoscaling", REGION).describe_auto_scaling_groups()["AutoScalingGroups"]
     assert (found["MaxSize"], found["DesiredCapacity"], len(found["Instances"])) == (5, 2, 2)
-    assert [(each["Key"], each["PropagateAtLaunch"]) for each in found["Tags"]] == [("a", False)]
+    assert [(tag["Key"], tag["PropagateAtLaunch"]) for tag in found["Tags"]] == [("a", False)]
     del resources["Group"]["Properties"]["Tags"]
     cloud.update_stack("s", body=text(resources))
     [found] = client("autoscaling", REGION).describe_auto_scaling_groups()["AutoScalingGroups"]
@@ -253,5 +253,5 @@ def test_routes_and_attachments(cloud: CloudFormation) -> None:
     [found] = client("ec2", REGION).describe_route_tables(RouteTableIds=[stack.resources["Table"].physical_id])[
         "RouteTables"
     ]
-    assert wanted in [each.get("GatewayId") for each in found["Routes"]]
+    assert wanted in [route.get("GatewayId") for route in found["Routes"]]
     assert cloud.delete_stack("s").status == "DELETE_COMPLETE"

@@ -134,8 +134,8 @@ def test_a_policy_denies_what_it_says(cloud: CloudFormation, statements: list[An
     before = vpcs()
     cloud.set_stack_policy("s", policy(*statements))
     cloud.update_stack("s", body=text({"G": tagged(a="2"), "Vpc": vpc("10.1.0.0/16")}))
-    failed = [each.logical_id for each in stack.events if each.status == "UPDATE_FAILED"
-              and each.reason != "Resource update cancelled"]  # fmt: skip
+    failed = [event.logical_id for event in stack.events if event.status == "UPDATE_FAILED"
+              and event.reason != "Resource update cancelled"]  # fmt: skip
     assert failed == denied
     assert stack.status == ("UPDATE_ROLLBACK_COMPLETE" if denied else "UPDATE_COMPLETE")
     assert (vpcs() == before) == bool(denied)
@@ -183,9 +183,9 @@ def test_events_belong_to_operations(cloud: CloudFormation) -> None:
     cloud.update_stack("s", body=text({"G": tagged(a="2")}), token="second")
     kinds = dict(stack.operations)
     assert list(kinds.values()) == ["CREATE_STACK", "UPDATE_STACK", "ROLLBACK"]
-    seen = [(kinds[each.operation_id], each.token) for each in stack.events]
+    seen = [(kinds[event.operation_id], event.token) for event in stack.events]
     assert list(dict.fromkeys(seen)) == [("CREATE_STACK", "first"), ("UPDATE_STACK", "second"), ("ROLLBACK", "second")]
-    assert len({each.id for each in stack.events}) == len(stack.events)
+    assert len({event.id for event in stack.events}) == len(stack.events)
 
 
 def test_drift_of_a_security_group_and_its_rules(cloud: CloudFormation) -> None:
@@ -201,7 +201,7 @@ def test_drift_of_a_security_group_and_its_rules(cloud: CloudFormation) -> None:
     ec2.revoke_security_group_ingress(GroupId=identifier, IpPermissions=[rule])
     detection = cloud.drift(cloud.detect_drift("s"))
     assert (detection.drift, detection.drifted, stack.drift) == ("DRIFTED", 2, "DRIFTED")
-    assert {each.logical_id: each.status for each in cloud.resource_drifts("s")} == {
+    assert {resource_drift.logical_id: resource_drift.status for resource_drift in cloud.resource_drifts("s")} == {
         "Vpc": "IN_SYNC", "S": "MODIFIED", "Rule": "DELETED"
     }  # fmt: skip
 
@@ -213,11 +213,12 @@ def test_drift_of_a_group_and_of_tags() -> None:
     client("autoscaling", REGION).update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=5)
     client("ec2", REGION).create_tags(Resources=[stack.resources["Vpc"].physical_id], Tags=[{"Key": "a", "Value": "b"}])
     cloud.detect_drift("s")
-    found = {each.logical_id: each for each in cloud.resource_drifts("s")}
-    assert [(each.path, each.expected, each.actual, each.kind) for each in found["Group"].differences] == [
-        ("/MaxSize", "1", "5", "NOT_EQUAL")
-    ]
-    assert [each.kind for each in found["Vpc"].differences] == ["ADD"]
+    found = {resource_drift.logical_id: resource_drift for resource_drift in cloud.resource_drifts("s")}
+    assert [
+        (difference.path, difference.expected, difference.actual, difference.kind)
+        for difference in found["Group"].differences
+    ] == [("/MaxSize", "1", "5", "NOT_EQUAL")]
+    assert [difference.kind for difference in found["Vpc"].differences] == ["ADD"]
     assert stack.resources["G"].drift == "NOT_CHECKED"
     with pytest.raises(ValidationError):
         cloud.drift("nothing")

@@ -59,15 +59,15 @@ def changed_groups(*names: str) -> Cluster:
     """The default cluster with node groups of these names."""
     cluster = golden("default")
     [one] = cluster.node_groups
-    return cluster.model_copy(update={"node_groups": tuple(one.model_copy(update={"name": each}) for each in names)})
+    return cluster.model_copy(update={"node_groups": tuple(one.model_copy(update={"name": name}) for name in names)})
 
 
 def said(stack: Stack, logical_id: str) -> list[str]:
-    return [each.reason for each in stack.events if each.logical_id == logical_id and each.reason]
+    return [event.reason for event in stack.events if event.logical_id == logical_id and event.reason]
 
 
 def types() -> list[str]:
-    return sorted(each["InstanceType"] for each in running_instances(REGION).values())
+    return sorted(running_instance["InstanceType"] for running_instance in running_instances(REGION).values())
 
 
 def test_another_instance_type_rolls_nodes_one_at_a_time() -> None:
@@ -105,9 +105,9 @@ def test_a_node_group_comes_and_goes() -> None:
 def test_nodes_that_do_not_come_up_put_root_and_nested_stacks_back() -> None:
     where, stack = ready()
     where.machines.outcomes = {GROUP: "FAILURE"}
-    given = {"ApiAllowedCidr": "198.51.100.0/24", "NodeGroupNodesInstanceType": "m7i.large"}
+    arguments = {"ApiAllowedCidr": "198.51.100.0/24", "NodeGroupNodesInstanceType": "m7i.large"}
     recover(where, stack)
-    updated(where, **given)
+    updated(where, **arguments)
     child, groups = stack.children["NodeGroupNodesStack"], stack.children["SecurityGroupsStack"]
     assert {each.status for each in (stack, child, groups)} == {"UPDATE_ROLLBACK_COMPLETE"}
     assert "Unable to satisfy 100% MinSuccessfulInstancesPercent requirement" in " ".join(said(child, GROUP))
@@ -116,7 +116,7 @@ def test_nodes_that_do_not_come_up_put_root_and_nested_stacks_back() -> None:
     assert resources(stack)["MasterApiFromAllowedCidr"].properties["CidrIp"] == ALLOWED
     wanted = [{"Name": "group-id", "Values": [resources(stack)["MasterSecurityGroup"].physical_id]}]
     rules = client("ec2", REGION).describe_security_group_rules(Filters=wanted)["SecurityGroupRules"]
-    assert {each["CidrIpv4"] for each in rules if not each["IsEgress"] and "CidrIpv4" in each} == {ALLOWED}
+    assert {rule["CidrIpv4"] for rule in rules if not rule["IsEgress"] and "CidrIpv4" in rule} == {ALLOWED}
 
 
 def recover(where: Account, stack: Stack) -> None:
@@ -145,8 +145,8 @@ def test_a_parameter_changes_what_it_is_about(parameters: dict[str, str], child:
     updated(where, **parameters)
     assert stack.status == "UPDATE_COMPLETE"
     operations = {identity for identity, kind in stack.children[child].operations if kind == "UPDATE_STACK"}
-    events = [each for each in stack.children[child].events if each.operation_id in operations]
-    assert {each.logical_id for each in events if each.status == "UPDATE_COMPLETE"} == {
+    events = [event for event in stack.children[child].events if event.operation_id in operations]
+    assert {event.logical_id for event in events if event.status == "UPDATE_COMPLETE"} == {
         *changed, stack.children[child].name
     }  # fmt: skip
 
@@ -156,11 +156,11 @@ def test_another_address_of_the_master_takes_the_public_one_along() -> None:
     before = resources(stack)["MasterANetworkInterface"].physical_id
     updated(where, MasterAAddress="172.20.0.77")
     assert stack.status == "UPDATE_COMPLETE"
-    found = resources(stack)["MasterANetworkInterface"]
-    assert found.physical_id != before
-    assert found.properties["PrivateIpAddress"] == "172.20.0.77"
+    master_anetwork_interface = resources(stack)["MasterANetworkInterface"]
+    assert master_anetwork_interface.physical_id != before
+    assert master_anetwork_interface.properties["PrivateIpAddress"] == "172.20.0.77"
     [address] = client("ec2", REGION).describe_addresses()["Addresses"]
-    assert address["NetworkInterfaceId"] == found.physical_id
+    assert address["NetworkInterfaceId"] == master_anetwork_interface.physical_id
 
 
 def test_tags_of_the_root_reach_every_resource_that_takes_them() -> None:
@@ -199,9 +199,9 @@ def test_the_same_templates_again_are_no_change(case: str) -> None:
 
 def test_a_change_set_says_what_is_certain_and_what_is_not() -> None:
     where, stack = ready()
-    given = {"TemplateBucket": BUCKET, "TemplatePrefix": PREFIX, "ApiAllowedCidr": ALLOWED}
+    arguments = {"TemplateBucket": BUCKET, "TemplatePrefix": PREFIX, "ApiAllowedCidr": ALLOWED}
     change_set = where.cloud.create_change_set(
-        "k8s", "c", url=where.url("cluster"), parameters={**given, "SubnetACidr": "172.20.0.0/25"},
+        "k8s", "c", url=where.url("cluster"), parameters={**arguments, "SubnetACidr": "172.20.0.0/25"},
         capabilities=["CAPABILITY_IAM"], tags=stack.tags, nested=True,
     )  # fmt: skip
     where.cloud.advance(60)
@@ -224,4 +224,4 @@ def test_an_imported_key_stands_in_the_way_of_other_tags() -> None:
     )  # fmt: skip
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
     events = [event for each in stack.children.values() for event in each.events]
-    assert any("custom-named resource requires replacing" in each.reason for each in events)
+    assert any("custom-named resource requires replacing" in event.reason for event in events)

@@ -126,8 +126,8 @@ class Attempt:
                 self.account.cloud.set_stack_policy(arguments["StackName"], arguments["StackPolicyBody"])
                 continue
             if call["operation"] == "CreateStack":
-                made = self.account.cloud.create_stack(arguments["StackName"], body=arguments["TemplateBody"])
-                assert self.account.cloud.wait(made).status == "CREATE_COMPLETE"
+                stack = self.account.cloud.create_stack(arguments["StackName"], body=arguments["TemplateBody"])
+                assert self.account.cloud.wait(stack).status == "CREATE_COMPLETE"
                 continue
             operation = getattr(client(call["service"], self.account.cluster.region), xform_name(call["operation"]))
             try:

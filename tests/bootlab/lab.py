@@ -88,7 +88,7 @@ class Lab:
         self._stopped = threading.Event()
         self._pool = ThreadPoolExecutor(8)
         self._thread = threading.Thread(target=self._look, daemon=True)
-        where.cloud.instances = self._launched
+        where.cloud.on_launch = self._launched
 
     # What the account does
 

@@ -68,7 +68,7 @@ class Account:
         self.region = region
         self.lock = threading.RLock()
         self.cloud = CloudFormation(region)
-        self.cloud.leaving = self._held
+        self.cloud.on_terminating = self._held
         self.cloud.stored = PublicParameters(region)
         # Instances know the real time, and the operator's programs compare it with the account's.
         self.cloud.clock.now = (datetime.datetime.now(datetime.timezone.utc) - SIMULATION_START).total_seconds()

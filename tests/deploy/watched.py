@@ -139,7 +139,7 @@ def operating() -> Iterator[Operator]:
         operators: list[Operator] = []
         engine = CloudFormation(
             REGION,
-            instances=lambda launched: operators[0].boots(launched),
+            on_launch=lambda launched: operators[0].boots(launched),
             durations={"AWS::EC2::VPC": 15, "AWS::EC2::Volume": 15},
         )
         clock = SimulatedClock(engine)

@@ -38,20 +38,20 @@ def golden(case: str) -> Cluster:
 
 @dataclass(frozen=True)
 class Place:
-    """A world and the cluster that is created in it."""
+    """An emulated account and the cluster that is created in it."""
 
-    world: EmulatedAccount
+    account: EmulatedAccount
     cluster: Cluster
 
     def create(self, name: str = "k8s") -> Stack:
         """Create the cluster as one stack and wait for the end."""
-        stack = self.world.cloud.create_stack(name, url=self._published(self.cluster), **GIVEN)
-        return self.world.cloud.wait(stack)
+        stack = self.account.cloud.create_stack(name, url=self._published(self.cluster), **GIVEN)
+        return self.account.cloud.wait(stack)
 
     def update(self, cluster: Cluster, name: str = "k8s") -> Stack:
         """Make the stack that of another cluster, and wait for the end."""
-        stack = self.world.cloud.update_stack(name, url=self._published(cluster), **GIVEN)
-        return self.world.cloud.wait(stack)
+        stack = self.account.cloud.update_stack(name, url=self._published(cluster), **GIVEN)
+        return self.account.cloud.wait(stack)
 
     def with_kubernetes(self, version: str) -> Cluster:
         """Return the cluster with another version of Kubernetes."""
@@ -60,29 +60,29 @@ class Place:
 
     def _published(self, cluster: Cluster) -> str:
         standalone = {each.name: each for each in generate(cluster)}["standalone"].body
-        s3 = client("s3", self.world.region)
+        s3 = client("s3", self.account.region)
         with contextlib.suppress(s3.exceptions.BucketAlreadyOwnedByYou):
-            s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": self.world.region})
+            s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": self.account.region})
         s3.put_object(Bucket=BUCKET, Key="standalone.json", Body=json.dumps(standalone).encode())
-        return f"https://{BUCKET}.s3.{self.world.region}.amazonaws.com/standalone.json"
+        return f"https://{BUCKET}.s3.{self.account.region}.amazonaws.com/standalone.json"
 
     def instances(self, resource: str) -> list[Instance]:
         """Instances of a group, in the order of their launch; its logical id names it."""
-        launched = self.world.machines.instances.values()
+        launched = self.account.machines.instances.values()
         return [each for each in launched if each.boot_data.references["resource"] == resource]
 
     def secret(self, reference: str) -> dict[str, Any]:
         """What a secret holds, by the name under which the master is told of it."""
         [master, *_] = self.instances(MASTERS)
         arn = master.boot_data.references[reference]
-        return json.loads(client("secretsmanager", self.world.region).get_secret_value(SecretId=arn)["SecretString"])
+        return json.loads(client("secretsmanager", self.account.region).get_secret_value(SecretId=arn)["SecretString"])
 
 
 @contextlib.contextmanager
 def place(case: str = "default") -> Iterator[Place]:
     cluster = golden(case)
-    with open_emulated_account(cluster.region) as world:
-        yield Place(world, cluster)
+    with open_emulated_account(cluster.region) as account:
+        yield Place(account, cluster)
 
 
 def said(instance: Instance) -> list[str]:
@@ -92,4 +92,4 @@ def said(instance: Instance) -> list[str]:
 
 def failures(stack: Stack) -> dict[str, str]:
     """Why resources failed, by logical id."""
-    return {each.logical_id: each.reason for each in stack.events if each.status == "CREATE_FAILED"}
+    return {event.logical_id: event.reason for event in stack.events if event.status == "CREATE_FAILED"}

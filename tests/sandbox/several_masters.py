@@ -28,11 +28,11 @@ def three(*overrides: str) -> Cluster:
 
 
 def masters(where: Place) -> list[Instance]:
-    return [each for letter in LETTERS for each in where.instances(group(letter))]
+    return [instance for letter in LETTERS for instance in where.instances(group(letter))]
 
 
 @contextlib.contextmanager
 def three_masters() -> Iterator[Place]:
-    """A world for a cluster of three masters, which is not created yet."""
+    """An emulated account for a cluster of three masters, which is not created yet."""
     with place() as where:
-        yield Place(where.world, three())
+        yield Place(where.account, three())

@@ -34,14 +34,14 @@ def test_the_default_cluster_is_created(default: tuple[Place, Stack]) -> None:
 
 def test_every_instance_is_a_ready_node(default: tuple[Place, Stack]) -> None:
     where, _ = default
-    state = where.world.cluster("kubernetes").state
+    state = where.account.cluster("kubernetes").state
     ready = {
-        each["metadata"]["name"]
-        for each in state.list("nodes")
-        if ("Ready", "True") in [(condition["type"], condition["status"]) for condition in each["status"]["conditions"]]
+        node["metadata"]["name"]
+        for node in state.list("nodes")
+        if ("Ready", "True") in [(condition["type"], condition["status"]) for condition in node["status"]["conditions"]]
     }
-    assert ready == set(where.world.machines.instances)
-    ranges = [each["spec"]["podCIDR"] for each in state.list("nodes")]
+    assert ready == set(where.account.machines.instances)
+    ranges = [node["spec"]["podCIDR"] for node in state.list("nodes")]
     assert len(set(ranges)) == 5
     assert all(each.startswith("10.244.") for each in ranges)
 
@@ -49,40 +49,40 @@ def test_every_instance_is_a_ready_node(default: tuple[Place, Stack]) -> None:
 def test_a_master_is_a_tainted_node_with_its_fixed_address(default: tuple[Place, Stack]) -> None:
     where, _ = default
     [instance] = where.instances(MASTERS)
-    found = where.world.cluster("kubernetes").state.get("nodes", instance.id)
-    assert found is not None
-    assert found["spec"]["providerID"] == f"aws:///us-west-2a/{instance.id}"
-    assert [each["key"] for each in found["spec"]["taints"]] == ["node-role.kubernetes.io/control-plane"]
-    assert {"type": "InternalIP", "address": "172.20.0.9"} in found["status"]["addresses"]
-    assert found["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.3"
-    assert found["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "t3.medium"
+    node = where.account.cluster("kubernetes").state.get("nodes", instance.id)
+    assert node is not None
+    assert node["spec"]["providerID"] == f"aws:///us-west-2a/{instance.id}"
+    assert [taint["key"] for taint in node["spec"]["taints"]] == ["node-role.kubernetes.io/control-plane"]
+    assert {"type": "InternalIP", "address": "172.20.0.9"} in node["status"]["addresses"]
+    assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.3"
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "t3.medium"
 
 
 def test_the_route_table_leads_to_the_pods_of_every_node(default: tuple[Place, Stack]) -> None:
     where, stack = default
     table = stack.resources["RouteTable"].physical_id
     [found] = client("ec2", "us-west-2").describe_route_tables(RouteTableIds=[table])["RouteTables"]
-    nodes = where.world.cluster("kubernetes").state.list("nodes")
-    assert {each["DestinationCidrBlock"] for each in found["Routes"]} == {
+    nodes = where.account.cluster("kubernetes").state.list("nodes")
+    assert {route["DestinationCidrBlock"] for route in found["Routes"]} == {
         "0.0.0.0/0",
         "172.20.0.0/16",
-        *(each["spec"]["podCIDR"] for each in nodes),
+        *(node["spec"]["podCIDR"] for node in nodes),
     }
 
 
 def test_system_pods_run_where_they_belong(default: tuple[Place, Stack]) -> None:
     where, _ = default
     [instance] = where.instances(MASTERS)
-    pods = where.world.cluster("kubernetes").state.list("pods", "kube-system")
-    assert {each["status"]["phase"] for each in pods} == {"Running"}
-    on_master = {each["metadata"]["name"] for each in pods if each["spec"]["nodeName"] == instance.id}
+    pods = where.account.cluster("kubernetes").state.list("pods", "kube-system")
+    assert {pod["status"]["phase"] for pod in pods} == {"Running"}
+    on_master = {pod["metadata"]["name"] for pod in pods if pod["spec"]["nodeName"] == instance.id}
     for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"):
         assert f"{name}-{instance.id}" in on_master
     assert any(each.startswith("cloud-controller-manager-") for each in on_master)
-    names = [each["metadata"]["name"] for each in pods]
-    assert sum(each.startswith("kube-proxy-") for each in names) == 5
+    names = [pod["metadata"]["name"] for pod in pods]
+    assert sum(name.startswith("kube-proxy-") for name in names) == 5
     assert not any(each.startswith("coredns-") for each in on_master)
-    assert sum(each.startswith("coredns-") for each in names) == 2
+    assert sum(name.startswith("coredns-") for name in names) == 2
 
 
 def test_the_authorities_are_in_their_secret_as_a_real_master_leaves_them(default: tuple[Place, Stack]) -> None:
@@ -100,7 +100,7 @@ def test_the_authorities_are_in_their_secret_as_a_real_master_leaves_them(defaul
 
 def test_certificates_end_when_those_of_a_real_master_do(default: tuple[Place, Stack]) -> None:
     where, _ = default
-    bundle, now = where.secret("caSecretArn"), where.world.cloud.clock.time
+    bundle, now = where.secret("caSecretArn"), where.account.cloud.clock.time
     authority = x509.load_pem_x509_certificate(bundle["ca.crt"].encode())
     serving = x509.load_pem_x509_certificate(
         certificates.issue_server_certificate(bundle, ["localhost"], now).certificate.encode()
@@ -133,19 +133,19 @@ def test_the_console_reads_like_that_of_the_boot_program(default: tuple[Place, S
         assert found[-1][4] == "told CloudFormation SUCCESS"
         assert lines[-1].startswith("done in ")
     token = where.secret("joinSecretArn")["token"].partition(".")[2]
-    assert not any(token in line for each in where.world.machines.instances.values() for line in each.console)
+    assert not any(token in line for instance in where.account.machines.instances.values() for line in instance.console)
 
 
 def test_the_api_is_found_by_the_address_of_the_outputs(default: tuple[Place, Stack]) -> None:
     where, stack = default
-    [found] = where.world.kubernetes_endpoints()
+    [found] = where.account.kubernetes_endpoints()
     assert (found.stack, found.api_endpoint) == ("k8s", stack.outputs["ApiEndpoint"])
     assert found.address.startswith("https://127.0.0.1:")
 
 
 def test_public_parameters_name_images_and_others_do_not(default: tuple[Place, Stack]) -> None:
     where, _ = default
-    stored = where.world.cloud.stored
+    stored = where.account.cloud.stored
     name = "/aws/service/canonical/ubuntu/server/24.04/stable/current/arm64/hvm/ebs-gp3/ami-id"
     [image] = client("ec2", "us-west-2").describe_images(ImageIds=[stored[name]])["Images"]
     assert (image["Description"], image["RootDeviceName"]) == ("Ubuntu 24.04.3 LTS", "/dev/sda1")

@@ -18,7 +18,7 @@ ETCD = "kubernetes/etcd/"
 def where() -> Iterator[Place]:
     with place() as made:
         assert made.create().status == "CREATE_COMPLETE"
-        made.world.advance(60)
+        made.account.advance(60)
         yield made
 
 
@@ -28,12 +28,12 @@ def bucket(where: Place) -> str:
 
 
 def s3(where: Place) -> Any:
-    return client("s3", where.world.region)
+    return client("s3", where.account.region)
 
 
 def keys(where: Place, kind: str) -> list[str]:
-    found = s3(where).list_objects_v2(Bucket=bucket(where), Prefix=f"{ETCD}{kind}/").get("Contents", [])
-    return [each["Key"] for each in found]
+    contents = s3(where).list_objects_v2(Bucket=bucket(where), Prefix=f"{ETCD}{kind}/").get("Contents", [])
+    return [content["Key"] for content in contents]
 
 
 def ask(where: Place, name: str, **content: str) -> None:
@@ -43,9 +43,9 @@ def ask(where: Place, name: str, **content: str) -> None:
 def replaced(where: Place) -> str:
     """Replace the master; return how the new one began."""
     [*_, old] = where.instances(MASTERS)
-    client("ec2", where.world.region).terminate_instances(InstanceIds=[old.id])
-    where.world.advance(1)
-    where.world.advance(300)
+    client("ec2", where.account.region).terminate_instances(InstanceIds=[old.id])
+    where.account.advance(1)
+    where.account.advance(300)
     [*_, new] = where.instances(MASTERS)
     assert new.id != old.id
     return next(line for line in said(new) if "control plane: " in line)
@@ -54,40 +54,40 @@ def replaced(where: Place) -> str:
 def test_the_first_snapshot_comes_with_the_first_master(where: Place) -> None:
     assert len(keys(where, "hourly")) == 1
     assert len(keys(where, "daily")) == 1
-    found = s3(where).head_object(Bucket=bucket(where), Key=keys(where, "hourly")[0])["Metadata"]
-    assert found["instance"] == where.instances(MASTERS)[0].id
-    assert len(found["sha256"]) == 64
+    metadata = s3(where).head_object(Bucket=bucket(where), Key=keys(where, "hourly")[0])["Metadata"]
+    assert metadata["instance"] == where.instances(MASTERS)[0].id
+    assert len(metadata["sha256"]) == 64
 
 
 def test_one_more_comes_with_each_interval(where: Place) -> None:
     for _ in range(4):
-        where.world.advance(15 * 60)
+        where.account.advance(15 * 60)
     assert len(keys(where, "hourly")) == 5
     assert len(keys(where, "daily")) == 1
-    where.world.advance(24 * 3600)
+    where.account.advance(24 * 3600)
     assert len(keys(where, "daily")) == 2
 
 
 def test_a_request_is_answered_once(where: Place) -> None:
     ask(where, "backup-request.json", id="wanted")
     for _ in range(3):
-        where.world.advance(60)
-    made = [s3(where).head_object(Bucket=bucket(where), Key=each)["Metadata"] for each in keys(where, "hourly")]
+        where.account.advance(60)
+    made = [s3(where).head_object(Bucket=bucket(where), Key=key)["Metadata"] for key in keys(where, "hourly")]
     assert [each["request"] for each in made].count("wanted") == 1
 
 
 def test_no_snapshot_is_taken_while_no_master_runs(where: Place) -> None:
-    where.world.machines.hang(MASTERS, "volume")
+    where.account.machines.hang(MASTERS, "volume")
     [master] = where.instances(MASTERS)
-    client("ec2", where.world.region).terminate_instances(InstanceIds=[master.id])
-    where.world.advance(1)
+    client("ec2", where.account.region).terminate_instances(InstanceIds=[master.id])
+    where.account.advance(1)
     before = keys(where, "hourly")
-    where.world.advance(3600)
+    where.account.advance(3600)
     assert keys(where, "hourly") == before
 
 
 def test_a_new_master_restores_what_it_is_asked_to_and_only_once(where: Place) -> None:
-    state = where.world.cluster("kubernetes").state
+    state = where.account.cluster("kubernetes").state
     [snapshot] = keys(where, "hourly")
     state.put("configmaps", {"metadata": {"name": "later"}})
     ask(where, "restore.json", id="one", snapshot=snapshot)
@@ -99,7 +99,7 @@ def test_a_new_master_restores_what_it_is_asked_to_and_only_once(where: Place) -
 
 
 def test_versions_of_objects_only_grow(where: Place) -> None:
-    state = where.world.cluster("kubernetes").state
+    state = where.account.cluster("kubernetes").state
     before = int(state.resource_version)
     [snapshot] = keys(where, "hourly")
     ask(where, "restore.json", id="one", snapshot=snapshot)
@@ -109,10 +109,10 @@ def test_versions_of_objects_only_grow(where: Place) -> None:
 
 def test_the_bucket_stays_when_the_stack_is_deleted(where: Place) -> None:
     name, before = bucket(where), keys(where, "hourly")
-    where.world.cloud.delete_stack("k8s")
-    where.world.advance(1800)
+    where.account.cloud.delete_stack("k8s")
+    where.account.advance(1800)
     assert [
-        each["Key"] for each in s3(where).list_objects_v2(Bucket=name, Prefix=f"{ETCD}hourly/")["Contents"]
+        content["Key"] for content in s3(where).list_objects_v2(Bucket=name, Prefix=f"{ETCD}hourly/")["Contents"]
     ] == before
     policy = json.loads(s3(where).get_bucket_policy(Bucket=name)["Policy"])
     assert policy["Statement"][0]["Sid"] == "OnlyTls"

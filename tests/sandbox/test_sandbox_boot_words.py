@@ -36,7 +36,7 @@ def texts(node: ast.AST) -> Iterator[str]:
         spec = "".join(next(texts(node.format_spec))) if node.format_spec else ""
         yield from chosen or ["{:" + spec + "}" if spec else "{}"]
     elif isinstance(node, ast.JoinedStr):
-        for parts in itertools.product(*([*texts(each)] for each in node.values)):
+        for parts in itertools.product(*([*texts(value)] for value in node.values)):
             yield "".join(parts)
 
 
@@ -61,12 +61,12 @@ def test_every_sentence_is_one_of_the_boot_program() -> None:
 
 def test_every_step_of_every_role_is_known() -> None:
     clusters = [golden(folder.name) for folder in CASES.iterdir()]
-    with open_emulated_account("us-west-2") as world:
+    with open_emulated_account("us-west-2") as account:
         for role in (role for cluster in clusters for role in roles(cluster)):
             configuration = json.loads(role.files["config.json"])
             told = BootData({}, configuration)
             instance = Instance("i-1", "us-west-2a", "t3.medium", "", "", "", told, "", 0, 0.0)
-            titles = list(Program(world.machines, instance).steps)
+            titles = list(Program(account.machines, instance).steps)
             assert titles == ["identity", *configuration["steps"], "signal"]
 
 

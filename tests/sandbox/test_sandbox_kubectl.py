@@ -75,7 +75,10 @@ class Kubectl:
         assert (code, found["kind"], found["apiVersion"]) == (200, "Table", "meta.k8s.io/v1"), found
         assert all(row["object"]["kind"] == "PartialObjectMetadata" for row in found["rows"])
         shown = [index for index, each in enumerate(found["columnDefinitions"]) if each["priority"] == 0]
-        rows = [[each["name"] for each in found["columnDefinitions"]], *(row["cells"] for row in found["rows"])]
+        rows = [
+            [column_definition["name"] for column_definition in found["columnDefinitions"]],
+            *(row["cells"] for row in found["rows"]),
+        ]
         return [[row[index] for index in shown] for row in rows]
 
 
@@ -140,7 +143,9 @@ def test_nodes_have_the_usual_columns(kubectl: Kubectl) -> None:
         ["i-2", "NotReady,SchedulingDisabled", "<none>", "5m12s", "v1.36.3"],
     ]
     _, wide = kubectl("GET", "/api/v1/nodes/i-1", Accept=TABLE)
-    assert [each["name"] for each in wide["columnDefinitions"] if each["priority"]] == [
+    assert [
+        column_definition["name"] for column_definition in wide["columnDefinitions"] if column_definition["priority"]
+    ] == [
         "Internal-IP",
         "External-IP",
         "OS-Image",
@@ -235,12 +240,12 @@ def test_kubectl_finds_kinds_by_their_short_names(kubectl: Kubectl) -> None:
     aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
     assert kubectl("GET", "/api?timeout=32s", Accept=aggregated)[1]["versions"] == ["v1"]
     groups = kubectl("GET", "/apis?timeout=32s", Accept=aggregated)[1]["groups"]
-    paths = ["/api/v1", *(f"/apis/{each['preferredVersion']['groupVersion']}" for each in groups)]
+    paths = ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]
     kinds = {
-        short: each["name"]
+        short: resource["name"]
         for path in paths
-        for each in kubectl("GET", path)[1]["resources"]
-        for short in each.get("shortNames", [])
+        for resource in kubectl("GET", path)[1]["resources"]
+        for short in resource.get("shortNames", [])
     }
     assert kinds.items() >= {"cm": "configmaps", "deploy": "deployments", "no": "nodes", "ns": "namespaces"}.items()
 
@@ -254,9 +259,9 @@ def test_a_file_is_validated_by_the_server(kubectl: Kubectl, group: str, version
     root = f"apis/{group}/{version}" if group else f"api/{version}"
     schema = kubectl("GET", paths[root]["serverRelativeURL"])[1]
     named = {"group": group, "version": version, "kind": kind}
-    patches = [each["patch"] for each in schema["paths"].values() if "patch" in each]
-    [patch] = [each for each in patches if each["x-kubernetes-group-version-kind"] == named]
-    assert ("fieldValidation", "query") in {(each["name"], each["in"]) for each in patch["parameters"]}
+    patches = [path["patch"] for path in schema["paths"].values() if "patch" in path]
+    [patch] = [patch for patch in patches if patch["x-kubernetes-group-version-kind"] == named]
+    assert ("fieldValidation", "query") in {(parameter["name"], parameter["in"]) for parameter in patch["parameters"]}
 
 
 @pytest.mark.parametrize(

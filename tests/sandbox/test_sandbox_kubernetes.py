@@ -69,32 +69,32 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
     """The default cluster; tests leave nothing behind in it."""
     with place() as where:
         assert where.create().status == "CREATE_COMPLETE"
-        cluster = where.world.cluster("kubernetes")
-        yield Reached(where, cluster, where.world.address(cluster), tmp_path_factory.mktemp("certificates"))
+        cluster = where.account.cluster("kubernetes")
+        yield Reached(where, cluster, where.account.address(cluster), tmp_path_factory.mktemp("certificates"))
 
 
 def test_an_administrator_lists_what_a_cluster_has(reached: Reached) -> None:
     with reached.core() as core:
         nodes = core.list_node().items
-        assert {each.metadata.name for each in nodes} == set(reached.where.world.machines.instances)
-        assert {each.status.node_info.kubelet_version for each in nodes} == {"v1.36.3"}
+        assert {node.metadata.name for node in nodes} == set(reached.where.account.machines.instances)
+        assert {node.status.node_info.kubelet_version for node in nodes} == {"v1.36.3"}
         assert all(
             condition.status == "True"
-            for each in nodes
-            for condition in each.status.conditions
+            for node in nodes
+            for condition in node.status.conditions
             if condition.type == "Ready"
         )
         everywhere = core.list_pod_for_all_namespaces().items
         pods = core.list_namespaced_pod("kube-system").items
-        assert [each.metadata.name for each in everywhere] == [each.metadata.name for each in pods]
-        assert {each.status.phase for each in pods} == {"Running"}
+        assert [each.metadata.name for each in everywhere] == [pod.metadata.name for pod in pods]
+        assert {pod.status.phase for pod in pods} == {"Running"}
         services = core.list_service_for_all_namespaces().items
-        assert {(each.metadata.name, each.spec.cluster_ip) for each in services} == {
+        assert {(service.metadata.name, service.spec.cluster_ip) for service in services} == {
             ("kubernetes", "10.0.0.1"),
             ("kube-dns", "10.0.0.10"),
         }
         assert core.list_persistent_volume().items == []
-        assert "kube-system" in {each.metadata.name for each in core.list_namespace().items}
+        assert "kube-system" in {item.metadata.name for item in core.list_namespace().items}
 
 
 def test_other_groups_of_the_api_answer_too(reached: Reached) -> None:
@@ -104,10 +104,10 @@ def test_other_groups_of_the_api_answer_too(reached: Reached) -> None:
         sets = kubernetes.client.AppsV1Api(api).list_daemon_set_for_all_namespaces().items
         assert [each.metadata.name for each in sets] == ["cloud-controller-manager"]
         assert kubernetes.client.VersionApi(api).get_code().git_version == "v1.36.3"
-        groups = {each.name for each in kubernetes.client.ApisApi(api).get_api_versions().groups}
+        groups = {group.name for group in kubernetes.client.ApisApi(api).get_api_versions().groups}
         assert groups >= {"apps", "networking.k8s.io"}
         resources = kubernetes.client.CoreV1Api(api).get_api_resources().resources
-        assert {"nodes", "pods", "services"} <= {each.name for each in resources}
+        assert {"nodes", "pods", "services"} <= {resource.name for resource in resources}
 
 
 def test_lists_are_selected_and_come_in_pages(reached: Reached) -> None:
@@ -124,11 +124,11 @@ def test_lists_are_selected_and_come_in_pages(reached: Reached) -> None:
 
 def test_what_tests_change_the_client_sees(reached: Reached) -> None:
     state, name = reached.cluster.state, reached.where.instances(NODES)[0].id
-    pod = next(each for each in state.list("pods") if each["spec"]["nodeName"] == name)["metadata"]["name"]
+    pod = next(pod for pod in state.list("pods") if pod["spec"]["nodeName"] == name)["metadata"]["name"]
     state.set_ready(name, False, "KubeletNotReady", "container runtime is down")
     state.set_waiting(pod, "CrashLoopBackOff")
     with reached.core() as core:
-        [condition] = [each for each in core.read_node(name).status.conditions if each.type == "Ready"]
+        [condition] = [condition for condition in core.read_node(name).status.conditions if condition.type == "Ready"]
         assert (condition.status, condition.message) == ("False", "container runtime is down")
         [container] = core.read_namespaced_pod(pod, "kube-system").status.container_statuses
         assert (container.state.waiting.reason, container.ready) == ("CrashLoopBackOff", False)
@@ -140,14 +140,14 @@ def test_what_tests_change_the_client_sees(reached: Reached) -> None:
 
 
 def test_a_service_is_deleted_with_its_balancer(reached: Reached) -> None:
-    world, elb = reached.where.world, client("elb", "us-west-2")
+    account, elb = reached.where.account, client("elb", "us-west-2")
     spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
     with reached.core() as core:
         core.create_namespaced_service("default", {"metadata": {"name": "web"}, "spec": spec})
         assert len(elb.describe_load_balancers()["LoadBalancerDescriptions"]) == 1
         core.delete_namespaced_service("web", "default")
         assert core.read_namespaced_service("web", "default").metadata.deletion_timestamp
-        world.advance(20)
+        account.advance(20)
         with pytest.raises(kubernetes.client.ApiException) as caught:
             core.read_namespaced_service("web", "default")
     assert caught.value.status == 404
@@ -229,12 +229,12 @@ def test_paths_that_do_not_exist_are_not_found(reached: Reached) -> None:
 
 
 def test_a_cluster_whose_master_is_gone_does_not_answer(reached: Reached) -> None:
-    world = reached.where.world
-    [master] = [each.id for each in world.machines.instances.values() if each.boot_data.master]
+    account = reached.where.account
+    [master] = [instance.id for instance in account.machines.instances.values() if instance.boot_data.master]
     with reached.core() as core:
         assert core.list_node().items
-        client("ec2", world.region).terminate_instances(InstanceIds=[master])
+        client("ec2", account.region).terminate_instances(InstanceIds=[master])
         with pytest.raises((urllib3.exceptions.HTTPError, OSError)):
             core.list_node()
-        world.advance(200)
+        account.advance(200)
         assert len(core.list_node().items) == 5

@@ -15,51 +15,53 @@ from cfngen.sandbox.cloudformation import client
 def test_a_terminated_node_is_silent_then_forgotten_and_replaced() -> None:
     with place() as where:
         where.create()
-        state, world = where.world.cluster("kubernetes").state, where.world
+        state, account = where.account.cluster("kubernetes").state, where.account
         lost = where.instances(NODES)[0].id
-        client("ec2", world.region).terminate_instances(InstanceIds=[lost])
-        world.advance(1)
-        world.advance(51)
-        conditions = {each["type"]: each for each in state.get("nodes", lost)["status"]["conditions"]}
+        client("ec2", account.region).terminate_instances(InstanceIds=[lost])
+        account.advance(1)
+        account.advance(51)
+        conditions = {condition["type"]: condition for condition in state.get("nodes", lost)["status"]["conditions"]}
         assert (conditions["Ready"]["status"], conditions["Ready"]["reason"]) == ("Unknown", "NodeStatusUnknown")
-        world.advance(20)
+        account.advance(20)
         assert state.get("nodes", lost) is None
-        assert not [each for each in state.list("pods") if each["spec"].get("nodeName") == lost]
-        assert {each["status"]["phase"] for each in state.list("pods")} == {"Running"}
-        world.advance(120)
+        assert not [pod for pod in state.list("pods") if pod["spec"].get("nodeName") == lost]
+        assert {pod["status"]["phase"] for pod in state.list("pods")} == {"Running"}
+        account.advance(120)
         replacement = where.instances(NODES)[-1]
         assert replacement.id != lost
         assert said(replacement)[-1].startswith("done in ")
         assert any("is in CREATE_COMPLETE state" in line for line in said(replacement))
-        assert {each["metadata"]["name"] for each in state.list("nodes")} == set(world.machines.instances) - {lost}
+        assert {node["metadata"]["name"] for node in state.list("nodes")} == set(account.machines.instances) - {lost}
 
 
 def test_a_new_master_resumes_the_cluster_of_the_volume() -> None:
     with place() as where:
         where.create()
-        world, before = where.world, where.secret("caSecretArn")
-        state = world.cluster("kubernetes").state
+        account, before = where.account, where.secret("caSecretArn")
+        state = account.cluster("kubernetes").state
         [old] = where.instances(MASTERS)
-        client("ec2", world.region).terminate_instances(InstanceIds=[old.id])
-        world.advance(1)
+        client("ec2", account.region).terminate_instances(InstanceIds=[old.id])
+        account.advance(1)
         with pytest.raises(KeyError):
-            world.cluster("kubernetes")
-        world.advance(200)
-        assert world.cluster("kubernetes").state is state
+            account.cluster("kubernetes")
+        account.advance(200)
+        assert account.cluster("kubernetes").state is state
         new = where.instances(MASTERS)[-1]
         assert "] control plane: resumed the cluster of the volume" in "\n".join(said(new))
         assert where.secret("caSecretArn") == before
-        assert {each["metadata"]["name"] for each in state.list("nodes")} == set(world.machines.instances) - {old.id}
+        assert {node["metadata"]["name"] for node in state.list("nodes")} == set(account.machines.instances) - {old.id}
 
 
 def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
     with place() as where:
-        where.world.machines.fail(NODES, "downloads", "waited 600 s for download: timed out", hint="mirror down?")
+        where.account.machines.fail(NODES, "downloads", "waited 600 s for download: timed out", hint="mirror down?")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         assert "FAILURE signal" in failures(stack)[NODES]
         # The others fail when the group is already being deleted.
-        [(last, signal)] = [said(each)[-2:] for each in where.instances(NODES) if said(each)[-1].startswith("told ")]
+        [(last, signal)] = [
+            said(instance)[-2:] for instance in where.instances(NODES) if said(instance)[-1].startswith("told ")
+        ]
         words = "waited 600 s for download: timed out. What to do: mirror down?"
         assert re.fullmatch(rf"\[\d+/\d+] downloads FAILED after \d+\.\d s: {re.escape(words)}", last)
         assert signal == "told CloudFormation FAILURE"
@@ -68,12 +70,12 @@ def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
 def test_a_cluster_is_deleted_with_the_routes_of_its_pods() -> None:
     with place() as where:
         stack = where.create()
-        cloud = where.world.cloud
+        cloud = where.account.cloud
         cloud.delete_stack(stack.name)
         assert cloud.wait(stack).status == "DELETE_COMPLETE"
-        assert where.world.clusters == []
+        assert where.account.clusters == []
         assert where.create("again").status == "CREATE_COMPLETE"
-        assert where.world.cluster("kubernetes").references["stack"] == "again"
+        assert where.account.cluster("kubernetes").references["stack"] == "again"
 
 
 def test_an_instance_waits_in_vain_for_a_program_that_its_stack_lacks() -> None:
@@ -82,22 +84,22 @@ def test_an_instance_waits_in_vain_for_a_program_that_its_stack_lacks() -> None:
         lost, *others = where.instances(NODES)
         program = lost.boot_data.configuration["program"]["resource"]
         del stack.resources[program]
-        client("ec2", where.world.region).terminate_instances(InstanceIds=[lost.id])
-        where.world.advance(1)
-        where.world.advance(3600)
+        client("ec2", where.account.region).terminate_instances(InstanceIds=[lost.id])
+        where.account.advance(1)
+        where.account.advance(3600)
         replacement = where.instances(NODES)[-1]
         words = f"Resource {program} does not exist for stack k8s"
         assert replacement not in (lost, *others)
         assert f"waiting for the program in {program} (60 s): {words}" in said(replacement)
         failed = next(line for line in said(replacement) if "FAILED" in line)
         assert f"{words}. What to do: does the stack still have this resource?" in failed
-        assert len(where.world.cluster("kubernetes").state.list("nodes")) == 4
+        assert len(where.account.cluster("kubernetes").state.list("nodes")) == 4
 
 
 def test_a_node_waits_for_masters_of_its_version() -> None:
     with place() as where:
         where.create()
-        secrets, information = client("secretsmanager", where.world.region), where.secret("joinSecretArn")
+        secrets, information = client("secretsmanager", where.account.region), where.secret("joinSecretArn")
         arn = where.instances(NODES)[0].boot_data.references["joinSecretArn"]
 
         def masters_have(version: str) -> None:
@@ -106,19 +108,19 @@ def test_a_node_waits_for_masters_of_its_version() -> None:
 
         assert information["kubernetesVersion"] == "v1.36.3"
         masters_have("v1.35.9")
-        client("ec2", where.world.region).terminate_instances(InstanceIds=[where.instances(NODES)[0].id])
-        where.world.advance(1)
-        where.world.advance(600)
+        client("ec2", where.account.region).terminate_instances(InstanceIds=[where.instances(NODES)[0].id])
+        where.account.advance(1)
+        where.account.advance(600)
         node = where.instances(NODES)[-1]
         why = "this node's kubelet is v1.36.3 and a master is still v1.35.9: masters go first"
         assert f"waiting for masters of this version (60 s): {why}" in said(node)
-        assert where.world.cluster("kubernetes").state.get("nodes", node.id) is None
+        assert where.account.cluster("kubernetes").state.get("nodes", node.id) is None
         masters_have("v1.36.0")
-        where.world.advance(60)
+        where.account.advance(60)
         assert any(re.search(r"] masters: new enough after \d+ s \(", line) for line in said(node))
         assert any("] ready: " in line for line in said(node))
         # Another master, of a newer version, does not hide that one is older.
-        cluster, [master] = where.world.cluster("kubernetes"), where.instances(MASTERS)
+        cluster, [master] = where.account.cluster("kubernetes"), where.instances(MASTERS)
         newer = json.loads(json.dumps(master.boot_data.configuration).replace('"v1.36.3"', '"v1.37.0"'))
         cluster.start("i-2", newer, {**master.boot_data.references, "volumeId": "vol-2"}, cluster.bundle)
         cluster.publish()
@@ -127,15 +129,15 @@ def test_a_node_waits_for_masters_of_its_version() -> None:
 
 def test_one_instance_of_a_group_can_fail() -> None:
     with place() as where:
-        where.world.machines.fail(NODES, "ready", "waited 60 s", times=1)
+        where.account.machines.fail(NODES, "ready", "waited 60 s", times=1)
         where.create()
-        ends = [said(each)[-1] for each in where.instances(NODES)]
+        ends = [said(instance)[-1] for instance in where.instances(NODES)]
         assert ends.count("told CloudFormation FAILURE") == 1
 
 
 def test_an_instance_that_hangs_lets_the_stack_run_out_of_time() -> None:
     with place() as where:
-        where.world.machines.hang(NODES, "services")
+        where.account.machines.hang(NODES, "services")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         assert "4 " in failures(stack)[NODES]
@@ -144,10 +146,10 @@ def test_an_instance_that_hangs_lets_the_stack_run_out_of_time() -> None:
 
 def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
     with place() as where:
-        where.world.machines.hang(MASTERS, "volume")
+        where.account.machines.hang(MASTERS, "volume")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
-        [lines] = [said(each) for each in where.instances(NODES) if said(each)[-1].startswith("told ")]
+        [lines] = [said(instance) for instance in where.instances(NODES) if said(instance)[-1].startswith("told ")]
         assert "waiting for joining (60 s): no master has published the join information yet" in lines
         assert "did a master's boot fail?" in lines[-2]
         assert lines[-1] == "told CloudFormation FAILURE"
@@ -155,33 +157,33 @@ def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
 
 def test_machines_that_are_healed_boot_again() -> None:
     with place() as where:
-        where.world.machines.hang(NODES, "services")
-        where.world.machines.heal()
+        where.account.machines.hang(NODES, "services")
+        where.account.machines.heal()
         assert where.create().status == "CREATE_COMPLETE"
 
 
 def test_instances_of_others_do_nothing() -> None:
     with place() as where:
-        ec2 = client("ec2", where.world.region)
-        image = where.world.cloud.stored["/aws/service/debian/release/13/latest/amd64"]
+        ec2 = client("ec2", where.account.region)
+        image = where.account.cloud.stored["/aws/service/debian/release/13/latest/amd64"]
         ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, UserData=base64.b64encode(b"#!/bin/sh").decode())
-        where.world.advance(5)
-        where.world.machines.refresh()
-        assert where.world.machines.instances == {}
+        where.account.advance(5)
+        where.account.machines.refresh()
+        assert where.account.machines.instances == {}
 
 
 def test_a_balancer_is_made_and_removed_with_all_that_belongs_to_it() -> None:
     with place() as where:
         where.create()
-        world, region = where.world, where.world.region
-        cluster = world.cluster("kubernetes")
+        account, region = where.account, where.account.region
+        cluster = account.cluster("kubernetes")
         ec2, elb = client("ec2", region), client("elb", region)
         groups = len(ec2.describe_security_groups()["SecurityGroups"])
         service = cluster.controllers.add_load_balancer("web")
         [balancer] = elb.describe_load_balancers()["LoadBalancerDescriptions"]
         assert service["status"]["loadBalancer"]["ingress"] == [{"hostname": balancer["DNSName"]}]
         tags = elb.describe_tags(LoadBalancerNames=[balancer["LoadBalancerName"]])["TagDescriptions"][0]["Tags"]
-        assert {each["Key"]: each["Value"] for each in tags} == {
+        assert {tag["Key"]: tag["Value"] for tag in tags} == {
             "KubernetesCluster": "kubernetes",
             "kubernetes.io/cluster/kubernetes": "owned",
             "kubernetes.io/service-name": "default/web",
@@ -191,23 +193,23 @@ def test_a_balancer_is_made_and_removed_with_all_that_belongs_to_it() -> None:
         assert len(ec2.describe_security_groups()["SecurityGroups"]) == groups + 1
         cluster.controllers.deleted("services", service)
         assert "deletionTimestamp" in service["metadata"]
-        world.advance(20)
+        account.advance(20)
         assert cluster.state.get("services", "web", "default") is None
         assert elb.describe_load_balancers()["LoadBalancerDescriptions"] == []
         assert len(ec2.describe_security_groups()["SecurityGroups"]) == groups
         rules = ec2.describe_security_group_rules()["SecurityGroupRules"]
-        assert not [each for each in rules if each.get("ReferencedGroupInfo", {}).get("GroupId") == group["GroupId"]]
+        assert not [rule for rule in rules if rule.get("ReferencedGroupInfo", {}).get("GroupId") == group["GroupId"]]
 
 
 def test_a_network_balancer_is_made_and_removed() -> None:
     with place() as where:
         where.create()
-        cluster, elbv2 = where.world.cluster("kubernetes"), client("elbv2", where.world.region)
+        cluster, elbv2 = where.account.cluster("kubernetes"), client("elbv2", where.account.region)
         service = cluster.controllers.add_load_balancer("tcp", network=True)
         [balancer] = elbv2.describe_load_balancers()["LoadBalancers"]
         assert balancer["Type"] == "network"
         cluster.controllers.deleted("services", service)
-        where.world.advance(20)
+        where.account.advance(20)
         assert elbv2.describe_load_balancers()["LoadBalancers"] == []
         assert elbv2.describe_target_groups()["TargetGroups"] == []
 
@@ -216,7 +218,7 @@ def test_a_network_balancer_is_made_and_removed() -> None:
 def test_a_volume_goes_with_its_claim_unless_it_is_to_be_kept(keep: bool) -> None:
     with place() as where:
         where.create()
-        cluster, ec2 = where.world.cluster("kubernetes"), client("ec2", where.world.region)
+        cluster, ec2 = where.account.cluster("kubernetes"), client("ec2", where.account.region)
         volume = cluster.controllers.add_volume("data", keep=keep)
         wanted = [{"Name": "tag:kubernetes.io/created-for/pvc/name", "Values": ["data"]}]
         [found] = ec2.describe_volumes(Filters=wanted)["Volumes"]
@@ -224,49 +226,51 @@ def test_a_volume_goes_with_its_claim_unless_it_is_to_be_kept(keep: bool) -> Non
         claim = cluster.state.get("persistentvolumeclaims", "data", "default")
         assert claim is not None
         cluster.controllers.deleted("persistentvolumeclaims", claim)
-        where.world.advance(20)
+        where.account.advance(20)
         assert cluster.state.list("persistentvolumeclaims") == []
         assert bool(ec2.describe_volumes(Filters=wanted)["Volumes"]) is keep
-        assert [each["status"]["phase"] for each in cluster.state.list("persistentvolumes")] == ["Released"] * keep
+        assert [
+            persistentvolume["status"]["phase"] for persistentvolume in cluster.state.list("persistentvolumes")
+        ] == ["Released"] * keep
 
 
 def test_masters_and_nodes_take_the_version_that_they_are_told() -> None:
     with place() as where:
         where.create()
-        cluster = where.world.cluster("kubernetes")
+        cluster = where.account.cluster("kubernetes")
         where.update(where.with_kubernetes("1.35"))
-        assert cluster is where.world.cluster("kubernetes")
+        assert cluster is where.account.cluster("kubernetes")
         told = where.instances(MASTERS)[-1].boot_data.version("kubelet")
         assert told.startswith("1.35.")
         assert cluster.state.version == told
-        where.world.advance(60)  # the last old node leaves after the update is complete
-        nodes = {each["status"]["nodeInfo"]["kubeletVersion"] for each in cluster.state.list("nodes")}
+        where.account.advance(60)  # the last old node leaves after the update is complete
+        nodes = {node["status"]["nodeInfo"]["kubeletVersion"] for node in cluster.state.list("nodes")}
         assert nodes == {f"v{told}"}
 
 
 def test_a_masters_volume_and_interface_are_attached_while_it_runs() -> None:
     with place() as where:
         stack = where.create()
-        ec2, world = client("ec2", where.world.region), where.world
+        ec2, account = client("ec2", where.account.region), where.account
         volume, interface = (stack.resources[f"MasterA{each}"].physical_id for each in ("Volume", "NetworkInterface"))
 
         def attached() -> list[str]:
             [disk] = ec2.describe_volumes(VolumeIds=[volume])["Volumes"]
             [card] = ec2.describe_network_interfaces(NetworkInterfaceIds=[interface])["NetworkInterfaces"]
             cards = [card["Attachment"]["InstanceId"]] if "Attachment" in card else []
-            return [each["InstanceId"] for each in disk["Attachments"]] + cards
+            return [attachment["InstanceId"] for attachment in disk["Attachments"]] + cards
 
         [old] = where.instances(MASTERS)
         assert attached() == [old.id, old.id]
         [master] = ec2.describe_instances(InstanceIds=[old.id])["Reservations"][0]["Instances"]
         assert (master["PrivateIpAddress"], master["PublicIpAddress"]) == ("172.20.0.9", old.public_address)
         assert old.address == "172.20.0.9"
-        assert all(each.address.startswith("172.20.") for each in where.instances(NODES))
+        assert all(instance.address.startswith("172.20.") for instance in where.instances(NODES))
         ec2.terminate_instances(InstanceIds=[old.id])
-        world.advance(1)
-        world.advance(200)
+        account.advance(1)
+        account.advance(200)
         new = where.instances(MASTERS)[-1]
         assert new.id != old.id
         assert attached() == [new.id, new.id]
-        world.cloud.delete_stack(stack.name)
-        assert world.cloud.wait(stack).status == "DELETE_COMPLETE"
+        account.cloud.delete_stack(stack.name)
+        assert account.cloud.wait(stack).status == "DELETE_COMPLETE"

@@ -12,13 +12,13 @@ from cfngen.sandbox.instance import Instance
 
 def moments(stack: Stack, status: str, *, beginning: int = 0) -> dict[str, Event]:
     """The last event of a status of each slot's group, after so many events."""
-    found = {each.logical_id: each for each in stack.events[beginning:] if each.status == status}
+    found = {event.logical_id: event for event in stack.events[beginning:] if event.status == status}
     return {letter: found[group(letter)] for letter in LETTERS if group(letter) in found}
 
 
 def terminate(where: Place, instance: Instance) -> None:
-    client("ec2", where.world.region).terminate_instances(InstanceIds=[instance.id])
-    where.world.machines.refresh()
+    client("ec2", where.account.region).terminate_instances(InstanceIds=[instance.id])
+    where.account.machines.refresh()
 
 
 def test_an_update_replaces_one_at_a_time_and_the_api_never_goes() -> None:
@@ -28,11 +28,11 @@ def test_an_update_replaces_one_at_a_time_and_the_api_never_goes() -> None:
         answered: list[bool] = []
 
         def watch() -> None:
-            answered.append(bool(where.world.clusters))
+            answered.append(bool(where.account.clusters))
             if stack.status == "UPDATE_IN_PROGRESS":
-                where.world.cloud.clock.later(5.0, watch)
+                where.account.cloud.clock.later(5.0, watch)
 
-        where.world.cloud.clock.later(60.0, watch)
+        where.account.cloud.clock.later(60.0, watch)
         where.update(three("controlPlane.instanceType=t3.large"))
         assert stack.status == "UPDATE_COMPLETE", stack.reason
         assert len(answered) > 30
@@ -40,7 +40,7 @@ def test_an_update_replaces_one_at_a_time_and_the_api_never_goes() -> None:
         after = masters(where)
         assert not {each.id for each in before} & {each.id for each in after[1::2]}
         done = moments(stack, "UPDATE_COMPLETE", beginning=beginning)
-        rolling = [each for each in stack.events[beginning:] if "Terminating instance" in each.reason]
+        rolling = [event for event in stack.events[beginning:] if "Terminating instance" in event.reason]
         begun = [each.time for each in rolling if each.logical_id.startswith("Master")]
         assert [each.logical_id for each in rolling if each.logical_id.startswith("Master")] == list(
             map(group, LETTERS)
@@ -54,35 +54,35 @@ def test_losing_one_master_leaves_the_api_and_losing_two_takes_it() -> None:
         where.create()
         first, second, _ = masters(where)
         terminate(where, second)
-        assert where.world.clusters
+        assert where.account.clusters
         terminate(where, first)
-        assert not where.world.clusters
+        assert not where.account.clusters
 
 
 def test_a_master_that_fails_in_an_update_stops_it_before_the_next() -> None:
     with three_masters() as where:
         stack = where.create()
         third = where.instances(group("C"))
-        where.world.machines.fail(group("B"), "volume", "the volume does not come", times=1)
+        where.account.machines.fail(group("B"), "volume", "the volume does not come", times=1)
         where.update(three("controlPlane.instanceType=t3.large"))
         assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
         assert where.instances(group("C")) == third
-        assert where.world.clusters
+        assert where.account.clusters
 
 
 def test_a_master_that_fails_at_creation_fails_its_condition_at_once() -> None:
     with three_masters() as where:
-        where.world.machines.fail(group("C"), "downloads", "mirror down")
+        where.account.machines.fail(group("C"), "downloads", "mirror down")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         [instance] = where.instances(group("C"))
-        failed = {each.logical_id: each.reason for each in stack.events if each.status == "CREATE_FAILED"}
+        failed = {event.logical_id: event.reason for event in stack.events if event.status == "CREATE_FAILED"}
         assert failed["MasterCWaitCondition"] == f"Received FAILURE signal with UniqueId {instance.id}"
 
 
 def test_a_first_master_that_hangs_lets_the_others_wait_and_the_stack_fail() -> None:
     with three_masters() as where:
-        where.world.machines.hang(group("A"), "downloads")
+        where.account.machines.hang(group("A"), "downloads")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
         for letter in "BC":
@@ -92,30 +92,30 @@ def test_a_first_master_that_hangs_lets_the_others_wait_and_the_stack_fail() -> 
 
 def test_one_master_becomes_three() -> None:
     with place() as where:
-        where = Place(where.world, variant())
+        where = Place(where.account, variant())
         stack = where.create()
         [first] = where.instances(group("A"))
         old = stack.outputs["ApiEndpoint"]
-        state = where.world.cluster("kubernetes").state
+        state = where.account.cluster("kubernetes").state
         where.update(three())
-        assert stack.status == "UPDATE_COMPLETE", [(each.logical_id, each.reason) for each in stack.events][-8:]
+        assert stack.status == "UPDATE_COMPLETE", [(event.logical_id, event.reason) for event in stack.events][-8:]
         replaced, *others = masters(where)[1:]
         assert replaced.id != first.id
-        cluster = where.world.cluster("kubernetes")
+        cluster = where.account.cluster("kubernetes")
         assert cluster.state is state, "the cluster is the same one"
-        assert set(cluster.members.values()) == {replaced.id, *(each.id for each in others)}
+        assert set(cluster.members.values()) == {replaced.id, *(other.id for other in others)}
         assert stack.outputs["ApiEndpoint"] != old
         assert stack.outputs["ApiEndpoint"].removeprefix("https://") in cluster.server_names()
-        complete = [each.logical_id for each in stack.events if each.status == "CREATE_COMPLETE"]
+        complete = [event.logical_id for event in stack.events if event.status == "CREATE_COMPLETE"]
         assert {f"Master{letter}WaitCondition" for letter in LETTERS} <= set(complete)
 
 
 def test_a_cluster_of_three_goes_without_a_trace() -> None:
     with three_masters() as where:
         stack = where.create()
-        where.world.cloud.wait(where.world.cloud.delete_stack(stack.name))
+        where.account.cloud.wait(where.account.cloud.delete_stack(stack.name))
         assert stack.status == "DELETE_COMPLETE"
-        assert client("elbv2", where.world.region).describe_load_balancers()["LoadBalancers"] == []
-        assert client("elbv2", where.world.region).describe_target_groups()["TargetGroups"] == []
-        gone = [each.logical_id for each in stack.events if each.status == "DELETE_COMPLETE"]
+        assert client("elbv2", where.account.region).describe_load_balancers()["LoadBalancers"] == []
+        assert client("elbv2", where.account.region).describe_target_groups()["TargetGroups"] == []
+        gone = [event.logical_id for event in stack.events if event.status == "DELETE_COMPLETE"]
         assert [each for each in gone if each in map(group, LETTERS)] == [group(each) for each in "CBA"]

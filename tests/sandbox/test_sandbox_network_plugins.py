@@ -26,12 +26,12 @@ def test_no_routes_are_made_and_balancers_find_the_network(plugged: Place) -> No
     table = stack.resources["RouteTable"].physical_id
     ec2 = client("ec2", "us-west-2")
     [found] = ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
-    assert {each["DestinationCidrBlock"] for each in found["Routes"]} == {"0.0.0.0/0", "172.20.0.0/16"}
+    assert {route["DestinationCidrBlock"] for route in found["Routes"]} == {"0.0.0.0/0", "172.20.0.0/16"}
 
-    cluster = plugged.world.cluster("kubernetes")
+    cluster = plugged.account.cluster("kubernetes")
     nodes = cluster.state.list("nodes")
     assert len(nodes) == 2
-    ranged = [each for each in nodes if "podCIDR" in each["spec"]]
+    ranged = [node for node in nodes if "podCIDR" in node["spec"]]
     assert len(ranged) == (0 if plugged.cluster.network.plugin == "amazon-vpc" else 2)
 
     cluster.controllers.add_load_balancer("web", network=True)

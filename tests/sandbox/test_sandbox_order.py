@@ -27,14 +27,14 @@ SPREAD = 10.0
 
 
 class Placed(NamedTuple):
-    """A world, and the form a cluster has in it: `cluster` (nested stacks) or `standalone`."""
+    """A account, and the form a cluster has in it: `cluster` (nested stacks) or `standalone`."""
 
-    world: EmulatedAccount
+    account: EmulatedAccount
     form: str
 
     def publish(self, templates: Mapping[str, Any]) -> dict[str, Any]:
         """Upload templates and return what an operation on a stack is told."""
-        s3, region = client("s3", self.world.region), self.world.region
+        s3, region = client("s3", self.account.region), self.account.region
         for name, body in templates.items():
             s3.put_object(Bucket=BUCKET, Key=f"{name}.json", Body=json.dumps(body).encode())
         where = {"TemplateBucket": BUCKET, "TemplatePrefix": ""} if self.form == "cluster" else {}
@@ -43,21 +43,21 @@ class Placed(NamedTuple):
 
     def create(self, templates: Mapping[str, Any]) -> tuple[Stack, float]:
         """Create a cluster; return its stack and how many seconds it took."""
-        begin = self.world.cloud.clock.now
-        stack = self.world.cloud.wait(self.world.cloud.create_stack("k8s", **self.publish(templates)))
+        begin = self.account.cloud.clock.now
+        stack = self.account.cloud.wait(self.account.cloud.create_stack("k8s", **self.publish(templates)))
         assert stack.status == "CREATE_COMPLETE", stack.reason
-        return stack, self.world.cloud.clock.now - begin
+        return stack, self.account.cloud.clock.now - begin
 
     def update(self, templates: Mapping[str, Any]) -> Stack:
-        return self.world.cloud.wait(self.world.cloud.update_stack("k8s", **self.publish(templates)))
+        return self.account.cloud.wait(self.account.cloud.update_stack("k8s", **self.publish(templates)))
 
 
 @contextlib.contextmanager
 def place(form: str) -> Iterator[Placed]:
-    with open_emulated_account("us-west-2", durations=DURATIONS) as world:
-        made = {"LocationConstraint": world.region}
-        client("s3", world.region).create_bucket(Bucket=BUCKET, CreateBucketConfiguration=made)
-        yield Placed(world, form)
+    with open_emulated_account("us-west-2", durations=DURATIONS) as account:
+        made = {"LocationConstraint": account.region}
+        client("s3", account.region).create_bucket(Bucket=BUCKET, CreateBucketConfiguration=made)
+        yield Placed(account, form)
 
 
 @pytest.fixture(params=["cluster", "standalone"])
@@ -68,7 +68,7 @@ def placed(request: pytest.FixtureRequest) -> Iterator[Placed]:
 
 def events(stack: Stack) -> list[Event]:
     """The events of a stack and those it nests, in order."""
-    found = [*stack.events, *(each for child in stack.children.values() for each in events(child))]
+    found = [*stack.events, *(event for child in stack.children.values() for event in events(child))]
     return sorted(found, key=lambda each: each.time)
 
 
@@ -84,7 +84,8 @@ def test_a_creation_takes_no_longer_than_when_nodes_did_not_come_after_masters(c
     with place(form) as there:
         _, now = there.create(of_today(case))
         launched = [
-            (each.boot_data.references["resource"], each.launched) for each in there.world.machines.instances.values()
+            (instance.boot_data.references["resource"], instance.launched)
+            for instance in there.account.machines.instances.values()
         ]
     masters = [moment for resource, moment in launched if resource.startswith("Master")]
     nodes = [moment for resource, moment in launched if resource.startswith("NodeGroup")]
@@ -96,10 +97,10 @@ def test_a_creation_takes_no_longer_than_when_nodes_did_not_come_after_masters(c
 def test_nodes_are_replaced_after_the_last_master_works(case: str, placed: Placed) -> None:
     """In an update by which every group changes, as an upgrade does; no tool but CloudFormation orders it."""
     stack, _ = placed.create(of_today(case))
-    beginning = max(each.time for each in events(stack))
+    beginning = max(event.time for event in events(stack))
     placed.update(of_today(case, kubernetes={"kubeletConfiguration": {"maxPods": 90}}))
     assert stack.status == "UPDATE_COMPLETE", stack.reason
-    later = [each for each in events(stack) if each.time > beginning]
+    later = [event for event in events(stack) if event.time > beginning]
     masters = [each.time for each in later if each.logical_id.startswith("Master") and "SUCCESS" in each.reason]
     nodes = [each.time for each in later if each.logical_id.startswith("NodeGroup") and "Rolling update" in each.reason]
     assert len(masters) == (3 if case == "three-masters" else 1)

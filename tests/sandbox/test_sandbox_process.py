@@ -82,18 +82,18 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.RunningSandbo
     assert running.fault == ""
     assert timedelta(minutes=2) < clock.now() - begin < timedelta(hours=1)
     [stack] = session.client("cloudformation").describe_stacks(StackName="k8s")["Stacks"]
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
     assert list(running.kubernetes) == [outputs["ApiEndpoint"]]
     assert running.kubernetes[outputs["ApiEndpoint"]].startswith("https://127.0.0.1:")
     assert begin <= stack["CreationTime"] <= clock.now()
     assert running.fail("us-west-2", NODES, "services", "such a group is there")
     assert running.fail("us-west-2", "master", "volume", "", times=2)
     shown = process.status(environ(running.file.parents[1]))
-    assert [(each.group, each.step, each.message, each.times) for each in shown.faults] == [
+    assert [(fault.group, fault.step, fault.message, fault.times) for fault in shown.faults] == [
         (NODES, "services", "such a group is there", 0),
         ("master", "volume", "", 2),
     ]
-    assert [(each.name, each.region, each.status, sorted(each.groups)) for each in shown.stacks] == [
+    assert [(stack.name, stack.region, stack.status, sorted(stack.groups)) for stack in shown.stacks] == [
         ("k8s", "us-west-2", "CREATE_COMPLETE", ["master-a", "nodes"])
     ]
     assert shown.stacks[0].api == running.kubernetes[outputs["ApiEndpoint"]]
@@ -105,12 +105,12 @@ def test_a_cluster_is_created_by_ordinary_clients(running: process.RunningSandbo
     ec2 = session.client("ec2")
     groups = ec2.describe_instances()["Reservations"]
     consoles = [
-        ec2.get_console_output(InstanceId=each["InstanceId"])["Output"]
+        ec2.get_console_output(InstanceId=instance["InstanceId"])["Output"]
         for group in groups
-        for each in group["Instances"]
+        for instance in group["Instances"]
     ]
     assert len(consoles) == 5
-    assert all("cfngen: done in" in each for each in consoles)
+    assert all("cfngen: done in" in console for console in consoles)
 
 
 def test_instances_fail_as_they_are_told_to(running: process.RunningSandbox) -> None:
@@ -123,12 +123,12 @@ def test_instances_fail_as_they_are_told_to(running: process.RunningSandbox) -> 
     running.heal("us-west-2")
     ec2 = session.client("ec2")
     consoles = [
-        ec2.get_console_output(InstanceId=each["InstanceId"]).get("Output", "")
+        ec2.get_console_output(InstanceId=instance["InstanceId"]).get("Output", "")
         for group in ec2.describe_instances()["Reservations"]
-        for each in group["Instances"]
-        if each["State"]["Name"] == "terminated"
+        for instance in group["Instances"]
+        if instance["State"]["Name"] == "terminated"
     ]
-    assert any("no way to the mirror. What to do: look at the route table" in each for each in consoles)
+    assert any("no way to the mirror. What to do: look at the route table" in console for console in consoles)
 
 
 def test_only_who_knows_the_token_is_believed(running: process.RunningSandbox) -> None:
@@ -139,7 +139,7 @@ def test_only_who_knows_the_token_is_believed(running: process.RunningSandbox) -
 def test_each_region_is_its_own(running: process.RunningSandbox) -> None:
     frankfurt = running.session("eu-central-1").client("cloudformation")
     frankfurt.create_stack(StackName="tiny", TemplateBody=json.dumps(TINY))
-    assert [each["StackName"] for each in frankfurt.describe_stacks()["Stacks"]] == ["tiny"]
+    assert [stack["StackName"] for stack in frankfurt.describe_stacks()["Stacks"]] == ["tiny"]
     with pytest.raises(ClientError, match="tiny does not exist"):
         running.session("us-west-2").client("cloudformation").describe_stacks(StackName="tiny")
 

@@ -42,7 +42,7 @@ def rolled(**troubles: str) -> Iterator[tuple[Place, Any, Any]]:
 def tried(operator: Any, group: str) -> list[str]:
     """How launches of a group ended, the first one first."""
     answer = operator.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group)
-    return [each["StatusCode"] for each in reversed(answer["Activities"])]
+    return [activity["StatusCode"] for activity in reversed(answer["Activities"])]
 
 
 def test_the_group_tries_again_until_the_interface_is_free() -> None:
@@ -56,7 +56,9 @@ def test_the_group_tries_again_until_the_interface_is_free() -> None:
         assert old.address == new.address
         answer = operator.client("autoscaling").describe_scaling_activities(AutoScalingGroupName=group)
         interface = stack.resources["MasterANetworkInterface"].physical_id
-        messages = {each["StatusMessage"] for each in answer["Activities"] if each["StatusCode"] == "Failed"}
+        messages = {
+            activity["StatusMessage"] for activity in answer["Activities"] if activity["StatusCode"] == "Failed"
+        }
         assert messages == {f"Interface: [{interface}] in use. Launching EC2 instance failed."}
         assert read_launch_failures(operator, group) == ()
         # Each node is drained before it goes, which nothing waits for; and none meets an interface.

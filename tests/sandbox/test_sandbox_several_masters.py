@@ -20,27 +20,27 @@ def created() -> Iterator[tuple[Place, Stack]]:
 
 def test_three_masters_are_created(created: tuple[Place, Stack]) -> None:
     where, stack = created
-    assert stack.status == "CREATE_COMPLETE", [(each.logical_id, each.reason) for each in stack.events][-5:]
+    assert stack.status == "CREATE_COMPLETE", [(event.logical_id, event.reason) for event in stack.events][-5:]
     assert len(masters(where)) == 3
 
 
 def test_they_start_together_and_only_the_first_makes_the_cluster(created: tuple[Place, Stack]) -> None:
     where, _ = created
-    launched = [each.launched for each in masters(where)]
+    launched = [master.launched for master in masters(where)]
     assert max(launched) - min(launched) < 30
-    ways = [next(line for line in said(each) if "control plane: " in line) for each in masters(where)]
+    ways = [next(line for line in said(master) if "control plane: " in line) for master in masters(where)]
     assert "initialised a new cluster" in ways[0]
-    assert all("joined the cluster" in each for each in ways[1:])
+    assert all("joined the cluster" in way for way in ways[1:])
 
 
 def test_creation_waits_for_every_one_of_them(created: tuple[Place, Stack]) -> None:
     where, stack = created
-    ended = {each.logical_id: each.time for each in stack.events if each.status == "CREATE_COMPLETE"}
+    ended = {event.logical_id: event.time for event in stack.events if event.status == "CREATE_COMPLETE"}
     for letter, instance in zip(LETTERS, masters(where), strict=True):
         signals = [
-            each.time
-            for each in stack.events
-            if each.logical_id == f"Master{letter}WaitCondition" and instance.id in each.reason
+            event.time
+            for event in stack.events
+            if event.logical_id == f"Master{letter}WaitCondition" and instance.id in event.reason
         ]
         assert len(signals) == 1
         assert ended[group(letter)] < signals[0] <= ended[f"Master{letter}WaitCondition"]
@@ -48,8 +48,8 @@ def test_creation_waits_for_every_one_of_them(created: tuple[Place, Stack]) -> N
 
 def test_each_is_a_node_with_its_own_fixed_address(created: tuple[Place, Stack]) -> None:
     where, _ = created
-    state = where.world.cluster("kubernetes").state
-    nodes = [state.get("nodes", each.id) for each in masters(where)]
+    state = where.account.cluster("kubernetes").state
+    nodes = [state.get("nodes", master.id) for master in masters(where)]
     addresses = [
         address["address"]
         for node in nodes
@@ -62,7 +62,7 @@ def test_each_is_a_node_with_its_own_fixed_address(created: tuple[Place, Stack])
 
 def test_the_load_balancer_is_the_endpoint_and_leads_to_the_fixed_addresses(created: tuple[Place, Stack]) -> None:
     where, stack = created
-    elbv2 = client("elbv2", where.world.region)
+    elbv2 = client("elbv2", where.account.region)
     [balancer] = elbv2.describe_load_balancers()["LoadBalancers"]
     assert stack.outputs["ApiEndpoint"] == f"https://{balancer['DNSName']}"
     assert (balancer["LoadBalancerName"], balancer["Scheme"], balancer["Type"]) == (
@@ -72,14 +72,14 @@ def test_the_load_balancer_is_the_endpoint_and_leads_to_the_fixed_addresses(crea
     )
     [targets] = elbv2.describe_target_groups()["TargetGroups"]
     healths = elbv2.describe_target_health(TargetGroupArn=targets["TargetGroupArn"])["TargetHealthDescriptions"]
-    assert {each["Target"]["Id"] for each in healths} == {"172.20.0.9", "172.20.1.9", "172.20.2.9"}
+    assert {health["Target"]["Id"] for health in healths} == {"172.20.0.9", "172.20.1.9", "172.20.2.9"}
     assert (targets["HealthCheckProtocol"], targets["HealthCheckPath"]) == ("HTTPS", "/readyz")
-    assert where.world.cluster("kubernetes").api_endpoint == stack.outputs["ApiEndpoint"]
+    assert where.account.cluster("kubernetes").api_endpoint == stack.outputs["ApiEndpoint"]
 
 
 def test_the_api_serves_under_the_load_balancers_name(created: tuple[Place, Stack]) -> None:
     where, stack = created
-    names = where.world.cluster("kubernetes").server_names()
+    names = where.account.cluster("kubernetes").server_names()
     assert stack.outputs["ApiEndpoint"].removeprefix("https://") in names
 
 

@@ -32,9 +32,9 @@ def test_a_cluster_is_created_while_its_creator_sleeps() -> None:
         where.clock.sleep(60)
         assert cloudformation.describe_stacks()["Stacks"][0]["StackStatus"] == "CREATE_IN_PROGRESS"
         [master] = [
-            each
-            for each in where.account.machines.instances.values()
-            if each.boot_data.references["resource"] == MASTERS
+            instance
+            for instance in where.account.machines.instances.values()
+            if instance.boot_data.references["resource"] == MASTERS
         ]
         console = session.client("ec2").get_console_output(InstanceId=master.id)["Output"]
         assert re.search(r"cfngen: \[\d+/\d+] settings", console)
@@ -45,15 +45,19 @@ def test_a_cluster_is_created_while_its_creator_sleeps() -> None:
         assert len(where.account.cluster("kubernetes").state.list("nodes")) == 5
         ec2 = session.client("ec2")
         launched = [
-            each["LaunchTime"] for group in ec2.describe_instances()["Reservations"] for each in group["Instances"]
+            instance["LaunchTime"]
+            for group in ec2.describe_instances()["Reservations"]
+            for instance in group["Instances"]
         ]
         assert len(launched) == 5
         assert all(begin <= each < where.clock.now() for each in launched)
-        [made] = {each["CreationDate"] for each in ec2.describe_images()["Images"]}
+        [made] = {image["CreationDate"] for image in ec2.describe_images()["Images"]}
         assert begin <= datetime.fromisoformat(made.replace("Z", "+00:00")) < where.clock.now()
-        [disk] = [each for each in ec2.describe_volumes()["Volumes"] if each["Attachments"][0]["Device"] == "/dev/sdf"]
+        [disk] = [
+            volume for volume in ec2.describe_volumes()["Volumes"] if volume["Attachments"][0]["Device"] == "/dev/sdf"
+        ]
         assert begin <= disk["CreateTime"] < where.clock.now()
-        assert [each["InstanceId"] for each in disk["Attachments"]] == [master.id]
+        assert [attachment["InstanceId"] for attachment in disk["Attachments"]] == [master.id]
 
 
 def test_faults_are_for_operators_and_not_for_the_emulator_itself() -> None:

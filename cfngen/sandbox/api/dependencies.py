@@ -36,18 +36,16 @@ def patch_dependencies() -> Iterator[None]:
 @contextlib.contextmanager
 def refuse_dependency_violations() -> Iterator[None]:
     """Patch moto in this process: refuse deletions that EC2 refuses."""
-    delete_group, original_delete_subnet, original_delete_vpc = (
-        EC2Backend.delete_security_group,
-        EC2Backend.delete_subnet,
-        EC2Backend.delete_vpc,
-    )
+    original_delete_group = EC2Backend.delete_security_group
+    original_delete_subnet = EC2Backend.delete_subnet
+    original_delete_vpc = EC2Backend.delete_vpc
     original_detach = EC2Backend.detach_internet_gateway
 
     def delete_security_group(self: MotoBackend, name: str | None = None, group_id: str | None = None) -> None:
         users = [interface for interface in _interfaces(self) if group_id in [used.id for used in interface.group_set]]
         if users or _named_by_others(self, group_id):
             raise DependencyViolationError(f"resource {group_id} has a dependent object")
-        delete_group(self, name, group_id)
+        original_delete_group(self, name, group_id)
 
     def delete_subnet(self: MotoBackend, subnet_id: str) -> MotoModel:
         if any(interface.subnet.id == subnet_id for interface in _interfaces(self)):
@@ -58,8 +56,9 @@ def refuse_dependency_violations() -> Iterator[None]:
         if any(_left_in(self, vpc_id)):
             raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
         deleted = original_delete_vpc(self, vpc_id)
-        for network_acl in [network_acl for network_acl in self.network_acls.values() if network_acl.vpc_id == vpc_id]:
-            del self.network_acls[network_acl.id]  # the default one, which moto keeps
+        for network_acl in list(self.network_acls.values()):
+            if network_acl.vpc_id == vpc_id:  # the default one, which moto keeps
+                del self.network_acls[network_acl.id]
         return deleted
 
     def detach_internet_gateway(self: MotoBackend, internet_gateway_id: str, vpc_id: str) -> None:
@@ -83,18 +82,16 @@ def refuse_dependency_violations() -> Iterator[None]:
 @contextlib.contextmanager
 def delete_interfaces_of_load_balancers() -> Iterator[None]:
     """Patch moto in this process: delete load balancers' interfaces with them."""
-    delete_classic_original, delete_balancer_original = (
-        ELBBackend.delete_load_balancer,
-        ELBv2Backend.delete_load_balancer,
-    )
+    original_delete_classic = ELBBackend.delete_load_balancer
+    original_delete_balancer = ELBv2Backend.delete_load_balancer
 
     def delete_classic(self: MotoBackend, load_balancer_name: str) -> None:
-        delete_classic_original(self, load_balancer_name)
+        original_delete_classic(self, load_balancer_name)
         _release(self, f"ELB {load_balancer_name}")
 
     def delete_balancer(self: MotoBackend, arn: str) -> None:
         load_balancer = self.load_balancers.get(arn)
-        delete_balancer_original(self, arn)
+        original_delete_balancer(self, arn)
         if load_balancer:
             _release(self, f"ELB net/{load_balancer.name}")
 
@@ -123,51 +120,47 @@ def _left_in(backend: MotoBackend, vpc_id: str) -> Iterator[object]:
         for network_acl in backend.network_acls.values()
         if network_acl.vpc_id == vpc_id and not _default(network_acl)
     )
-    yield from (
-        internet_gateway
-        for internet_gateway in backend.internet_gateways.values()
-        if internet_gateway.vpc and internet_gateway.vpc.id == vpc_id
-    )
-    yield from (
-        egress_only_internet_gateway
-        for egress_only_internet_gateway in backend.egress_only_internet_gateways.values()
-        if egress_only_internet_gateway.vpc_id == vpc_id
-    )
+    yield from (gateway for gateway in backend.internet_gateways.values() if gateway.vpc and gateway.vpc.id == vpc_id)
+    yield from (gateway for gateway in backend.egress_only_internet_gateways.values() if gateway.vpc_id == vpc_id)
     yield from (
         nat_gateway
         for nat_gateway in backend.nat_gateways.values()
         if nat_gateway.vpc_id == vpc_id and nat_gateway.state == "available"
     )
     yield from (
-        vpc_end_point
-        for vpc_end_point in backend.vpc_end_points.values()
-        if vpc_end_point.vpc_id == vpc_id and vpc_end_point.state == "available"
+        endpoint
+        for endpoint in backend.vpc_end_points.values()
+        if endpoint.vpc_id == vpc_id and endpoint.state == "available"
     )
     yield from (
-        vpc_pcx
-        for vpc_pcx in backend.vpc_pcxs.values()
-        if vpc_id in (vpc_pcx.vpc.id, vpc_pcx.peer_vpc.id)
-        and vpc_pcx.status["Code"] in ("active", "pending-acceptance")
+        peering
+        for peering in backend.vpc_pcxs.values()
+        if vpc_id in (peering.vpc.id, peering.peer_vpc.id)
+        and peering.status["Code"] in ("active", "pending-acceptance")
     )
     yield from (
-        transit_gateway_attachment
-        for transit_gateway_attachment in backend.transit_gateway_attachments.values()
-        if transit_gateway_attachment.resource_id == vpc_id and transit_gateway_attachment.state == "available"
+        attachment
+        for attachment in backend.transit_gateway_attachments.values()
+        if attachment.resource_id == vpc_id and attachment.state == "available"
     )
 
 
 def _default(network_acl: MotoModel) -> bool:
+    """Return whether a network ACL is the one that was created with its VPC."""
     # moto has the text `true` for the ACL created with a VPC, and a bool for all others.
     return str(network_acl.default).lower() == "true"
 
 
 def _named_by_others(backend: MotoBackend, group_id: str | None) -> bool:
+    """Return whether a rule of another security group names a group as its source."""
     other_groups = (group for groups in backend.groups.values() for group in groups.values() if group.id != group_id)
     rules = (rule for group in other_groups for rule in (*group.ingress_rules, *group.egress_rules))
     return any(group_id == (rule.source_group or {}).get("GroupId") for rule in rules)
 
 
 def _release(backend: MotoBackend, description: str) -> None:
+    """Delete the network interfaces with a description."""
     interfaces = ec2_backends[backend.account_id][backend.region_name].enis
-    for interface in [interface for interface in interfaces.values() if interface.description == description]:
-        del interfaces[interface.id]
+    for interface in list(interfaces.values()):
+        if interface.description == description:
+            del interfaces[interface.id]

@@ -84,7 +84,7 @@ class Gate:
                 return answer(render(call, _failure(call, error)))
 
         call = read(request, self.control.time)
-        if call.ours:
+        if call.is_from_emulator:
             return execute()
         try:
             self.control.before_call(call)
@@ -158,6 +158,7 @@ class Gate:
 
 
 def _failure(call: Call, error: Exception) -> Refusal:
+    """Return the answer to an exception of the emulator or of moto."""
     if isinstance(error, (NotModelledError, NotImplementedError)):
         return unmodelled(error)
     LOG.error("%s failed", call.action, exc_info=error)

@@ -41,7 +41,7 @@ from cfngen.sandbox.services import scaling_activities
 from cfngen.sandbox.services.quotas import QUOTAS, Quota, override_quotas
 
 ACCOUNT = "123456789012"  # moto's
-OTHER = "999999999999"
+OTHER_ACCOUNT = "999999999999"
 
 
 @dataclass
@@ -51,9 +51,9 @@ class MotoExtensions:
     Attributes:
         consoles: console output by instance id.
         quotas: quotas by service and code.
-        foreign: names of buckets that belong to another account.
+        foreign_buckets: names of buckets that belong to another account.
         activities: scaling activities added by tests, newest first, by name of the group.
-        stored: returns the public parameters of a region.
+        public_parameters: returns the public parameters of a region.
         time: returns the simulated time; `serving` sets it.
     """
 
@@ -61,9 +61,9 @@ class MotoExtensions:
     quotas: dict[tuple[str, str], Quota] = field(
         default_factory=lambda: {(quota.service, quota.code): quota for quota in QUOTAS}
     )
-    foreign: set[str] = field(default_factory=set)
+    foreign_buckets: set[str] = field(default_factory=set)
     activities: dict[str, list[JsonDict]] = field(default_factory=dict)
-    stored: Callable[[str], Mapping[str, str]] = lambda region: {}
+    public_parameters: Callable[[str], Mapping[str, str]] = lambda region: {}
     time: Callable[[], datetime.datetime] = lambda: SIMULATION_START
 
     def console(self, instance_id: str, text: str) -> None:
@@ -101,16 +101,16 @@ class MotoExtensions:
         """
         if call.service != "s3" or not call.parameters.get("Bucket"):
             return
-        foreign = call.parameters["Bucket"] in self.foreign
-        owner = OTHER if foreign else ACCOUNT
-        if foreign and call.operation == "CreateBucket":
+        is_foreign = call.parameters["Bucket"] in self.foreign_buckets
+        owner = OTHER_ACCOUNT if is_foreign else ACCOUNT
+        if is_foreign and call.operation == "CreateBucket":
             text = "The requested bucket name is not available. Please select a different name and try again."
             raise Refusal("BucketAlreadyExists", text, 409)
-        if foreign or call.headers.get("x-amz-expected-bucket-owner", owner) != owner:
+        if is_foreign or call.headers.get("x-amz-expected-bucket-owner", owner) != owner:
             raise Refusal("AccessDenied", "Access Denied", 403)
 
     @contextlib.contextmanager
-    def filled(self) -> Iterator[None]:
+    def patched(self) -> Iterator[None]:
         """Patch moto in this process with all extensions."""
         with contextlib.ExitStack() as stack:
             for owner, name, method in (
@@ -132,9 +132,12 @@ class MotoExtensions:
             yield
 
     def _utcnow(self) -> datetime.datetime:
+        """Return the simulated time, in place of moto's `utcnow`."""
         return self.time().replace(tzinfo=None)
 
     def _console_output(self) -> Callable[[MotoResponse], ActionResult]:
+        """Return a GetConsoleOutput that answers with the emulated console."""
+
         def get_console_output(response: MotoResponse) -> ActionResult:
             instance = response.ec2_backend.get_instance(response.querystring["InstanceId"][0])
             text = self.consoles.get(instance.id)
@@ -144,6 +147,8 @@ class MotoExtensions:
         return get_console_output
 
     def _scaling_activities(self) -> Callable[[BaseResponse], ActionResult]:
+        """Return a DescribeScalingActivities that answers with launches and with added activities."""
+
         def describe_scaling_activities(response: BaseResponse) -> ActionResult:
             [group] = response.querystring.get("AutoScalingGroupName", [""])
             activities = [
@@ -161,6 +166,8 @@ class MotoExtensions:
         return describe_scaling_activities
 
     def _quota(self, *, applied: bool) -> Callable[[BaseResponse], TYPE_RESPONSE | str]:
+        """Return a GetServiceQuota, for applied or for default values."""
+
         def get_service_quota(response: BaseResponse) -> TYPE_RESPONSE | str:
             request = json.loads(response.body)
             quota = self.quotas.get((request["ServiceCode"], request["QuotaCode"]))
@@ -170,39 +177,45 @@ class MotoExtensions:
                     "message": "The request failed because the specified service does not exist.",
                 }
                 return 400, {"status": 400}, json.dumps(error)
-            return json.dumps({"Quota": _shown(quota, response.region, applied=applied)})
+            return json.dumps({"Quota": _describe_quota(quota, response.region, applied=applied)})
 
         return get_service_quota
 
     def _quotas(self, *, applied: bool) -> Callable[[BaseResponse], str]:
+        """Return a ListServiceQuotas, for applied or for default values."""
+
         def list_service_quotas(response: BaseResponse) -> str:
             service = json.loads(response.body)["ServiceCode"]
             service_quotas = [quota for quota in self.quotas.values() if quota.service == service]
             visible_quotas = [quota for quota in service_quotas if not applied or quota.value is not None]
-            return json.dumps({"Quotas": [_shown(quota, response.region, applied=applied) for quota in visible_quotas]})
+            return json.dumps(
+                {"Quotas": [_describe_quota(quota, response.region, applied=applied) for quota in visible_quotas]}
+            )
 
         return list_service_quotas
 
     def _parameter(self) -> Callable[[MotoResponse], ActionResult]:
+        """Return a GetParameter that also knows the public parameters."""
         original = SimpleSystemManagerResponse.get_parameter
 
         def get_parameter(response: MotoResponse) -> ActionResult:
             name = json.loads(response.body)["Name"]
-            value = self.stored(response.region).get(name)
-            return ActionResult({"Parameter": _stored(name, value)}) if value else original(response)
+            value = self.public_parameters(response.region).get(name)
+            return ActionResult({"Parameter": _describe_parameter(name, value)}) if value else original(response)
 
         return get_parameter
 
     def _parameters(self) -> Callable[[MotoResponse], ActionResult]:
+        """Return a GetParameters that also knows the public parameters."""
         original = SimpleSystemManagerResponse.get_parameters
 
         def get_parameters(response: MotoResponse) -> ActionResult:
             result: MotoModel = original(response).result
-            stored = self.stored(response.region)
+            stored = self.public_parameters(response.region)
             public_names = [
                 invalid_parameter for invalid_parameter in result["InvalidParameters"] if invalid_parameter in stored
             ]
-            result["Parameters"] += [_stored(name, stored[name]) for name in public_names]
+            result["Parameters"] += [_describe_parameter(name, stored[name]) for name in public_names]
             result["InvalidParameters"] = [
                 invalid_parameter
                 for invalid_parameter in result["InvalidParameters"]
@@ -213,11 +226,13 @@ class MotoExtensions:
         return get_parameters
 
 
-def _stored(name: str, value: str) -> JsonDict:
+def _describe_parameter(name: str, value: str) -> JsonDict:
+    """Return a public parameter in the form of Systems Manager's API."""
     return {"Name": name, "Type": "String", "Value": value, "Version": 1, "DataType": "text"}
 
 
-def _shown(quota: Quota, region: str, *, applied: bool) -> JsonDict:
+def _describe_quota(quota: Quota, region: str, *, applied: bool) -> JsonDict:
+    """Return a quota in the form of Service Quotas' API."""
     return {
         "ServiceCode": quota.service,
         "QuotaCode": quota.code,

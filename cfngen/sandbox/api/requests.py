@@ -58,7 +58,7 @@ class Call:
         return f"{self.service}:{self.operation}"
 
     @property
-    def ours(self) -> bool:
+    def is_from_emulator(self) -> bool:
         """Whether the emulator itself makes the call; faults and policies do not apply to it."""
         return self.key == ENGINE_KEY
 
@@ -97,6 +97,7 @@ def read(request: Request, time: datetime.datetime | None = None) -> Call:
 
 
 def _parameters(request: Request, protocol: str, operation: OperationModel, uri: JsonObject) -> JsonDict:
+    """Return the parameters of a request, without the content of an S3 object that it uploads."""
     if operation.has_streaming_input:
         return dict(uri)
     return {**uri, **request_parameters.parameters(request, protocol, operation, uri)}

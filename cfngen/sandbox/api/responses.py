@@ -80,6 +80,7 @@ class Service:
 
 
 def _check_names(params: JsonObject) -> None:
+    """Refuse a name of a stack or change set that does not match the API's pattern."""
     for name in ("StackName", "ChangeSetName"):
         value = str(params.get(name, ""))
         if name in params and not NAME.fullmatch(value):
@@ -100,6 +101,7 @@ def _repeated_result(action: str, token: str, results: Mapping[str, tuple[str, R
 
 
 def _status(code: str) -> int:
+    """Return the HTTP status of an error code, from botocore's model."""
     for shape in get_service_model("cloudformation").error_shapes:
         if shape.error_code == code:
             return int(shape.metadata["error"]["httpStatusCode"])
@@ -110,6 +112,7 @@ class _Exact(ActionResult):
     """A result with exactly the API's keys: moto skips its slow search for attributes with similar names."""
 
     def execute_result(self, context: ActionContext) -> TYPE_RESPONSE:
+        """Serialise the result without moto's search for attributes."""
         serializer = context.serializer_class(context.operation_model, value_picker=DefaultAttributePicker())
         response = serializer.serialize(self.result)
         return response["status_code"], dict(response["headers"]), response["body"]
@@ -124,6 +127,7 @@ class _Response(BaseResponse):
         self._service = service
 
     def answer(self) -> Answer:
+        """Execute the action, and return its result or its error as an HTTP answer."""
         action = self._get_action()
         if action not in ACTIONS:
             raise NotImplementedError(f"cloudformation:{action} is not part of this emulator")

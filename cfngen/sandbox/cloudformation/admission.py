@@ -24,7 +24,7 @@ from cfngen.sandbox.cloudformation.stack import Revision, Stack
 from cfngen.sandbox.cloudformation.template_source import fetch
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
-BODY_LIMIT = 51_200  # bytes of a template in the call itself
+MAX_BODY_BYTES = 51_200  # of a template in the call itself
 # Guide, "Acknowledging IAM resources in CloudFormation templates".
 IAM_TYPES = frozenset(
     f"AWS::IAM::{kind}"
@@ -34,9 +34,8 @@ IAM_TYPES = frozenset(
 )  # fmt: skip
 IAM_NAMES = frozenset({"GroupName", "InstanceProfileName", "ManagedPolicyName", "RoleName", "UserName"})
 CAPABILITIES = frozenset({"CAPABILITY_AUTO_EXPAND", "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"})
-NAME_PATTERN = re.compile(
-    r"[a-zA-Z][-a-zA-Z0-9]{0,127}"
-)  # of stacks and change sets: API, CreateStack, CreateChangeSet
+# Names of stacks and change sets: API, CreateStack, CreateChangeSet.
+NAME_PATTERN = re.compile(r"[a-zA-Z][-a-zA-Z0-9]{0,127}")
 MAX_TAGS = 50
 
 
@@ -80,8 +79,8 @@ def admit(service: Region, submission: Submission, stack: Stack | None, name: st
         ApiError: the submission is refused
     """
     _check_call(submission)
-    if len(submission.body.encode()) > BODY_LIMIT:
-        raise ValidationError(f"'templateBody' must have length less than or equal to {BODY_LIMIT}")
+    if len(submission.body.encode()) > MAX_BODY_BYTES:
+        raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
     current = stack.revision if stack else None
     if submission.previous_template:
         if current is None or not current.body:
@@ -130,6 +129,7 @@ def check_name(parameter_name: str, name: str) -> None:
 
 
 def _check_call(submission: Submission) -> None:
+    """Refuse unknown capabilities, too many tags and tags that are not valid."""
     if unknown := sorted(set(submission.capabilities) - CAPABILITIES):
         raise ValidationError(
             f"1 validation error detected: Value '{unknown}' at 'capabilities' failed to satisfy constraint: Member "
@@ -224,6 +224,7 @@ def _check_attributes(service: Region, parsed: template.Template) -> None:
 
 
 def _check_capabilities(parsed: template.Template, capabilities: Sequence[str]) -> None:
+    """Refuse IAM resources that the caller has not acknowledged."""
     iam_resources = [resource for resource in parsed.resources.values() if resource.type in IAM_TYPES]
     has_custom_name = any(IAM_NAMES & set(definition.body.get("Properties", {})) for definition in iam_resources)
     if has_custom_name and "CAPABILITY_NAMED_IAM" not in capabilities:
@@ -233,6 +234,7 @@ def _check_capabilities(parsed: template.Template, capabilities: Sequence[str]) 
 
 
 def _check_rules(service: Region, revision: Revision, name: str) -> None:
+    """Refuse parameter values for which an assertion of the template's Rules is false."""
     scope = scope_of_revision(service, revision, name)
     for rule_name, rule in revision.template.body.get("Rules", {}).items():
         if not scope.resolve(rule.get("RuleCondition", {"Fn::Equals": ["", ""]})):

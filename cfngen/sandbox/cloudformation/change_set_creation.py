@@ -76,6 +76,7 @@ def create(
 
 
 def _live_stack(service: Region, stack_name: str) -> Stack | None:
+    """The stack with this name or id that is not deleted; None if there is none."""
     stacks = (stack for stack in service.stacks() if stack_name in (stack.name, stack.id))
     return next((candidate for candidate in stacks if candidate.status != "DELETE_COMPLETE"), None)
 
@@ -83,6 +84,7 @@ def _live_stack(service: Region, stack_name: str) -> Stack | None:
 def _new_change_set(
     service: Region, stack: Stack, name: str, change_set_type: str, revision: Revision | None, token: str = ""
 ) -> ChangeSet:
+    """Add a new change set with the settings of its revision."""
     account = stack.id.split(":")[4]
     arn = f"arn:aws:cloudformation:{service.region}:{account}:changeSet/{name}/{service.uuid()}"
     change_set = ChangeSet(
@@ -98,11 +100,13 @@ def _new_change_set(
 
 
 def _start_creation(change_set: ChangeSet) -> None:
+    """Show that the creation of a change set has begun, unless it was deleted."""
     if change_set.status == "CREATE_PENDING":
         change_set.status = "CREATE_IN_PROGRESS"
 
 
 def _finish_creation(service: Region, change_set: ChangeSet) -> None:
+    """Compute the changes, and make the change set available for execution or let it fail."""
     if change_set.status != "CREATE_IN_PROGRESS":
         return
     _compute_changes(service, change_set)
@@ -205,4 +209,5 @@ def no_update_reason(service: Region, stack: Stack, revision: Revision) -> str:
 
 
 def _fail(change_set: ChangeSet, reason: str) -> None:
+    """Let the creation of a change set fail."""
     change_set.status, change_set.execution_status, change_set.reason = "FAILED", "UNAVAILABLE", reason

@@ -74,6 +74,8 @@ def compare(
 
 
 class _Comparer:
+    """Compares one stack with a new revision of it, resource by resource in the order of their dependencies."""
+
     def __init__(
         self, service: Region, stack: Stack, revision: Revision, nested: bool, compare_nested: CompareNested
     ) -> None:
@@ -92,6 +94,7 @@ class _Comparer:
         }  # fmt: skip
 
     def compare(self) -> Comparison:
+        """Return the changes of all resources, removed ones last, and the findings of early validation."""
         result = Comparison()
         definitions = self._revision.template.resources
         scope = scope_of_revision(self._service, self._revision, self._stack.name, self._stack.id)
@@ -111,16 +114,19 @@ class _Comparer:
         return result
 
     def _record(self, logical_id: str, change: Change | None) -> None:
+        """Remember the change of a resource, and what Ref to it gives in resources that depend on it."""
         self._changes[logical_id] = change
         keeps_physical_id = logical_id in self._existing and (change is None or change.replacement == "False")
         self._scope.set_name(logical_id, self._existing[logical_id].physical_id if keeps_physical_id else UNKNOWN)
 
     def _attribute(self, logical_id: str, name: str) -> Expression:
+        """The value of GetAtt: known for a resource without changes, otherwise only after execution."""
         if logical_id in self._existing and self._changes.get(logical_id) is None:
             return attribute_of_existing(self._existing[logical_id], name)
         return UNKNOWN
 
     def _change(self, logical_id: str, definition: ResourceDefinition) -> Change | None:
+        """The change of a resource of the new template; None if it has none."""
         new_properties = conformed_properties(self._service.region, self._scope, self._revision.tags, definition)
         resource = self._existing.get(logical_id)
         if resource is not None and resource.type != definition.type:
@@ -168,6 +174,7 @@ class _Comparer:
         )
 
     def _removal(self, resource: Resource) -> Change:
+        """The change of a resource that the new template no longer has."""
         return Change(
             action="Remove",
             logical_id=resource.logical_id,
@@ -185,6 +192,7 @@ class _Comparer:
     def _property_details(
         self, resource: Resource, definition: ResourceDefinition, new_properties: Properties
     ) -> Iterator[Detail]:
+        """Yield the differences between a resource's properties, with the cause of each."""
         tag_property = property_schemas.tag_property(self._service.region, resource.type)
         old_template = resource.definition.body.get("Properties", {})
         new_template = definition.body.get("Properties", {})
@@ -214,6 +222,7 @@ class _Comparer:
                 yield Detail(*fields, "Dynamic" if causes or not is_known else "Static", "DirectModification")
 
     def _causes(self, expression: object) -> Iterator[tuple[str, str]]:
+        """Yield the parameters, resources and attributes that change the value of an expression."""
         for name, attribute in dict.fromkeys(_references(expression)):
             if name in self._changed_parameters and not attribute:
                 yield "ParameterReference", name
@@ -224,19 +233,23 @@ class _Comparer:
                     yield "ResourceReference", name
 
     def _context(self, definition: ResourceDefinition, properties: Properties) -> str:
+        """A resource as JSON, with NoEcho values masked."""
         attributes = {key: value for key, value in definition.body.items() if key in ("Metadata", *POLICY_ATTRIBUTES)}
         return self._masked(json.dumps({"Properties": properties, **attributes}))
 
     def _as_text(self, value: object) -> str | None:
+        """A value as the API shows it, with NoEcho values masked; None for a missing value."""
         if value is None:
             return None
         return self._masked(value if isinstance(value, str) else json.dumps(value))
 
     def _masked(self, text: str) -> str:
+        """The text with the values of NoEcho parameters of both revisions masked."""
         return text if text == UNKNOWN else mask_no_echo(text, self._stack.revision, self._revision)
 
 
 def _replacement(details: list[Detail]) -> str:
+    """Whether the differences replace the resource: True, False or Conditional."""
     if any(detail.requires_recreation == "Always" and detail.after != UNKNOWN for detail in details):
         return "True"
     return "False" if all(detail.requires_recreation == "Never" for detail in details) else "Conditional"
@@ -245,6 +258,7 @@ def _replacement(details: list[Detail]) -> str:
 def _attribute_details(
     old_definition: ResourceDefinition, new_definition: ResourceDefinition, attributes: tuple[str, ...]
 ) -> Iterator[Detail]:
+    """Yield the differences between attributes such as Metadata, which never replace a resource."""
     for attribute in attributes:
         old, new = old_definition.body.get(attribute), new_definition.body.get(attribute)
         if old != new:
@@ -307,10 +321,12 @@ def _references(value: object) -> Iterator[tuple[str, str]]:
 
 
 def _contains_unknown(value: object) -> bool:
+    """Whether a value contains one that is known only after execution."""
     return UNKNOWN in (value if isinstance(value, str) else json.dumps(value))
 
 
 def _finding(logical_id: str, definition: ResourceDefinition, error: PropertyError) -> ValidationFinding:
+    """The finding of early validation for a property that is not valid."""
     path = f"/Resources/{logical_id}/Properties{error.path.removeprefix('#')}"
     return ValidationFinding(
         logical_id, definition.type, "AWS::EarlyValidation::PropertyValidation", path, error.message

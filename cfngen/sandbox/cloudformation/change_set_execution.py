@@ -55,6 +55,7 @@ def execute(
 
 
 def _mark_executing(change_set: ChangeSet) -> None:
+    """Mark a change set and those of its nested stacks as being executed."""
     change_set.execution_status = "EXECUTE_IN_PROGRESS"
     for change in change_set.changes:
         if change.child:

@@ -92,6 +92,7 @@ class Simulation:
                 return
 
     def _resume(self, operation: Operation) -> None:
+        """Run an operation until it waits for the next condition, or ends."""
         condition = next(operation, None)
         if condition is not None:
             self._waiting.append((operation, condition))

@@ -120,10 +120,12 @@ def _can_start_another(stack: Stack, logical_ids: list[str], progress: Mapping[s
 
 
 def _progress_of(stack: Stack, logical_id: str) -> str:
+    """The state of a resource in the current operation; "" if it has not started."""
     return stack.resources[logical_id].progress if logical_id in stack.resources else ""
 
 
 def _has_progressed(stack: Stack, generation: int, earlier_progress: Mapping[str, str]) -> bool:
+    """Whether the state of a resource has changed, or the operation was superseded."""
     return stack.generation != generation or any(
         _progress_of(stack, logical_id) != state for logical_id, state in earlier_progress.items()
     )
@@ -209,6 +211,7 @@ def provision(service: Region, stack: Stack, resource: Resource, status: str) ->
 
 
 def _create_nested(service: Region, stack: Stack, resource: Resource, status: str) -> Operation:
+    """Create a nested stack, or the one that a change set created for review, and wait for it."""
     generation = resource.generation
     in_review = stack.stacks_in_review.pop(resource.logical_id, None)
     if in_review is not None and in_review.status == "REVIEW_IN_PROGRESS":

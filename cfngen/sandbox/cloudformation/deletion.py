@@ -99,6 +99,7 @@ def dependents_first(service: Region, resources: Mapping[str, Resource]) -> list
 
 
 def _without_dependents(remaining: dict[str, Resource], failed: list[str]) -> list[str]:
+    """The resources that no remaining resource depends on, and whose deletion has not failed."""
     needed = {need for resource in remaining.values() for need in resource.definition.needs}
     return [logical_id for logical_id in remaining if logical_id not in needed and logical_id not in failed]
 
@@ -158,6 +159,7 @@ def _is_gone(error: ClientError) -> bool:
 
 
 def _remove_child(service: Region, child: Stack, *, force: bool) -> Operation:
+    """Delete a nested stack and wait for it."""
     if child.status == "DELETE_COMPLETE":
         return
     service.begin(child, "DELETE_STACK")

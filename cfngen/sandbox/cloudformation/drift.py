@@ -11,7 +11,7 @@ from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import handler_call
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
-from cfngen.sandbox.json_types import Properties
+from cfngen.sandbox.json_types import JsonDict, Properties
 
 
 def detect(service: Region, stack: Stack, identifier: str) -> Detection:
@@ -38,11 +38,12 @@ def detect(service: Region, stack: Stack, identifier: str) -> Detection:
 
 
 def _compare_resource(service: Region, stack: Stack, resource: Resource, actual: Properties | None) -> ResourceDrift:
+    """Compare the properties in the template with the actual ones; None means that the resource is deleted."""
     keys = resource.properties if actual is None else actual
     expected = {key: _sorted(resource.properties[key]) for key in keys if key in resource.properties}
-    actual_values = (
-        {} if actual is None else {key: _sorted(value) for key, value in actual.items() if value or key in expected}
-    )
+    actual_values: JsonDict = {}
+    if actual is not None:
+        actual_values = {key: _sorted(value) for key, value in actual.items() if value or key in expected}
     differences = tuple(
         PropertyDifference(
             path=path,
@@ -72,6 +73,7 @@ def _sorted(value: object) -> object:
 
 
 def _json(value: object) -> str:
+    """A value as the API shows it: "" if it is missing, a string as it is, and anything else as JSON."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 

@@ -49,12 +49,14 @@ def drop(service: Region, change_set: ChangeSet) -> None:
 
 
 def _remove_nested_stacks(service: Region, change_set: ChangeSet) -> None:
+    """Delete the nested stacks that were created only for a change set."""
     for child in change_set.children:
         _remove_nested_stacks(service, child)
         _remove_stack_in_review(service, child.stack)
 
 
 def _remove_stack_in_review(service: Region, stack: Stack) -> None:
+    """Delete a stack whose creation has not been executed."""
     if stack.status == "REVIEW_IN_PROGRESS":
         service.begin(stack, "DELETE_STACK")
         stack.deleted = service.clock.time

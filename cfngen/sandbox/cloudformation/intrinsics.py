@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import itertools
 from collections.abc import Callable
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
@@ -65,12 +66,14 @@ class Scope:
         return bool(self.resolve(self._body["Conditions"][name]))
 
     def _call_function(self, name: str, argument: Expression) -> Expression:
+        """Call the method for an intrinsic function, e.g. `_fn_join` for Fn::Join."""
         function = getattr(self, f"_fn_{name.lower()}", None)
         if function is None:
             raise NotModelledError(f"Fn::{name}")
         return function(argument)
 
     def _ref(self, name: str) -> Expression:
+        """Ref: the value of a parameter, a pseudo parameter or a resource."""
         if name == "AWS::NoValue":
             return NO_VALUE
         if name not in self._names:
@@ -78,10 +81,12 @@ class Scope:
         return self._names[name]
 
     def _fn_getatt(self, argument: Expression) -> Expression:
+        """Fn::GetAtt: an attribute of a resource."""
         logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
         return self._attribute(logical_id, self.resolve(attribute))
 
     def _fn_sub(self, argument: Expression) -> str:
+        """Fn::Sub: a text with its placeholders replaced."""
         text, local_values = (argument, {}) if isinstance(argument, str) else argument
         local_values = self.resolve(local_values)
 
@@ -90,18 +95,18 @@ class Scope:
                 return str(local_values[name])
             return str(self._fn_getatt(name) if "." in name else self._ref(name))
 
-        return _known_or_unknown(
-            "".join(
-                value(piece) if index % 2 else piece.replace("${!", "${")
-                for index, piece in enumerate(PLACEHOLDER.split(text))
-            )
-        )
+        pieces = PLACEHOLDER.split(text)  # texts and, between them, the names in placeholders
+        pieces[0::2] = [literal.replace("${!", "${") for literal in pieces[0::2]]
+        pieces[1::2] = [value(name) for name in pieces[1::2]]
+        return _known_or_unknown("".join(pieces))
 
     def _fn_join(self, argument: Expression) -> str:
+        """Fn::Join: the items of a list with a delimiter between them."""
         delimiter, items = argument
         return _known_or_unknown(str(delimiter).join(map(_text, self.resolve(items))))
 
     def _fn_select(self, argument: Expression) -> Expression:
+        """Fn::Select: one item of a list."""
         index, items = self.resolve(argument)
         if items == [UNKNOWN] and not isinstance(argument[1], list):
             raise ResourceError("Template error: Fn::Select cannot select from a list that is not known yet")
@@ -110,12 +115,14 @@ class Scope:
         return items[int(index)]
 
     def _fn_split(self, argument: Expression) -> list[str]:
+        """Fn::Split: the parts of a text between delimiters."""
         delimiter, text = self.resolve(argument)
         if UNKNOWN in str(text):
             raise ResourceError("Template error: Fn::Split cannot split a value that is not known yet")
         return str(text).split(delimiter)
 
     def _fn_findinmap(self, argument: Expression) -> Expression:
+        """Fn::FindInMap: a value of the Mappings section."""
         mapping_name, top_level_key, second_level_key = self.resolve(argument)
         try:
             return self._body["Mappings"][mapping_name][top_level_key][second_level_key]
@@ -125,47 +132,59 @@ class Scope:
             ) from error
 
     def _fn_base64(self, argument: Expression) -> str:
+        """Fn::Base64: a text encoded in base64."""
         text = _text(self.resolve(argument))
         return UNKNOWN if UNKNOWN in text else base64.b64encode(text.encode()).decode()
 
     def _fn_importvalue(self, argument: Expression) -> str:
+        """Fn::ImportValue: the export of another stack."""
         return self._imported(str(self.resolve(argument)))
 
     def _fn_getazs(self, argument: Expression) -> list[str]:
+        """Fn::GetAZs: the Availability Zones of a region."""
         return self._zones(self.resolve(argument) or self._names["AWS::Region"])
 
     def _fn_cidr(self, argument: Expression) -> list[str]:
+        """Fn::Cidr: so many ranges within an IPv4 range."""
         block, count, bits = self.resolve(argument)
         if UNKNOWN in block:
             raise ResourceError("Template error: Fn::Cidr needs a CIDR, and its value is not known yet")
         networks = ipaddress.ip_network(block).subnets(new_prefix=32 - int(bits))
-        return [str(network) for network, _ in zip(networks, range(int(count)), strict=False)]
+        return [str(network) for network in itertools.islice(networks, int(count))]
 
     def _fn_if(self, argument: Expression) -> Expression:
+        """Fn::If: one of two values, by a condition."""
         name, if_true, if_false = argument
         return self.resolve(if_true if self.condition(name) else if_false)
 
     def _fn_equals(self, argument: Expression) -> bool:
+        """Fn::Equals: whether two values are the same as text."""
         first, second = self.resolve(argument)
         return _text(first) == _text(second)
 
     def _fn_and(self, argument: Expression) -> bool:
+        """Fn::And: whether all conditions are true."""
         return all(self.resolve(argument))
 
     def _fn_or(self, argument: Expression) -> bool:
+        """Fn::Or: whether a condition is true."""
         return any(self.resolve(argument))
 
     def _fn_not(self, argument: Expression) -> bool:
+        """Fn::Not: whether the condition is false."""
         return not self.resolve(argument)[0]
 
     def _fn_contains(self, argument: Expression) -> bool:
+        """Fn::Contains: whether a list has an item."""
         items, item = self.resolve(argument)
         return item in items
 
 
 def _text(value: object) -> str:
+    """A value as text; booleans as in JSON."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _known_or_unknown(text: str) -> str:
+    """The text, or the placeholder for an unknown value if the text contains it."""
     return UNKNOWN if UNKNOWN in text else text

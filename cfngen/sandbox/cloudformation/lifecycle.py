@@ -165,8 +165,9 @@ def delete_stack(service: Region, stack: Stack, retain: Collection[str], force: 
         raise ValidationError(f"The specified resources to retain {unknown} are not resources of the stack")
     status_before = stack.status
     service.begin(stack, "DELETE_STACK", token)
-    for change_set in [change_set for change_set in service.all_change_sets() if change_set.stack is stack]:
-        existing_change_sets.drop(service, change_set)
+    for change_set in service.all_change_sets():
+        if change_set.stack is stack:
+            existing_change_sets.drop(service, change_set)
     if status_before == "CREATE_IN_PROGRESS":
         creation.cancel_resources(service, stack)
     service.simulation.start(deletion.delete(service, stack, "User Initiated", retain=retain, force=force))

@@ -78,10 +78,12 @@ def value_strings(template: Template, parameter_values: Mapping[str, str]) -> di
 
 
 def _text(value: object) -> str:
+    """A value as text; booleans as in JSON."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _convert(name: str, parameter_type: str, text: str) -> str | int | float | list[str]:
+    """A parameter's value as Ref returns it: a list, a number or a text."""
     if LIST_TYPE.fullmatch(parameter_type):
         return [item.strip() for item in text.split(",")] if text else []
     if parameter_type == "Number":
@@ -92,6 +94,7 @@ def _convert(name: str, parameter_type: str, text: str) -> str | int | float | l
 
 
 def _number(name: str, text: str) -> int | float:
+    """A parameter's value as a number."""
     try:
         return int(text)
     except ValueError:
@@ -102,6 +105,7 @@ def _number(name: str, text: str) -> int | float:
 
 
 def _check_constraints(name: str, definition: JsonObject, text: str) -> None:
+    """Refuse a value that violates a constraint of the parameter."""
     if unknown := sorted(set(definition) - PARAMETER_ATTRIBUTES):
         raise ValidationError(f"Template format error: Unrecognized parameter attribute {unknown} ({name})")
     problem = _constraint_violation(name, definition, text)
@@ -112,6 +116,7 @@ def _check_constraints(name: str, definition: JsonObject, text: str) -> None:
 
 
 def _constraint_violation(name: str, definition: JsonObject, text: str) -> str:
+    """The constraint that a value violates; "" if it violates none."""
     if len(text) > min(int(definition.get("MaxLength", MAX_LENGTH)), MAX_LENGTH):
         return f"Parameter '{name}' must contain at most {definition.get('MaxLength', MAX_LENGTH)} characters"
     if len(text) < int(definition.get("MinLength", 0)):

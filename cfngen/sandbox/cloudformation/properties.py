@@ -51,6 +51,7 @@ def conformed_properties(
 
 
 def _with_stack_tags(stack_tags: Mapping[str, str], resource_type: str, tags: list[JsonDict]) -> list[JsonDict]:
+    """A resource's own tags, and those of the stack whose keys it does not have itself."""
     own_keys = {tag["Key"] for tag in tags}
     propagated = {"PropagateAtLaunch": True} if resource_type == AUTO_SCALING_GROUP else {}
     inherited = [{"Key": key, "Value": value, **propagated} for key, value in stack_tags.items() if key not in own_keys]
@@ -99,6 +100,7 @@ def resolve_outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict
 
 
 def _check_exports(service: Region, stack: Stack, exports: Mapping[str, str]) -> None:
+    """Refuse exports of the same name as another stack's, and changes of exports that are in use."""
     for owner, name, _ in service.exports():
         if name in exports and owner != stack.id:
             raise ResourceError(f"Export with name {name} is already exported by stack {service.stack(owner).name}")

@@ -81,6 +81,7 @@ def recreation(region: str, resource_type: str, path: str) -> str:
 
 
 def _covers(pattern: str, path: str) -> bool:
+    """Whether a path of the schema, in which `*` stands for any part, covers a path of a property or one below it."""
     pattern_parts, path_parts = pattern.split("/"), path.split("/")
     length = min(len(pattern_parts), len(path_parts))
     return all(
@@ -104,10 +105,13 @@ def conform(region: str, resource_type: str, properties: Properties) -> JsonDict
 
 
 class _Conformer:
+    """Converts the properties of one resource type."""
+
     def __init__(self, root: Schema) -> None:
         self._root = root
 
     def convert(self, schema: Schema, value: Expression, path: str) -> Expression:
+        """Check a value at any depth, and convert it to the type of its schema."""
         if value == UNKNOWN:
             return value
         schema = self._resolve_ref(schema)
@@ -128,6 +132,7 @@ class _Conformer:
         return self._convert_scalar(schema, types, value, path)
 
     def _resolve_ref(self, schema: Schema) -> Schema:
+        """The schema that a `$ref` leads to, with the other keywords beside it."""
         while "$ref" in schema:
             target: Expression = self._root
             for part in schema["$ref"].removeprefix("#/").split("/"):
@@ -136,12 +141,14 @@ class _Conformer:
         return schema
 
     def _try_branches(self, branches: list[Schema], value: Expression, path: str) -> Expression:
+        """Convert a value by the first alternative of the schema that it fits."""
         for branch in branches:
             with contextlib.suppress(ResourceError):
                 return self.convert(branch, value, path)
         raise _property_error(path, "fits none of the allowed shapes")
 
     def _convert_object(self, schema: Schema, types: list[str], value: JsonDict, path: str) -> Expression:
+        """Check the keys of an object, and convert their values."""
         if types and "object" not in types:
             raise _property_error(path, f"expected type: {types}, found: object")
         properties, patterns = schema.get("properties"), schema.get("patternProperties", {})
@@ -174,6 +181,7 @@ class _Conformer:
                 raise _property_error(path, f"{len(matching)} subschemas matched instead of one")
 
     def _convert_scalar(self, schema: Schema, types: list[str], value: Expression, path: str) -> Expression:
+        """Convert a string, number or boolean, and check its constraints."""
         try:
             value = _convert(types, value)
         except ValueError:
@@ -195,6 +203,7 @@ class _Conformer:
 
 
 def _check_items(schema: Schema, items: list[Expression], path: str) -> None:
+    """Check the number of items of a list, and whether they are unique."""
     minimum, maximum = schema.get("minItems", 0), schema.get("maxItems", len(items))
     if len(items) < minimum:
         raise _property_error(path, f"expected minimum item count: {minimum}, found: {len(items)}")
@@ -223,10 +232,12 @@ def _check_key_groups(schema: Schema, keys: set[str], path: str) -> None:
 
 
 def _list_of_groups(value: list[Expression]) -> list[list[str]]:
+    """Groups of keys as a list, also if the schema has a single group."""
     return [value] if value and isinstance(value[0], str) else value
 
 
 def _convert(types: list[str], value: Expression) -> Expression:
+    """Convert a scalar to one of the types of the schema."""
     if not types:
         return value
     if "string" in types:
@@ -241,4 +252,5 @@ def _convert(types: list[str], value: Expression) -> Expression:
 
 
 def _property_error(path: str, message: str) -> PropertyError:
+    """The error for a property that is not valid."""
     return PropertyError(path, message)

@@ -37,7 +37,7 @@ class Region(abc.ABC):
     Args:
         region: the name of the region.
         stored: the contents of Parameter Store (values by name), for parameters of type AWS::SSM::Parameter::Value.
-        instances: called for each instance that a stack's Auto Scaling group launches, right after the launch. It may
+        on_launch: called for each instance that a stack's Auto Scaling group launches, right after the launch. It may
             schedule on the clock what the instance does later. Without it, instances do nothing.
         durations: how many seconds operations take, by the names of `cfngen.sandbox.durations`: a resource type, with
             "update " or "delete " before it where these take another time than the creation, and "*" for all other
@@ -51,7 +51,7 @@ class Region(abc.ABC):
         region: str,
         *,
         stored: Mapping[str, str] | None = None,
-        instances: Callable[[LaunchedInstance], None] = lambda launched: None,
+        on_launch: Callable[[LaunchedInstance], None] = lambda launched: None,
         durations: Mapping[str, float] | None = None,
         seed: int | None = None,
     ) -> None:
@@ -63,25 +63,26 @@ class Region(abc.ABC):
         capacity.reset(region)
         metadata_tags.set_default(region, False)
         self.simulation = Simulation(self.clock)
-        self.instances = instances
-        self.leaving: Callable[[str], None] = lambda instance_id: (
-            None
-        )  # called with an instance that a terminating lifecycle hook holds
+        self.on_launch = on_launch
+        # Called with the id of an instance that a lifecycle hook holds in Terminating:Wait.
+        self.on_terminating: Callable[[str], None] = lambda instance_id: None
         self.durations = dict(durations or {})
         set_schedule(region, self.clock.later, self.durations)
         scaling_activities.set_observer(
             region,
             scaling_activities.Observer(
                 launched=self.on_group_launched,
-                leaving=lambda instance_id: self.leaving(instance_id),
+                terminating=lambda instance_id: self.on_terminating(instance_id),
                 time=lambda: self.clock.time,
             ),
         )
         self.order = Order(seed)
         self.stored = dict(stored or {})
         self.failures = InjectedFailures()
-        self.launched: dict[str, str] = {}  # launch template (JSON) by instance id, in the order of launch
-        self.capacities: dict[str, int] = {}  # desired capacity by group, while a rolling update is in progress
+        # By instance id, in the order of launch: the group's LaunchTemplate property as JSON.
+        self.launched: dict[str, str] = {}
+        # By group, while a rolling update is in progress: the desired capacity before it.
+        self.capacities_before_update: dict[str, int] = {}
         self.detections: list[Detection] = []
         self._stacks: list[Stack] = []
         self._change_sets: list[ChangeSet] = []

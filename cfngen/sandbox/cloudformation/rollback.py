@@ -41,6 +41,7 @@ def roll_back(service: Region, stack: Stack, reason: str) -> Operation:
 
 
 def _require_stable_state(stack: Stack) -> StableState:
+    """The stack's last stable state, to which it rolls back."""
     if stack.stable_state is None:
         raise ResourceError(f"{stack.name} has no stable state to return to")
     return stack.stable_state
@@ -74,6 +75,7 @@ def restore_resources(service: Region, stack: Stack) -> Operation:
 
 
 def _restore_resource(service: Region, stack: Stack, resource: Resource) -> Operation:
+    """Restore a resource to its state before the update, if the update has touched it."""
     old = _require_stable_state(stack).resources[resource.logical_id]
     resource.generation += 1
     generation, resource.progress = resource.generation, "in_progress"
@@ -115,6 +117,7 @@ def skip(service: Region, stack: Stack, resource: Resource) -> None:
 
 
 def _roll_back_nested(service: Region, resource: Resource, child: Stack) -> Operation:
+    """Roll back a nested stack, or wait for its rollback if that has begun already."""
     generation = resource.generation
     if child.stable_state is not None:
         if child.status == "UPDATE_ROLLBACK_FAILED":

@@ -47,6 +47,7 @@ def change(service: Region, stack: Stack, resource: Resource, old_properties: Pr
 
 
 def _must_replace_instances(resource: Resource, old_properties: Properties) -> bool:
+    """Whether an update of a group replaces its instances (reference, "AutoScalingRollingUpdate")."""
     keys = ("LaunchTemplate", "VPCZoneIdentifier")
     return resource.status == "UPDATE_FAILED" or any(
         resource.properties.get(key) != old_properties.get(key) for key in keys
@@ -56,6 +57,7 @@ def _must_replace_instances(resource: Resource, old_properties: Properties) -> b
 def _replace_instances(
     service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, obsolete: list[str]
 ) -> Operation:
+    """Replace obsolete instances in batches, with the scaling processes of the policy suspended meanwhile."""
     autoscaling, group_name = client("autoscaling", service.region), {"AutoScalingGroupName": resource.physical_id}
     response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[resource.physical_id])
     [group_description] = response["AutoScalingGroups"]
@@ -63,7 +65,7 @@ def _replace_instances(
     if policy.min_in_service >= max_size:
         raise ResourceError("MinInstancesInService must be less than the autoscaling group's MaxSize")
     # A rollback returns to the capacity before the failed update, which may have raised it temporarily.
-    capacity = service.capacities.setdefault(resource.physical_id, capacity)
+    capacity = service.capacities_before_update.setdefault(resource.physical_id, capacity)
     _record_progress(service, stack, resource, _rolling_update_text(policy, obsolete))
     generation = resource.generation
     if policy.suspended_processes:
@@ -74,11 +76,12 @@ def _replace_instances(
         _resume_processes(service, resource, policy)
         raise
     if resource.generation == generation:  # otherwise the update was cancelled, and its rollback is already at work
-        del service.capacities[resource.physical_id]
+        del service.capacities_before_update[resource.physical_id]
         _resume_processes(service, resource, policy)
 
 
 def _resume_processes(service: Region, resource: Resource, policy: RollingPolicy) -> None:
+    """Resume the scaling processes that the policy suspends."""
     if policy.suspended_processes:
         client("autoscaling", service.region).resume_processes(
             AutoScalingGroupName=resource.physical_id, ScalingProcesses=list(policy.suspended_processes)
@@ -86,6 +89,7 @@ def _resume_processes(service: Region, resource: Resource, policy: RollingPolicy
 
 
 def _rolling_update_text(policy: RollingPolicy, obsolete: list[str]) -> str:
+    """The status reason that announces a rolling update."""
     text = (
         f"Rolling update initiated. Terminating {len(obsolete)} obsolete instance(s) in batches of "
         f"{policy.max_batch_size}"
@@ -108,6 +112,7 @@ def _replace_in_batches(
     capacity: int,
     max_size: int,
 ) -> Operation:
+    """Terminate obsolete instances batch by batch; wait for the replacements of each batch."""
     generation, total, group_name = resource.generation, len(obsolete), resource.physical_id
     up_to_date_count = len(signals.group_instance_ids(service, group_name)) - total
     batch_limit = capacity - policy.min_in_service
@@ -200,4 +205,5 @@ def _await_new_instances(
 
 
 def _record_progress(service: Region, stack: Stack, resource: Resource, text: str) -> None:
+    """Add an event about the progress of a group's update."""
     service.record(stack, resource, "UPDATE_IN_PROGRESS", text)

@@ -89,6 +89,7 @@ def _refuse_attribute(logical_id: str, name: str) -> NoReturn:
 
 
 def _zone_names(region: str) -> list[str]:
+    """The names of a region's Availability Zones, for Fn::GetAZs."""
     zones = client("ec2", region).describe_availability_zones()["AvailabilityZones"]
     return [zone["ZoneName"] for zone in zones]
 

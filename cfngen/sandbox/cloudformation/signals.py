@@ -77,7 +77,7 @@ def group_instance_ids(service: Region, group: str) -> list[str]:
 
 
 def notify_launches(service: Region, resource: Resource, known_instances: set[str]) -> None:
-    """Call `service.instances` for each instance that the group has launched; record its launch template."""
+    """Call `service.on_launch` for each instance that the group has launched; record its launch template."""
     instance_ids = group_instance_ids(service, resource.physical_id)
     _notify(service, resource, [instance_id for instance_id in instance_ids if instance_id not in known_instances])
 
@@ -91,10 +91,11 @@ def notify_later_launches(service: Region, group: str, instance_ids: list[str]) 
 
 
 def _notify(service: Region, resource: Resource, instance_ids: list[str]) -> None:
+    """Report each instance that is new to the region, and remember the launch template it comes from."""
     for instance_id in instance_ids:
         if instance_id not in service.launched:
             service.launched[instance_id] = json.dumps(resource.properties.get("LaunchTemplate"))
-            service.instances(LaunchedInstance(instance_id, resource.physical_id))
+            service.on_launch(LaunchedInstance(instance_id, resource.physical_id))
 
 
 def activity_ids(service: Region) -> Collection[str]:

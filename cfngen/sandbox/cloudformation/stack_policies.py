@@ -35,6 +35,7 @@ def denial(stack: Stack, resource: Resource, action: str) -> str:
 
 
 def _applies_to(statement: JsonObject, action: str, target: str, resource_type: str) -> bool:
+    """Whether a statement is about this action on this resource."""
     if unknown := sorted(set(statement) - STATEMENT_KEYS):
         raise NotModelledError(f"stack policies with {unknown}")
     return (
@@ -48,17 +49,20 @@ def _applies_to(statement: JsonObject, action: str, target: str, resource_type: 
 
 
 def _matches_element(statement: JsonObject, key: str, value: str) -> bool:
+    """Whether the patterns of an element such as Action, or of NotAction, match a value."""
     if f"Not{key}" in statement:
         return not _matches(statement[f"Not{key}"], value)
     return _matches(statement[key], value)
 
 
 def _matches(patterns: str | list[str], value: str) -> bool:
+    """Whether one of the patterns, in which `*` stands for any text, matches a value."""
     patterns = [patterns] if isinstance(patterns, str) else patterns
     return any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns)
 
 
 def _condition_is_met(operator: str, condition: JsonObject, resource_type: str) -> bool:
+    """Whether the resource type meets a condition of a statement."""
     if operator not in ("StringEquals", "StringLike") or set(condition) != {"ResourceType"}:
         raise NotModelledError(f"stack policies with the condition {operator} {condition}")
     resource_types = condition["ResourceType"]

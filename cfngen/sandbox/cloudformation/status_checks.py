@@ -103,6 +103,7 @@ def check_delete(stack: Stack, *, retaining: bool) -> None:
 
 
 def _check_termination_protection_disabled(stack: Stack) -> None:
+    """Refuse to delete a protected stack."""
     if stack.protected:
         raise ValidationError(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
 

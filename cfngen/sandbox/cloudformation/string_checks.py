@@ -59,10 +59,12 @@ def check_template(body: TemplateBody) -> None:
 
 
 def _error_message(limit: TextLimit, text: str, fault: str) -> str:
+    """The service's error message for a string; a general one if the service's is unknown."""
     return limit.refused(text) or f"Invalid {limit.what}: it {fault}"
 
 
 def _strings(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield each string in a value, with its path."""
     if isinstance(value, str):
         yield path, value
     else:
@@ -72,6 +74,7 @@ def _strings(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple
 
 
 def _values_at(value: object, pattern: tuple[str, ...]) -> Iterator[object]:
+    """Yield the values at a path, in which `*` stands for any key."""
     if not pattern:
         yield value
     elif isinstance(value, Mapping):

@@ -133,6 +133,7 @@ def attributes(value: object) -> Iterator[tuple[str, str]]:
 
 
 def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> ResourceDefinition:
+    """Check the attributes of a resource, and find out what it depends on."""
     if unknown := sorted(set(resource) - RESOURCE_ATTRIBUTES):
         raise ValidationError(f"Invalid template resource property {', '.join(unknown)} ({logical_id})")
     for policy, allowed in POLICY_VALUES.items():
@@ -147,6 +148,7 @@ def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> Re
 
 
 def _check_references(body: TemplateBody) -> None:
+    """Refuse references to what the template does not declare, or what a section cannot refer to."""
     parameters = set(body.get("Parameters", {}))
     for section, declared in (
         ("Resources", parameters | set(body["Resources"])),
@@ -163,6 +165,7 @@ def _check_references(body: TemplateBody) -> None:
 
 
 def _check_order(definitions: Mapping[str, ResourceDefinition]) -> None:
+    """Refuse resources that depend on each other in a circle."""
     remaining = {key: set(definition.needs) for key, definition in definitions.items()}
     while resolvable := [key for key, dependencies in remaining.items() if not dependencies & set(remaining)]:
         for key in resolvable:

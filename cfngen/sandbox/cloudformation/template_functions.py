@@ -59,6 +59,7 @@ def check(body: TemplateBody) -> None:
 
 
 def _paths_of_nulls(value: object, path: str) -> Iterator[str]:
+    """Yield the path of each null in a value."""
     if value is None:
         yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -67,6 +68,7 @@ def _paths_of_nulls(value: object, path: str) -> Iterator[str]:
 
 
 def _check_parameters(body: TemplateBody) -> None:
+    """Check the declarations of parameters."""
     for name, parameter in body.get("Parameters", {}).items():
         if not isinstance(parameter, dict) or "Type" not in parameter:
             raise ValidationError("Template format error: Every Parameters object must contain a Type member.")
@@ -79,6 +81,7 @@ def _check_parameters(body: TemplateBody) -> None:
 
 
 def _check_resources(body: TemplateBody) -> None:
+    """Check the attributes of resources that every resource type has."""
     for name, resource in body["Resources"].items():
         prefix = f"Template format error: [/Resources/{name}]"
         if not isinstance(resource, dict) or "Type" not in resource:
@@ -99,6 +102,7 @@ def _check_resources(body: TemplateBody) -> None:
 
 
 def _check_outputs(body: TemplateBody) -> None:
+    """Check the values and exports of outputs."""
     export_names: list[str] = []
     for name, output in body.get("Outputs", {}).items():
         if not isinstance(output, dict) or "Value" not in output:
@@ -113,6 +117,7 @@ def _check_outputs(body: TemplateBody) -> None:
 
 
 def _check_mappings(body: TemplateBody) -> None:
+    """Check that mappings have two levels of keys, and texts or lists below them."""
     for name, mapping in body.get("Mappings", {}).items():
         message = f"Template format error: Every Mappings attribute must be a String or a List. ({name})"
         if not isinstance(mapping, dict) or not all(isinstance(keys, dict) for keys in mapping.values()):
@@ -127,6 +132,7 @@ def _check_mappings(body: TemplateBody) -> None:
 
 
 def _check_conditions(body: TemplateBody) -> None:
+    """Check that conditions are made of condition functions, parameters and other conditions, without circles."""
     conditions = body.get("Conditions", {})
     dependencies: dict[str, set[str]] = {}
     for name, condition in conditions.items():
@@ -162,6 +168,7 @@ def _check_conditions(body: TemplateBody) -> None:
 
 
 def _check_condition(body: TemplateBody, name: object, section: str) -> None:
+    """Refuse the name of a condition that the template does not declare."""
     if name is not None and name not in body.get("Conditions", {}):
         raise ValidationError(
             f"Template format error: Unresolved condition dependency {name} in the {section} block of the template"
@@ -185,6 +192,7 @@ def _functions(value: Expression, name: str = "") -> Iterator[tuple[str, str, Ex
 
 
 def _check_function(body: TemplateBody, section: str, name: str, function: str, argument: Expression) -> None:
+    """Check that a function exists, may be used in this section, and has well-formed arguments."""
     if function.startswith("Fn::") and function not in FUNCTIONS:
         raise ValidationError(
             f"Template error: [/{section}/{name}] Encountered unsupported function: {function} Supported functions "
@@ -202,12 +210,14 @@ def _check_function(body: TemplateBody, section: str, name: str, function: str, 
 
 
 def _raise_unresolved(name: str, section: str) -> None:
+    """Refuse a pseudo parameter that does not exist."""
     raise ValidationError(
         f"Template format error: Unresolved resource dependencies [{name}] in the {section} block of the template"
     )
 
 
 def _get_att_resource(argument: Expression) -> str:
+    """The logical id in an argument of Fn::GetAtt."""
     parts = argument.split(".", 1) if isinstance(argument, str) else argument
     if not isinstance(parts, list) or len(parts) != 2 or not isinstance(parts[0], str) or not all(parts):
         raise ValidationError(
@@ -218,16 +228,19 @@ def _get_att_resource(argument: Expression) -> str:
 
 
 def _check_get_att(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Refuse Fn::GetAtt of a resource that the template does not declare."""
     name = _get_att_resource(argument)
     if name not in body["Resources"]:
         raise ValidationError(f"Template error: instance of Fn::GetAtt references undefined resource {name}")
 
 
 def _is_list(value: object, *lengths: int) -> bool:
+    """Whether a value is a list of one of these lengths."""
     return isinstance(value, list) and len(value) in lengths
 
 
 def _check_join(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the delimiter and the list of Fn::Join."""
     if not _is_list(argument, 2) or not isinstance(argument[0], str) or not isinstance(argument[1], (list, dict)):
         raise ValidationError(
             "Template error: every Fn::Join object requires two parameters, (1) a string delimiter and (2) a list of "
@@ -236,6 +249,7 @@ def _check_join(body: TemplateBody, section: str, argument: Expression) -> None:
 
 
 def _check_split(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the delimiter of Fn::Split."""
     if not _is_list(argument, 2) or not isinstance(argument[0], str):
         raise ValidationError(
             "Template error: every Fn::Split object requires two parameters, (1) a string delimiter and (2) a string "
@@ -244,6 +258,7 @@ def _check_split(body: TemplateBody, section: str, argument: Expression) -> None
 
 
 def _check_select(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the index and the list of Fn::Select."""
     if not _is_list(argument, 2) or not isinstance(argument[1], (list, dict)):
         raise ValidationError(
             "Template error: Fn::Select requires a list argument with two elements: an integer index and a list"
@@ -258,6 +273,7 @@ def _check_select(body: TemplateBody, section: str, argument: Expression) -> Non
 
 
 def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the text, the values and the placeholders of Fn::Sub."""
     text, values = (argument, {}) if isinstance(argument, str) else argument if _is_list(argument, 2) else (None, None)
     if not isinstance(text, str) or not isinstance(values, dict):
         raise ValidationError(
@@ -276,6 +292,7 @@ def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
 
 
 def _check_if(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the condition of Fn::If."""
     if not _is_list(argument, 3) or not isinstance(argument[0], str):
         raise ValidationError(
             "Template error: Fn::If requires a list argument with three elements: a condition and two values"
@@ -284,6 +301,7 @@ def _check_if(body: TemplateBody, section: str, argument: Expression) -> None:
 
 
 def _check_find_in_map(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check that Fn::FindInMap names a mapping and keys that exist."""
     if not _is_list(argument, 3):
         raise ValidationError(
             "Template error: every Fn::FindInMap object requires three parameters, the map name, map key and the "
@@ -299,6 +317,7 @@ def _check_find_in_map(body: TemplateBody, section: str, argument: Expression) -
 
 
 def _check_equals(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the number of arguments of Fn::Equals."""
     if not _is_list(argument, 2):
         raise ValidationError("Template error: every Fn::Equals object requires a list of 2 string parameters.")
 
@@ -317,11 +336,13 @@ def _check_2_to_10(function: str) -> FunctionCheck:
 
 
 def _check_not(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the number of arguments of Fn::Not."""
     if not _is_list(argument, 1):
         raise ValidationError("Template error: every Fn::Not object requires one boolean parameter.")
 
 
 def _check_cidr(body: TemplateBody, section: str, argument: Expression) -> None:
+    """Check the count and the bits of Fn::Cidr."""
     if not _is_list(argument, 2, 3):
         raise ValidationError(
             "Template error: every Fn::Cidr object requires two parameters, (1) ipBlock and (2) count, and may have a "

@@ -16,7 +16,7 @@ from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.json_types import JsonObject
 from cfngen.sandbox.services.scaling_groups import PROCESSES
 
-KEYS = {
+POLICY_KEYS = {
     "AutoScalingReplacingUpdate": {"WillReplace"},
     "AutoScalingRollingUpdate": {
         "MaxBatchSize",
@@ -106,13 +106,14 @@ def rolling_policy(service: Region, stack: Stack, resource: Resource) -> Rolling
 
 
 def _resolve_update_policy(service: Region, stack: Stack, resource: Resource) -> JsonObject:
+    """Resolve a group's UpdatePolicy, and refuse keys that CloudFormation does not know."""
     update_policy = scope_of_stack(service, stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
     for name, policy in update_policy.items():
         if name in NOT_MODELLED:
             raise NotModelledError(f"UpdatePolicy {name}")
-        if name not in KEYS:
+        if name not in POLICY_KEYS:
             raise ResourceError(f"Encountered unsupported property {name} in UpdatePolicy")
-        for key in sorted(set(policy) - KEYS[name]):
+        for key in sorted(set(policy) - POLICY_KEYS[name]):
             if f"{name}.{key}" in NOT_MODELLED:
                 raise NotModelledError(f"UpdatePolicy {name} {key}")
             raise ResourceError(f"Encountered unsupported property {key} in UpdatePolicy {name}")
@@ -126,6 +127,7 @@ def _resolve_update_policy(service: Region, stack: Stack, resource: Resource) ->
 
 
 def _pause(text: object) -> int:
+    """PauseTime in seconds."""
     try:
         seconds = signals.seconds_of(str(text), "PauseTime")
     except ResourceError:
@@ -136,6 +138,7 @@ def _pause(text: object) -> int:
 
 
 def _number(policy: JsonObject, key: str, default: int, allowed: range) -> int:
+    """A number of the policy, within the range that CloudFormation allows."""
     try:
         value = int(policy.get(key, default))
     except (TypeError, ValueError):
@@ -146,6 +149,7 @@ def _number(policy: JsonObject, key: str, default: int, allowed: range) -> int:
 
 
 def _boolean(policy: JsonObject, key: str) -> bool:
+    """A boolean of the policy, which may be a text."""
     text = str(policy.get(key, False)).lower()
     if text not in BOOLEANS:
         raise ResourceError(f"UpdatePolicy {key} must be true or false, and is {policy[key]!r}")

@@ -71,6 +71,7 @@ def update(service: Region, stack: Stack) -> Operation:
 
 
 def _fail(service: Region, stack: Stack, failure_reason: str) -> Operation:
+    """Cancel the remaining updates, and roll back, or keep what failed if rollback is disabled."""
     creation.cancel_resources(service, stack)
     reason = failure_reason
     for verb in () if failure_reason else ("create", "update"):
@@ -91,6 +92,7 @@ def _fail(service: Region, stack: Stack, failure_reason: str) -> Operation:
 
 
 def _policy_forbids_removal(service: Region, stack: Stack, logical_ids: list[str]) -> str:
+    """Why the stack policy forbids the update to remove a resource; "" if it allows all removals."""
     for logical_id, resource in stack.resources.items():
         if logical_id not in logical_ids and resource.exists and (reason := denial(stack, resource, "Update:Delete")):
             resource.was_updated, resource.progress = True, "failed"
@@ -100,6 +102,7 @@ def _policy_forbids_removal(service: Region, stack: Stack, logical_ids: list[str
 
 
 def _update_resource(service: Region, stack: Stack, logical_id: str) -> Operation:
+    """Create, modify or replace one resource of the new template, or leave it as it is."""
     definition = stack.template.resources[logical_id]
     resource = stack.resources.get(logical_id)
     if resource is not None and resource.exists and resource.status == "CREATE_FAILED" and resource.child is None:
@@ -181,6 +184,7 @@ def _update_action(service: Region, stack: Stack, resource: Resource, new_type: 
 
 
 def _check_replacement(service: Region, stack: Stack, resource: Resource, new_properties: Properties) -> None:
+    """Refuse a replacement with rollback disabled, or under the name of the existing resource."""
     if stack.root.disable_rollback:
         raise ResourceError("Replacement type updates not supported on stack with disable-rollback.")
     identifiers = property_schemas.schema(service.region, resource.type).get("primaryIdentifier", [])
@@ -209,6 +213,7 @@ def _replace(stack: Stack, resource: Resource, new_properties: JsonDict) -> Reso
 
 
 def _nested_stack_changes(service: Region, stack: Stack, resource: Resource, new_properties: Properties) -> bool:
+    """Whether a nested stack would be updated although the properties of its resource are the same."""
     child = resource.child
     if child is None:
         return True

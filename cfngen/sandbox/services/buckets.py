@@ -85,6 +85,7 @@ def check_policy(attempt: Attempt) -> None:
 
 
 def _check_statement(statement: JsonDict, bucket: str) -> None:
+    """Refuse a statement that is incomplete, or whose actions do not fit its resources."""
     if unknown := sorted(set(statement) - policy_documents.ELEMENTS):
         raise Refused(MALFORMED, f"Unknown field {unknown[0]}")
     for field, other in (("Effect", "Effect"), ("Principal", "NotPrincipal"), ("Action", "NotAction"),
@@ -106,6 +107,7 @@ def _check_statement(statement: JsonDict, bucket: str) -> None:
 
 
 def _is_in_bucket(resource: str, bucket: str) -> bool:
+    """Return whether an ARN names the bucket or objects in it."""
     prefix, _, rest = str(resource).rpartition(":")
     named = rest.partition("/")[0]
     parts = prefix.split(":")
@@ -113,6 +115,7 @@ def _is_in_bucket(resource: str, bucket: str) -> bool:
 
 
 def _is_about_objects(action: str) -> bool:
+    """Return whether an action applies to objects instead of the bucket."""
     operation = action.partition(":")[2]
     other_operations = (
         "AbortMultipartUpload",
@@ -125,6 +128,7 @@ def _is_about_objects(action: str) -> bool:
 
 @functools.cache
 def _s3_actions() -> tuple[str, ...]:
+    """Return the names of all S3 actions, in lower case."""
     return tuple(str(item.JSONrepr()).lower() for item in vars(awacs.s3).values() if isinstance(item, Action))
 
 
@@ -169,6 +173,7 @@ _LIFECYCLE_ACTIONS = (
 
 
 def _check_rule(lifecycle_rule: JsonDict) -> None:
+    """Refuse a lifecycle rule without an action, or with days that contradict each other."""
     if not any(lifecycle_rule.get(action) for action in _LIFECYCLE_ACTIONS):
         raise Refused("InvalidRequest", "At least one action needs to be specified in a rule")
     if lifecycle_rule.get("Status") not in ("Enabled", "Disabled"):
@@ -222,6 +227,7 @@ def check_tags(attempt: Attempt) -> None:
 
 
 def _get_bucket(attempt: Attempt) -> MotoModel:
+    """Return moto's bucket that a call names, or refuse the call."""
     try:
         return attempt.backend.get_bucket(attempt.get("Bucket"))
     except Exception as error:

@@ -86,4 +86,5 @@ def check_bid(region: str, instance_type: str, bid: float) -> None:
 
 
 def _capacity_of(region: str) -> _RegionCapacity:
+    """Return the missing capacity and the Spot prices of a region."""
     return _CAPACITY_BY_REGION.setdefault(region, _RegionCapacity())

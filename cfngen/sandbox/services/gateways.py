@@ -127,9 +127,11 @@ def gateway_of(backend: MotoBackend, vpc: str) -> str:
 
 
 def _gateways(backend: MotoBackend) -> list[MotoModel]:
+    """Return the internet gateways of a region."""
     return list(backend.internet_gateways.values())
 
 
 def _check_same_vpc(table: MotoModel, vpc_id: str | None, target: str) -> None:
+    """Refuse a target in another VPC than the route table's."""
     if vpc_id != table.vpc_id:
         raise Refused("InvalidParameterValue", f"route table {table.id} and {target} belong to different networks")

@@ -72,6 +72,7 @@ def load_aws_managed_policies(attempt: Attempt) -> None:
 
 @functools.cache
 def _aws_managed_policies() -> dict[str, JsonDict]:
+    """Return the AWS managed policies that moto brings, by name."""
     policies: dict[str, JsonDict] = json.loads(aws_managed_policies_data)
     return policies
 
@@ -158,6 +159,7 @@ def check_session_duration(attempt: Attempt) -> None:
 
 
 def _get_role(attempt: Attempt, name: str) -> MotoModel:
+    """Return moto's role with a name, or refuse the call."""
     for role in attempt.backend.get_roles():
         if role.name == name:
             return role

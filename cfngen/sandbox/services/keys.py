@@ -51,6 +51,7 @@ _VERSIONS = ("2012-10-17", "2008-10-17")
 
 
 def _is_well_formed(statement: JsonDict) -> bool:
+    """Return whether a statement has the elements of a key policy's."""
     actions = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     return (
         set(statement) <= policy_documents.ELEMENTS
@@ -63,6 +64,7 @@ def _is_well_formed(statement: JsonDict) -> bool:
 
 
 def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
+    """Return whether the statements allow the caller to change the policy again."""
     caller_statements = [
         statement for statement in statements if _applies_to_caller(statement) and _covers_put_key_policy(statement)
     ]
@@ -73,12 +75,14 @@ def _lets_caller_change_policy(statements: list[JsonDict]) -> bool:
 
 
 def _applies_to_caller(statement: JsonDict) -> bool:
+    """Return whether the principals of a statement include the caller."""
     account = CALLER.removesuffix("user/operator") + "root"
     principals = [name.replace("arn:aws-cn:", "arn:aws:") for _, name in policy_documents.principals(statement)]
     return bool({"*", CALLER, account, DEFAULT_ACCOUNT_ID} & set(principals)) != ("NotPrincipal" in statement)
 
 
 def _covers_put_key_policy(statement: JsonDict) -> bool:
+    """Return whether the actions of a statement include PutKeyPolicy."""
     patterns = policy_documents.as_list(statement.get("Action", statement.get("NotAction")))
     matches = any(fnmatch.fnmatchcase("kms:putkeypolicy", pattern.lower()) for pattern in patterns)
     return matches != ("NotAction" in statement)

@@ -31,6 +31,7 @@ def check_launch(launch: Launch) -> None:
 
 
 def _check_free_interfaces(launch: Launch) -> None:
+    """Refuse interfaces that are in use, and subnets without enough free addresses."""
     for interface in launch.existing_interfaces:
         if instance_of(interface) or launch.count > 1:
             raise Refused("InvalidNetworkInterface.InUse", f"Interface: [{interface.id}] in use.")
@@ -44,6 +45,7 @@ def _check_free_interfaces(launch: Launch) -> None:
 
 
 def _check_offered(launch: Launch) -> None:
+    """Refuse an instance type that none of the zones offers."""
     offered = _zone_offerings(launch.region)
     region_zones = zones(launch.region)
     candidate_zones = [zone for zone in launch.candidate_zones if zone in region_zones] or region_zones
@@ -59,11 +61,13 @@ def _check_offered(launch: Launch) -> None:
 
 @functools.cache
 def _zone_offerings(region: str) -> frozenset[tuple[str, str]]:
+    """Return the pairs of instance type and zone that EC2 offers in a region."""
     offerings = INSTANCE_TYPE_OFFERINGS["availability-zone"].get(region, [])
     return frozenset((offering["InstanceType"], offering["Location"]) for offering in offerings)
 
 
 def _check_quota(launch: Launch) -> None:
+    """Refuse a launch beyond the quota of vCPUs for standard instances, On-Demand or Spot."""
     if not STANDARD_FAMILIES.match(launch.type):
         return
     is_spot = launch.bid is not None
@@ -87,6 +91,7 @@ def _check_quota(launch: Launch) -> None:
 
 
 def _vcpus(instance_type: str) -> int:
+    """Return the number of vCPUs of an instance type."""
     instance_type_info = INSTANCE_TYPES.get(instance_type)
     return int(instance_type_info["VCpuInfo"]["DefaultVCpus"]) if instance_type_info else 0
 
@@ -104,6 +109,7 @@ def _is_spot(instance: MotoModel) -> bool:
 
 
 def _check_capacity(launch: Launch) -> None:
+    """Refuse a bid below the Spot price, and a launch where no zone has capacity."""
     bid = launch.bid
     if bid is not None:
         capacity.check_bid(launch.region, launch.type, bid)
@@ -113,6 +119,7 @@ def _check_capacity(launch: Launch) -> None:
 
 
 def _check_key(launch: Launch) -> None:
+    """Refuse disks that are encrypted with a KMS key that cannot be used."""
     for mapping in launch.data.get("BlockDeviceMappings") or []:
         fault = keys.launch_error(launch.region, str((mapping.get("Ebs") or {}).get("KmsKeyId") or ""))
         if fault:

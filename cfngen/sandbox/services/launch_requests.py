@@ -45,6 +45,7 @@ def check_request(launch: Launch) -> None:
 
 
 def _check_image(launch: Launch) -> None:
+    """Refuse an image that does not exist, or is no longer available."""
     image = str(launch.data.get("ImageId", ""))
     if not image:
         raise Refused("MissingParameter", "The request must contain the parameter ImageId")
@@ -59,6 +60,7 @@ def _check_image(launch: Launch) -> None:
 
 
 def _check_type(launch: Launch) -> None:
+    """Refuse an unknown instance type, and one of another architecture than the image's."""
     if launch.type not in INSTANCE_TYPES:
         raise Refused("InvalidParameterValue", f"Invalid value '{launch.type}' for InstanceType.")
     offered = INSTANCE_TYPES[launch.type]["ProcessorInfo"]["SupportedArchitectures"]
@@ -73,6 +75,7 @@ def _check_type(launch: Launch) -> None:
 
 
 def _check_network(launch: Launch) -> None:
+    """Refuse network interfaces, security groups and subnets that do not fit each other."""
     subnets = [launch.backend.get_subnet(subnet_id) for subnet_id in launch.subnets]
     groups = launch.data.get("SecurityGroupIds") or []
     if launch.interfaces and groups:
@@ -102,6 +105,7 @@ def _check_network(launch: Launch) -> None:
 
 
 def _check_existing(specification: JsonObject, *, in_subnets: bool) -> None:
+    """Refuse settings for an existing interface that only a new one can have."""
     wrong_key = next(
         (key for key in ("SubnetId", "Groups", "PrivateIpAddress", "Description") if specification.get(key)), ""
     )
@@ -120,12 +124,14 @@ def _check_existing(specification: JsonObject, *, in_subnets: bool) -> None:
 
 
 def _check_key_pair(launch: Launch) -> None:
+    """Refuse a key pair that does not exist."""
     name = launch.data.get("KeyName")
     if name and name not in launch.backend.key_pairs:
         raise Refused("InvalidKeyPair.NotFound", f"The key pair '{name}' does not exist")
 
 
 def _check_profile(launch: Launch) -> None:
+    """Refuse an instance profile that does not exist, or has no role."""
     reference = launch.data.get("IamInstanceProfile") or {}
     for kind, value, label in (("name", reference.get("Name"), "name"), ("arn", reference.get("Arn"), "ARN")):
         if not value:
@@ -143,6 +149,7 @@ def _check_profile(launch: Launch) -> None:
 
 
 def _check_devices(launch: Launch) -> None:
+    """Refuse invalid or repeated device names, and disks with invalid settings."""
     image = launch.backend.amis[launch.data["ImageId"]]
     names = [
         str(block_device_mapping.get("DeviceName", ""))
@@ -171,6 +178,7 @@ def _check_devices(launch: Launch) -> None:
 
 
 def _check_market(launch: Launch) -> None:
+    """Refuse a maximum price that is no price, or that is too low for any Spot Instance."""
     options = launch.data.get("InstanceMarketOptions") or {}
     if options and not options.get("MarketType"):
         raise Refused("MissingParameter", "The request must contain the parameter MarketType.")
@@ -189,6 +197,7 @@ def _check_market(launch: Launch) -> None:
 
 
 def _check_user_data(launch: Launch) -> None:
+    """Refuse user data that is not base64, or too long."""
     check_user_data(launch.data.get("UserData"))
 
 

@@ -26,11 +26,8 @@ def check_valid_request(attempt: Attempt) -> None:
             "InvalidParameterCombination",
             "Network interfaces and an instance-level subnet ID may not be specified on the same request",
         )
-    subnets = [
-        subnet_id
-        for subnet_id in [request.get("SubnetId"), *(item.get("SubnetId") for item in interfaces)]
-        if subnet_id
-    ]
+    subnets = [request.get("SubnetId"), *(interface.get("SubnetId") for interface in interfaces)]
+    subnets = [subnet_id for subnet_id in subnets if subnet_id]
     zone = (request.get("Placement") or {}).get("AvailabilityZone")
     launch = Launch(attempt.backend, data, subnets[:1], [zone] if zone else [], int(request.get("MinCount", 1)))
     check_request(launch)

@@ -242,6 +242,7 @@ def check_deletion_protection(attempt: Attempt) -> None:
 
 
 def _get_balancer(attempt: Attempt) -> MotoModel:
+    """Return moto's load balancer that a call names, or refuse the call."""
     balancer = attempt.backend.load_balancers.get(attempt.get("LoadBalancerArn"))
     if balancer is None:
         raise Refused("LoadBalancerNotFound", f"Load balancer '{attempt.get('LoadBalancerArn')}' not found")
@@ -254,4 +255,5 @@ def subnets_of(attempt: Attempt) -> list[MotoModel]:
 
 
 def _ec2_backend(attempt: Attempt) -> MotoBackend:
+    """Return moto's EC2 of the region."""
     return get_backend("ec2")[DEFAULT_ACCOUNT_ID][attempt.region]

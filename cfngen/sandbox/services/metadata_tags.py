@@ -17,7 +17,10 @@ _REGIONS_WITH_METADATA_TAGS: set[str] = set()
 
 def set_default(region: str, enabled: bool) -> None:
     """Set the account's default in a region: whether tags are in instance metadata."""
-    (_REGIONS_WITH_METADATA_TAGS.add if enabled else _REGIONS_WITH_METADATA_TAGS.discard)(region)
+    if enabled:
+        _REGIONS_WITH_METADATA_TAGS.add(region)
+    else:
+        _REGIONS_WITH_METADATA_TAGS.discard(region)
 
 
 def enabled_by_default(region: str) -> bool:

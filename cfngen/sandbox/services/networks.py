@@ -83,7 +83,7 @@ def zones(region: str) -> list[str]:
 def free_addresses(backend: MotoBackend, subnet: MotoModel) -> int:
     """Return the number of free addresses in a subnet."""
     block = ipaddress.ip_network(subnet.cidr_block, strict=False)
-    taken = sum(1 for live_interface in live_interfaces(backend) if live_interface.subnet.id == subnet.id)
+    taken: int = sum(interface.subnet.id == subnet.id for interface in live_interfaces(backend))
     return block.num_addresses - RESERVED_ADDRESSES - taken
 
 
@@ -97,10 +97,12 @@ def live_interfaces(backend: MotoBackend) -> list[MotoModel]:
 
 
 def _subnets(backend: MotoBackend) -> list[MotoModel]:
+    """Return all subnets of a region."""
     return [subnet for subnets in backend.subnets.values() for subnet in subnets.values()]
 
 
 def _is_address(text: str) -> bool:
+    """Return whether a text is an IP address."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -109,9 +111,11 @@ def _is_address(text: str) -> bool:
 
 
 def _is_domain(text: str) -> bool:
+    """Return whether a text is a domain name."""
     labels = text.rstrip(".").split(".")
     return all(label and len(label) <= 63 and label.replace("-", "").replace("_", "").isalnum() for label in labels)
 
 
 def _is_true(value: object) -> bool:
+    """Return whether a setting is true, as a boolean or as text."""
     return str(value).lower() == "true"  # moto keeps the text of the request

@@ -137,6 +137,7 @@ def partition(region: str) -> str:
 
 
 def _exists(kind: str, name: str, region: str) -> bool:
+    """Return whether a principal of a kind exists."""
     if kind == "*" or name == "*":
         return name == "*" and kind in ("*", "AWS")
     if kind == "Service":
@@ -150,6 +151,7 @@ def _exists(kind: str, name: str, region: str) -> bool:
 
 
 def _identity_exists(arn: str, region: str) -> bool:
+    """Return whether an ARN names an existing identity; those of other accounts count as existing."""
     match = IDENTITY_ARN.fullmatch(arn)
     if not match or match.group(1) != partition(region) or "*" in arn:
         return False
@@ -169,4 +171,5 @@ def _identity_exists(arn: str, region: str) -> bool:
 
 @functools.cache
 def _aws_service_names() -> frozenset[str]:
+    """Return the names of all AWS services in boto3."""
     return frozenset(boto3.Session(region_name="us-east-1").get_available_services())

@@ -1,6 +1,6 @@
 """Quotas of the account: for the answers of Service Quotas, and for the checks of the services.
 
-The values here are the account's, unless others are set with `kept`.
+The values here are the account's, unless `override_quotas` sets others.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ QUOTAS = (
     Quota("elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", 50, 50),
 )
 _DEFAULTS: Mapping[Key, Quota] = {(quota.service, quota.code): quota for quota in QUOTAS}
-_KEPT: list[Mapping[Key, Quota]] = [_DEFAULTS]
+_QUOTAS_IN_EFFECT: list[Mapping[Key, Quota]] = [_DEFAULTS]
 
 
 @contextlib.contextmanager
@@ -62,14 +62,14 @@ def override_quotas(quotas: Mapping[Key, Quota]) -> Iterator[None]:
     Args:
         quotas: quotas by service and code; others keep their values above. The mapping may change during the block.
     """
-    _KEPT.append(quotas)
+    _QUOTAS_IN_EFFECT.append(quotas)
     try:
         yield
     finally:
-        _KEPT.remove(quotas)
+        _QUOTAS_IN_EFFECT.remove(quotas)
 
 
 def applied_value(quota: Key) -> float:
     """Return the account's applied value of a quota."""
-    entry = _KEPT[-1].get(quota) or _DEFAULTS[quota]
+    entry = _QUOTAS_IN_EFFECT[-1].get(quota) or _DEFAULTS[quota]
     return entry.default if entry.value is None else entry.value

@@ -110,11 +110,8 @@ def out_of_range(parameter: str, value: int | str, allowed: range) -> str:
     """Return the services' error message for a number outside of a range; empty if it is inside."""
     if int(value) in allowed:
         return ""
-    bound = (
-        f"greater than or equal to {allowed.start}"
-        if int(value) < allowed.start
-        else (f"less than or equal to {allowed.stop - 1}")
-    )
+    is_too_small = int(value) < allowed.start
+    bound = f"greater than or equal to {allowed.start}" if is_too_small else f"less than or equal to {allowed.stop - 1}"
     return (
         f"1 validation error detected: Value '{value}' at '{parameter}' failed to satisfy constraint: Member must have "
         f"value {bound}"
@@ -129,7 +126,7 @@ def times_by_region() -> dict[str, float]:
 @contextlib.contextmanager
 def enforced() -> Iterator[None]:
     """Patch moto in this process to check the rules; does nothing if they are checked already."""
-    if getattr(BaseResponse.call_action, "asks_rules", False):
+    if getattr(BaseResponse.call_action, "checks_rules", False):
         yield
         return
     call_action = BaseResponse.call_action
@@ -138,10 +135,8 @@ def enforced() -> Iterator[None]:
     def checked_action(response: BaseResponse) -> Any:
         try:
             _check(response, response._get_action(), response.normalized_request)  # noqa: SLF001
-        except (
-            Refused,
-            ServiceException,
-        ) as refused:  # ServiceException: moto does not find an object that a rule looks up
+        except (Refused, ServiceException) as refused:
+            # A ServiceException means that moto does not find an object that a rule looks up.
             error = _MotoError(refused.code, refused.message) if isinstance(refused, Refused) else refused
             with warnings.catch_warnings():  # moto warns about codes that are in no model, e.g. AccessDenied
                 warnings.simplefilter("ignore", UserWarning)
@@ -149,7 +144,7 @@ def enforced() -> Iterator[None]:
             return status, *response._enrich_response({**headers, "status": str(status)}, body)  # noqa: SLF001
         return call_action(response)
 
-    setattr(checked_action, "asks_rules", True)  # noqa: B010 - functions have no such attribute for mypy
+    setattr(checked_action, "checks_rules", True)  # noqa: B010 - functions have no such attribute for mypy
 
     def check_s3(original: Callable[..., Any]) -> Callable[..., Any]:
         def checked_response(response: S3Response, request: Any, *arguments: Any, **options: Any) -> Any:
@@ -173,6 +168,7 @@ def enforced() -> Iterator[None]:
 
 
 def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[str, str] | None = None) -> None:
+    """Check the rules of an operation before moto executes it."""
     service = response.boto3_service_name
     rules = _RULES.get((service, operation))
     if not rules:
@@ -187,6 +183,7 @@ def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[
 
 
 def _backend(response: BaseResponse, service: str) -> MotoBackend:
+    """Return moto's backend of a service, in the region or in the partition of a global service."""
     from moto.backends import get_backend
 
     backends: MotoBackend = get_backend(service)[response.current_account]  # type: ignore[call-overload]

@@ -47,12 +47,12 @@ class Observer:
 
     Attributes:
         launched: called with a group's name and the ids of instances that it has launched by itself.
-        leaving: called with the id of an instance that a hook holds in `Terminating:Wait`.
+        terminating: called with the id of an instance that a hook holds in `Terminating:Wait`.
         time: returns the time of the region's clock.
     """
 
     launched: Callable[[str, list[str]], None]
-    leaving: Callable[[str], None]
+    terminating: Callable[[str], None]
     time: Callable[[], datetime.datetime]
 
 
@@ -110,7 +110,7 @@ def terminate(group: MotoModel, state: MotoModel) -> None:
     if not hold_by_hook(group, state, TERMINATING, "Terminating:Wait"):
         _begin_termination(group, state)
     elif observer := _OBSERVERS.get(group.region):
-        observer.leaving(state.instance.id)
+        observer.terminating(state.instance.id)
 
 
 def complete_action(group: MotoModel, state: MotoModel, result: str) -> None:
@@ -155,6 +155,8 @@ def hold_by_hook(group: MotoModel, state: MotoModel, transition: str, waiting: s
 
 
 def _watch_deadline(group: MotoModel, state: MotoModel, hold: Hold) -> None:
+    """Complete the lifecycle action with the hook's default result when its heartbeat times out."""
+
     def check_deadline() -> None:
         if hold_of(state) is hold and time_in(group.region) >= hold.deadline:
             complete_action(group, state, hold.hook.default_result)
@@ -163,6 +165,7 @@ def _watch_deadline(group: MotoModel, state: MotoModel, hold: Hold) -> None:
 
 
 def _begin_termination(group: MotoModel, state: MotoModel) -> None:
+    """Shut an instance down, and terminate it once that is finished."""
     from moto.ec2.models.instances import InstanceState
 
     state.lifecycle_state = "Terminating"
@@ -173,6 +176,7 @@ def _begin_termination(group: MotoModel, state: MotoModel) -> None:
 
 
 def _finish_termination(group: MotoModel, state: MotoModel) -> None:
+    """Remove an instance from its group and terminate it."""
     group.instance_states = [instance_state for instance_state in group.instance_states if instance_state is not state]
     group.autoscaling_backend.ec2_backend.terminate_instances([state.instance.id])
 

@@ -163,6 +163,7 @@ def check_launch_source(attempt: Attempt) -> None:
 
 
 def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
+    """Refuse a launch template, or a version of it, that does not exist."""
     identifier, name = (specification.get(key) for key in ("LaunchTemplateId", "LaunchTemplateName"))
     if bool(identifier) == bool(name):
         raise Refused(
@@ -189,6 +190,7 @@ def _check_template(ec2: MotoBackend, specification: JsonObject) -> None:
 
 
 def _check_mixed_instances(policy: JsonObject) -> None:
+    """Refuse a mixed instances policy with invalid values."""
     distribution = policy.get("InstancesDistribution", {})
     for key, allowed in ALLOCATION_STRATEGIES.items():
         if distribution.get(key, min(allowed)) not in allowed:
@@ -343,10 +345,12 @@ def check_members(attempt: Attempt) -> None:
 
 
 def _get_group(attempt: Attempt) -> MotoModel:
+    """Return moto's group that a call names; None if there is none."""
     return attempt.backend.autoscaling_groups.get(attempt.get("AutoScalingGroupName"))
 
 
 def _at_least(name: str, value: int, minimum: int) -> str:
+    """Return the service's error message for a number that is too small."""
     return (
         f"1 validation error detected: Value '{value}' at '{name}' failed to satisfy constraint: Member must have "
         f"value greater than or equal to {minimum}"

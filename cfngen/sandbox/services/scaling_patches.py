@@ -40,6 +40,7 @@ def apply() -> None:
 
 
 def _patch_launches(group_model: MotoModel) -> None:
+    """Launch only as many instances as EC2 would, record the activities, and hold new ones by lifecycle hooks."""
     launch = group_model.replace_autoscaling_group_instances
 
     def active_instances(self: MotoModel) -> list[MotoModel]:
@@ -68,6 +69,7 @@ def _patch_launches(group_model: MotoModel) -> None:
 
 
 def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity: MotoModel) -> None:
+    """Terminate instances in steps, replace them later, and let hooks hold them."""
     resize = group_model.set_desired_capacity
 
     def set_desired_capacity(self: MotoModel, new_capacity: int | None) -> None:

@@ -101,6 +101,7 @@ def check_recovery_window(attempt: Attempt) -> None:
 
 
 def _key_of_secret(attempt: Attempt) -> str:
+    """Return the KMS key of an existing secret; empty for the default key, or without such a secret."""
     identifier = attempt.get("SecretId", "")
     if identifier not in attempt.backend.secrets:
         return ""

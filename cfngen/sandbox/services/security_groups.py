@@ -90,6 +90,7 @@ _RuleKey = tuple[str, int | None, int | None, str, str]  # protocol, ports, kind
 
 
 def _rule_keys(permission: JsonObject) -> list[_RuleKey]:
+    """Return what makes the rules of an IpPermission the same as others: one key for each source."""
     protocol = _protocol_number(permission.get("IpProtocol"))
     first, last = permission.get("FromPort"), permission.get("ToPort")
     if protocol not in (*PROTOCOLS_WITH_PORTS, "1", "58"):
@@ -102,32 +103,30 @@ def _rule_keys(permission: JsonObject) -> list[_RuleKey]:
 
 
 def _key_of_moto_rule(item: MotoModel) -> _RuleKey:
-    key, source = next(
-        (
-            (key, value)
-            for key, value in (
-                ("CidrIp", item.ip_range.get("CidrIp")),
-                ("CidrIpv6", item.ip_range.get("CidrIpv6")),
-                ("GroupId", item.source_group.get("GroupId")),
-                ("PrefixListId", item.prefix_list_id),
-            )
-            if value
-        ),
-        ("", ""),
-    )
-    return _protocol_number(item.ip_protocol), item.from_port, item.to_port, key, _canonical_source(source)
+    """Return the key of a rule that a group has already."""
+    possible_sources = {
+        "CidrIp": item.ip_range.get("CidrIp"),
+        "CidrIpv6": item.ip_range.get("CidrIpv6"),
+        "GroupId": item.source_group.get("GroupId"),
+        "PrefixListId": item.prefix_list_id,
+    }
+    kind, source = next(((kind, source) for kind, source in possible_sources.items() if source), ("", ""))
+    return _protocol_number(item.ip_protocol), item.from_port, item.to_port, kind, _canonical_source(source)
 
 
 def _legacy_permission(parameters: JsonObject) -> JsonDict:
+    """Return the IpPermission of a call that has the rule's settings among its own parameters."""
     ranges = [{"CidrIp": parameters["CidrIp"]}] if parameters.get("CidrIp") else []
     return {**{key: parameters.get(key) for key in ("IpProtocol", "FromPort", "ToPort")}, "IpRanges": ranges}
 
 
 def _protocol_number(value: object) -> str:
+    """Return the number of a protocol that is named, as text."""
     return PROTOCOLS.get(str(value).lower(), str(value).lower())
 
 
 def _check_ports(protocol: str, first: int | None, last: int | None) -> None:
+    """Refuse an unknown protocol, and ports or ICMP types out of range."""
     if not protocol.lstrip("-").isdigit() or not -1 <= int(protocol) <= 255:
         raise Refused("InvalidParameterValue", f"Invalid value '{protocol}' for IP protocol. Unknown protocol.")
     if protocol in PROTOCOLS_WITH_PORTS:
@@ -146,6 +145,7 @@ def _check_ports(protocol: str, first: int | None, last: int | None) -> None:
 
 
 def _check_source(backend: MotoBackend, group: MotoModel, kind: str, source: str) -> None:
+    """Refuse a malformed range, and a security group or prefix list that cannot be the source of a rule."""
     if kind in ("CidrIp", "CidrIpv6"):
         kinds = {"CidrIp": ipaddress.IPv4Network, "CidrIpv6": ipaddress.IPv6Network}
         try:
@@ -165,9 +165,10 @@ def _check_source(backend: MotoBackend, group: MotoModel, kind: str, source: str
 
 
 def _are_peered(backend: MotoBackend, one: str, other: str) -> bool:
+    """Return whether two VPCs have an active peering connection."""
     return any(
-        {vpc_pcx.vpc.id, vpc_pcx.peer_vpc.id} == {one, other} and vpc_pcx.status["Code"] in ACTIVE_PEERING
-        for vpc_pcx in backend.vpc_pcxs.values()
+        {peering.vpc.id, peering.peer_vpc.id} == {one, other} and peering.status["Code"] in ACTIVE_PEERING
+        for peering in backend.vpc_pcxs.values()
     )
 
 
@@ -187,6 +188,7 @@ def _canonical_source(source: str) -> str:
 
 
 def _describe_rule(rule_key: _RuleKey) -> str:
+    """Return a rule as EC2's error message describes it."""
     protocol, first, last, _, source = rule_key
     name = {number: name.upper() for name, number in PROTOCOLS.items()}.get(protocol, protocol)
     ports = f", from port: {first}, to port: {last}" if first is not None else ""

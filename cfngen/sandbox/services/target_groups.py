@@ -161,6 +161,7 @@ def check_targets(attempt: Attempt) -> None:
 
 
 def _check_address(text: str, zone: str | None, networks: list[ipaddress.IPv4Network]) -> None:
+    """Refuse an address that is neither in the VPC nor private, or has the wrong zone."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -211,6 +212,7 @@ def check_listener(attempt: Attempt) -> None:
 
 
 def _check_action(attempt: Attempt, action: JsonObject, balancer: MotoModel, protocol: str) -> None:
+    """Refuse an action whose target groups do not fit the listener and its load balancer."""
     if balancer.type == "network" and action["Type"] != "forward":
         raise Refused(
             INVALID_CONFIGURATION, f"Actions of type '{action['Type']}' are not supported on network load balancers"
@@ -235,6 +237,7 @@ def _check_action(attempt: Attempt, action: JsonObject, balancer: MotoModel, pro
 
 
 def _balancer_of_listener(attempt: Attempt) -> str:
+    """Return the ARN of the load balancer of an existing listener."""
     for balancer in attempt.backend.load_balancers.values():
         if attempt.get("ListenerArn") in balancer.listeners:
             return str(balancer.arn)
@@ -242,6 +245,7 @@ def _balancer_of_listener(attempt: Attempt) -> str:
 
 
 def _get_target_group(attempt: Attempt, arn: str) -> MotoModel:
+    """Return moto's target group with an ARN, or refuse the call."""
     group = attempt.backend.target_groups.get(arn)
     if group is None:
         raise Refused("TargetGroupNotFound", f"Target groups '{arn}' not found")

@@ -109,6 +109,7 @@ def check_settings(kind: str, size: int | None, iops: int | None, throughput: in
 
 
 def _invalid_parameter(message: str) -> Refused:
+    """Return EC2's error for an invalid parameter."""
     return Refused("InvalidParameterValue", message)
 
 

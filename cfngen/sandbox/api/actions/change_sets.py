@@ -53,7 +53,7 @@ def describe_change_set(request: ActionRequest) -> Result:
         "Changes",
         list(change_set.changes),
         lambda change: change.logical_id,
-        lambda each: _describe_change(each, values=values),
+        lambda change: _describe_change(change, values=values),
     )
     return {
         **_summarize(change_set),
@@ -106,6 +106,7 @@ def execute_change_set(request: ActionRequest) -> Result:
 
 
 def _find_change_set(request: ActionRequest) -> ChangeSet:
+    """Return the change set that a call names: by its ARN, or by its name and its stack."""
     if not request.text("ChangeSetName").startswith("arn:"):
         if not request.text("StackName"):
             raise ValidationError("StackName must be specified if ChangeSetName is not specified as an ARN.")
@@ -114,6 +115,7 @@ def _find_change_set(request: ActionRequest) -> ChangeSet:
 
 
 def _summarize(change_set: ChangeSet) -> JsonDict:
+    """Return the fields that DescribeChangeSet and ListChangeSets share."""
     root = change_set.root
     return {
         "StackId": change_set.stack.id,
@@ -132,6 +134,7 @@ def _summarize(change_set: ChangeSet) -> JsonDict:
 
 
 def _describe_change(change: Change, *, values: bool) -> Result:
+    """Return one change of a resource; with the resource before and after only for `IncludePropertyValues`."""
     contexts = {"BeforeContext": change.before_context or None, "AfterContext": change.after_context or None}
     return {
         "Type": "Resource",

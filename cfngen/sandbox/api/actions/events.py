@@ -15,7 +15,7 @@ def describe_stack_events(request: ActionRequest) -> Result:
     """DescribeStackEvents: return the events of one stack, newest first."""
     stack = find_stack(request, "Stack [{}] does not exist")
     events = [event for event in reversed(stack.events) if request.has_happened(event.time)]
-    return request.page("StackEvents", events, lambda event: event.id, lambda each: _stack_event(stack, each))
+    return request.page("StackEvents", events, lambda event: event.id, lambda event: _stack_event(stack, event))
 
 
 def describe_events(request: ActionRequest) -> Result:
@@ -28,6 +28,7 @@ def describe_events(request: ActionRequest) -> Result:
 
 
 def _select_events(request: ActionRequest) -> list[Result]:
+    """Return the events of the change set, the stack or the operation that a call names."""
     change_set_name, stack_name, operation = (
         request.text(parameter) for parameter in ("ChangeSetName", "StackName", "OperationId")
     )
@@ -42,6 +43,7 @@ def _select_events(request: ActionRequest) -> list[Result]:
 
 
 def _all_events(request: ActionRequest) -> list[Result]:
+    """Return the events of all stacks, and the failed validations of all change sets."""
     events = [_operation_event(stack, event) for stack in request.cloud.stacks() for event in stack.events]
     return events + [
         finding for change_set in request.cloud.all_change_sets() for finding in _validation_events(change_set)
@@ -73,10 +75,12 @@ def _validation_events(change_set: ChangeSet) -> list[Result]:
 
 
 def _has_failed(event: Result) -> bool:
+    """Return whether an event reports a failure."""
     return event.get("ValidationStatus") == "FAILED" or str(event.get("ResourceStatus", "")).endswith(FAILED)
 
 
 def _stack_event(stack: Stack, event: Event) -> Result:
+    """Return an event in the form of DescribeStackEvents."""
     return {
         "StackId": stack.id,
         "EventId": event.id,
@@ -87,6 +91,7 @@ def _stack_event(stack: Stack, event: Event) -> Result:
 
 
 def _operation_event(stack: Stack, event: Event) -> Result:
+    """Return an event in the form of DescribeEvents."""
     operation_types = dict(stack.operations)
     is_stack_event = event.physical_id == stack.id
     return {
@@ -101,6 +106,7 @@ def _operation_event(stack: Stack, event: Event) -> Result:
 
 
 def _resource_fields(event: Event) -> JsonDict:
+    """Return the fields that both forms of an event share."""
     return {
         "LogicalResourceId": event.logical_id,
         "PhysicalResourceId": event.physical_id,
@@ -114,6 +120,7 @@ def _resource_fields(event: Event) -> JsonDict:
 
 
 def _operation_status(status: str) -> str:
+    """Return the status of an operation, from the status of its stack."""
     if status.endswith("_IN_PROGRESS"):
         return "IN_PROGRESS"
     return "FAILED" if status.endswith(FAILED) or "ROLLBACK" in status else "SUCCEEDED"

@@ -59,14 +59,17 @@ def list_stack_resources(request: ActionRequest) -> Result:
 
 
 def _visible_resources(request: ActionRequest, stack: Stack) -> list[Resource]:
+    """Return the resources that exist, or have existed, at the time that a read shows."""
     return [resource for resource in stack.resources.values() if resource_status(request, stack, resource)[0]]
 
 
 def _stack_fields(stack: Stack) -> JsonDict:
+    """Return the fields that name the stack of a resource."""
     return {"StackName": stack.name, "StackId": stack.id}
 
 
 def _summarize(request: ActionRequest, stack: Stack, resource: Resource) -> JsonDict:
+    """Return a resource in the form of ListStackResources."""
     status, reason, since = resource_status(request, stack, resource)
     return {
         "LogicalResourceId": resource.logical_id,
@@ -80,5 +83,6 @@ def _summarize(request: ActionRequest, stack: Stack, resource: Resource) -> Json
 
 
 def _describe_resource(request: ActionRequest, stack: Stack, resource: Resource) -> Result:
+    """Return a resource in the form of DescribeStackResources, whose timestamp has another name."""
     summary = _summarize(request, stack, resource)
     return {**_stack_fields(stack), "Timestamp": summary.pop("LastUpdatedTimestamp"), **summary}

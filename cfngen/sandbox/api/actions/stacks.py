@@ -82,7 +82,7 @@ def describe_stacks(request: ActionRequest) -> Result:
     if request.text("StackName"):
         return {"Stacks": [describe_stack(request, find_stack(request))]}
     existing = [stack for stack in request.cloud.stacks() if status(request, stack)[0] not in ("", "DELETE_COMPLETE")]
-    return request.page("Stacks", existing[::-1], lambda stack: stack.id, lambda each: describe_stack(request, each))
+    return request.page("Stacks", existing[::-1], lambda stack: stack.id, lambda stack: describe_stack(request, stack))
 
 
 def list_stacks(request: ActionRequest) -> Result:
@@ -94,7 +94,7 @@ def list_stacks(request: ActionRequest) -> Result:
         if is_visible(request, stack) and (not statuses or status(request, stack)[0] in statuses)
     ]
     return request.page(
-        "StackSummaries", stacks[::-1], lambda stack: stack.id, lambda each: summarize_stack(request, each)
+        "StackSummaries", stacks[::-1], lambda stack: stack.id, lambda stack: summarize_stack(request, stack)
     )
 
 
@@ -163,6 +163,7 @@ def list_imports(request: ActionRequest) -> Result:
 
 
 def _policy(request: ActionRequest, name: str) -> str:
+    """Return the stack policy of a call: its body, or the document at its URL."""
     url, body = request.text(f"{name}URL"), request.text(f"{name}Body")
     if url and body:
         raise ValidationError(f"You cannot specify both {name}URL and {name}Body")

@@ -7,7 +7,7 @@ import json
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
 from cfngen.sandbox.cloudformation import ValidationError
-from cfngen.sandbox.cloudformation.admission import BODY_LIMIT, IAM_NAMES, IAM_TYPES
+from cfngen.sandbox.cloudformation.admission import IAM_NAMES, IAM_TYPES, MAX_BODY_BYTES
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.template import Template, parse
 from cfngen.sandbox.cloudformation.template_source import fetch
@@ -50,11 +50,12 @@ def validate_template(request: ActionRequest) -> Result:
 
 
 def _submitted_template(request: ActionRequest) -> Template:
+    """Return the template of a call, which is in the call itself or at a URL."""
     body, url = request.text("TemplateBody"), request.text("TemplateURL")
     if bool(body) == bool(url):
         raise ValidationError("Either Template URL or Template Body must be specified.")
-    if len(body.encode()) > BODY_LIMIT:
-        raise ValidationError(f"'templateBody' must have length less than or equal to {BODY_LIMIT}")
+    if len(body.encode()) > MAX_BODY_BYTES:
+        raise ValidationError(f"'templateBody' must have length less than or equal to {MAX_BODY_BYTES}")
     return parse(body or fetch(request.cloud.region, url))
 
 
@@ -79,6 +80,7 @@ def _common_fields(template: Template) -> JsonDict:
 
 
 def _describe_parameter(name: str, definition: JsonObject) -> Result:
+    """Return the declaration of a parameter in the form of the API."""
     allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
     return {
         "ParameterKey": name,

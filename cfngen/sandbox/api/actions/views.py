@@ -115,6 +115,7 @@ def tags(values: Mapping[str, str]) -> list[Result]:
 
 
 def _common_fields(request: ActionRequest, stack: Stack) -> JsonDict:
+    """Return the fields that DescribeStacks and ListStacks share."""
     stack_status, reason = status(request, stack)
     updated = _last_update_time(stack)
     return {
@@ -161,6 +162,7 @@ def summarize_stack(request: ActionRequest, stack: Stack) -> Result:
 
 
 def _describe_output(key: str, value: str, definition: JsonObject, request: ActionRequest, stack: Stack) -> Result:
+    """Return an output of a stack in the form of the API."""
     export = (
         scope_of_stack(request.cloud, stack).resolve(definition["Export"]["Name"]) if "Export" in definition else None
     )

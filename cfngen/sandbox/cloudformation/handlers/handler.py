@@ -26,6 +26,7 @@ def client(service: str, region: str) -> AwsClient:
 
 @functools.cache
 def _session(region: str) -> boto3.Session:
+    """A cached boto3 session with dummy credentials."""
     return boto3.Session("testing", "testing", region_name=region)
 
 
@@ -57,10 +58,12 @@ class Call:
 
     @property
     def ec2(self) -> AwsClient:
+        """A client of EC2."""
         return client("ec2", self.region)
 
     @property
     def iam(self) -> AwsClient:
+        """A client of IAM."""
         return client("iam", self.region)
 
     def only(self, *keys: str) -> JsonDict:
@@ -173,7 +176,8 @@ def removing_on_failure(remove: Callable[[], object]) -> Iterator[None]:
 
 def retag(call: Call, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]) -> None:
     """Update the tags of an EC2 resource."""
-    if removed_keys := [{"Key": key} for key in {tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}]:
-        call.ec2.delete_tags(Resources=[resource_id], Tags=removed_keys)
+    removed_keys = {tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}
+    if removed_keys:
+        call.ec2.delete_tags(Resources=[resource_id], Tags=[{"Key": key} for key in removed_keys])
     if new_tags:
         call.ec2.create_tags(Resources=[resource_id], Tags=new_tags)

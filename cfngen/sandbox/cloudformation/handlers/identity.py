@@ -40,18 +40,14 @@ class Role(Handler):
         if "AssumeRolePolicyDocument" in changed:
             iam.update_assume_role_policy(**role_name, PolicyDocument=_to_json(call["AssumeRolePolicyDocument"]))
         if "Policies" in changed:
-            old_policies, new_policies = (
-                {policy["PolicyName"]: _to_json(policy["PolicyDocument"]) for policy in properties.get("Policies", [])}
-                for properties in (previous, call.properties)
-            )
+            old_policies, new_policies = _inline_policies(previous), _inline_policies(call.properties)
             for name in [policy_name for policy_name in old_policies if policy_name not in new_policies]:
                 iam.delete_role_policy(**role_name, PolicyName=name)
             for name, document in new_policies.items():
                 iam.put_role_policy(**role_name, PolicyName=name, PolicyDocument=document)
         if "ManagedPolicyArns" in changed:
-            old_arns, new_arns = (
-                set(properties.get("ManagedPolicyArns", [])) for properties in (previous, call.properties)
-            )
+            old_arns = set(previous.get("ManagedPolicyArns", []))
+            new_arns = set(call.properties.get("ManagedPolicyArns", []))
             for arn in sorted(old_arns - new_arns):
                 iam.detach_role_policy(**role_name, PolicyArn=arn)
             for arn in sorted(new_arns - old_arns):
@@ -104,7 +100,7 @@ class ManagedPolicy(Handler):
         if "PolicyDocument" in changed:
             call.iam.create_policy_version(PolicyArn=arn, PolicyDocument=self._document(call), SetAsDefault=True)
             self._delete_old_versions(call)
-        old_roles, new_roles = (set(properties.get("Roles", [])) for properties in (previous, call.properties))
+        old_roles, new_roles = set(previous.get("Roles", [])), set(call.properties.get("Roles", []))
         for role in sorted(old_roles - new_roles):
             call.iam.detach_role_policy(RoleName=role, PolicyArn=arn)
         for role in sorted(new_roles - old_roles):
@@ -119,11 +115,13 @@ class ManagedPolicy(Handler):
         call.iam.delete_policy(PolicyArn=call.physical_id)
 
     def _delete_old_versions(self, call: Call) -> None:
+        """Delete all versions but the default one."""
         for version in call.iam.list_policy_versions(PolicyArn=call.physical_id)["Versions"]:
             if not version["IsDefaultVersion"]:
                 call.iam.delete_policy_version(PolicyArn=call.physical_id, VersionId=version["VersionId"])
 
     def _document(self, call: Call) -> str:
+        """The policy document as JSON."""
         return _to_json(call["PolicyDocument"])
 
 
@@ -181,10 +179,10 @@ class Key(Handler):
         if "Description" in changed:
             kms.update_key_description(**key_id, Description=call.properties.get("Description", ""))
         if "EnableKeyRotation" in changed:
-            set_rotation = (
-                kms.enable_key_rotation if call.properties.get("EnableKeyRotation") else kms.disable_key_rotation
-            )
-            set_rotation(**key_id)
+            if call.properties.get("EnableKeyRotation"):
+                kms.enable_key_rotation(**key_id)
+            else:
+                kms.disable_key_rotation(**key_id)
         if "KeyPolicy" in changed:
             kms.put_key_policy(**key_id, PolicyName="default", Policy=json.dumps(call["KeyPolicy"]))
         return {}
@@ -232,13 +230,18 @@ class Secret(Handler):
         client("secretsmanager", call.region).delete_secret(SecretId=call.physical_id, ForceDeleteWithoutRecovery=True)
 
 
+def _inline_policies(properties: Properties) -> dict[str, str]:
+    """The inline policies of a role: documents as JSON by name."""
+    return {policy["PolicyName"]: _to_json(policy["PolicyDocument"]) for policy in properties.get("Policies", [])}
+
+
 def _to_json(document: object) -> str:
     """A policy document as JSON, without escaping non-ASCII characters, because IAM checks the characters."""
     return json.dumps(document, ensure_ascii=False)
 
 
 def _removed_tag_keys(call: Call, previous: Properties) -> list[str]:
-    old_keys, new_keys = (
-        {tag["Key"] for tag in properties.get("Tags", [])} for properties in (previous, call.properties)
-    )
+    """The keys of the tags that the new properties no longer have."""
+    old_keys = {tag["Key"] for tag in previous.get("Tags", [])}
+    new_keys = {tag["Key"] for tag in call.properties.get("Tags", [])}
     return sorted(old_keys - new_keys)

@@ -55,6 +55,7 @@ class ElasticIp(Handler):
         return Created(address["PublicIp"], {key: address[key] for key in ("PublicIp", "AllocationId")})
 
     def tagged_id(self, call: Call) -> str:
+        """The allocation id, which is not the physical id."""
         return str(call.attributes["AllocationId"])
 
     def delete(self, call: Call) -> None:
@@ -120,6 +121,7 @@ class KeyPair(Handler):
 
 
 def _keys(*names: str) -> JsonDict:
+    """Keys without further keys below them."""
     return {name: {} for name in names}
 
 
@@ -241,9 +243,8 @@ class AutoScalingGroup(Handler):
 
     def retag(self, call: Call, previous: Properties) -> None:
         autoscaling = client("autoscaling", call.region)
-        old_tags, new_tags = (
-            _group_tags(call.physical_id, properties.get("Tags", [])) for properties in (previous, call.properties)
-        )
+        old_tags = _group_tags(call.physical_id, previous.get("Tags", []))
+        new_tags = _group_tags(call.physical_id, call.properties.get("Tags", []))
         new_keys = {tag["Key"] for tag in new_tags}
         if removed_tags := [tag for tag in old_tags if tag["Key"] not in new_keys]:
             autoscaling.delete_tags(Tags=removed_tags)
@@ -294,8 +295,12 @@ def _put_hooks(call: Call, group: str, previous: Properties) -> None:
 def _hooks(call: Call) -> Iterator[JsonDict]:
     """The lifecycle hooks of a group, with the heartbeat timeout as a number."""
     for hook in call.properties.get(HOOKS_KEY, []):
-        yield {**hook, **{key: int(value) for key, value in hook.items() if key == "HeartbeatTimeout"}}
+        if "HeartbeatTimeout" in hook:
+            yield {**hook, "HeartbeatTimeout": int(hook["HeartbeatTimeout"])}
+        else:
+            yield hook
 
 
 def _group_tags(name: str, tags: list[JsonDict]) -> list[JsonDict]:
+    """Tags in the form of Auto Scaling's API."""
     return [{**tag, "ResourceId": name, "ResourceType": "auto-scaling-group"} for tag in tags]

@@ -21,10 +21,13 @@ HEALTH_CHECK_KEYS = frozenset(
 
 
 def _elbv2(call: Call) -> AwsClient:
+    """A client of Elastic Load Balancing."""
     return client("elbv2", call.region)
 
 
 class _Elbv2Handler(Handler):
+    """Updates the tags of load balancers, target groups and listeners."""
+
     def retag(self, call: Call, previous: Properties) -> None:
         old_tags, new_tags = previous.get("Tags", []), call.properties.get("Tags", [])
         if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):

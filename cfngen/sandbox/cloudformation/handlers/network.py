@@ -6,9 +6,8 @@ from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, removing_on_failure
 from cfngen.sandbox.json_types import JsonDict, Properties
 
-DEFAULT_EGRESS = [
-    {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
-]  # the egress rule that EC2 adds to a new security group
+# The egress rule that EC2 adds to a new security group.
+DEFAULT_EGRESS: list[JsonDict] = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]
 
 
 class Vpc(Handler):
@@ -174,10 +173,8 @@ class SecurityGroup(Handler):
 
     def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
         if "SecurityGroupEgress" in changed:
-            old_permissions, new_permissions = (
-                [_to_ip_permission(rule) for rule in properties.get("SecurityGroupEgress", [])] or DEFAULT_EGRESS
-                for properties in (previous, call.properties)
-            )
+            old_permissions = _egress_permissions(previous)
+            new_permissions = _egress_permissions(call.properties)
             if removed := [permission for permission in old_permissions if permission not in new_permissions]:
                 call.ec2.revoke_security_group_egress(GroupId=call.physical_id, IpPermissions=removed)
             if added := [permission for permission in new_permissions if permission not in old_permissions]:
@@ -259,6 +256,11 @@ def _to_ip_permission(rule: Properties) -> JsonDict:
     kind, key = PEER_KEYS[peers[0]]
     description = {"Description": rule["Description"]} if "Description" in rule else {}
     return {**{port: rule[port] for port in PORT_KEYS if port in rule}, kind: [{key: rule[peers[0]], **description}]}
+
+
+def _egress_permissions(properties: Properties) -> list[JsonDict]:
+    """The egress rules of a security group; a group without any in the template has the default rule."""
+    return [_to_ip_permission(rule) for rule in properties.get("SecurityGroupEgress", [])] or DEFAULT_EGRESS
 
 
 def _read_rules(call: Call, group_id: str, *, egress: bool) -> list[JsonDict] | None:

@@ -71,10 +71,12 @@ class BucketPolicy(Handler):
         _s3(call).delete_bucket_policy(Bucket=call["Bucket"])
 
     def _put(self, call: Call) -> None:
+        """Set the policy of the bucket."""
         _s3(call).put_bucket_policy(Bucket=call["Bucket"], Policy=json.dumps(call["PolicyDocument"]))
 
 
 def _s3(call: Call) -> AwsClient:
+    """A client of S3."""
     return client("s3", call.region)
 
 

@@ -23,14 +23,14 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/*.md
 LINKED = sorted([ROOT / "output/README.md", *ROOT.glob("tests/*/README.md")])
 MODULES = sorted((ROOT / "cfngen").rglob("*.py"))
 
-# Which parts of the package a part may import; `boot` runs on instances and is packed, never imported.
+# Which parts of the package a part may import; `boot` runs on instances and is packed: only its types are imported.
 MAY_IMPORT = {
     "errors": set(),
     "text": set(),
     "text_limits": set(),
     "releases": {"errors"},
     "cluster": {"errors", "text", "text_limits", "releases"},
-    "userdata": {"errors", "releases", "cluster"},
+    "userdata": {"errors", "releases", "cluster", "boot"},
     "templates": {"errors", "releases", "cluster", "userdata"},
     "lint": {"errors", "text", "templates"},
     "output": {"errors", "templates", "userdata"},

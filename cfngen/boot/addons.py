@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import helm, lease, system
 from .kubectl import documents, kubectl
 from .machine import LOG, BootError, Machine, Pending
-from .runner import remaining
+
+if TYPE_CHECKING:
+    from .contract import MasterBoot, Release
 
 NAME = "cfngen-addons"
 NAMESPACE = "kube-system"
@@ -24,17 +26,17 @@ UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 RETRY_DELAYS = (60, 120, 240, 480)
 
 
-def essentials(machine: Machine, config: dict[str, Any]) -> str:
+def essentials(machine: Machine, boot: MasterBoot) -> str:
     """Apply the manifests and the essential charts, wait until they work, and leave the other charts to the timer."""
-    manifests, node = documents(*config["manifests"]), config["facts"]["instanceId"]
-    seconds = remaining(machine, config)
-    charts = [release for release in config["addons"] if release["essential"]]
+    manifests, node = documents(*boot.config["manifests"]), boot.facts["instanceId"]
+    seconds = boot.remaining(machine)
+    charts = [release for release in boot.config["addons"] if release["essential"]]
 
     def apply() -> None:
         kubectl(machine, "apply", "--server-side", "--force-conflicts", "-f", "-", stdin=manifests)
 
     def install() -> None:
-        _apply_releases(machine, config, charts)
+        _apply_releases(machine, boot, charts)
 
     def check_node() -> None:
         # The cloud controller manager removes this taint. Without it no pods are scheduled or routed.
@@ -63,55 +65,55 @@ def essentials(machine: Machine, config: dict[str, Any]) -> str:
     machine.run("systemctl", "enable", "--now", f"{NAME}.timer")
     # Also start it now, without waiting for it: add-ons may wait for nodes, which wait for this master.
     machine.run("systemctl", "start", "--no-block", f"{NAME}.service")
-    return f"{components} at work; {len(config['addons']) - len(charts)} charts follow"
+    return f"{components} at work; {len(boot.config['addons']) - len(charts)} charts follow"
 
 
-def apply(machine: Machine, config: dict[str, Any]) -> str:
+def apply(machine: Machine, boot: MasterBoot) -> str:
     """Install, upgrade and uninstall releases as configured; retry failures for a quarter of an hour.
 
     Raises:
         BootError: a release could not be installed or uninstalled; the timer tries again.
     """
-    outcome, error = _try_releases(machine, config)
+    outcome, error = _try_releases(machine, boot)
     for delay in RETRY_DELAYS:
         if error:
             machine.sleep(delay)
-            outcome, error = _try_releases(machine, config)
+            outcome, error = _try_releases(machine, boot)
     if isinstance(error, BootError):
         raise BootError(str(error), f"{error.hint or f'see {LOG}'}; the next try is within the hour") from error
     return outcome
 
 
-def _try_releases(machine: Machine, config: dict[str, Any]) -> tuple[str, Exception | None]:
+def _try_releases(machine: Machine, boot: MasterBoot) -> tuple[str, Exception | None]:
     """Process all releases once; return what was done, or the error as text and as exception."""
     try:
-        return _apply_releases(machine, config, config["addons"]), None
+        return _apply_releases(machine, boot, boot.config["addons"]), None
     except (BootError, Pending) as error:
         return str(error), error
 
 
-def _apply_releases(machine: Machine, config: dict[str, Any], releases: list[dict[str, Any]]) -> str:
+def _apply_releases(machine: Machine, boot: MasterBoot, releases: list[Release]) -> str:
     """Bring some releases to their configured state, under the lease; return what was done, if anything.
 
     Raises:
         BootError: some failed; the others are done.
         Pending: another master holds the lease.
     """
-    holder = config["facts"]["instanceId"]
-    plan = _Plan(machine, config, releases)
+    holder = boot.facts["instanceId"]
+    plan = _Plan(machine, boot, releases)
     if plan.stale or plan.complete():
         return ""
     fetch_errors = {release["name"]: _fetch_chart(machine, release) for release in plan.due()}
     lease.take(machine, NAME, holder)
     try:
         # Another master may have changed the records before this one got the lease.
-        plan = _Plan(machine, config, releases)
+        plan = _Plan(machine, boot, releases)
         return "" if plan.stale else plan.carry_out(fetch_errors)
     finally:
         lease.release(machine, NAME, holder)
 
 
-def _fetch_chart(machine: Machine, release: dict[str, Any]) -> str:
+def _fetch_chart(machine: Machine, release: Release) -> str:
     """Download a release's chart; return the error message, or an empty text."""
     try:
         system.provide(machine, release["chart"], 60)
@@ -120,7 +122,7 @@ def _fetch_chart(machine: Machine, release: dict[str, Any]) -> str:
     return ""
 
 
-def digest(release: dict[str, Any]) -> str:
+def digest(release: Release) -> str:
     """Return a digest of everything about a release whose change requires an upgrade."""
     parts = [release["chart"]["sha256"], release["namespace"], release["values"], release["patches"]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -134,17 +136,17 @@ class _Plan:
             rolling update the old masters would undo what the new ones did.
     """
 
-    def __init__(self, machine: Machine, config: dict[str, Any], releases: list[dict[str, Any]]) -> None:
-        self.machine, self.config, self.releases = machine, config, releases
+    def __init__(self, machine: Machine, boot: MasterBoot, releases: list[Release]) -> None:
+        self.machine, self.boot, self.releases = machine, boot, releases
         output = kubectl(machine, "-n", NAMESPACE, "get", "configmap", NAME, "-o", "json", "--ignore-not-found")[1]
         config_map = json.loads(output) if output.strip() else {}
         self.records: dict[str, dict[str, str]] = {
             name: json.loads(text) for name, text in config_map.get("data", {}).items()
         }
         self.annotations = config_map.get("metadata", {}).get("annotations", {})
-        node = ("get", "node", config["facts"]["instanceId"], "--ignore-not-found")
+        node = ("get", "node", boot.facts["instanceId"], "--ignore-not-found")
         self.since = kubectl(machine, *node, "-o", "jsonpath={.metadata.creationTimestamp}")[1].strip()
-        self.digests = {release["name"]: digest(release) for release in config["addons"]}
+        self.digests = {release["name"]: digest(release) for release in boot.config["addons"]}
         self.configuration = hashlib.sha256(json.dumps(self.digests, sort_keys=True).encode()).hexdigest()
         is_different = self.annotations.get(CONFIGURATION_ANNOTATION, self.configuration) != self.configuration
         self.stale = is_different and self.annotations.get(SINCE_ANNOTATION, "") > self.since
@@ -152,7 +154,7 @@ class _Plan:
             # Keep the creation time of the youngest master that has this configuration.
             self.since = max(self.since, self.annotations.get(SINCE_ANNOTATION, ""))
 
-    def due(self) -> list[dict[str, Any]]:
+    def due(self) -> list[Release]:
         """Return the releases that are not installed as configured."""
         return [
             release
@@ -209,7 +211,7 @@ class _Plan:
             raise BootError("; ".join(failures), f"`kubectl -n {NAMESPACE} get configmap {NAME} -o yaml`")
         return f"applied {len(releases)}, removed {len(unconfigured)} of {len(self.releases)} releases"
 
-    def _recorded(self, release: dict[str, Any], key: str) -> str:
+    def _recorded(self, release: Release, key: str) -> str:
         return self.records.get(release["name"], {}).get(key, "")
 
     def _record_release(self, name: str, record: dict[str, str] | None) -> None:
@@ -232,4 +234,4 @@ class _Plan:
             *("apply", "--server-side", "--force-conflicts", f"--field-manager={NAME}", "-f", "-"),
             stdin=json.dumps(config_map),
         )
-        lease.take(self.machine, NAME, self.config["facts"]["instanceId"])
+        lease.take(self.machine, NAME, self.boot.facts["instanceId"])

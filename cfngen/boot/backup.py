@@ -9,11 +9,18 @@ from __future__ import annotations
 import calendar
 import json
 import time
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 from . import bucket, objects
 from .etcd_members import CREDENTIALS, client_url
 from .machine import BootError, Machine
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from .contract import MasterBoot
+
+    Json = TypeVar("Json")
 
 FOLDER = "/var/lib/cfngen/etcd"
 FILE = FOLDER + "/snapshot.db"
@@ -23,17 +30,16 @@ REQUEST = "backup-request.json"
 # kubeadm's client certificate for etcd's liveness probe may also read all data. No time-out: a snapshot may be large.
 ETCDCTL = ("etcdctl", f"--endpoints={client_url('127.0.0.1')}", *CREDENTIALS)
 RETRY_MINUTES = 5  # a failed snapshot is retried after this time, or after the interval if that is shorter
-Json = TypeVar("Json")
 HINT = "etcd's log in /var/log/pods; `df -h /var/lib /mnt/master`; `journalctl -u cfngen-backup`"
 
 
-def schedule(machine: Machine, config: dict[str, Any]) -> str:
+def schedule(machine: Machine, boot: MasterBoot) -> str:
     """Enable and start the timer for snapshots."""
     machine.run("systemctl", "enable", "--now", TIMER)
-    return f"a snapshot of etcd every {config['backups']['interval']} minutes into s3://{config['facts']['bucket']}"
+    return f"a snapshot of etcd every {boot.config['backups']['interval']} minutes into s3://{boot.facts['bucket']}"
 
 
-def backup(machine: Machine, config: dict[str, Any]) -> str:
+def backup(machine: Machine, boot: MasterBoot) -> str:
     """Take a snapshot if one is due or was requested, and if this master's etcd member is the leader.
 
     Returns:
@@ -43,16 +49,16 @@ def backup(machine: Machine, config: dict[str, Any]) -> str:
         BootError: the snapshot failed or could not be verified; this is also written to the console.
     """
     minute = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ")) // 60
-    interval, state = config["backups"]["interval"], json.loads(machine.read(STATE) or "{}")
+    interval, state = boot.config["backups"]["interval"], json.loads(machine.read(STATE) or "{}")
     requests = state.get("asked", [])
     try:
         if not _is_leader(machine):
             return ""
-        requests = [request_object["ETag"] for request_object in bucket.listed(machine, config, REQUEST)]
+        requests = [request_object["ETag"] for request_object in bucket.listed(machine, boot, REQUEST)]
         if minute < state.get("next", 0) and requests == state.get("asked", []):
             return ""
-        request = str(bucket.document(machine, config, REQUEST).get("id", "")) if requests else ""
-        outcome = _take_snapshot(machine, config, request)
+        request = str(bucket.document(machine, boot, REQUEST).get("id", "")) if requests else ""
+        outcome = _take_snapshot(machine, boot, request)
     except BootError as error:
         # The requests count as seen: the next snapshot fulfils them.
         machine.write(STATE, json.dumps({"next": minute + min(RETRY_MINUTES, interval), "asked": requests}))
@@ -76,9 +82,9 @@ def _is_leader(machine: Machine) -> bool:
     return bool(status["leader"] == status["header"]["member_id"])
 
 
-def _take_snapshot(machine: Machine, config: dict[str, Any], request: str) -> str:
+def _take_snapshot(machine: Machine, boot: MasterBoot, request: str) -> str:
     """Take a snapshot, upload it, and copy it as the daily one if the day has none yet."""
-    facts, timestamp = config["facts"], machine.time().replace(":", "")
+    facts, timestamp = boot.facts, machine.time().replace(":", "")
     machine.run("mkdir", "-p", "-m", "700", FOLDER)
     machine.remove(FOLDER + "/*")  # of an interrupted attempt
     try:
@@ -90,12 +96,12 @@ def _take_snapshot(machine: Machine, config: dict[str, Any], request: str) -> st
         size = int(machine.run("stat", "-c", "%s", FILE)[1])
         summary = {"revision": str(status.get("revision", "")), "keys": str(status["totalKey"])}
         metadata = {**summary, "instance": facts["instanceId"], "request": request}
-        key, sha256 = bucket.key(config, f"hourly/{timestamp}.db"), machine.sha256(FILE)
+        key, sha256 = bucket.key(boot, f"hourly/{timestamp}.db"), machine.sha256(FILE)
         objects.put(machine, facts["bucket"], key, FILE, metadata)
         _verify_upload(machine, facts["bucket"], key, size, sha256)
     finally:
         machine.remove(FOLDER + "/*")
-    daily_note = _copy_to_daily(machine, config, key, timestamp, size, sha256)
+    daily_note = _copy_to_daily(machine, boot, key, timestamp, size, sha256)
     return f"s3://{facts['bucket']}/{key}: {size / 2**20:.1f} MiB, {status['totalKey']} keys{daily_note}"
 
 
@@ -114,11 +120,11 @@ def _parse_json(text: str, kind: type[Json]) -> Json:
     return value
 
 
-def _copy_to_daily(machine: Machine, config: dict[str, Any], key: str, timestamp: str, size: int, sha256: str) -> str:
+def _copy_to_daily(machine: Machine, boot: MasterBoot, key: str, timestamp: str, size: int, sha256: str) -> str:
     """Copy the snapshot to the daily ones if its day has none yet; return a note for the log."""
-    if bucket.listed(machine, config, f"daily/{timestamp[:10]}"):
+    if bucket.listed(machine, boot, f"daily/{timestamp[:10]}"):
         return ""
-    bucket_name, daily_key = config["facts"]["bucket"], bucket.key(config, f"daily/{timestamp}.db")
+    bucket_name, daily_key = boot.facts["bucket"], bucket.key(boot, f"daily/{timestamp}.db")
     machine.aws("s3", "copy_object", Bucket=bucket_name, Key=daily_key, CopySource={"Bucket": bucket_name, "Key": key})
     _verify_upload(machine, bucket_name, daily_key, size, sha256)
     return ", and the day's"

@@ -8,37 +8,40 @@ GetObject", Amazon S3 API Reference).
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .machine import BootError, Machine
 
+if TYPE_CHECKING:
+    from .contract import JsonObject, MasterBoot
 
-def key(config: dict[str, Any], name: str) -> str:
+
+def key(boot: MasterBoot, name: str) -> str:
     """Return the key of an object, e.g. of `hourly/2026-09-01T120000Z.db`."""
-    return f"{config['cluster']}/etcd/{name}"
+    return f"{boot.config['cluster']}/etcd/{name}"
 
 
-def listed(machine: Machine, config: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
+def listed(machine: Machine, boot: MasterBoot, prefix: str) -> list[JsonObject]:
     """Return at most a thousand objects whose names begin with `prefix`, as S3 lists them (Key, ETag, Size).
 
     Raises:
         BootError: S3 denies access, or cannot be reached.
     """
-    response = machine.aws("s3", "list_objects_v2", Bucket=config["facts"]["bucket"], Prefix=key(config, prefix))
+    response = machine.aws("s3", "list_objects_v2", Bucket=boot.facts["bucket"], Prefix=key(boot, prefix))
     return list(response.get("Contents", []))
 
 
-def document(machine: Machine, config: dict[str, Any], name: str) -> dict[str, Any]:
+def document(machine: Machine, boot: MasterBoot, name: str) -> JsonObject:
     """Return a JSON document that an operator has put into the bucket; empty if there is none.
 
     Raises:
         BootError: it is no JSON object, S3 denies access, or S3 cannot be reached.
     """
-    object_key = key(config, name)
-    if object_key not in [listed_object["Key"] for listed_object in listed(machine, config, name)]:
+    object_key = key(boot, name)
+    if object_key not in [listed_object["Key"] for listed_object in listed(machine, boot, name)]:
         return {}
-    url = f"s3://{config['facts']['bucket']}/{object_key}"
-    response = machine.aws("s3", "get_object", Bucket=config["facts"]["bucket"], Key=object_key)
+    url = f"s3://{boot.facts['bucket']}/{object_key}"
+    response = machine.aws("s3", "get_object", Bucket=boot.facts["bucket"], Key=object_key)
     try:
         text = response["Body"].read()
     except Exception as error:  # botocore raises various exceptions if a body ends early

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .certificate_authorities import KUBEADM_CONFIG
 from .machine import HOME, Machine
+
+if TYPE_CHECKING:
+    from .contract import MasterBoot
 
 # Validity of a certificate unless the cluster file sets kubeadm's certificateValidityPeriod.
 DEFAULT_VALIDITY_HOURS = 365 * 24
@@ -28,11 +31,11 @@ def first_expiry(machine: Machine) -> str:
     return min(str(certificate["expirationDate"]) for certificate in certificates if not certificate.get("missing"))
 
 
-def due(machine: Machine, config: dict[str, Any], expires: str) -> bool:
+def due(machine: Machine, boot: MasterBoot, expires: str) -> bool:
     """Return whether less than 30 % of the certificates' validity is left in slot a, 28 % in slot b, and so on.
 
     Otherwise masters that were created together would restart their etcd in the same night.
     """
-    period = re.match(r"(\d+)h", str(config["kubeadm"][1].get("certificateValidityPeriod", "")))
-    share = RENEWAL_SHARE - SHARE_BETWEEN_SLOTS * (ord(config["facts"]["slot"]) - ord("a"))
+    period = re.match(r"(\d+)h", str(boot.config["kubeadm"][1].get("certificateValidityPeriod", "")))
+    share = RENEWAL_SHARE - SHARE_BETWEEN_SLOTS * (ord(boot.facts["slot"]) - ord("a"))
     return expires < machine.time(share * 3600 * (int(period[1]) if period else DEFAULT_VALIDITY_HOURS))

@@ -8,33 +8,36 @@ own client certificate.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import certificate_expiry, control_plane, etcd_members
 from .certificate_authorities import KUBEADM_CONFIG
 from .kubectl import kubectl
 from .machine import HOME, BootError, Machine
 
+if TYPE_CHECKING:
+    from .contract import MasterBoot
+
 CONFIG_MAP = "cfngen-certificates"
 TIMER = "cfngen-certificates.timer"
 COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
 
 
-def schedule(machine: Machine, config: dict[str, Any]) -> str:
+def schedule(machine: Machine, boot: MasterBoot) -> str:
     """Renew the certificates if they are due, and start the timer that does so every day."""
-    outcome = renew(machine, config)
+    outcome = renew(machine, boot)
     machine.run("systemctl", "enable", "--now", TIMER)
     return outcome
 
 
-def renew(machine: Machine, config: dict[str, Any]) -> str:
+def renew(machine: Machine, boot: MasterBoot) -> str:
     """Renew the certificates if one of them expires soon; publish when they expire.
 
     Raises:
         BootError: kubeadm cannot renew them, or the control plane does not start with the new ones.
     """
     expires, in_use = certificate_expiry.first_expiry(machine), machine.read(certificate_expiry.LOADED_EXPIRY_FILE)
-    if certificate_expiry.due(machine, config, expires):
+    if certificate_expiry.due(machine, boot, expires):
         machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM_CONFIG)
         new_expires = certificate_expiry.first_expiry(machine)
         if new_expires <= expires:
@@ -43,13 +46,13 @@ def renew(machine: Machine, config: dict[str, Any]) -> str:
             )
         expires, in_use = new_expires, in_use or expires
     if in_use and in_use != expires:
-        _restart_control_plane(machine, config, expires)
+        _restart_control_plane(machine, boot, expires)
     machine.write(certificate_expiry.LOADED_EXPIRY_FILE, expires)
-    _publish_expiry(machine, config, expires)
+    _publish_expiry(machine, boot, expires)
     return f"good until {expires}" + (f", renewed (before: {in_use})" if in_use and in_use != expires else "")
 
 
-def _restart_control_plane(machine: Machine, config: dict[str, Any], expires: str) -> None:
+def _restart_control_plane(machine: Machine, boot: MasterBoot, expires: str) -> None:
     """Restart the control plane's static pods, some of which load certificates only when they start.
 
     The kubelet restarts a static pod if its manifest changes; here kubeadm patches an annotation into each. No manifest
@@ -60,13 +63,13 @@ def _restart_control_plane(machine: Machine, config: dict[str, Any], expires: st
         machine.write(f"{HOME}/patches/{component}+merge.json", json.dumps(annotation))
     for phase in ("etcd local", "control-plane all"):
         machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
-    control_plane.await_own(machine, config)
-    etcd_members.await_own(machine, config)
+    control_plane.await_own(machine, boot)
+    etcd_members.await_own(machine, boot)
 
 
-def _publish_expiry(machine: Machine, config: dict[str, Any], expires: str) -> None:
+def _publish_expiry(machine: Machine, boot: MasterBoot, expires: str) -> None:
     """Write the expiry of this slot's certificates into a ConfigMap with one key per slot."""
-    facts = config["facts"]
+    facts = boot.facts
     text = json.dumps({"expires": expires, "instance": facts["instanceId"]})
     config_map = {
         "apiVersion": "v1",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, TypeVar
+from typing import TYPE_CHECKING
 
 from . import (
     certificate_authorities,
@@ -20,7 +20,13 @@ from .certificate_authorities import KUBEADM_CONFIG
 from .decision import INIT, JOIN, RESTORE, RESUME, STEADY
 from .kubectl import documents, kubectl, own_server
 from .machine import BootError, Machine, Pending
-from .runner import remaining
+
+if TYPE_CHECKING:
+    from typing import Callable, TypeVar
+
+    from .contract import Bundle, MasterBoot
+
+    Result = TypeVar("Result")
 
 # Phases of `kubeadm init`, before and after the API server answers. Without `--skip-token-print` the phase
 # bootstrap-token prints its token; nodes use another one, see `join_information`.
@@ -40,7 +46,6 @@ PREFLIGHT_HINTS = {
     "[ERROR FileExisting-": "add the package of that program to the image, or in preBootCommands",
     "[ERROR FileAvailable-": "an image should hold nothing of Kubernetes there",
 }
-Result = TypeVar("Result")
 OUTCOMES = {
     INIT: "initialised a new cluster",
     JOIN: "joined the cluster",
@@ -49,28 +54,28 @@ OUTCOMES = {
 }
 
 
-def prepare(machine: Machine, config: dict[str, Any]) -> str:
+def prepare(machine: Machine, boot: MasterBoot) -> str:
     """Choose the boot mode; write kubeadm's configuration, the certificate authorities and the encryption key."""
-    bundle = decision.await_cluster(machine, config)
+    bundle = decision.await_cluster(machine, boot)
     kubelet_configuration = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        **config["kubelet"],
+        **boot.config["kubelet"],
     }
-    machine.write(KUBEADM_CONFIG, documents(*config["kubeadm"], kubelet_configuration), 0o600)
-    kubelet.patch(machine, config)
+    machine.write(KUBEADM_CONFIG, documents(*boot.config["kubeadm"], kubelet_configuration), 0o600)
+    kubelet.patch(machine, boot)
     outcome = ""
     if bundle:
         if not certificate_authorities.installed(machine, bundle):
             # The authorities in the secret have changed, so every certificate is made anew.
             machine.remove(kubelet.SET_UP_FILE)
         outcome = certificate_authorities.place(machine, bundle)
-        if not kubelet.is_set_up(machine, config):
-            upgrade.check(machine, config)
-    boot_mode = decision.decide(machine, config, bundle)
-    if boot_mode == STEADY and _remove_expiring_certificates(machine, config, bundle):
+        if not kubelet.is_set_up(machine, boot):
+            upgrade.check(machine, boot)
+    boot_mode = decision.decide(machine, boot, bundle)
+    if boot_mode == STEADY and _remove_expiring_certificates(machine, boot, bundle):
         boot_mode = RESUME
-    config["bootMode"] = boot_mode
+    boot.mode = boot_mode
     if boot_mode != STEADY:
         # If this boot is interrupted, the next one must not take this instance for one that is set up.
         machine.remove(kubelet.SET_UP_FILE, certificate_expiry.LOADED_EXPIRY_FILE)
@@ -78,14 +83,14 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
     if boot_mode in (INIT, JOIN):
         etcd_data.empty_folder(machine)
         # This volume's data will be newer than any restore request so far.
-        restore.mark_done(machine, config)
+        restore.mark_done(machine, boot)
     if not bundle:
-        bundle, outcome = certificate_authorities.make(machine, config)
-    encryption.configure(machine, certificate_authorities.add_encryption_key(machine, config, bundle))
+        bundle, outcome = certificate_authorities.make(machine, boot)
+    encryption.configure(machine, certificate_authorities.add_encryption_key(machine, boot, bundle))
     return f"{boot_mode}: {outcome}"
 
 
-def _remove_expiring_certificates(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> bool:
+def _remove_expiring_certificates(machine: Machine, boot: MasterBoot, bundle: Bundle) -> bool:
     """Remove the certificates if they have expired or soon will (the instance may have been stopped for a year).
 
     The control plane's pods, which have read them, are stopped. The phases of kubeadm then make new certificates.
@@ -93,7 +98,7 @@ def _remove_expiring_certificates(machine: Machine, config: dict[str, Any], bund
     Returns:
         Whether they were removed.
     """
-    if not certificate_expiry.due(machine, config, certificate_expiry.first_expiry(machine)):
+    if not certificate_expiry.due(machine, boot, certificate_expiry.first_expiry(machine)):
         return False
     # First, so that after an interruption this master does not count as set up.
     machine.remove(kubelet.SET_UP_FILE)
@@ -103,62 +108,62 @@ def _remove_expiring_certificates(machine: Machine, config: dict[str, Any], bund
     return True
 
 
-def start(machine: Machine, config: dict[str, Any]) -> str:
+def start(machine: Machine, boot: MasterBoot) -> str:
     """Start the control plane, or make sure that it runs, and mark the cluster as initialised in the secret.
 
     All boot modes run the same phases of `kubeadm init`. Each phase is idempotent, so an interrupted boot is simply
     repeated. Manifests, certificates and the kubelet's identity are always made anew.
     """
-    boot_mode, details = config["bootMode"], ""
+    boot_mode, details = boot.mode, ""
     if boot_mode == STEADY:
         machine.run("systemctl", "start", "kubelet")
-        await_own(machine, config)
-        etcd_members.await_own(machine, config)
+        await_own(machine, boot)
+        etcd_members.await_own(machine, boot)
         return "the API server and etcd are healthy"
     if boot_mode == RESTORE:
-        details = ": " + restore.perform(machine, config)
+        details = ": " + restore.perform(machine, boot)
     if boot_mode in (INIT, JOIN):
         # Preflight also pulls the images, so it depends on the registry and is retried.
-        seconds = remaining(machine, config)
+        seconds = boot.remaining(machine)
         machine.wait("kubeadm's preflight", lambda: _run_preflight(machine), "", seconds, BootError)
     for phase in PHASES_BEFORE_JOIN if boot_mode == JOIN else PHASES_BEFORE_API:
         _run_phase(machine, phase)
     if boot_mode == JOIN:
-        details = ": " + etcd_members.join(machine, config)
+        details = ": " + etcd_members.join(machine, boot)
         _run_phase(machine, "control-plane all")
     elif machine.exists(etcd_data.JOINING_FILE):
         # An earlier boot was interrupted after it started this etcd member, before the member was promoted.
-        details = ": " + etcd_members.promote(machine, config)
-    await_own(machine, config)
-    etcd_members.await_own(machine, config)
-    _run_remaining_phases(machine, config)
+        details = ": " + etcd_members.promote(machine, boot)
+    await_own(machine, boot)
+    etcd_members.await_own(machine, boot)
+    _run_remaining_phases(machine, boot)
     return OUTCOMES[boot_mode] + details
 
 
-def _run_remaining_phases(machine: Machine, config: dict[str, Any]) -> None:
+def _run_remaining_phases(machine: Machine, boot: MasterBoot) -> None:
     """Run the phases that need the API server, and mark this instance and the cluster as set up."""
-    instance = config["facts"]["instanceId"]
-    is_current = config["bootMode"] == INIT or not _retry(machine, config, "kubeadm's ConfigMap", upgrade.is_behind)
+    instance = boot.facts["instanceId"]
+    is_current = boot.mode == INIT or not _retry(machine, boot, "kubeadm's ConfigMap", upgrade.is_behind)
     if is_current:
         # admin.conf has no permissions until the first phase that talks to the API server binds its group to a role
         # (kubernetes/kubernetes#121305). This phase does that and needs no Node object.
         _run_phase(machine, "upload-config kubeadm")
-    _await_object(machine, config, f"node {instance}", "node", instance)
+    _await_object(machine, boot, f"node {instance}", "node", instance)
     for phase in ("upload-config all", *PHASES_AFTER_API) if is_current else PHASES_AFTER_API:
         _run_phase(machine, phase)
-    _delete_former_nodes(machine, config)
-    if is_current and _retry(machine, config, "the masters' versions", upgrade.is_last):
+    _delete_former_nodes(machine, boot)
+    if is_current and _retry(machine, boot, "the masters' versions", upgrade.is_last):
         _run_phase(machine, "addon all")
-    _retry(machine, config, "etcd's list of members", etcd_members.record_member_id)
-    upgrade.record(machine, config)
-    certificate_authorities.mark_initialised(machine, config, machine.read(restore.DONE_FILE))
-    kubelet.mark_set_up(machine, config)
+    _retry(machine, boot, "etcd's list of members", etcd_members.record_member_id)
+    upgrade.record(machine, boot)
+    certificate_authorities.mark_initialised(machine, boot, machine.read(restore.DONE_FILE))
+    kubelet.mark_set_up(machine, boot)
 
 
-def _delete_former_nodes(machine: Machine, config: dict[str, Any]) -> None:
+def _delete_former_nodes(machine: Machine, boot: MasterBoot) -> None:
     """Delete the Node objects of this slot's former instances; a failure is only logged."""
     try:
-        deleted = peers.delete_former_nodes(machine, config)
+        deleted = peers.delete_former_nodes(machine, boot)
     except BootError as error:
         machine.say(f"Nodes of this slot's former instances stay for now: {error}")
         return
@@ -166,13 +171,13 @@ def _delete_former_nodes(machine: Machine, config: dict[str, Any]) -> None:
         machine.say(f"deleted the Nodes of this slot's former instances: {', '.join(deleted)}")
 
 
-def await_own(machine: Machine, config: dict[str, Any]) -> None:
+def await_own(machine: Machine, boot: MasterBoot) -> None:
     """Wait until this master's own API server, not another master's, is ready.
 
     Raises:
         BootError: time is up.
     """
-    _await_object(machine, config, "the API server", own_server(config), "--raw", "/readyz")
+    _await_object(machine, boot, "the API server", own_server(boot), "--raw", "/readyz")
 
 
 def _run_preflight(machine: Machine) -> None:
@@ -192,12 +197,12 @@ def _run_phase(machine: Machine, phase: str) -> None:
     machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
 
 
-def _retry(machine: Machine, config: dict[str, Any], description: str, query: Callable[..., Result]) -> Result:
+def _retry(machine: Machine, boot: MasterBoot, description: str, query: Callable[..., Result]) -> Result:
     """Return the result of a call to the API server or etcd, retried while there is no answer."""
-    return machine.wait(description, lambda: query(machine, config), "is the API server healthy?", 120, BootError)
+    return machine.wait(description, lambda: query(machine, boot), "is the API server healthy?", 120, BootError)
 
 
-def _await_object(machine: Machine, config: dict[str, Any], description: str, *query: str) -> None:
+def _await_object(machine: Machine, boot: MasterBoot, description: str, *query: str) -> None:
     """Wait until `kubectl get` succeeds."""
 
     def probe() -> None:
@@ -205,4 +210,4 @@ def _await_object(machine: Machine, config: dict[str, Any], description: str, *q
             raise Pending("not there yet")
 
     hint = "`journalctl -u kubelet`; `ctr -n k8s.io containers ls`; /var/log/pods"
-    machine.wait(description, probe, hint, remaining(machine, config))
+    machine.wait(description, probe, hint, boot.remaining(machine))

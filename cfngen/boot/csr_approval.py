@@ -9,11 +9,14 @@ import base64
 import ipaddress
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .der import content
 from .kubectl import ADMIN, kubectl
 from .machine import HOME, Machine
+
+if TYPE_CHECKING:
+    from .contract import JsonObject, MasterBoot
 
 SIGNER = "kubernetes.io/kubelet-serving"
 REPORTED_FILE = HOME + "/approval.json"
@@ -33,13 +36,13 @@ DNS_NAME, ADDRESS = 0x82, 0x87
 MAX_FILTER_VALUES = 100
 
 
-def start(machine: Machine, config: dict[str, Any]) -> str:
+def start(machine: Machine, boot: MasterBoot) -> str:
     """Start the timer that approves certificate requests every minute, and approve those that exist."""
     machine.run("systemctl", "enable", "--now", TIMER)
-    return approve(machine, config) or "no request to be approved yet"
+    return approve(machine, boot) or "no request to be approved yet"
 
 
-def approve(machine: Machine, config: dict[str, Any]) -> str:
+def approve(machine: Machine, boot: MasterBoot) -> str:
     """Approve the certificate requests that EC2 confirms; log once for each other request why it is not approved.
 
     No request is denied: one that is not approved is left to a person, and Kubernetes deletes it after a day. All
@@ -54,7 +57,7 @@ def approve(machine: Machine, config: dict[str, Any]) -> str:
         for request in items
         if not request.get("status", {}).get("conditions")
     }
-    instances = _running_instances(machine, config, [_node_name(spec) for spec in pending.values()])
+    instances = _running_instances(machine, boot, [_node_name(spec) for spec in pending.values()])
     reported = json.loads(machine.read(REPORTED_FILE) or "{}")
     approved, refused = [], {}
     for name, spec in pending.items():
@@ -70,11 +73,11 @@ def approve(machine: Machine, config: dict[str, Any]) -> str:
     return f"approved those of {', '.join(approved)}" if approved else ""
 
 
-def _node_name(spec: dict[str, Any]) -> str:
+def _node_name(spec: JsonObject) -> str:
     return str(spec.get("username", "")).partition("system:node:")[2]
 
 
-def _running_instances(machine: Machine, config: dict[str, Any], nodes: list[str]) -> dict[str, dict[str, Any]]:
+def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> dict[str, JsonObject]:
     """Return those nodes' instances that are running and belong to this cluster, by id."""
     ids = sorted({node for node in nodes if re.fullmatch("i-[0-9a-f]{8,17}", node)})
     instances = {}
@@ -82,7 +85,7 @@ def _running_instances(machine: Machine, config: dict[str, Any], nodes: list[str
         filters = {
             "instance-id": ids[start : start + MAX_FILTER_VALUES],
             "instance-state-name": ["running"],
-            "tag:KubernetesCluster": [config["cluster"]],
+            "tag:KubernetesCluster": [boot.config["cluster"]],
         }
         ec2_filters = [{"Name": name, "Values": values} for name, values in filters.items()]
         for reservation in machine.aws("ec2", "describe_instances", Filters=ec2_filters).get("Reservations", []):
@@ -90,7 +93,7 @@ def _running_instances(machine: Machine, config: dict[str, Any], nodes: list[str
     return instances
 
 
-def doubt(spec: dict[str, Any], instances: dict[str, dict[str, Any]]) -> str:
+def doubt(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
     """Return why a certificate request must not be approved; an empty text if it may be.
 
     Args:
@@ -120,7 +123,7 @@ def doubt(spec: dict[str, Any], instances: dict[str, dict[str, Any]]) -> str:
     return ""
 
 
-def confirmed(instance: dict[str, Any]) -> tuple[set[str], set[str]]:
+def confirmed(instance: JsonObject) -> tuple[set[str], set[str]]:
     """Return the names and the addresses of an instance, as EC2 describes it."""
     names = {instance["InstanceId"], instance.get("PrivateDnsName"), instance.get("PublicDnsName")}
     addresses = {instance.get("PrivateIpAddress"), instance.get("PublicIpAddress")}

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .machine import BootError, Machine
+
+if TYPE_CHECKING:
+    from .contract import MasterBoot
 
 CERTIFICATE, KEY = "ca.crt", "ca.key"
 # An authority that expires sooner is rejected: the cluster would fail with it.
 MIN_VALIDITY_SECONDS = 30 * 24 * 3600
 
 
-def fetch(machine: Machine, config: dict[str, Any], folder: str) -> bool:
+def fetch(machine: Machine, boot: MasterBoot, folder: str) -> bool:
     """Write `ca.crt` and `ca.key` of the user's secret into a folder; return whether a secret is configured.
 
     Raises:
         BootError: the secret lacks them, or they are not usable.
     """
-    arn = config.get("ownCa")
+    arn = boot.config.get("ownCa")
     if not arn:
         return False
     hint = f"correct the secret {arn}; the boot is tried again by itself"

@@ -14,67 +14,65 @@ authorities: once it does, a blank volume never leads to a new cluster.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import certificate_authorities, etcd_data, etcd_members, kubelet, restore
 from .machine import BootError, Machine, Pending
-from .runner import remaining
+
+if TYPE_CHECKING:
+    from .contract import Bundle, MasterBoot
 
 STEADY, RESUME, RESTORE, JOIN, INIT = "steady", "resume", "restore", "join", "init"
 FIRST_SLOT = "a"
 
 
-def await_cluster(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
+def await_cluster(machine: Machine, boot: MasterBoot) -> Bundle:
     """Return the certificate authorities' bundle; slots other than the first wait until the cluster is initialised.
 
     Raises:
         BootError: it was not initialised in time.
     """
 
-    def probe() -> dict[str, str]:
-        bundle = certificate_authorities.load(machine, config)
-        if (
-            not bundle.get(certificate_authorities.INITIALISED)
-            and config["facts"]["slot"] != FIRST_SLOT
-            and not has_data
-        ):
+    def probe() -> Bundle:
+        bundle = certificate_authorities.load(machine, boot)
+        if not bundle.get(certificate_authorities.INITIALISED) and boot.facts["slot"] != FIRST_SLOT and not has_data:
             raise Pending(f"slot {FIRST_SLOT} has not initialised the cluster yet")
         return bundle
 
     has_data = etcd_data.has_data(machine)
     hint = f"did the boot of master {FIRST_SLOT} fail? Its console says why"
-    return machine.wait("the first master", probe, hint, remaining(machine, config))
+    return machine.wait("the first master", probe, hint, boot.remaining(machine))
 
 
-def decide(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> str:
+def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     """Return this master's boot mode; etcd data that can no longer be used is moved aside.
 
     Args:
         machine: the master; the certificate authorities are in place, so that etcd's other members can be queried.
-        config: its configuration.
+        boot: its boot.
         bundle: the content of the certificate authorities' secret.
 
     Raises:
         BootError: volume and secret contradict each other; to go on would lose or fork the cluster.
     """
-    volume, secret = config["facts"]["volumeId"], config["facts"]["caSecretArn"]
-    has_peers, has_data = len(config["masters"]) > 1, etcd_data.has_data(machine)
+    volume, secret = boot.facts["volumeId"], boot.facts["caSecretArn"]
+    has_peers, has_data = len(boot.config["masters"]) > 1, etcd_data.has_data(machine)
     if has_data and not bundle:
         raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", certificate_authorities.RESTORE_HINT)
-    restore_state = restore.state(machine, config, bundle)
+    restore_state = restore.state(machine, boot, bundle)
     if restore_state == restore.PENDING:
         return RESTORE
     if has_data and restore_state == restore.MISSED:
         _move_data_aside(
-            machine, f"before-{config['restore']['id']}", "the cluster was restored from a snapshot without it"
+            machine, f"before-{boot.restore_request['id']}", "the cluster was restored from a snapshot without it"
         )
         has_data = False
-    reason = etcd_members.removal_reason(machine, config) if has_data and has_peers else ""
+    reason = etcd_members.removal_reason(machine, boot) if has_data and has_peers else ""
     if reason:
         _move_data_aside(machine, f"removed-{machine.time().replace(':', '')}", reason)
         has_data = False
     if has_data:
-        return STEADY if kubelet.is_set_up(machine, config) else RESUME
+        return STEADY if kubelet.is_set_up(machine, boot) else RESUME
     since = bundle.get(certificate_authorities.INITIALISED)
     if not since:
         return INIT

@@ -6,10 +6,13 @@ Instance store volumes are blank after every start except a reboot; they are los
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import filesystem, kubelet, packages
 from .machine import BootError, Machine, Pending
+
+if TYPE_CHECKING:
+    from .state import Boot
 
 MOUNT = "/mnt/instance-storage"
 # Folders that are moved to the new file system, by their name there.
@@ -27,7 +30,7 @@ MAPPING = "meta-data/block-device-mapping/"
 DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) + "\n"
 
 
-def disks(machine: Machine, config: dict[str, Any]) -> str:
+def disks(machine: Machine, boot: Boot) -> str:
     """Mount one file system over all instance store volumes, made if necessary; bind-mount the folders onto it."""
     nvme = _nvme_disks(machine)
     # The metadata are needed only on Xen instances.
@@ -38,7 +41,7 @@ def disks(machine: Machine, config: dict[str, Any]) -> str:
     if not machine.mounted(MOUNT):
         # Services that the image or an earlier boot has started must not write below the new mount points.
         machine.run("systemctl", "stop", *reversed(SERVICES), expect=(0, 5))
-        packages.install(machine, {**config, "packages": {**FORMATTING, **(ARRAYS if devices[1:] else {})}})
+        packages.provide(machine, {**FORMATTING, **(ARRAYS if devices[1:] else {})}, boot.remaining(machine))
         is_new = not _has_file_system(machine, devices)
         if is_new:
             # Not on Xen, where EC2 itself formats the first disk with ext3.

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from . import kubelet
 from .kubectl import command, kubectl
 from .machine import BootError, Machine
+
+if TYPE_CHECKING:
+    from .contract import JsonObject, NodeBoot
 
 HOOK = "cfngen-drain"
 UNIT = "cfngen-drain.service"
@@ -42,34 +45,34 @@ STATE = "meta-data/autoscaling/target-lifecycle-state"
 SPOT_ACTION = "meta-data/spot/instance-action"
 
 
-def start(machine: Machine, config: dict[str, Any]) -> str:
+def start(machine: Machine, boot: NodeBoot) -> str:
     """Enable and start the service that watches for the instance's termination."""
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "enable", "--now", UNIT)
-    return f"pods get {config['drain']} min to move when this instance is terminated"
+    return f"pods get {boot.config['drain']} min to move when this instance is terminated"
 
 
-def watch(machine: Machine, config: dict[str, Any]) -> str:
+def watch(machine: Machine, boot: NodeBoot) -> str:
     """Wait until this instance is about to be terminated, drain it, and complete the lifecycle action."""
     spot_noticed = False
     while machine.metadata(STATE, missing="") != "Terminated":
         if not spot_noticed and machine.metadata(SPOT_ACTION, missing=""):
             spot_noticed = True
-            machine.say("EC2 takes this spot instance back: " + drain(machine, config, SPOT_DRAIN_SECONDS))
+            machine.say("EC2 takes this spot instance back: " + drain(machine, boot, SPOT_DRAIN_SECONDS))
         machine.sleep(INTERVAL)
-    outcome = drain(machine, config, config["drain"] * 60)
-    response = _notify_auto_scaling(machine, config, "complete_lifecycle_action", LifecycleActionResult="CONTINUE")
+    outcome = drain(machine, boot, boot.config["drain"] * 60)
+    response = _notify_auto_scaling(machine, boot, "complete_lifecycle_action", LifecycleActionResult="CONTINUE")
     return f"this instance is to be terminated: {outcome}; {response}"
 
 
-def drain(machine: Machine, config: dict[str, Any], seconds: float) -> str:
+def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
     """Cordon the node and evict its pods, except those of DaemonSets, until they are gone or the time-out is over.
 
     Pod disruption budgets are honoured. If the API server does not answer it is retried: masters may be being replaced.
 
     Args:
         machine: the instance.
-        config: the role's configuration.
+        boot: the node's boot.
         seconds: time-out.
 
     Returns:
@@ -84,16 +87,16 @@ def drain(machine: Machine, config: dict[str, Any], seconds: float) -> str:
         nonlocal last_heartbeat
         if machine.clock() - last_heartbeat >= HEARTBEAT:
             last_heartbeat = machine.clock()
-            _notify_auto_scaling(machine, config, "record_lifecycle_action_heartbeat")
+            _notify_auto_scaling(machine, boot, "record_lifecycle_action_heartbeat")
 
     while True:
         try:
-            pods = _cordon_and_list_pods(machine, config)
+            pods = _cordon_and_list_pods(machine, boot)
             elapsed, remaining = machine.clock() - start_time, sorted("/".join(pod) for pod in pods)
             outcome = f"{len(remaining)} pods are still there after {seconds:.0f} s: {', '.join(remaining)}"
             if not remaining:
                 return f"its pods are gone after {elapsed:.0f} s"
-            if not _has_room_elsewhere(machine, config):
+            if not _has_room_elsewhere(machine, boot):
                 return (
                     f"{len(remaining)} pods stay after {elapsed:.0f} s, no other node takes any: {', '.join(remaining)}"
                 )
@@ -111,9 +114,9 @@ def drain(machine: Machine, config: dict[str, Any], seconds: float) -> str:
         machine.sleep(INTERVAL)
 
 
-def _cordon_and_list_pods(machine: Machine, config: dict[str, Any]) -> dict[tuple[str, str], bool]:
+def _cordon_and_list_pods(machine: Machine, boot: NodeBoot) -> dict[tuple[str, str], bool]:
     """Cordon the node; return its pods to evict by (namespace, name), and whether each is terminating already."""
-    name = config["facts"]["instanceId"]
+    name = boot.facts["instanceId"]
     _kubectl(machine, "patch", "node", name, "-p", json.dumps(CORDON_PATCH))
     selector = "--field-selector=spec.nodeName=" + name
     pods = {}
@@ -127,7 +130,7 @@ def _cordon_and_list_pods(machine: Machine, config: dict[str, Any]) -> dict[tupl
     return pods
 
 
-def _has_room_elsewhere(machine: Machine, config: dict[str, Any]) -> bool:
+def _has_room_elsewhere(machine: Machine, boot: NodeBoot) -> bool:
     """Return whether another node is schedulable, or whether that is unknown: older masters let nodes list no nodes.
 
     If a cluster or its last node group is deleted there is none, and disruption budgets would block evictions until the
@@ -139,11 +142,11 @@ def _has_room_elsewhere(machine: Machine, config: dict[str, Any]) -> bool:
     except BootError as error:
         machine.log(f"nobody knows which other nodes there are: {error}")
         return True
-    other_nodes = [node for node in node_list["items"] if node["metadata"]["name"] != config["facts"]["instanceId"]]
+    other_nodes = [node for node in node_list["items"] if node["metadata"]["name"] != boot.facts["instanceId"]]
     return bool(node_list["metadata"].get("continue")) or any(_is_schedulable(node) for node in other_nodes)
 
 
-def _is_schedulable(node: dict[str, Any]) -> bool:
+def _is_schedulable(node: JsonObject) -> bool:
     """Return whether a node is Ready, not cordoned and no master."""
     spec, conditions = node.get("spec", {}), node.get("status", {}).get("conditions", [])
     is_ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
@@ -171,12 +174,12 @@ def _kubectl(machine: Machine, *arguments: str) -> str:
     return kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=REQUEST_TIMEOUT)[1]
 
 
-def _notify_auto_scaling(machine: Machine, config: dict[str, Any], operation: str, **arguments: str) -> str:
+def _notify_auto_scaling(machine: Machine, boot: NodeBoot, operation: str, **arguments: str) -> str:
     """Call a lifecycle operation of Auto Scaling; return a note for the log.
 
     It is no error if no lifecycle action is waiting, or not any more.
     """
-    facts = config["facts"]
+    facts = boot.facts
     try:
         resource = machine.aws(
             "cloudformation",

@@ -5,8 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import secrets
+from typing import TYPE_CHECKING
 
 from .machine import Machine
+
+if TYPE_CHECKING:
+    from .contract import Bundle
 
 # The key's name in the bundle, and the file that the API server reads.
 KEY = "encryption.key"
@@ -18,7 +22,7 @@ def new_key() -> str:
     return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-def configure(machine: Machine, bundle: dict[str, str]) -> None:
+def configure(machine: Machine, bundle: Bundle) -> None:
     """Write the API server's EncryptionConfiguration; data that was stored unencrypted stays readable."""
     providers = [{"secretbox": {"keys": [{"name": "cfngen", "secret": bundle[KEY]}]}}, {"identity": {}}]
     machine.write(

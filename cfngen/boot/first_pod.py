@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import kubelet
 from .machine import HOME, BootError, Machine, Pending
 from .reasons import reason
-from .runner import remaining
+
+if TYPE_CHECKING:
+    from .contract import JsonObject, NodeBoot
 
 NAME = "cfngen-first-pod"
 MANIFEST = f"{kubelet.MANIFESTS}/{NAME}.yaml"
@@ -25,30 +27,30 @@ LABELS = 'labels."io.kubernetes.pod.namespace"==kube-system,labels."io.cri-conta
 HINT = "`journalctl -u kubelet -u containerd`; can the instance reach the registry of the pause image?"
 
 
-def run(machine: Machine, config: dict[str, Any]) -> str:
+def run(machine: Machine, boot: NodeBoot) -> str:
     """Run a pod of the pause image for a moment, once in the instance's life: later there may be no capacity for it.
 
     Raises:
         BootError: it does not run; the message includes the kubelet's last error about it.
     """
-    instance = config["facts"]["instanceId"]
+    instance = boot.facts["instanceId"]
     if machine.read(RAN_FILE) == instance:
         return "ran before"
-    folder = config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS)
+    folder = boot.config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS)
     if folder != kubelet.MANIFESTS:
         return "left out: the cluster file moves static pods elsewhere"
-    machine.write(MANIFEST, json.dumps(manifest(config["pause"])), 0o600)
+    machine.write(MANIFEST, json.dumps(manifest(boot.config["pause"])), 0o600)
     try:
-        machine.wait("a first pod to run", lambda: _check_running(machine), HINT, remaining(machine, config))
+        machine.wait("a first pod to run", lambda: _check_running(machine), HINT, boot.remaining(machine))
     except BootError as error:
         raise BootError(f"{error}{_last_kubelet_error(machine)}", error.hint) from error
     finally:
         machine.remove(MANIFEST)
     machine.write(RAN_FILE, instance)
-    return f"a pod of {config['pause']} ran"
+    return f"a pod of {boot.config['pause']} ran"
 
 
-def manifest(image: str) -> dict[str, Any]:
+def manifest(image: str) -> JsonObject:
     """Return the pod: with hostNetwork, as there may be no pod network yet, and with a short grace period."""
     return {
         "apiVersion": "v1",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import calendar
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import hosts
 from .kubectl import ADMIN, documents, kubectl
 from .machine import BootError, Machine
+
+if TYPE_CHECKING:
+    from .contract import Release
 
 # Seconds for one Helm operation; Helm waits for hooks only, not for pods: the cluster may have no node yet.
 TIMEOUT = 240
@@ -18,7 +21,7 @@ UNFINISHED_STATUSES = "pending-install,pending-rollback,pending-upgrade,uninstal
 ABANDONED_AFTER = 900
 
 
-def install(machine: Machine, release: dict[str, Any], interrupted: bool) -> None:
+def install(machine: Machine, release: Release, interrupted: bool) -> None:
     """Install or upgrade a release, and apply its patches to the chart's objects.
 
     A failed upgrade is not rolled back: the objects stay as they are, and the next attempt continues from there.

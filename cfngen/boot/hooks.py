@@ -6,20 +6,24 @@ They are used unchanged: `${…}` in them is not replaced.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .machine import HOME, BootError, Machine
+
+if TYPE_CHECKING:
+    from .contract import JsonObject
+    from .state import Boot
 
 UNITS = "/etc/systemd/system/"
 COMMANDS = HOME + "/commands/"
 
 
-def before(machine: Machine, config: dict[str, Any]) -> str:
+def before(machine: Machine, boot: Boot) -> str:
     """Run the pre-boot commands, before everything else."""
-    return _run_commands(machine, config, "preBootCommands", json.loads(machine.read(HOME + "/config.json"))["before"])
+    return _run_commands(machine, boot, "preBootCommands", json.loads(machine.read(HOME + "/config.json"))["before"])
 
 
-def files(machine: Machine, config: dict[str, Any]) -> str:
+def files(machine: Machine, boot: Boot) -> str:
     """Write the cluster file's files and units."""
     hooks = _hooks(machine)
     for file in hooks["files"]:
@@ -31,7 +35,7 @@ def files(machine: Machine, config: dict[str, Any]) -> str:
     return f"{len(hooks['files'])} files, {len(hooks['units'])} units"
 
 
-def units(machine: Machine, config: dict[str, Any]) -> str:
+def units(machine: Machine, boot: Boot) -> str:
     """Enable and start the cluster file's units."""
     names = [unit["name"] for unit in _hooks(machine)["units"] if unit["enable"]]
     machine.run("systemctl", "daemon-reload")
@@ -40,17 +44,17 @@ def units(machine: Machine, config: dict[str, Any]) -> str:
     return ", ".join(names) or "none to be started"
 
 
-def after(machine: Machine, config: dict[str, Any]) -> str:
+def after(machine: Machine, boot: Boot) -> str:
     """Run the post-boot commands, once the instance works."""
-    return _run_commands(machine, config, "postBootCommands", _hooks(machine)["after"])
+    return _run_commands(machine, boot, "postBootCommands", _hooks(machine)["after"])
 
 
-def _hooks(machine: Machine) -> dict[str, Any]:
-    hooks: dict[str, Any] = json.loads(machine.read(HOME + "/role.json"))["hooks"]
+def _hooks(machine: Machine) -> JsonObject:
+    hooks: JsonObject = json.loads(machine.read(HOME + "/role.json"))["hooks"]
     return hooks
 
 
-def _run_commands(machine: Machine, config: dict[str, Any], key: str, commands: list[str]) -> str:
+def _run_commands(machine: Machine, boot: Boot, key: str, commands: list[str]) -> str:
     """Run commands one after another, each once in the instance's life.
 
     Raises:
@@ -59,7 +63,7 @@ def _run_commands(machine: Machine, config: dict[str, Any], key: str, commands: 
     ran = 0
     for number, command in enumerate(commands):
         path = f"{COMMANDS}{key}-{number}"
-        marker = f"{config['facts']['instanceId']} {command}"
+        marker = f"{boot.facts['instanceId']} {command}"
         if machine.read(path + ".done") == marker:
             continue
         # As a file: arguments are visible to every process, and would be repeated in the error message.

@@ -10,32 +10,36 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .machine import Machine
+
+if TYPE_CHECKING:
+    from .contract import MasterBoot
+    from .state import Boot
 
 HOSTS = "/etc/hosts"
 BEGIN = "# cfngen: the masters of this cluster"
 END = "# cfngen: end"
 
 
-def of_master(machine: Machine, config: dict[str, Any]) -> str:
-    """Resolve the API's name to this master first, then to the others (`config["masters"]`: address by slot)."""
-    own = config["facts"]["privateAddress"]
-    other_addresses = [address for _, address in sorted(config["masters"].items()) if address != own]
-    return put(machine, config["apiHost"], [own, *other_addresses])
+def of_master(machine: Machine, boot: MasterBoot) -> str:
+    """Resolve the API's name to this master first, then to the others."""
+    own = boot.facts["privateAddress"]
+    other_addresses = [address for _, address in sorted(boot.config["masters"].items()) if address != own]
+    return put(machine, boot.config["apiHost"], [own, *other_addresses])
 
 
-def of_node(machine: Machine, config: dict[str, Any], endpoint: str, addresses: Sequence[str]) -> str:
+def of_node(machine: Machine, boot: Boot, endpoint: str, addresses: Sequence[str]) -> str:
     """Resolve the API's name to the masters, beginning with one that depends on the node, to spread the load.
 
     Args:
         machine: the node.
-        config: its configuration.
+        boot: its boot.
         endpoint: the API's name and port.
         addresses: the masters' addresses, from the join information.
     """
-    digest = hashlib.sha256(config["facts"]["instanceId"].encode()).digest()
+    digest = hashlib.sha256(boot.facts["instanceId"].encode()).digest()
     first = int.from_bytes(digest, "big") % len(addresses)
     host, _, port = endpoint.rpartition(":")
     return put(machine, host, answering_first(machine, [*addresses[first:], *addresses[:first]], int(port)))

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import secrets
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import upgrade
 from .certificate_authorities import PKI
@@ -18,30 +18,34 @@ from .der import content
 from .kubectl import kubectl
 from .machine import BootError, Machine
 
+if TYPE_CHECKING:
+    from .contract import JoinInformation, MasterBoot
+
 # Seconds; a timer renews it every six hours.
 LIFETIME = 24 * 3600
 TIMER = "cfngen-join.timer"
 
 
-def publish(machine: Machine, config: dict[str, Any]) -> str:
+def publish(machine: Machine, boot: MasterBoot) -> str:
     """Create a bootstrap token, publish it with the rest, and start the timer that repeats this."""
     hint = "is the API server healthy?"
-    token = machine.wait("a token", lambda: _create_token(machine), hint, retry_on=BootError)
-    oldest = machine.wait("the masters' versions", lambda: upgrade.oldest(machine, config), hint, retry_on=BootError)
-    information = {
-        "endpoint": config["endpoint"],
-        "addresses": [address for _, address in sorted(config["masters"].items())],
+    token, expires = machine.wait("a token", lambda: _create_token(machine), hint, retry_on=BootError)
+    oldest = machine.wait("the masters' versions", lambda: upgrade.oldest(machine, boot), hint, retry_on=BootError)
+    information: JoinInformation = {
+        "endpoint": boot.config["endpoint"],
+        "addresses": [address for _, address in sorted(boot.config["masters"].items())],
         "kubernetesVersion": oldest,
         "caHash": ca_hash(machine.read(PKI + "ca.crt")),
-        **token,
+        "token": token,
+        "expires": expires,
     }
-    arn = config["facts"]["joinSecretArn"]
+    arn = boot.facts["joinSecretArn"]
     machine.aws("secretsmanager", "put_secret_value", SecretId=arn, SecretString=json.dumps(information))
     machine.run("systemctl", "enable", "--now", TIMER)
-    return f"nodes may join {config['endpoint']} with a token until {token['expires']}"
+    return f"nodes may join {boot.config['endpoint']} with a token until {expires}"
 
 
-def _create_token(machine: Machine) -> dict[str, str]:
+def _create_token(machine: Machine) -> tuple[str, str]:
     """Create a bootstrap token; return it and when it expires."""
     identity, secret = (_random_letters(6), _random_letters(16))
     expires = machine.time(LIFETIME)
@@ -60,7 +64,7 @@ def _create_token(machine: Machine) -> dict[str, str]:
         },
     }
     kubectl(machine, "create", "-f", "-", stdin=json.dumps(resource))
-    return {"token": f"{identity}.{secret}", "expires": expires}
+    return f"{identity}.{secret}", expires
 
 
 def ca_hash(pem: str) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .machine import Machine
 
+if TYPE_CHECKING:
+    from .contract import JoinInformation, NodeBoot
 
-def read(machine: Machine, config: dict[str, Any]) -> dict[str, Any]:
+
+def read(machine: Machine, boot: NodeBoot) -> JoinInformation:
     """Return the join information; empty if there is none yet."""
-    arn = config["facts"]["joinSecretArn"]
+    arn = boot.facts["joinSecretArn"]
     response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
-    information: dict[str, Any] = json.loads(response.get("SecretString") or "{}")
+    information: JoinInformation = json.loads(response.get("SecretString") or "{}")
     return information

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import hosts
 from .machine import Machine
+
+if TYPE_CHECKING:
+    from .contract import JsonObject, MasterBoot
 
 ADMIN = "/etc/kubernetes/admin.conf"
 # Long enough to try another address if a master stops answering: a program in Go gives each of five addresses six
@@ -36,11 +39,11 @@ def command(kubeconfig: str) -> tuple[str, ...]:
     return "kubectl", "--kubeconfig", kubeconfig, REQUEST_TIMEOUT
 
 
-def own_server(config: dict[str, Any]) -> str:
+def own_server(boot: MasterBoot) -> str:
     """Return the option with which kubectl uses this master's own API server."""
-    return f"--server=https://{config['facts']['privateAddress']}:{config['endpoint'].rpartition(':')[2]}"
+    return f"--server=https://{boot.facts['privateAddress']}:{boot.config['endpoint'].rpartition(':')[2]}"
 
 
-def documents(*items: dict[str, Any]) -> str:
+def documents(*items: JsonObject) -> str:
     """Return Kubernetes objects as one multi-document YAML text (each document is JSON, a subset of YAML)."""
     return "\n---\n".join(json.dumps(item, indent=1) for item in items) + "\n"

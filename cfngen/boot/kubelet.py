@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .machine import HOME, Machine
+
+if TYPE_CHECKING:
+    from .state import Boot
 
 SET_UP_FILE = HOME + "/established"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
@@ -15,14 +18,14 @@ MANIFESTS = "/etc/kubernetes/manifests"
 RESOLVED = "/run/systemd/resolve/resolv.conf"
 
 
-def is_set_up(machine: Machine, config: dict[str, Any]) -> bool:
+def is_set_up(machine: Machine, boot: Boot) -> bool:
     """Return whether the boot of this instance, not of one that its AMI was made from, was completed before."""
-    return machine.read(SET_UP_FILE) == config["facts"]["instanceId"] and machine.exists(KUBELET_CONF)
+    return machine.read(SET_UP_FILE) == boot.facts["instanceId"] and machine.exists(KUBELET_CONF)
 
 
-def mark_set_up(machine: Machine, config: dict[str, Any]) -> None:
+def mark_set_up(machine: Machine, boot: Boot) -> None:
     """Record that this instance is set up: later boots only start its services."""
-    machine.write(SET_UP_FILE, config["facts"]["instanceId"])
+    machine.write(SET_UP_FILE, boot.facts["instanceId"])
 
 
 def clear(machine: Machine) -> None:
@@ -33,16 +36,17 @@ def clear(machine: Machine) -> None:
     machine.remove(*old)
 
 
-def patch(machine: Machine, config: dict[str, Any]) -> None:
+def patch(machine: Machine, boot: Boot) -> None:
     """Write this instance's kubelet settings as a patch for kubeadm (`patches.directory`).
 
     `kubeadm join` takes the cluster-wide settings from a ConfigMap and merges the patch over them; what depends on the
     instance or its distribution has to be in the patch.
     """
     resolver = RESOLVED if machine.exists(RESOLVED) else "/etc/resolv.conf"
-    overrides = config["kubeletPatch"]
+    overrides = boot.config["kubeletPatch"]
     reserved = {} if {"kubeReserved", "systemReserved"} & set(overrides) else {"kubeReserved": reservation(machine)}
-    settings = {"resolvConf": resolver, **reserved, **overrides, "providerID": config["facts"]["providerId"]}
+    pods = {"maxPods": boot.max_pods} if boot.max_pods else {}
+    settings = {"resolvConf": resolver, **reserved, **overrides, **pods, "providerID": boot.facts["providerId"]}
     machine.write(HOME + "/patches/kubeletconfiguration+merge.json", json.dumps(settings))
 
 

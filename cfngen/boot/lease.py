@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .kubectl import kubectl
 from .machine import Machine, Pending
+
+if TYPE_CHECKING:
+    from .contract import JsonObject
 
 NAMESPACE = "kube-system"
 # Seconds after which a lease that is not renewed expires; longer than any operation between two renewals.
@@ -46,12 +49,12 @@ def release(machine: Machine, name: str, holder: str) -> None:
         _write_lease(machine, name, current, {})
 
 
-def _read_lease(machine: Machine, name: str) -> dict[str, Any]:
+def _read_lease(machine: Machine, name: str) -> JsonObject:
     text = kubectl(machine, "-n", NAMESPACE, "get", "lease", name, "-o", "json", "--ignore-not-found")[1]
     return dict(json.loads(text)) if text.strip() else {}
 
 
-def _write_lease(machine: Machine, name: str, current: dict[str, Any], spec: dict[str, Any]) -> bool:
+def _write_lease(machine: Machine, name: str, current: JsonObject, spec: JsonObject) -> bool:
     """Create or replace a lease; return whether that succeeded, i.e. nobody changed it since it was read."""
     version = {"resourceVersion": current["metadata"]["resourceVersion"]} if current else {}
     lease = {

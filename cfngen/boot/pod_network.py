@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import kubelet
 from .machine import BootError, Machine
+
+if TYPE_CHECKING:
+    from .state import Boot
 
 # systemd-networkd uses the first file that matches an interface: files for single interfaces (10 of netplan, 70 of
 # Amazon Linux) precede this one, those for any interface (80 of Amazon Linux) follow it.
@@ -19,14 +22,14 @@ POLICY_UNITS = ("policy-routes@*.service", "refresh-policy-routes@*.timer", "ref
 MAX_PODS = 110
 
 
-def prepare(machine: Machine, config: dict[str, Any]) -> str:
+def prepare(machine: Machine, boot: Boot) -> str:
     """Keep the distribution away from the plug-in's interfaces; set the kubelet's `maxPods` by the available addresses.
 
     Raises:
         BootError: the primary network interface cannot be identified.
     """
     done = ["the distribution leaves the plug-in's routes alone"]
-    if config["podNetwork"]["interfaces"]:
+    if boot.config["podNetwork"]["interfaces"]:
         name = primary(machine)
         machine.write(NETWORKD_FILE, f"[Match]\nDriver=ena\nProperty=!INTERFACE={name}\n\n[Link]\nUnmanaged=yes\n")
         if machine.exists(POLICY_ROUTES):
@@ -35,8 +38,8 @@ def prepare(machine: Machine, config: dict[str, Any]) -> str:
             machine.run("systemctl", "stop", *POLICY_UNITS, expect=(0, 1, 5))
             machine.remove("/run/systemd/network/*/ec2net_alias.conf")
         done.append(f"and all interfaces but {name}")
-        done.append(f"room for {_set_max_pods(machine, config)} pods")
-    if not kubelet.is_set_up(machine, config):
+        done.append(f"room for {_set_max_pods(machine, boot)} pods")
+    if not kubelet.is_set_up(machine, boot):
         machine.run("systemctl", "try-restart", "systemd-networkd")
     return ", ".join(done)
 
@@ -62,13 +65,13 @@ def primary(machine: Machine) -> str:
     return interfaces[0]
 
 
-def _set_max_pods(machine: Machine, config: dict[str, Any]) -> int:
-    """Set `maxPods` in the kubelet's settings, unless the cluster file sets it; return it.
+def _set_max_pods(machine: Machine, boot: Boot) -> int:
+    """Note how many pods the instance has addresses for, unless the cluster file sets `maxPods`; return the limit.
 
     Pods get all addresses of each interface except its first; two more pods (the plug-in, kube-proxy) have hostNetwork.
     """
-    settings = config["kubeletPatch"]
-    if not settings.get("maxPods"):
+    configured = boot.config["kubeletPatch"].get("maxPods")
+    if not configured:
         type_name = machine.metadata("meta-data/instance-type").strip()
         [instance_type] = machine.aws("ec2", "describe_instance_types", InstanceTypes=[type_name])["InstanceTypes"]
         network = instance_type["NetworkInfo"]
@@ -76,5 +79,5 @@ def _set_max_pods(machine: Machine, config: dict[str, Any]) -> int:
         interfaces = cards[network.get("DefaultNetworkCardIndex", 0)]["MaximumNetworkInterfaces"]
         addresses = interfaces * (network["Ipv4AddressesPerInterface"] - 1)
         # With prefix delegation, a /28 prefix in place of each address.
-        settings["maxPods"] = min(MAX_PODS, addresses * (16 if config["podNetwork"]["prefixes"] else 1) + 2)
-    return int(settings["maxPods"])
+        boot.max_pods = min(MAX_PODS, addresses * (16 if boot.config["podNetwork"]["prefixes"] else 1) + 2)
+    return int(configured or boot.max_pods)

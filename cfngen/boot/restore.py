@@ -9,11 +9,14 @@ boots only then discards its data and joins the restored cluster instead.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import bucket, certificate_authorities, etcd_data, etcd_members, objects
 from .etcd_data import FOLDER, VOLUME
 from .machine import BootError, Machine
+
+if TYPE_CHECKING:
+    from .contract import Bundle, MasterBoot
 
 REQUEST = "restore.json"
 # Id of the last request that was applied to this volume's data, or that its data is newer than.
@@ -24,16 +27,16 @@ PENDING, MISSED = "pending", "missed"
 REVISION_BUMP = "1000000000"
 
 
-def state(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> str:
+def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     """Return `pending` if this slot has to restore, `missed` if the cluster was restored without it, else nothing.
 
     Raises:
         BootError: the request is malformed.
     """
-    if not config["facts"].get("bucket"):
+    if not boot.facts.get("bucket"):
         return ""
     try:
-        request = bucket.document(machine, config, REQUEST)
+        request = bucket.document(machine, boot, REQUEST)
     except BootError as error:
         if not etcd_data.has_data(machine):
             raise
@@ -45,24 +48,24 @@ def state(machine: Machine, config: dict[str, Any], bundle: dict[str, str]) -> s
     # The id becomes part of a folder's name.
     patterns = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
     if not all(re.fullmatch(pattern, str(request.get(name, ""))) for name, pattern in patterns.items()):
-        raise BootError(f"{REQUEST} in {config['facts']['bucket']} names no id or no snapshot", hint(config))
-    config["restore"] = request
+        raise BootError(f"{REQUEST} in {boot.facts['bucket']} names no id or no snapshot", hint(boot))
+    boot.restore_request = request
     if machine.read(DONE_FILE) == request["id"]:
         return ""
     if not bundle.get(certificate_authorities.INITIALISED):
         # The request was for an earlier cluster of this name, whose bucket was kept.
-        mark_done(machine, config)
+        mark_done(machine, boot)
         return ""
     return MISSED if bundle.get(certificate_authorities.RESTORED) == request["id"] else PENDING
 
 
-def mark_done(machine: Machine, config: dict[str, Any]) -> None:
+def mark_done(machine: Machine, boot: MasterBoot) -> None:
     """Record on the volume that the request needs no further action here."""
-    if config.get("restore"):
-        machine.write(DONE_FILE, config["restore"]["id"])
+    if boot.restore_request:
+        machine.write(DONE_FILE, boot.restore_request["id"])
 
 
-def perform(machine: Machine, config: dict[str, Any]) -> str:
+def perform(machine: Machine, boot: MasterBoot) -> str:
     """Replace this slot's etcd data by the snapshot's, and move the old data aside; return what was done.
 
     The restored data directory holds the membership, so etcd ignores `--initial-cluster` in its manifest, which it
@@ -71,18 +74,18 @@ def perform(machine: Machine, config: dict[str, Any]) -> str:
     Raises:
         BootError: the snapshot cannot be downloaded, or is damaged; the old data is still in place.
     """
-    request, bucket_name = config["restore"], config["facts"]["bucket"]
+    request, bucket_name = boot.restore_request, boot.facts["bucket"]
     request_id, snapshot = request["id"], request["snapshot"]
     file, new_folder, old_folder = f"{VOLUME}/snapshot.db", FOLDER + ".new", f"{FOLDER}.before-{request_id}"
     objects.get(machine, bucket_name, snapshot, file)
     digest = machine.sha256(file)
     if request.get("sha256", digest) != digest:
-        raise BootError(f"s3://{bucket_name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(config))
+        raise BootError(f"s3://{bucket_name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(boot))
     machine.run("etcdutl", "snapshot", "status", file, "--write-out=json")
     etcd_data.stop(machine)
     machine.remove(new_folder)
-    peers = {letter: etcd_members.peer_url(address) for letter, address in sorted(config["masters"].items())}
-    slot = config["facts"]["slot"]
+    peers = {letter: etcd_members.peer_url(address) for letter, address in sorted(boot.config["masters"].items())}
+    slot = boot.facts["slot"]
     machine.run(
         "etcdutl",
         "snapshot",
@@ -105,12 +108,12 @@ def perform(machine: Machine, config: dict[str, Any]) -> str:
         machine.remove(FOLDER)
     machine.run("mv", "-T", new_folder, FOLDER)
     machine.remove(etcd_data.MEMBER, etcd_data.JOINING_FILE)
-    mark_done(machine, config)
+    mark_done(machine, boot)
     machine.remove(file)
     return f"restored {snapshot} as request {request_id} says; what was there is in {old_folder}"
 
 
-def hint(config: dict[str, Any]) -> str:
+def hint(boot: MasterBoot) -> str:
     """Return how to change or withdraw the request."""
-    key = bucket.key(config, REQUEST)
-    return f"ask for another snapshot (`cfngen etcd list`), or: `aws s3 rm s3://{config['facts']['bucket']}/{key}`"
+    key = bucket.key(boot, REQUEST)
+    return f"ask for another snapshot (`cfngen etcd list`), or: `aws s3 rm s3://{boot.facts['bucket']}/{key}`"

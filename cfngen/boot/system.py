@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 
 from . import kubelet
-from .machine import HOME, BootError, Machine, Pending, fill
-from .runner import remaining
+from .machine import HOME, BootError, Machine, Pending
+from .state import fill
+
+if TYPE_CHECKING:
+    from .contract import Asset
+    from .state import Boot
 
 FILES = HOME + "/files"
 SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
@@ -25,9 +29,9 @@ CRI_PLUGINS = {
 RETRYABLE_STATUS = (408, 425, 429)
 
 
-def settings(machine: Machine, config: dict[str, Any]) -> str:
+def settings(machine: Machine, boot: Boot) -> str:
     """Copy the files below /opt/cfngen/files to /, load kernel modules, set kernel parameters, turn swap off."""
-    files = {path[len(FILES) :]: fill(machine.read(path), config["facts"]) for path in machine.glob(FILES + "/**/*")}
+    files = {path[len(FILES) :]: fill(machine.read(path), boot.facts) for path in machine.glob(FILES + "/**/*")}
     changed = [path for path, text in files.items() if machine.write(path, text)]
     # Errors are ignored: modules may be built in, parameters unknown; kubeadm checks those that matter.
     machine.run("modprobe", "-a", "overlay", "br_netfilter", expect=(0, 1))
@@ -38,15 +42,15 @@ def settings(machine: Machine, config: dict[str, Any]) -> str:
     return f"wrote {len(changed)} of {len(files)} files"
 
 
-def downloads(machine: Machine, config: dict[str, Any]) -> str:
+def downloads(machine: Machine, boot: Boot) -> str:
     """Download files that are missing or have another digest, four at a time; unpack archives."""
-    seconds = remaining(machine, config)
+    seconds = boot.remaining(machine)
     with ThreadPoolExecutor(4) as pool:
-        fetched = list(pool.map(lambda asset: provide(machine, asset, seconds), config["assets"]))
+        fetched = list(pool.map(lambda asset: provide(machine, asset, seconds), boot.config["assets"]))
     return f"fetched {sum(fetched)} of {len(fetched)} files"
 
 
-def provide(machine: Machine, asset: dict[str, Any], seconds: float) -> bool:
+def provide(machine: Machine, asset: Asset, seconds: float) -> bool:
     """Download a file unless it exists with the right digest, and unpack it if it is an archive.
 
     Args:
@@ -97,17 +101,17 @@ def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float
     machine.wait("download", attempt, f"can the instance reach {url}?", seconds, (Pending, OSError))
 
 
-def services(machine: Machine, config: dict[str, Any]) -> str:
+def services(machine: Machine, boot: Boot) -> str:
     """Start containerd and the masquerading of pods' traffic; enable the kubelet for later boots."""
     machine.run("systemctl", "daemon-reload")
-    machine.run("systemctl", "enable", "--now", *config["services"])
-    if not kubelet.is_set_up(machine, config):
+    machine.run("systemctl", "enable", "--now", *boot.config["services"])
+    if not kubelet.is_set_up(machine, boot):
         # An AMI may have started them already, with its own configuration. Containers survive the restart.
-        machine.run("systemctl", "restart", *config["services"])
+        machine.run("systemctl", "restart", *boot.config["services"])
     hint = "`systemctl status containerd`; `journalctl -u containerd`"
     machine.wait("containerd", lambda: _check_containerd(machine), hint, 60)
     machine.run("systemctl", "enable", "kubelet")
-    return ", ".join(config["services"]) + " running"
+    return ", ".join(boot.config["services"]) + " running"
 
 
 def _check_containerd(machine: Machine) -> None:

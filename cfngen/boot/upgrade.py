@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import peers
 from .certificate_authorities import KUBEADM_CONFIG
@@ -24,6 +24,9 @@ from .kubectl import ADMIN, kubectl
 from .machine import BootError, Machine
 from .versions import minor, numbers
 
+if TYPE_CHECKING:
+    from .contract import MasterBoot
+
 # The Kubernetes version that last ran with this volume's data.
 VERSION_FILE = VOLUME + "/kubernetes-version"
 SKEW_POLICY_URL = "https://kubernetes.io/releases/version-skew-policy/"
@@ -31,16 +34,16 @@ SKEW_POLICY_URL = "https://kubernetes.io/releases/version-skew-policy/"
 SUPER_ADMIN = "/etc/kubernetes/super-admin.conf"
 
 
-def check(machine: Machine, config: dict[str, Any]) -> None:
+def check(machine: Machine, boot: MasterBoot) -> None:
     """Compare this instance's version with the one that ran on this volume before and with the other masters'.
 
     Raises:
         BootError: the version skew is not supported, so this version must not start here; nothing was changed.
     """
-    own_version = config["kubernetesVersion"]
+    own_version = boot.config["kubernetesVersion"]
     versions = {"this volume": machine.read(VERSION_FILE)}
-    if len(config["masters"]) > 1:
-        versions.update(_other_masters(machine, config))
+    if len(boot.config["masters"]) > 1:
+        versions.update(_other_masters(machine, boot))
     for place, version in versions.items():
         if not version:
             continue
@@ -62,18 +65,18 @@ def _next_minor(own_version: str, version: str) -> str:
     return f"1.{minor(version) + step}"
 
 
-def _other_masters(machine: Machine, config: dict[str, Any]) -> dict[str, str]:
+def _other_masters(machine: Machine, boot: MasterBoot) -> dict[str, str]:
     """Return the other masters' versions; none if no API server answers, which is no error."""
     if not machine.exists(ADMIN):
         machine.run("kubeadm", "init", "phase", "kubeconfig", "admin", "--config", KUBEADM_CONFIG)
     try:
-        versions = peers.masters(machine, config)
+        versions = peers.masters(machine, boot)
     except BootError:
         return {}
-    return {f"master {name}": version for name, version in versions.items() if name != config["facts"]["instanceId"]}
+    return {f"master {name}": version for name, version in versions.items() if name != boot.facts["instanceId"]}
 
 
-def is_behind(machine: Machine, config: dict[str, Any]) -> bool:
+def is_behind(machine: Machine, boot: MasterBoot) -> bool:
     """Return whether a newer minor version wrote the cluster's ConfigMaps; then this master must not overwrite them.
 
     Raises:
@@ -83,21 +86,21 @@ def is_behind(machine: Machine, config: dict[str, Any]) -> bool:
     _, text = kubectl(machine, *query, kubeconfig=SUPER_ADMIN)
     cluster_configuration = json.loads(text or "{}").get("data", {}).get("ClusterConfiguration", "")
     match = re.search(r"(?m)^kubernetesVersion: *\"?(v?[\d.]+)", cluster_configuration)
-    return bool(match and minor(match[1]) > minor(config["kubernetesVersion"]))
+    return bool(match and minor(match[1]) > minor(boot.config["kubernetesVersion"]))
 
 
-def is_last(machine: Machine, config: dict[str, Any]) -> bool:
+def is_last(machine: Machine, boot: MasterBoot) -> bool:
     """Return whether no master is older than this one: only then may kube-proxy have this version."""
-    own = minor(config["kubernetesVersion"])
-    return all(minor(version) >= own for version in peers.masters(machine, config).values())
+    own = minor(boot.config["kubernetesVersion"])
+    return all(minor(version) >= own for version in peers.masters(machine, boot).values())
 
 
-def oldest(machine: Machine, config: dict[str, Any]) -> str:
+def oldest(machine: Machine, boot: MasterBoot) -> str:
     """Return the version of the oldest master, including this one."""
-    own: str = config["kubernetesVersion"]
-    return min([own, *peers.masters(machine, config).values()], key=numbers)
+    own: str = boot.config["kubernetesVersion"]
+    return min([own, *peers.masters(machine, boot).values()], key=numbers)
 
 
-def record(machine: Machine, config: dict[str, Any]) -> None:
+def record(machine: Machine, boot: MasterBoot) -> None:
     """Record on the volume that this version has run with its data."""
-    machine.write(VERSION_FILE, config["kubernetesVersion"])
+    machine.write(VERSION_FILE, boot.config["kubernetesVersion"])

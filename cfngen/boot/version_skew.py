@@ -6,14 +6,17 @@ the wait, so a later failure is still signalled in time.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import join_secret, versions
 from .machine import Machine
 
+if TYPE_CHECKING:
+    from .contract import NodeBoot
 
-def wait(machine: Machine, config: dict[str, Any]) -> str:
-    """Wait at most `config["upgradeWait"]` minutes while a master's minor version is older than this node's kubelet.
+
+def wait(machine: Machine, boot: NodeBoot) -> str:
+    """Wait for at most `upgradeWait` minutes while a master's minor version is older than this node's kubelet.
 
     Raises:
         BootError: a master is still older after that time.
@@ -21,11 +24,11 @@ def wait(machine: Machine, config: dict[str, Any]) -> str:
     start = machine.clock()
 
     def probe() -> str:
-        versions.await_masters(config, join_secret.read(machine, config))
+        versions.await_masters(boot, join_secret.read(machine, boot))
         waited = machine.clock() - start
         return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
 
     hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
-    outcome = machine.wait("masters of this version", probe, hint, config["upgradeWait"] * 60)
-    config["deadline"] += machine.clock() - start
+    outcome = machine.wait("masters of this version", probe, hint, boot.config["upgradeWait"] * 60)
+    boot.deadline += machine.clock() - start
     return outcome

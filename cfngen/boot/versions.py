@@ -7,9 +7,13 @@ talk to (https://kubernetes.io/releases/version-skew-policy/).
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .machine import BootError, Pending
+
+if TYPE_CHECKING:
+    from .contract import JoinInformation
+    from .state import Boot
 
 
 def numbers(version: str) -> tuple[int, int, int]:
@@ -29,17 +33,17 @@ def minor(version: str) -> int:
     return numbers(version)[1]
 
 
-def await_masters(config: dict[str, Any], information: dict[str, Any]) -> None:
+def await_masters(boot: Boot, information: JoinInformation) -> None:
     """Return if the masters are new enough for this node's kubelet.
 
     Args:
-        config: the node's configuration; `kubernetesVersion` is its kubelet's.
+        boot: the node's boot; the configuration's `kubernetesVersion` is its kubelet's.
         information: the join information; `kubernetesVersion` is the oldest master's. Masters with an older boot
             program do not publish it.
 
     Raises:
         Pending: one is older; in an update nodes and masters are replaced at the same time.
     """
-    own, oldest = config["kubernetesVersion"], information.get("kubernetesVersion", "")
+    own, oldest = boot.config["kubernetesVersion"], information.get("kubernetesVersion", "")
     if oldest and minor(oldest) < minor(own):
         raise Pending(f"this node's kubelet is {own} and a master is still {oldest}: masters go first")

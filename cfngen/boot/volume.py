@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import filesystem, instances
 from .machine import BootError, Machine, Pending
-from .runner import remaining
+
+if TYPE_CHECKING:
+    from .contract import MasterBoot
 
 MOUNT = "/mnt/master"
 FSTAB = "/etc/fstab"
@@ -19,12 +21,12 @@ REPAIR = (
 DETACH_WAIT_SECONDS = 60
 
 
-def volume(machine: Machine, config: dict[str, Any]) -> str:
+def volume(machine: Machine, boot: MasterBoot) -> str:
     """Attach the slot's volume to this instance and mount it at `/mnt/master`."""
-    name = config["facts"]["volumeId"]
+    name = boot.facts["volumeId"]
     hint = "terminate the instance that holds it, or detach it in the EC2 console"
-    seconds = remaining(machine, config)
-    attached = machine.wait(f"{name} to be attached", lambda: _attach_volume(machine, config), hint, seconds)
+    seconds = boot.remaining(machine)
+    attached = machine.wait(f"{name} to be attached", lambda: _attach_volume(machine, boot), hint, seconds)
     device = machine.wait(f"the disk of {name}", lambda: _disk_device(machine, name, attached), "does `lsblk` show it?")
     is_blank = not _disk_content(machine, device)
     if is_blank:
@@ -42,19 +44,19 @@ def volume(machine: Machine, config: dict[str, Any]) -> str:
     return f"{name} is {device}{', formatted' if is_blank else ''}, mounted at {MOUNT}"
 
 
-def _attach_volume(machine: Machine, config: dict[str, Any]) -> str:
+def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
     """Attach the volume to this instance; return its device name once it is attached.
 
     Raises:
         Pending: it is not attached yet.
     """
-    name, instance = config["facts"]["volumeId"], config["facts"]["instanceId"]
+    name, instance = boot.facts["volumeId"], boot.facts["instanceId"]
     description = machine.aws("ec2", "describe_volumes", VolumeIds=[name])["Volumes"][0]
     for attachment in description.get("Attachments", []):
         if attachment["InstanceId"] == instance and attachment["State"] == "attached":
             return str(attachment["Device"])
         if attachment["InstanceId"] != instance:
-            _detach_from_ended(machine, config, attachment["InstanceId"])
+            _detach_from_ended(machine, boot, attachment["InstanceId"])
         raise Pending(f"it is {attachment['State']} to {attachment['InstanceId']}")
     if description["State"] != "available":
         raise Pending(f"it is {description['State']}")
@@ -76,25 +78,26 @@ def _attach_volume(machine: Machine, config: dict[str, Any]) -> str:
     raise Pending(answer.get("Error", {}).get("Message", "it is attaching"))
 
 
-def _detach_from_ended(machine: Machine, config: dict[str, Any], holder: str) -> None:
+def _detach_from_ended(machine: Machine, boot: MasterBoot, holder: str) -> None:
     """Detach the volume from a stopped or terminated instance, if EC2 has not done so by itself within a minute.
 
     An instance that is running, or still shutting down, keeps the volume: two writers would destroy etcd's data.
     """
     state = instances.state(machine, holder)
     if state not in ("stopped", *instances.TERMINATED_STATES):
-        config.pop("endedAt", None)
+        boot.holder_ended = None
         return
-    since = config.setdefault("endedAt", machine.clock())
-    if machine.clock() - since < DETACH_WAIT_SECONDS:
+    if boot.holder_ended is None:
+        boot.holder_ended = machine.clock()
+    if machine.clock() - boot.holder_ended < DETACH_WAIT_SECONDS:
         return
-    machine.say(f"{config['facts']['volumeId']} is taken off {holder}, which is {state or 'not known to EC2 any more'}")
-    config.pop("endedAt")
+    machine.say(f"{boot.facts['volumeId']} is taken off {holder}, which is {state or 'not known to EC2 any more'}")
+    boot.holder_ended = None
     machine.aws(
         "ec2",
         "detach_volume",
         "IncorrectState",
-        VolumeId=config["facts"]["volumeId"],
+        VolumeId=boot.facts["volumeId"],
         Force=state != "stopped",
         # With its id, EC2 checks that the volume is still attached to that instance.
         **({"InstanceId": holder} if state else {}),

@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from boots import boot_of
 from botocore.exceptions import IncompleteReadError
 from moto import mock_aws
 from scripted_machine import PowerCut, ScriptedMachine, refusal
@@ -107,7 +108,7 @@ class Leader(ScriptedMachine):
     def comes_by(self, minutes: float = 0) -> str:
         """Let the timer come by after some minutes."""
         self.passed += minutes * 60
-        return backup.backup(self, json.loads(json.dumps(CONFIG)))
+        return backup.backup(self, boot_of(CONFIG))
 
 
 @pytest.fixture
@@ -214,7 +215,7 @@ def test_a_failure_is_tried_again_after_five_minutes_or_when_the_next_is_due(lea
     for minute in range(min(interval, 5) + 1):
         leader.passed = minute * 60
         try:
-            backup.backup(leader, config)
+            backup.backup(leader, boot_of(config))
         except BootError:
             tried.append(minute)
     assert tried == [0, min(interval, 5)]
@@ -323,22 +324,22 @@ def test_a_power_cut_anywhere_leaves_the_next_attempt_a_clean_start() -> None:
 
 
 def test_the_timer_is_started(leader: Leader) -> None:
-    assert backup.schedule(leader, CONFIG) == f"a snapshot of etcd every 15 minutes into s3://{BUCKET}"
+    assert backup.schedule(leader, boot_of(CONFIG)) == f"a snapshot of etcd every 15 minutes into s3://{BUCKET}"
     assert leader.commands == ["systemctl enable --now cfngen-backup.timer"]
 
 
 def test_a_document_that_is_missing_is_not_asked_for(leader: Leader) -> None:
-    assert bucket.document(leader, CONFIG, "restore.json") == {}
+    assert bucket.document(leader, boot_of(CONFIG), "restore.json") == {}
     assert [name for name, _ in leader.calls] == ["s3.list_objects_v2"]
     leader.storage.put("one/etcd/restore.json", '{"id": "1"}')
-    assert bucket.document(leader, CONFIG, "restore.json") == {"id": "1"}
+    assert bucket.document(leader, boot_of(CONFIG), "restore.json") == {"id": "1"}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{"])
 def test_a_document_that_is_none_is_told_with_the_way_out(leader: Leader, text: str) -> None:
     leader.storage.put("one/etcd/restore.json", text)
     with pytest.raises(BootError, match="is no JSON object") as caught:
-        bucket.document(leader, CONFIG, "restore.json")
+        bucket.document(leader, boot_of(CONFIG), "restore.json")
     assert caught.value.hint == f"delete it: `aws s3 rm s3://{BUCKET}/one/etcd/restore.json`"
 
 
@@ -446,4 +447,4 @@ def test_a_document_that_is_cut_off_on_its_way_is_no_fault_of_the_program(leader
     leader.storage.put("one/etcd/restore.json", "{}")
     leader.cloud["s3.get_object"] = lambda **_: {"Body": Cut()}
     with pytest.raises(BootError, match="could not be read to its end: 3 read, but total bytes"):
-        bucket.document(leader, CONFIG, "restore.json")
+        bucket.document(leader, boot_of(CONFIG), "restore.json")

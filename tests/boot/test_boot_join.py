@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from boots import boot_of
 from masters import ADDRESSES, CERTIFICATE, INSTANCE, JOIN_SECRET, Master, configuration
 from scripted_machine import ScriptedMachine, SecretsManager
 from slots import boot
@@ -15,6 +16,7 @@ from slots import boot
 from cfngen.boot import join_information, kubelet, node
 from cfngen.boot.certificate_authorities import PKI
 from cfngen.boot.machine import BootError
+from cfngen.boot.state import Boot
 
 # What `openssl x509 -pubkey | openssl pkey -pubin -outform der | sha256sum` says.
 HASHES = {
@@ -39,7 +41,7 @@ def test_hash_of_a_certificate_is_what_openssl_says(name: str) -> None:
 
 def published(machine: Master) -> dict[str, str]:
     config = configuration()
-    join_information.publish(machine, config)
+    join_information.publish(machine, boot_of(config))
     found: dict[str, str] = json.loads(machine.secrets.text(JOIN_SECRET))
     return found
 
@@ -94,7 +96,7 @@ def test_token_is_of_letters_and_digits_that_kubeadm_takes(publisher: Master, mo
 def test_masters_addresses_are_published_in_the_order_of_their_slots(publisher: Master) -> None:
     config = configuration()
     config["masters"] = dict(reversed(ADDRESSES.items()))
-    join_information.publish(publisher, config)
+    join_information.publish(publisher, boot_of(config))
     assert json.loads(publisher.secrets.text(JOIN_SECRET))["addresses"] == list(ADDRESSES.values())
 
 
@@ -104,19 +106,20 @@ def test_each_renewal_publishes_a_new_token(publisher: Master) -> None:
 
 def test_token_appears_neither_in_arguments_nor_in_what_is_said(publisher: Master) -> None:
     config = configuration()
-    publisher.say(join_information.publish(publisher, config))
+    publisher.say(join_information.publish(publisher, boot_of(config)))
     secret = json.loads(publisher.secrets.text(JOIN_SECRET))["token"].split(".")[1]
     assert secret not in " ".join(publisher.commands + publisher.said)
 
 
-def configured(**more: Any) -> dict[str, Any]:
-    return {
+def configured(**more: Any) -> Boot:
+    config = {
         **configuration(),
         "role": "node",
         "join": {"kind": "JoinConfiguration"},
         "kubernetesVersion": "v1.36.3",
         **more,
     }
+    return boot_of(config)
 
 
 def waiting_node(text: str = "") -> tuple[ScriptedMachine, SecretsManager]:

@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine, SecretsManager
 
 from cfngen.boot import kubelet, node
 from cfngen.boot.hosts import HOSTS
 from cfngen.boot.machine import BootError
+from cfngen.boot.state import Boot
 
 INSTANCE = IDENTITY["instanceId"]
 SECRET = "arn:join"
@@ -24,7 +26,7 @@ INFORMATION: dict[str, Any] = {
 }
 
 
-def config(**more: Any) -> dict[str, Any]:
+def config(**more: Any) -> Boot:
     facts = {"instanceId": INSTANCE, "providerId": f"aws:///us-west-2a/{INSTANCE}", "joinSecretArn": SECRET}
     usual = {
         "join": {"kind": "JoinConfiguration"},
@@ -32,7 +34,7 @@ def config(**more: Any) -> dict[str, Any]:
         "kubernetesVersion": "v1.36.3",
         "deadline": 1080,
     }
-    return {"facts": facts, **usual, **more}
+    return boot_of({"facts": facts, **usual, **more})
 
 
 def joining(**information: Any) -> tuple[ScriptedMachine, SecretsManager]:

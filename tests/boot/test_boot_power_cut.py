@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from boots import boot_of
 from masters import CA_SECRET, Master, World
 from scripted_machine import PowerCut
 from slots import assert_whole, boot, cluster_of_three, master_of, request, successor, together
@@ -120,8 +121,8 @@ def restore_blank() -> tuple[Master, list[Master]]:
 
 def all_steps(master: Master) -> None:
     boot(master)
-    join_information.publish(master, master.config)
-    certificates.schedule(master, master.config)
+    join_information.publish(master, boot_of(master.config))
+    certificates.schedule(master, boot_of(master.config))
 
 
 SCENES: tuple[Scene, ...] = (

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from boots import boot_of
 from masters import ADDRESSES, CA_SECRET, MANIFESTS, Master, World
 from scripted_machine import PowerCut, refusal
 from slots import assert_whole, boot, cluster_of_three, master_of, successor, together
@@ -186,8 +187,8 @@ def test_member_that_the_others_removed_sets_its_data_aside_and_joins(same_insta
         masters["c"].reboot()
     else:
         masters["c"] = successor(masters["c"])
-    config = {**masters["c"].config, "deadline": 1080}
-    assert control_plane.prepare(masters["c"], config).startswith("join: ")
+    run = boot_of({**masters["c"].config, "deadline": 1080})
+    assert control_plane.prepare(masters["c"], run).startswith("join: ")
     assert MEMBER not in masters["c"].files
     boot(masters["c"])
     assert masters["c"].files[FOLDER + ".removed-2026-09-01T120000Z/member/snap/db"] == old
@@ -455,9 +456,9 @@ def test_steps_are_repeated_without_harm() -> None:
     world, masters = cluster_of_three()
     prepare: Callable[..., str] = control_plane.prepare
     for each in masters.values():
-        config = {**each.config, "deadline": 1080}
-        prepare(each, config)
-        prepare(each, config)
-        control_plane.start(each, config)
-        control_plane.start(each, config)
+        run = boot_of({**each.config, "deadline": 1080})
+        prepare(each, run)
+        prepare(each, run)
+        control_plane.start(each, run)
+        control_plane.start(each, run)
     assert_whole(world, *masters.values())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.boot.machine import fill
+from cfngen.boot.state import fill
 from cfngen.cluster.checks.addons import RELEASES
 from cfngen.cluster.load import parse
 from cfngen.userdata import addons, roles

@@ -16,12 +16,17 @@ import pytest
 from troposphere import Ref
 
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import UserData, master, node, roles
-from cfngen.userdata.pack import LIMIT, MAX_REFERENCE_LENGTHS, UserDataTooLargeError
+from cfngen.userdata import UserData, master, node, references, roles
+from cfngen.userdata.pack import LIMIT, UserDataTooLargeError
+from cfngen.userdata.references import MAX_LENGTHS
 from cfngen.userdata.source import packed
 
-MASTER = ("stack", "volumeId", "privateAddress", "publicAddress", "caSecretArn", "joinSecretArn", "routeTableId")
 VALUES = {
+    "slot": "a",
+    "addressA": "172.20.0.9",
+    "condition": "MasterAWaitCondition",
+    "conditionStack": "kubernetes",
+    "bucket": "kubernetes-bucket-1abcdefghijkl",
     "stack": "kubernetes-Master-1ABCDEFGHIJKL",
     "volumeId": "vol-0123456789abcdef0",
     "privateAddress": "172.20.0.9",
@@ -37,8 +42,8 @@ def cluster(**data: Any) -> Cluster:
 
 
 def of_master(given: Cluster) -> UserData:
-    names = [name for name in MASTER if given.api.public or name != "publicAddress"]
-    return master(given, given.slots[0], {"resource": "MasterA", **{name: Ref(name) for name in names}})
+    names = references.of_master(given)
+    return master(given, given.slots[0], {**{name: Ref(name) for name in names}, "resource": "MasterA"})
 
 
 def of_node(given: Cluster) -> UserData:
@@ -76,6 +81,7 @@ def test_user_data_unpacks_the_program_and_starts_it(build: Any, tmp_path: Path)
     files = {str(path.relative_to(home)): path.read_text() for path in home.rglob("*") if path.is_file()}
     assert sorted(files) == [
         *(f"boot/{each}.py" for each in ("__main__", "machine", "packages", "program", "reasons", "runner")),
+        "boot/state.py",
         "cfngen-boot.service",
         "config.json",
         "references.json",
@@ -130,7 +136,7 @@ def test_references_stand_in_the_order_given_and_texts_are_not_split() -> None:
 
 def test_size_is_that_of_the_longest_references() -> None:
     found = of_master(Cluster())
-    assert found.size == len(rendered(found, {name: "x" * length for name, length in MAX_REFERENCE_LENGTHS.items()}))
+    assert found.size == len(rendered(found, {name: "x" * length for name, length in MAX_LENGTHS.items()}))
     assert found.size > len(rendered(found, VALUES))
     assert found.limit == LIMIT == 16384
 
@@ -139,8 +145,8 @@ def test_real_references_are_never_longer_than_reckoned() -> None:
     region = "ap-southeast-99"
     name = "JoinSecret" + "X" * 20
     longest = f"arn:aws-us-gov:secretsmanager:{region}:123456789012:secret:{name}-abcdefghijkl-AbCdEf"
-    assert len(longest) <= MAX_REFERENCE_LENGTHS["joinSecretArn"]
-    assert all(len(value) <= MAX_REFERENCE_LENGTHS[name] for name, value in VALUES.items())
+    assert len(longest) <= MAX_LENGTHS["joinSecretArn"]
+    assert all(len(value) <= MAX_LENGTHS[name] for name, value in VALUES.items())
 
 
 def greeting(letters: int) -> Cluster:

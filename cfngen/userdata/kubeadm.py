@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
 VERSION = "kubeadm.k8s.io/v1beta4"
-# Written by the boot program (boot/encryption.py), which has the key.
+# Written by the boot program (boot/master/encryption.py), which has the key.
 ENCRYPTION = "/etc/kubernetes/encryption.json"
 PATCHES = {"directory": "/opt/cfngen/patches"}
 
@@ -127,7 +127,7 @@ def kubelet(cluster: Cluster) -> JsonObject:
             "nodefs.inodesFree": "5%",
         },
         "rotateCertificates": True,
-        # Masters approve the certificates (boot/csr_approval.py).
+        # Masters approve the certificates (boot/master/csr_approval.py).
         "serverTLSBootstrap": True,
         "shutdownGracePeriod": grace_periods[0],
         "shutdownGracePeriodCriticalPods": grace_periods[1],

@@ -212,8 +212,8 @@ def _join_files(content: Mapping[str, str]) -> str:
 
 
 def _digests(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return a short digest of each text."""
-    return {name: hashlib.sha256(text.encode()).hexdigest()[:6] for name, text in texts.items()}
+    """Return a short digest of each text: of a million changes one may stay unnoticed."""
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:5] for name, text in texts.items()}
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Any
 from boots import boot_of
 from masters import ADDRESSES, CONFIG, Master, World, configuration
 
-from cfngen.boot import bucket, control_plane
-from cfngen.boot.etcd_data import JOINING_FILE, MEMBER
+from cfngen.boot.master import bucket, control_plane
+from cfngen.boot.master.etcd_data import JOINING_FILE, MEMBER
 
 
 def master_of(world: World, slot: str = "a", instance: str = "", several: bool = True, **more: Any) -> Master:

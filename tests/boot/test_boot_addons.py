@@ -10,8 +10,8 @@ import pytest
 from helm_cluster import Cluster, Master, release
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import addons
 from cfngen.boot.machine import BootError, Pending
+from cfngen.boot.master import addons
 from cfngen.boot.state import Boot
 
 MASTER, OTHER = "i-0000000000000000a", "i-0000000000000000b"

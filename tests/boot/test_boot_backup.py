@@ -16,9 +16,9 @@ from botocore.exceptions import IncompleteReadError
 from moto import mock_aws
 from scripted_machine import PowerCut, ScriptedMachine, refusal
 
-from cfngen.boot import backup, bucket, objects
 from cfngen.boot import machine as seam
 from cfngen.boot.machine import BootError, Machine
+from cfngen.boot.master import backup, bucket, objects
 
 BUCKET = "backups"
 CONFIG: dict[str, Any] = {

@@ -10,8 +10,8 @@ from masters import EXPIRES, MANIFESTS, Master
 from scripted_machine import PowerCut
 from slots import boot
 
-from cfngen.boot import certificate_expiry, certificates
 from cfngen.boot.machine import BootError
+from cfngen.boot.master import certificate_expiry, certificates
 
 DAY = 24 * 3600
 APPLY = "kubectl .* apply --server-side"

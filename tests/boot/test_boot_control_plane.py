@@ -10,10 +10,11 @@ from boots import boot_of
 from masters import BUNDLE, CA_SECRET, INSTANCE, Master, configuration
 from scripted_machine import FIRST_VERSION, ScriptedMachine
 
-from cfngen.boot import certificate_authorities, control_plane, encryption, kubelet
-from cfngen.boot.certificate_authorities import INITIALISED, KUBEADM_CONFIG, PKI, RESTORED
-from cfngen.boot.etcd_data import DATA
+from cfngen.boot.host import kubelet
 from cfngen.boot.machine import HOME, BootError
+from cfngen.boot.master import certificate_authorities, control_plane, encryption
+from cfngen.boot.master.certificate_authorities import INITIALISED, KUBEADM_CONFIG, PKI, RESTORED
+from cfngen.boot.master.etcd_data import DATA
 
 MARKED = {**BUNDLE, INITIALISED: "2026-08-01T00:00:00Z"}
 ETCDCTL = (

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import csr_approval
-from cfngen.boot.kubectl import ADMIN
+from cfngen.boot.host.kubectl import ADMIN
+from cfngen.boot.master import csr_approval
 
 INSTANCE = "i-0123456789abcdef0"
 USER = f"system:node:{INSTANCE}"

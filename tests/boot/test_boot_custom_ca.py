@@ -14,9 +14,9 @@ from masters import CA_SECRET, Master, World
 from scripted_machine import refusal
 from slots import boot, master_of
 
-from cfngen.boot import custom_ca
-from cfngen.boot.certificate_authorities import PKI
 from cfngen.boot.machine import BootError, Machine
+from cfngen.boot.master import custom_ca
+from cfngen.boot.master.certificate_authorities import PKI
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 ARN = "arn:aws:secretsmanager:us-west-2:123456789012:secret:ca-AbCdEf"

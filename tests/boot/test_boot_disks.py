@@ -9,7 +9,7 @@ import pytest
 from boots import boot_of
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import disks, kubelet
+from cfngen.boot.host import disks, kubelet
 from cfngen.boot.machine import BootError
 
 INSTANCE = "i-0123456789abcdef0"

@@ -11,9 +11,9 @@ import pytest
 from boots import boot_of
 from scripted_machine import ScriptedMachine, refusal, stack_resource
 
-from cfngen.boot import drain
-from cfngen.boot.kubelet import KUBELET_CONF
+from cfngen.boot.host.kubelet import KUBELET_CONF
 from cfngen.boot.machine import BootError
+from cfngen.boot.node import drain
 from cfngen.boot.state import Boot
 
 INSTANCE = "i-0123456789abcdef0"

@@ -9,8 +9,8 @@ import pytest
 from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine
 
-from cfngen.boot import first_pod
 from cfngen.boot.machine import BootError
+from cfngen.boot.node import first_pod
 from cfngen.boot.state import Boot
 
 INSTANCE = IDENTITY["instanceId"]

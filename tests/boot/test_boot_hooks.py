@@ -9,7 +9,7 @@ import pytest
 from boots import boot_of
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import hooks
+from cfngen.boot.host import hooks
 from cfngen.boot.machine import BootError
 
 CONFIG: dict[str, Any] = {"facts": {"instanceId": "i-1", "zone": "us-west-2a"}}

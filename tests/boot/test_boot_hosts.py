@@ -11,9 +11,11 @@ from boots import boot_of
 from masters import ADDRESSES, configuration
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import drain, helm, hosts
-from cfngen.boot.kubectl import ADMIN, kubectl
-from cfngen.boot.kubelet import KUBELET_CONF
+from cfngen.boot.host import hosts
+from cfngen.boot.host.kubectl import ADMIN, kubectl
+from cfngen.boot.host.kubelet import KUBELET_CONF
+from cfngen.boot.master import helm
+from cfngen.boot.node import drain
 from cfngen.boot.state import Boot
 
 NAME = "api.kubernetes.internal"
@@ -170,7 +172,7 @@ def calls(module: Path) -> Iterator[list[str]]:
             yield [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
-@pytest.mark.parametrize("module", sorted(Path(hosts.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("module", sorted(Path(hosts.__file__).parents[1].rglob("*.py")), ids=lambda path: path.stem)
 def test_kubectl_and_helm_are_run_in_one_place_each_which_looks_for_a_master_that_answers(module: Path) -> None:
     programs = {words[0] for words in calls(module) if words[:1] in (["kubectl"], ["helm"])}
     text = module.read_text()

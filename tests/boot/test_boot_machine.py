@@ -17,7 +17,7 @@ from botocore.exceptions import NoCredentialsError
 from botocore.stub import Stubber
 
 from cfngen.boot import machine as seam
-from cfngen.boot.kubectl import documents
+from cfngen.boot.host.kubectl import documents
 from cfngen.boot.machine import BootError, Machine, Pending
 from cfngen.boot.state import fill
 

@@ -10,7 +10,8 @@ import pytest
 from boots import boot_of
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import packages, system
+from cfngen.boot import packages
+from cfngen.boot.host import system
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import roles
 

@@ -9,8 +9,9 @@ import pytest
 from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine
 
-from cfngen.boot import kubelet, node, pod_network
+from cfngen.boot.host import kubelet, pod_network
 from cfngen.boot.machine import BootError
+from cfngen.boot.node import membership
 from cfngen.boot.state import Boot
 
 MAC = "02:aa:bb:cc:dd:01"
@@ -154,13 +155,13 @@ def test_a_node_whose_network_is_left_to_its_owner_is_done_when_it_has_joined(ma
     machine.on("kubectl .* get node ", unready(UNCONNECTED))
     boot = configured()
     boot.config["podNetwork"]["awaited"] = False
-    assert "lacks a network plug-in" in node.ready(machine, boot)
+    assert "lacks a network plug-in" in membership.ready(machine, boot)
 
 
 def test_a_node_is_not_done_while_its_plugin_is_missing(machine: ScriptedMachine) -> None:
     machine.on("kubectl .* get node ", unready(UNCONNECTED))
     with pytest.raises(BootError, match="NetworkPluginNotReady"):
-        node.ready(machine, configured())
+        membership.ready(machine, configured())
 
 
 def test_without_a_plugin_other_faults_still_count(machine: ScriptedMachine) -> None:
@@ -168,4 +169,4 @@ def test_without_a_plugin_other_faults_still_count(machine: ScriptedMachine) -> 
     boot = configured()
     boot.config["podNetwork"]["awaited"] = False
     with pytest.raises(BootError, match="PLEG"):
-        node.ready(machine, boot)
+        membership.ready(machine, boot)

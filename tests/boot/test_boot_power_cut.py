@@ -12,9 +12,9 @@ from masters import CA_SECRET, Master, World
 from scripted_machine import PowerCut
 from slots import assert_whole, boot, cluster_of_three, master_of, request, successor, together
 
-from cfngen.boot import certificates, join_information
-from cfngen.boot.etcd_data import FOLDER
 from cfngen.boot.machine import BootError
+from cfngen.boot.master import certificates, join_information
+from cfngen.boot.master.etcd_data import FOLDER
 
 # Each returns the master to cut off and the others, which go on running.
 Scene = Callable[[], "tuple[Master, list[Master]]"]

@@ -194,7 +194,7 @@ class Installed(ScriptedMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        tasks = {"versions": {"note": "upgrade.record"}}
+        tasks = {"versions": {"note": "master.upgrade.record"}}
         self.files["/opt/cfngen/config.json"] = json.dumps(
             {
                 **CONFIG,

@@ -12,10 +12,10 @@ from masters import ADDRESSES, CA_SECRET, MANIFESTS, Master, World
 from scripted_machine import PowerCut, refusal
 from slots import assert_whole, boot, cluster_of_three, master_of, successor, together
 
-from cfngen.boot import control_plane, etcd_members
-from cfngen.boot.certificate_authorities import INITIALISED
-from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING_FILE, MEMBER
 from cfngen.boot.machine import BootError
+from cfngen.boot.master import control_plane, etcd_members
+from cfngen.boot.master.certificate_authorities import INITIALISED
+from cfngen.boot.master.etcd_data import ADDING, DATA, FOLDER, JOINING_FILE, MEMBER
 
 
 def test_first_slot_begins_and_the_others_join_it() -> None:

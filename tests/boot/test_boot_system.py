@@ -12,7 +12,8 @@ import pytest
 from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine
 
-from cfngen.boot import kubelet, packages, system
+from cfngen.boot import packages
+from cfngen.boot.host import kubelet, system
 from cfngen.boot.machine import HOME, BootError
 
 PACKAGES = {"iptables": ["iptables", "iptables-nft"], "mkfs.ext4": ["e2fsprogs", "e2fsprogs"]}

@@ -9,9 +9,10 @@ from boots import boot_of
 from masters import Master, World
 from slots import assert_whole, boot, cluster_of_three, master_of, successor
 
-from cfngen.boot import join_information, peers, upgrade, versions
-from cfngen.boot.etcd_data import DATA
+from cfngen.boot.host import versions
 from cfngen.boot.machine import BootError, Pending
+from cfngen.boot.master import join_information, peers, upgrade
+from cfngen.boot.master.etcd_data import DATA
 
 
 def upgraded(master: Master, version: str, volume: bool = True) -> Master:

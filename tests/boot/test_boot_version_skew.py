@@ -10,8 +10,8 @@ from boots import boot_of
 from masters import JOIN_SECRET, configuration
 from scripted_machine import ScriptedMachine, SecretsManager
 
-from cfngen.boot import version_skew
 from cfngen.boot.machine import BootError
+from cfngen.boot.node import version_skew
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 

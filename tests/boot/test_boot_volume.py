@@ -9,7 +9,7 @@ from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine, refusal
 
 from cfngen.boot.machine import BootError
-from cfngen.boot.volume import FSTAB, MOUNT, volume
+from cfngen.boot.master.volume import FSTAB, MOUNT, volume
 
 SELF = IDENTITY["instanceId"]
 OTHER = "i-0fedcba9876543210"

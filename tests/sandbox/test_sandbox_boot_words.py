@@ -52,7 +52,7 @@ def sentences(file: Path) -> set[str]:
 
 def test_every_sentence_is_one_of_the_boot_program() -> None:
     # The boot program says the sentences, and the titles of its steps are in its configuration.
-    known = set[str]().union(*(sentences(file) for file in [*PROGRAM.glob("*.py"), *USER_DATA.glob("*.py")]))
+    known = set[str]().union(*(sentences(file) for file in [*PROGRAM.rglob("*.py"), *USER_DATA.glob("*.py")]))
     for module in (boot, routine_steps):
         said = sentences(Path(str(module.__file__)))
         assert said - known - {JOURNAL} == set(), module.__name__

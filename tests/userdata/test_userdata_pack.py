@@ -57,6 +57,11 @@ def rendered(found: UserData, values: Mapping[str, str]) -> str:
     return "".join(piece if isinstance(piece, str) else values[piece["Ref"]] for piece in pieces[1])
 
 
+def module_of(path: str) -> str:
+    """The name of the module in a file of the program."""
+    return path.removeprefix("boot/").removesuffix(".py").replace("/", ".")
+
+
 def unpacked(text: str, root: Path) -> subprocess.CompletedProcess[str]:
     """Run user data as cloud-init would, / being `root` and systemctl a program that notes how it was called."""
     programs = root / "programs"
@@ -88,7 +93,7 @@ def test_user_data_unpacks_the_program_and_starts_it(build: Any, tmp_path: Path)
     ]
     for path, content in files.items():
         if path.startswith("boot/"):
-            assert content == packed(Path(path).stem)
+            assert content == packed(module_of(path))
             ast.parse(content, feature_version=(3, 9))
     assert files["cfngen-boot.service"] == found.files["cfngen-boot.service"]
     assert json.loads(files["config.json"]) == json.loads(found.files["config.json"])
@@ -195,13 +200,14 @@ def test_readable_view_names_references_and_leaves_the_packed_program_out() -> N
     assert '"volumeId": "${volumeId}"' in files["user-data.py"]
     assert "characters: boot/__main__.py, boot/machine.py" in files["user-data.py"]
     assert len(files["user-data.py"]) < 1500
-    assert "the master's data volume" in files["boot/volume.py"], "people read the sources with their comments"
+    assert "the master's data volume" in files["boot/master/volume.py"], "people read the sources with their comments"
     assert "\n  " in files["config.json"]
 
 
 def test_nodes_get_nothing_that_only_masters_need() -> None:
     files = of_node(Cluster()).files
-    assert not {"boot/certificate_authorities.py", "boot/control_plane.py", "boot/volume.py"} & set(files)
+    assert not [path for path in files if path.startswith("boot/master/")]
+    assert not [path for path in of_master(Cluster()).files if path.startswith("boot/node/")]
     assert "caSecretArn" not in "".join(files.values())
     assert "files/etc/kubernetes/cloud.config" not in files
 

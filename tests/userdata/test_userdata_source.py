@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cfngen
-from cfngen.userdata.source import packed, required, source, strip
+from cfngen.userdata.source import imported, packed, required, source, strip
 
 BOOT = Path(cfngen.__file__).parent / "boot"
 # All but the types, which only mypy reads.
@@ -113,3 +113,10 @@ def test_everything_is_imported_from_modules_that_are_packed(module: str) -> Non
 )
 def test_strip(text: str, expected: str) -> None:
     assert strip(text) == expected
+
+
+@pytest.mark.parametrize("module", ALL)
+def test_wings_import_nothing_of_each_other_and_what_both_roles_have_imports_no_wing(module: str) -> None:
+    wing = module.partition(".")[0] if "." in module else ""
+    wings = {name.partition(".")[0] if "." in name else "" for name in imported(module)}
+    assert wings <= {"": {""}, "host": {"", "host"}}.get(wing, {"", "host", wing})

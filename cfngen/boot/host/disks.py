@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from . import filesystem, kubelet, packages
-from .machine import BootError, Machine, Pending
+from .. import packages
+from ..machine import BootError, Machine, Pending
+from . import filesystem, kubelet
 
 if TYPE_CHECKING:
-    from .state import Boot
+    from ..state import Boot
 
 MOUNT = "/mnt/instance-storage"
 # Folders that are moved to the new file system, by their name there.

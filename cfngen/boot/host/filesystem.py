@@ -5,8 +5,8 @@ systemd runs `fsck` only for the entries of /etc/fstab at boot; the boot program
 
 from __future__ import annotations
 
-from .machine import BootError, Machine
-from .reasons import reason
+from ..machine import BootError, Machine
+from ..reasons import reason
 
 # e2fsck(8): 1 and 2 are errors that were corrected, 4 is errors left, 8 is that it could not work: it may be older than
 # the file system, which the kernel may mount all the same.

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from .machine import HOME, BootError, Machine
+from ..machine import HOME, BootError, Machine
 
 if TYPE_CHECKING:
-    from .contract import JsonObject
-    from .state import Boot
+    from ..contract import JsonObject
+    from ..state import Boot
 
 UNITS = "/etc/systemd/system/"
 COMMANDS = HOME + "/commands/"

@@ -12,11 +12,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .machine import Machine
+from ..machine import Machine
 
 if TYPE_CHECKING:
-    from .contract import MasterBoot
-    from .state import Boot
+    from ..contract import MasterBoot
+    from ..state import Boot
 
 HOSTS = "/etc/hosts"
 BEGIN = "# cfngen: the masters of this cluster"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ..machine import Machine
 from . import hosts
-from .machine import Machine
 
 if TYPE_CHECKING:
-    from .contract import JsonObject, MasterBoot
+    from ..contract import JsonObject, MasterBoot
 
 ADMIN = "/etc/kubernetes/admin.conf"
 # Long enough to try another address if a master stops answering: a program in Go gives each of five addresses six

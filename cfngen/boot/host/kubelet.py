@@ -6,10 +6,10 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from .machine import HOME, Machine
+from ..machine import HOME, Machine
 
 if TYPE_CHECKING:
-    from .state import Boot
+    from ..state import Boot
 
 SET_UP_FILE = HOME + "/established"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from ..machine import BootError, Machine
 from . import kubelet
-from .machine import BootError, Machine
 
 if TYPE_CHECKING:
-    from .state import Boot
+    from ..state import Boot
 
 # systemd-networkd uses the first file that matches an interface: files for single interfaces (10 of netplan, 70 of
 # Amazon Linux) precede this one, those for any interface (80 of Amazon Linux) follow it.

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 
+from ..machine import HOME, BootError, Machine, Pending
+from ..state import fill
 from . import kubelet
-from .machine import HOME, BootError, Machine, Pending
-from .state import fill
 
 if TYPE_CHECKING:
-    from .contract import Asset
-    from .state import Boot
+    from ..contract import Asset
+    from ..state import Boot
 
 FILES = HOME + "/files"
 SYSCTL = "/etc/sysctl.d/99-cfngen.conf"

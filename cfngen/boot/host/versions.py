@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .machine import BootError, Pending
+from ..machine import BootError, Pending
 
 if TYPE_CHECKING:
-    from .contract import JoinInformation
-    from .state import Boot
+    from ..contract import JoinInformation
+    from ..state import Boot
 
 
 def numbers(version: str) -> tuple[int, int, int]:

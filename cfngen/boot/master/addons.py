@@ -10,12 +10,13 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from . import helm, lease, system
-from .kubectl import documents, kubectl
-from .machine import LOG, BootError, Machine, Pending
+from ..host import system
+from ..host.kubectl import documents, kubectl
+from ..machine import LOG, BootError, Machine, Pending
+from . import helm, lease
 
 if TYPE_CHECKING:
-    from .contract import MasterBoot, Release
+    from ..contract import MasterBoot, Release
 
 NAME = "cfngen-addons"
 NAMESPACE = "kube-system"

@@ -11,14 +11,14 @@ import json
 import time
 from typing import TYPE_CHECKING
 
+from ..machine import BootError, Machine
 from . import bucket, objects
 from .etcd_members import CREDENTIALS, client_url
-from .machine import BootError, Machine
 
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from .contract import MasterBoot
+    from ..contract import MasterBoot
 
     Json = TypeVar("Json")
 

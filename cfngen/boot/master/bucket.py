@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from .machine import BootError, Machine
+from ..machine import BootError, Machine
 
 if TYPE_CHECKING:
-    from .contract import JsonObject, MasterBoot
+    from ..contract import JsonObject, MasterBoot
 
 
 def key(boot: MasterBoot, name: str) -> str:

@@ -6,11 +6,11 @@ import json
 import uuid
 from typing import TYPE_CHECKING
 
+from ..machine import HOME, BootError, Machine
 from . import custom_ca, encryption
-from .machine import HOME, BootError, Machine
 
 if TYPE_CHECKING:
-    from .contract import Bundle, MasterBoot
+    from ..contract import Bundle, MasterBoot
 
 PKI = "/etc/kubernetes/pki/"
 FILES = (

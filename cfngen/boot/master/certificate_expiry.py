@@ -6,11 +6,11 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from ..machine import HOME, Machine
 from .certificate_authorities import KUBEADM_CONFIG
-from .machine import HOME, Machine
 
 if TYPE_CHECKING:
-    from .contract import MasterBoot
+    from ..contract import MasterBoot
 
 # Validity of a certificate unless the cluster file sets kubeadm's certificateValidityPeriod.
 DEFAULT_VALIDITY_HOURS = 365 * 24

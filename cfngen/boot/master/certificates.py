@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ..host.kubectl import kubectl
+from ..machine import HOME, BootError, Machine
 from . import certificate_expiry, control_plane, etcd_members
 from .certificate_authorities import KUBEADM_CONFIG
-from .kubectl import kubectl
-from .machine import HOME, BootError, Machine
 
 if TYPE_CHECKING:
-    from .contract import MasterBoot
+    from ..contract import MasterBoot
 
 CONFIG_MAP = "cfngen-certificates"
 TIMER = "cfngen-certificates.timer"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..host import kubelet
+from ..host.kubectl import documents, kubectl, own_server
+from ..machine import BootError, Machine, Pending
 from . import (
     certificate_authorities,
     certificate_expiry,
@@ -11,20 +14,17 @@ from . import (
     encryption,
     etcd_data,
     etcd_members,
-    kubelet,
     peers,
     restore,
     upgrade,
 )
 from .certificate_authorities import KUBEADM_CONFIG
 from .decision import INIT, JOIN, RESTORE, RESUME, STEADY
-from .kubectl import documents, kubectl, own_server
-from .machine import BootError, Machine, Pending
 
 if TYPE_CHECKING:
     from typing import Callable, TypeVar
 
-    from .contract import Bundle, MasterBoot
+    from ..contract import Bundle, MasterBoot
 
     Result = TypeVar("Result")
 

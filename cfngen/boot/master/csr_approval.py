@@ -11,12 +11,12 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from ..host.kubectl import ADMIN, kubectl
+from ..machine import HOME, Machine
 from .der import content
-from .kubectl import ADMIN, kubectl
-from .machine import HOME, Machine
 
 if TYPE_CHECKING:
-    from .contract import JsonObject, MasterBoot
+    from ..contract import JsonObject, MasterBoot
 
 SIGNER = "kubernetes.io/kubelet-serving"
 REPORTED_FILE = HOME + "/approval.json"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from .machine import BootError, Machine
+from ..machine import BootError, Machine
 
 if TYPE_CHECKING:
-    from .contract import MasterBoot
+    from ..contract import MasterBoot
 
 CERTIFICATE, KEY = "ca.crt", "ca.key"
 # An authority that expires sooner is rejected: the cluster would fail with it.

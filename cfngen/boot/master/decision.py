@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import certificate_authorities, etcd_data, etcd_members, kubelet, restore
-from .machine import BootError, Machine, Pending
+from ..host import kubelet
+from ..machine import BootError, Machine, Pending
+from . import certificate_authorities, etcd_data, etcd_members, restore
 
 if TYPE_CHECKING:
-    from .contract import Bundle, MasterBoot
+    from ..contract import Bundle, MasterBoot
 
 STEADY, RESUME, RESTORE, JOIN, INIT = "steady", "resume", "restore", "join", "init"
 FIRST_SLOT = "a"

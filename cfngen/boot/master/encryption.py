@@ -7,10 +7,10 @@ import json
 import secrets
 from typing import TYPE_CHECKING
 
-from .machine import Machine
+from ..machine import Machine
 
 if TYPE_CHECKING:
-    from .contract import Bundle
+    from ..contract import Bundle
 
 # The key's name in the bundle, and the file that the API server reads.
 KEY = "encryption.key"

@@ -5,7 +5,7 @@ Marker files beside the data record how far a boot has got, so that the next one
 
 from __future__ import annotations
 
-from .machine import Machine
+from ..machine import Machine
 
 VOLUME = "/mnt/master"
 FOLDER = VOLUME + "/etcd"

@@ -13,14 +13,14 @@ import copy
 import json
 from typing import TYPE_CHECKING
 
+from ..host.kubectl import documents
+from ..machine import HOME, BootError, Machine, Pending
 from . import etcd_data
 from .certificate_authorities import KUBEADM_CONFIG, PKI
-from .kubectl import documents
-from .machine import HOME, BootError, Machine, Pending
 
 if TYPE_CHECKING:
-    from .contract import JsonObject as Member
-    from .contract import MasterBoot
+    from ..contract import JsonObject as Member
+    from ..contract import MasterBoot
 
 # kubeadm's client certificate for etcd's liveness probe.
 CERTIFICATE = "etcd/healthcheck-client"

@@ -7,12 +7,12 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from . import hosts
-from .kubectl import ADMIN, documents, kubectl
-from .machine import BootError, Machine
+from ..host import hosts
+from ..host.kubectl import ADMIN, documents, kubectl
+from ..machine import BootError, Machine
 
 if TYPE_CHECKING:
-    from .contract import Release
+    from ..contract import Release
 
 # Seconds for one Helm operation; Helm waits for hooks only, not for pods: the cluster may have no node yet.
 TIMEOUT = 240

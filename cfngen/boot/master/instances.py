@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .machine import Machine
+from ..machine import Machine
 
 TERMINATED_STATES = ("terminated", "")
 

@@ -12,14 +12,14 @@ import json
 import secrets
 from typing import TYPE_CHECKING
 
+from ..host.kubectl import kubectl
+from ..machine import BootError, Machine
 from . import upgrade
 from .certificate_authorities import PKI
 from .der import content
-from .kubectl import kubectl
-from .machine import BootError, Machine
 
 if TYPE_CHECKING:
-    from .contract import JoinInformation, MasterBoot
+    from ..contract import JoinInformation, MasterBoot
 
 # Seconds; a timer renews it every six hours.
 LIFETIME = 24 * 3600

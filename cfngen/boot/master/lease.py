@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from .kubectl import kubectl
-from .machine import Machine, Pending
+from ..host.kubectl import kubectl
+from ..machine import Machine, Pending
 
 if TYPE_CHECKING:
-    from .contract import JsonObject
+    from ..contract import JsonObject
 
 NAMESPACE = "kube-system"
 # Seconds after which a lease that is not renewed expires; longer than any operation between two renewals.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from importlib import import_module
 
-from .machine import BootError, Machine, Pending
+from ..machine import BootError, Machine, Pending
 
 # The first botocore that supports S3's checksums (boto3 1.24). Ubuntu 22.04 has 1.23, which sends an MD5 by itself.
 CHECKSUMS = (1, 27)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from ..host.kubectl import ADMIN, kubectl
+from ..machine import Machine
 from . import instances
-from .kubectl import ADMIN, kubectl
-from .machine import Machine
 
 if TYPE_CHECKING:
-    from .contract import JsonObject, MasterBoot
+    from ..contract import JsonObject, MasterBoot
 
 LABEL = "node-role.kubernetes.io/control-plane"
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..machine import BootError, Machine
 from . import bucket, certificate_authorities, etcd_data, etcd_members, objects
 from .etcd_data import FOLDER, VOLUME
-from .machine import BootError, Machine
 
 if TYPE_CHECKING:
-    from .contract import Bundle, MasterBoot
+    from ..contract import Bundle, MasterBoot
 
 REQUEST = "restore.json"
 # Id of the last request that was applied to this volume's data, or that its data is newer than.

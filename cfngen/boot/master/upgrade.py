@@ -17,15 +17,15 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from ..host.kubectl import ADMIN, kubectl
+from ..host.versions import minor, numbers
+from ..machine import BootError, Machine
 from . import peers
 from .certificate_authorities import KUBEADM_CONFIG
 from .etcd_data import VOLUME
-from .kubectl import ADMIN, kubectl
-from .machine import BootError, Machine
-from .versions import minor, numbers
 
 if TYPE_CHECKING:
-    from .contract import MasterBoot
+    from ..contract import MasterBoot
 
 # The Kubernetes version that last ran with this volume's data.
 VERSION_FILE = VOLUME + "/kubernetes-version"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from . import filesystem, instances
-from .machine import BootError, Machine, Pending
+from ..host import filesystem
+from ..machine import BootError, Machine, Pending
+from . import instances
 
 if TYPE_CHECKING:
-    from .contract import MasterBoot
+    from ..contract import MasterBoot
 
 MOUNT = "/mnt/master"
 FSTAB = "/etc/fstab"

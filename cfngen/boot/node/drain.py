@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from . import kubelet
-from .kubectl import command, kubectl
-from .machine import BootError, Machine
+from ..host import kubelet
+from ..host.kubectl import command, kubectl
+from ..machine import BootError, Machine
 
 if TYPE_CHECKING:
-    from .contract import JsonObject, NodeBoot
+    from ..contract import JsonObject, NodeBoot
 
 HOOK = "cfngen-drain"
 UNIT = "cfngen-drain.service"

@@ -11,12 +11,12 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from . import kubelet
-from .machine import HOME, BootError, Machine, Pending
-from .reasons import reason
+from ..host import kubelet
+from ..machine import HOME, BootError, Machine, Pending
+from ..reasons import reason
 
 if TYPE_CHECKING:
-    from .contract import JsonObject, NodeBoot
+    from ..contract import JsonObject, NodeBoot
 
 NAME = "cfngen-first-pod"
 MANIFEST = f"{kubelet.MANIFESTS}/{NAME}.yaml"

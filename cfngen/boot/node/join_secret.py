@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from .machine import Machine
+from ..machine import Machine
 
 if TYPE_CHECKING:
-    from .contract import JoinInformation, NodeBoot
+    from ..contract import JoinInformation, NodeBoot
 
 
 def read(machine: Machine, boot: NodeBoot) -> JoinInformation:

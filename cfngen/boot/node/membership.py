@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from . import hosts, join_secret, kubelet, versions
-from .kubectl import kubectl
-from .machine import HOME, BootError, Machine, Pending
+from ..host import hosts, kubelet, versions
+from ..host.kubectl import kubectl
+from ..machine import HOME, BootError, Machine, Pending
+from . import join_secret
 
 if TYPE_CHECKING:
-    from .contract import JoinInformation, NodeBoot
+    from ..contract import JoinInformation, NodeBoot
 
 JOIN = HOME + "/join.yaml"
 TIMER = "cfngen-addresses.timer"

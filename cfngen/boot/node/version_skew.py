@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import join_secret, versions
-from .machine import Machine
+from ..host import versions
+from ..machine import Machine
+from . import join_secret
 
 if TYPE_CHECKING:
-    from .contract import NodeBoot
+    from ..contract import NodeBoot
 
 
 def wait(machine: Machine, boot: NodeBoot) -> str:

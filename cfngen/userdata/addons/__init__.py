@@ -1,7 +1,7 @@
 """The add-ons as Helm releases: which are on, of which chart, with which values.
 
 Each module here turns a cluster into the releases of one theme; the user's values are merged over theirs. What the
-masters do with the result is in `cfngen.boot.addons`.
+masters do with the result is in `cfngen.boot.master.addons`.
 """
 
 from __future__ import annotations

@@ -22,12 +22,12 @@ class Boot:
         config: the role's configuration, which no step changes. `runner.identity` fills in the facts; until
             `program.fetch` has loaded the second stage it is the first stage's part.
         facts: the values of `${name}` in the configuration; before `runner.identity` only the references.
-        deadline: when a step must have failed so that its signal is in time, by the machine's clock.
+        deadline: when waits must end so that a failure is still signalled in time, by the machine's clock.
         mode: the boot mode of a master's control plane, see `decision`.
         secret_version: the version of the certificate authorities' secret that was read last.
         restore_request: the operator's request to restore etcd; empty if there is none.
-        max_pods: for how many pods the instance has addresses; 0 if nobody has to limit them.
-        holder_ended: since when the instance that holds a master's volume has been known to have ended.
+        max_pods: the number of pods for which the instance has addresses; 0 if addresses set no limit.
+        holder_ended: when the instance that holds a master's volume was first seen stopped or terminated, if it was.
     """
 
     deadline: float

@@ -35,7 +35,7 @@ def of_node(machine: Machine, boot: Boot, endpoint: str, addresses: Sequence[str
 
     Args:
         machine: the node.
-        boot: its boot.
+        boot: this run of the program.
         endpoint: the API's name and port.
         addresses: the masters' addresses, from the join information.
     """

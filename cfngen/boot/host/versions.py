@@ -37,7 +37,7 @@ def await_masters(boot: Boot, information: JoinInformation) -> None:
     """Return if the masters are new enough for this node's kubelet.
 
     Args:
-        boot: the node's boot; the configuration's `kubernetesVersion` is its kubelet's.
+        boot: this run of the program; the configuration's `kubernetesVersion` is its kubelet's.
         information: the join information; `kubernetesVersion` is the oldest master's. Masters with an older boot
             program do not publish it.
 

@@ -114,7 +114,7 @@ def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
 
     Args:
         machine: the master.
-        boot: its boot.
+        boot: this run of the program.
         restored: id of the restore request that the cluster has completed, if any.
 
     Raises:

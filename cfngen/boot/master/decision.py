@@ -50,7 +50,7 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
 
     Args:
         machine: the master; the certificate authorities are in place, so that etcd's other members can be queried.
-        boot: its boot.
+        boot: this run of the program.
         bundle: the content of the certificate authorities' secret.
 
     Raises:

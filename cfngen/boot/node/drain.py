@@ -72,7 +72,7 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
 
     Args:
         machine: the instance.
-        boot: the node's boot.
+        boot: this run of the program.
         seconds: time-out.
 
     Returns:

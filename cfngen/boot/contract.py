@@ -19,12 +19,12 @@ Steps = Dict[str, str]
 """Steps in the order in which they run: the function, as `module.function` of the boot program, by the step's title."""
 
 
-class _ReferencesOfSome(TypedDict, total=False):
+class _OptionalReferences(TypedDict, total=False):
     condition: str
     conditionStack: str
 
 
-class References(_ReferencesOfSome):
+class References(_OptionalReferences):
     """What CloudFormation fills into the user data of every instance.
 
     Attributes:
@@ -40,7 +40,7 @@ class References(_ReferencesOfSome):
     joinSecretArn: str
 
 
-class _MasterReferencesOfSome(TypedDict, total=False):
+class _OptionalMasterReferences(TypedDict, total=False):
     routeTableId: str
     publicAddress: str
     bucket: str
@@ -51,7 +51,7 @@ class _MasterReferencesOfSome(TypedDict, total=False):
     addressE: str
 
 
-class MasterReferences(References, _MasterReferencesOfSome):
+class MasterReferences(References, _OptionalMasterReferences):
     """What CloudFormation fills into a master's user data.
 
     Attributes:
@@ -187,7 +187,7 @@ class Release(TypedDict):
     patches: List[JsonObject]
 
 
-class _ConfigOfSome(TypedDict, total=False):
+class _OptionalConfig(TypedDict, total=False):
     before: List[str]
     program: Program
     contents: Dict[str, Dict[str, str]]
@@ -198,7 +198,7 @@ class _ConfigOfSome(TypedDict, total=False):
     rehearsal: JsonObject
 
 
-class Config(_ConfigOfSome):
+class Config(_OptionalConfig):
     """The configuration of every instance.
 
     The first stage has `role` to `steps`, `before`, `program` and `contents`; the second stage has all others.

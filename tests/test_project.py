@@ -31,7 +31,7 @@ PAGES = sorted(
 LINKED = sorted([ROOT / "output/README.md", *ROOT.glob("tests/*/README.md")])
 MODULES = sorted((ROOT / "cfngen").rglob("*.py"))
 
-# Which parts of the package a part may import; `boot` runs on instances and is packed, never imported.
+# Which parts of the package a part may import; `boot` runs on instances and is packed: only its types are imported.
 MAY_IMPORT = {
     "hints": set(),
     "errors": {"hints"},

@@ -12,7 +12,7 @@ import functools
 import json
 import re
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from botocore.exceptions import ClientError
 
@@ -29,7 +29,7 @@ from cfngen.sandbox.kubernetes_objects import (
 )
 from cfngen.sandbox.kubernetes_state import uid
 from cfngen.sandbox.routine_steps import DRAINING, ROUTINE, certificates_end, disks
-from cfngen.sandbox.user_data import ProgramError, substitute, with_second_stage
+from cfngen.sandbox.user_data import JsonObject, ProgramError, substitute, with_second_stage
 
 Boot = Generator[float, None, None]
 Step = Callable[[], Generator[float, None, str]]
@@ -80,7 +80,7 @@ class Environment(Protocol):
     def has_quorum(self, cluster: KubernetesCluster) -> bool:
         """Return whether more than half of the cluster's masters run."""
 
-    def metadata(self, stack: str, resource: str) -> Mapping[str, Any]:
+    def metadata(self, stack: str, resource: str) -> JsonObject:
         """Return the metadata of a stack's resource.
 
         Raises:
@@ -99,12 +99,12 @@ class Program:
     def __init__(self, environment: Environment, instance: Instance) -> None:
         self.environment = environment
         self.instance = instance
-        self.configuration: Mapping[str, Any] = substitute(instance.boot_data.configuration, instance.facts)
+        self.configuration: JsonObject = substitute(instance.boot_data.configuration, instance.facts)
         self.references = instance.boot_data.references
         self._clock = environment.cloud.clock
         self._ca_bundle: dict[str, str] = {}
         self._boot_mode = ""
-        self._restore_request: Mapping[str, Any] = {}
+        self._restore_request: JsonObject = {}
         self._started = self._deadline = 0.0
 
     @property
@@ -388,7 +388,7 @@ class Program:
             return f"this node's kubelet is {own_version} and a master is still {oldest_version}: masters go first"
         return ""
 
-    def _read_join_information(self) -> dict[str, Any]:
+    def _read_join_information(self) -> Mapping[str, str]:
         """Return the join information; empty if no master has published it yet."""
         return self._read_secret(self.references["joinSecretArn"])
 

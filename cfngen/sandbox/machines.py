@@ -27,7 +27,7 @@ DRAIN_HOOK = "cfngen-drain"  # the lifecycle hook that the boot program complete
 NOT_READY_AFTER = 50.0
 NODE_REMOVED_AFTER = 60.0
 GROUP_TAG = "aws:autoscaling:groupName"
-# Seconds until an instance notices its termination (boot/drain.py), and seconds that its drain lasts: estimates.
+# Seconds until an instance notices its termination (boot/node/drain.py), and seconds that its drain lasts: estimates.
 NOTICE_SECONDS, DRAIN_SECONDS = 5.0, 20.0
 
 

@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from cfngen.sandbox.cloudformation import client
 from cfngen.sandbox.instance import Instance
+from cfngen.sandbox.user_data import JsonObject
 
-Configuration = Mapping[str, Any]
 CERTIFICATE_LIFETIME = datetime.timedelta(days=365)
 MAX_PODS = 110
 PRIMARY_INTERFACE = "ens5"  # the interface that an instance is launched with, as Linux names it on Nitro
 
 
-def settings(configuration: Configuration, instance: Instance) -> str:
+def settings(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: how many files were written."""
     files = instance.boot_data.files
     return f"wrote {files} of {files} files"
 
 
-def pod_network(configuration: Configuration, instance: Instance) -> str:
+def pod_network(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: for how many pods the instance has addresses, if pods get those of its interfaces."""
     results = ["the distribution leaves the plug-in's routes alone"]
     network_settings = configuration["podNetwork"]
@@ -39,34 +38,34 @@ def pod_network(configuration: Configuration, instance: Instance) -> str:
     return ", ".join(results)
 
 
-def draining(configuration: Configuration, instance: Instance) -> str:
+def draining(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: how long a drain may take."""
     return f"pods get {configuration['drain']} min to move when this instance is terminated"
 
 
-def further_files(configuration: Configuration, instance: Instance) -> str:
+def further_files(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: how many files and units of the cluster file were written."""
     hooks = configuration["hooks"]
     return f"{len(hooks['files'])} files, {len(hooks['units'])} units"
 
 
-def further_units(configuration: Configuration, instance: Instance) -> str:
+def further_units(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: which units of the cluster file were started."""
     names = [unit["name"] for unit in configuration["hooks"]["units"] if unit["enable"]]
     return ", ".join(names) or "none to be started"
 
 
-def commands_before(configuration: Configuration, instance: Instance) -> str:
+def commands_before(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: how many commands of the cluster file were run before all other steps."""
     return _commands_run(configuration["before"])
 
 
-def commands_after(configuration: Configuration, instance: Instance) -> str:
+def commands_after(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: how many commands of the cluster file were run after all other steps."""
     return _commands_run(configuration["hooks"]["after"])
 
 
-def instance_storage(configuration: Configuration, instance: Instance) -> str:
+def instance_storage(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: which instance store disks were formatted."""
     devices = disks(instance)
     if not devices:
@@ -74,44 +73,44 @@ def instance_storage(configuration: Configuration, instance: Instance) -> str:
     return f"{', '.join(devices)} formatted and mounted at {STORAGE_MOUNT_POINT}"
 
 
-def names(configuration: Configuration, instance: Instance) -> str:
+def names(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: the addresses of the API's host name in /etc/hosts."""
     own = instance.boot_data.references["privateAddress"]
     addresses = [own, *(address for _, address in sorted(configuration["masters"].items()) if address != own)]
     return f"{configuration['apiHost']} is {', '.join(addresses)}"
 
 
-def services(configuration: Configuration, instance: Instance) -> str:
+def services(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: which services run."""
     return ", ".join(configuration["services"]) + " running"
 
 
-def backups(configuration: Configuration, instance: Instance) -> str:
+def backups(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: how often a snapshot is taken."""
     bucket = instance.boot_data.references["bucket"]
     return f"a snapshot of etcd every {configuration['backups']['interval']} minutes into s3://{bucket}"
 
 
-def first_pod(configuration: Configuration, instance: Instance) -> str:
+def first_pod(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: the test pod ran, or why there was none."""
     if "staticPodPath" in configuration["kubeletPatch"]:
         return "left out: the cluster file moves static pods elsewhere"
     return f"a pod of {configuration['pause']} ran"
 
 
-def serving_certificates(configuration: Configuration, instance: Instance) -> str:
+def serving_certificates(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: the serving certificate of the master's own kubelet was approved."""
     return f"approved those of {instance.id}"
 
 
-def addresses_looked_up(configuration: Configuration, instance: Instance) -> str:
+def addresses_looked_up(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: the masters' addresses are kept up to date."""
     return "the masters' addresses are looked up every hour"
 
 
 STORAGE_MOUNT_POINT = "/mnt/instance-storage"
 DRAINING = "draining"  # starts the service that drains the node before the instance is terminated
-ROUTINE: Mapping[str, tuple[float, Callable[[Configuration, Instance], str]]] = {
+ROUTINE: Mapping[str, tuple[float, Callable[[JsonObject, Instance], str]]] = {
     "pre-boot commands": (1.0, commands_before),
     "settings": (0.6, settings),
     "pod network": (0.5, pod_network),
@@ -146,8 +145,8 @@ def _commands_run(commands: list[str]) -> str:
     return f"ran {len(commands)} of {len(commands)} commands"
 
 
-def _describe_type(instance: Instance) -> Mapping[str, Any]:
+def _describe_type(instance: Instance) -> JsonObject:
     region = instance.zone.rstrip("abcdefgh")
     [description] = client("ec2", region).describe_instance_types(InstanceTypes=[instance.type])["InstanceTypes"]
-    instance_type: Mapping[str, Any] = description
+    instance_type: JsonObject = description
     return instance_type

@@ -14,8 +14,10 @@ from typing import Any
 
 REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 PROGRAM_LINE = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
+JsonObject = Mapping[str, Any]
+"""An object in JSON; which fields it has depends on the release that made the user data."""
 # Returns the metadata of a stack's resource; takes the stack's name and the logical id.
-Metadata = Callable[[str, str], Mapping[str, Any]]
+Metadata = Callable[[str, str], JsonObject]
 
 
 class ProgramError(Exception):
@@ -33,7 +35,7 @@ class BootData:
     """
 
     references: Mapping[str, str]
-    configuration: Mapping[str, Any]
+    configuration: JsonObject
     files: int = 0
 
     @property

@@ -27,7 +27,7 @@ from cfngen.templates.tagging import group_tags
 from cfngen.templates.vpc import internet_access
 
 # HeartbeatTimeout of the lifecycle hook in seconds. An instance sends a heartbeat every half minute while it drains
-# (boot/drain.py); one that sends none is terminated after this time.
+# (boot/node/drain.py); one that sends none is terminated after this time.
 HEARTBEAT = 120
 # A template has 200 parameters at most, and a group adds up to six; with more groups, sizes and types come from the
 # cluster file alone.

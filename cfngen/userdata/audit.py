@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 POLICY = "/etc/kubernetes/audit-policy.json"
 FOLDER = "/var/log/kubernetes/audit"
@@ -20,7 +23,7 @@ _OWN_GROUPS = ("system:nodes", "system:serviceaccounts:kube-system")
 _READ_VERBS = ("get", "list", "watch")
 
 
-def policy(cluster: Cluster) -> dict[str, Any]:
+def policy(cluster: Cluster) -> JsonObject:
     """Return the audit policy: the user's, or a short default. The first rule that matches a request applies.
 
     No rule logs more than metadata (who, when, from where, which object, result): bodies would put Secrets into the log
@@ -28,7 +31,7 @@ def policy(cluster: Cluster) -> dict[str, Any]:
     """
     if cluster.control_plane.audit_log.policy:
         return dict(cluster.control_plane.audit_log.policy)
-    rules: list[dict[str, Any]] = [
+    rules: list[JsonObject] = [
         # Health checks and versions, of which each load balancer and client asks.
         {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*", "/version*", "/openapi*"]},
         # Heartbeats and events, written every few seconds.
@@ -88,7 +91,7 @@ def arguments(cluster: Cluster) -> Mapping[str, str]:
     }
 
 
-def volumes(cluster: Cluster) -> list[dict[str, Any]]:
+def volumes(cluster: Cluster) -> list[JsonObject]:
     """Return what the API server's container needs of the host, if requests are logged."""
     if not cluster.control_plane.audit_log.enabled:
         return []

@@ -6,12 +6,15 @@ load balancers of services. Flags, rights and start conditions after the cloud p
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import CLOUD_CONTROLLER_MANAGER
 from cfngen.userdata.files import CLOUD_CONFIG
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 NAME = "cloud-controller-manager"
 NAMESPACE = "kube-system"
@@ -28,7 +31,7 @@ PERMISSIONS = (
 )
 
 
-def manifests(cluster: Cluster) -> list[dict[str, Any]]:
+def manifests(cluster: Cluster) -> list[JsonObject]:
     """Return the objects to apply, in order."""
     account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
     rules = [
@@ -58,12 +61,12 @@ def manifests(cluster: Cluster) -> list[dict[str, Any]]:
     ]
 
 
-def _object(version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> dict[str, Any]:
+def _object(version: str, kind: str, name: str, namespace: str = "", **fields: object) -> JsonObject:
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
 
 
-def _daemon_set(cluster: Cluster) -> dict[str, Any]:
+def _daemon_set(cluster: Cluster) -> JsonObject:
     labels = {"k8s-app": NAME}
     flags = {
         "cloud-provider": "aws",

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Instances
 from cfngen.releases import PAUSE
 from cfngen.userdata.deep_merge import merge
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 CERTS = "/etc/containerd/certs.d"
 _IMAGES = "io.containerd.cri.v1.images"
@@ -24,7 +27,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
-def configuration(instances: Instances, cni: Mapping[str, Any]) -> str:
+def configuration(instances: Instances, cni: JsonObject) -> str:
     """Return containerd's configuration file.
 
     Args:
@@ -45,7 +48,7 @@ def configuration(instances: Instances, cni: Mapping[str, Any]) -> str:
     return toml(merge(merge(ours, transfer), instances.containerd.configuration))
 
 
-def _transfer_service(plugins: Mapping[str, Any], processor: str) -> dict[str, Any]:
+def _transfer_service(plugins: JsonObject, processor: str) -> JsonObject:
     """Return the transfer service's settings for the snapshotters that are in use.
 
     The CRI plug-in pulls through it since containerd 2.1, and it refuses snapshotters that are not listed: "unable to
@@ -72,13 +75,13 @@ def mirrors(instances: Instances) -> dict[str, str]:
     }
 
 
-def _mirror_settings(url: str) -> dict[str, Any]:
+def _mirror_settings(url: str) -> JsonObject:
     # containerd appends /v2 to an address; a mirror that serves several registries has it in the middle.
     has_own_path = re.search(r"^https?://[^/]+/(.*/)?v2(/|$)", url)
     return {"capabilities": ["pull", "resolve"], **({"override_path": True} if has_own_path else {})}
 
 
-def toml(data: Mapping[str, Any]) -> str:
+def toml(data: Mapping[str, object]) -> str:
     """Return data as a TOML document (https://toml.io/en/v1.0.0): mappings become tables.
 
     Raises:
@@ -87,7 +90,7 @@ def toml(data: Mapping[str, Any]) -> str:
     return "\n\n".join(_tables(data, ())) + "\n"
 
 
-def _tables(data: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+def _tables(data: Mapping[str, object], path: tuple[str, ...]) -> Iterator[str]:
     scalars = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
     header = [f"[{'.'.join(map(_toml_key, path))}]"] if path and (scalars or not data) else []
     lines = [*header, *(f"{_toml_key(key)} = {_toml_value(value)}" for key, value in scalars.items())]
@@ -102,7 +105,7 @@ def _toml_key(key: str) -> str:
     return key if _BARE_KEY.fullmatch(key) else _toml_string(key)
 
 
-def _toml_value(value: Any) -> str:
+def _toml_value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 
-def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+def merge(base: Mapping[str, object], override: Mapping[str, object]) -> JsonObject:
     """Return `base` with the fields of `override` merged over it, at any depth.
 
     Lists of objects with a `name` (arguments, variables, volumes) are merged by name; other lists are replaced.
@@ -16,13 +19,15 @@ def merge(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any
         old = merged.get(key)
         if isinstance(old, Mapping) and isinstance(value, Mapping):
             merged[key] = merge(old, value)
-        elif old and _is_named_list(old) and _is_named_list(value):
-            by_name = merge({item["name"]: item for item in old}, {item["name"]: item for item in value})
-            merged[key] = list(by_name.values())
+        elif (old_items := _by_name(old)) and (new_items := _by_name(value)) is not None:
+            merged[key] = list(merge(old_items, new_items).values())
         else:
             merged[key] = value
     return merged
 
 
-def _is_named_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value)
+def _by_name(value: object) -> JsonObject | None:
+    """Return the objects of a list by their names; None if it is no list, or one of something else."""
+    if isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value):
+        return {item["name"]: item for item in value}
+    return None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.userdata import audit, pod_network
 from cfngen.userdata.lines import text_of
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 BIN = "/usr/local/bin"
 UNITS = "/etc/systemd/system"
@@ -110,7 +112,7 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: 
     }
 
 
-def credential_providers() -> Mapping[str, Any]:
+def credential_providers() -> JsonObject:
     """Return the kubelet's CredentialProviderConfig: it gets passwords of ECR registries with the instance's role."""
     # Host names of registries, IPv4 and dual-stack, as in the provider's ecrPrivateHostPattern.
     domains = {"dkr.": ("amazonaws.com", "amazonaws.com.cn"), "dkr-": ("on.aws", "on.amazonwebservices.com.cn")}

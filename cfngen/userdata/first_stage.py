@@ -9,7 +9,10 @@ import lzma
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 _REFERENCES = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 _PROGRAM = re.compile(r'^PROGRAM = "([^"]*)"$', re.MULTILINE)
@@ -29,7 +32,7 @@ class FirstStage:
     script: str
     references: str
     files: Mapping[str, str]
-    config: Mapping[str, Any]
+    config: JsonObject
 
     @property
     def program(self) -> str:

@@ -1,4 +1,4 @@
-"""Turns an instance group's settings of the cluster file into boot configuration, steps and files.
+"""Turns an instance group's settings of the cluster file into boot configuration and files.
 
 These are kubelet, containerd, files, units, commands and draining; masters and nodes have the same, except that only
 nodes are drained.
@@ -7,72 +7,31 @@ nodes are drained.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cfngen.cluster.model import Cluster, Instances, NodeGroup
+from cfngen.cluster.model import Cluster, Instances
 from cfngen.userdata import containerd, kubeadm, pod_network
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import UNITS
 from cfngen.userdata.lines import text_of
+from cfngen.userdata.steps import drain_minutes
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import Hooks, JsonObject
 
 _SECONDS_PER_UNIT = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
-def settings(cluster: Cluster, instances: Instances) -> dict[str, Any]:
-    """Return these instances' part of the configuration."""
-    hooks = {
-        "files": [file.model_dump() for file in instances.files],
-        "units": [unit.model_dump() for unit in instances.units],
+def hooks(instances: Instances) -> Hooks:
+    """Return the files, units and post-boot commands that the cluster file has for these instances."""
+    return {
+        "files": [{"path": file.path, "content": file.content, "mode": file.mode} for file in instances.files],
+        "units": [{"name": unit.name, "content": unit.content, "enable": unit.enable} for unit in instances.units],
         "after": list(instances.post_boot_commands),
     }
-    return {
-        "kubeletPatch": kubelet(cluster, instances),
-        **({"hooks": hooks} if any(hooks.values()) else {}),
-        **({"before": list(instances.pre_boot_commands)} if instances.pre_boot_commands else {}),
-        **({"drain": drain_minutes(instances)} if drain_minutes(instances) else {}),
-    }
 
 
-def steps(instances: Instances, common_steps: Mapping[str, str], role_steps: Mapping[str, str]) -> dict[str, str]:
-    """Return the steps of instances in order.
-
-    Args:
-        instances: the instances.
-        common_steps: the steps of masters and nodes alike, `settings` first and `services` last.
-        role_steps: the steps of the role.
-    """
-    (first_title, first_step), *remaining = common_steps.items()
-    ordered = {first_title: first_step}
-    if drain_minutes(instances):
-        # As early as possible, so that the service can complete the lifecycle action if a later step fails.
-        ordered["draining"] = "drain.start"
-    if instances.files or instances.units:
-        ordered["further files"] = "hooks.files"
-    if instances.instance_storage != "none":
-        ordered["instance storage"] = "disks.disks"
-    ordered.update(remaining)
-    if instances.units:
-        ordered["further units"] = "hooks.units"
-    return {**ordered, **role_steps}
-
-
-def last(instances: Instances, steps: Mapping[str, str]) -> dict[str, str]:
-    """Return the steps with the post-boot commands as the last one, if there are any."""
-    return {**steps, **({"post-boot commands": "hooks.after"} if instances.post_boot_commands else {})}
-
-
-def tasks(instances: Instances) -> dict[str, dict[str, str]]:
-    """Return the tasks of the boot program that units of these instances run, besides timers."""
-    return {"drain": {"drain": "drain.watch"}} if drain_minutes(instances) else {}
-
-
-def drain_minutes(instances: Instances) -> int:
-    """Return the time-out for draining an instance before its termination; 0 if it is not drained, like masters."""
-    return instances.drain_timeout if isinstance(instances, NodeGroup) else 0
-
-
-def kubelet(cluster: Cluster, instances: Instances) -> dict[str, Any]:
+def kubelet(cluster: Cluster, instances: Instances) -> JsonObject:
     """Return the kubelet's settings of these instances: the group's over the cluster's over cfngen's."""
     return merge(kubeadm.kubelet(cluster), instances.kubelet_configuration)
 
@@ -87,7 +46,7 @@ def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
     }
 
 
-def _inhibit_delay_file(kubelet: Mapping[str, Any]) -> dict[str, str]:
+def _inhibit_delay_file(kubelet: JsonObject) -> dict[str, str]:
     """Return the logind setting that lets the kubelet delay a shutdown by its `shutdownGracePeriod`.
 
     The kubelet writes 99-kubelet.conf itself, but the file whose name sorts last wins, and unattended-upgrades of

@@ -7,7 +7,7 @@ https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import api_host
@@ -17,8 +17,11 @@ from cfngen.userdata import audit
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.files import BIN, CREDENTIAL_PROVIDERS, MASTER_MOUNT
 
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
+
 VERSION = "kubeadm.k8s.io/v1beta4"
-# Written by the boot program (boot/encryption.py), which has the key.
+# Written by the boot program (boot/master/encryption.py), which has the key.
 ENCRYPTION = "/etc/kubernetes/encryption.json"
 PATCHES = {"directory": "/opt/cfngen/patches"}
 
@@ -28,7 +31,7 @@ def endpoint(cluster: Cluster) -> str:
     return f"{api_host(cluster)}:{cluster.api.port}"
 
 
-def init(cluster: Cluster) -> list[dict[str, Any]]:
+def init(cluster: Cluster) -> list[JsonObject]:
     """Return the documents of `kubeadm init`: InitConfiguration and ClusterConfiguration."""
     return [
         {
@@ -47,7 +50,7 @@ def init(cluster: Cluster) -> list[dict[str, Any]]:
     ]
 
 
-def _cluster_configuration(cluster: Cluster) -> dict[str, Any]:
+def _cluster_configuration(cluster: Cluster) -> JsonObject:
     network, plugin = cluster.network, network_plugin(cluster)
     # Of several masters, the name of their load balancer, which has one even where the API is not public.
     has_load_balancer = cluster.api.public or cluster.control_plane.count > 1
@@ -95,7 +98,7 @@ def _cluster_configuration(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def join(group: NodeGroup) -> dict[str, Any]:
+def join(group: NodeGroup) -> JsonObject:
     """Return the JoinConfiguration of a group's nodes; the instance adds `discovery`."""
     labels = ",".join(f"{key}={value}" for key, value in sorted(group.labels.items()))
     registration = _registration(**({"node-labels": labels} if labels else {}))
@@ -109,7 +112,7 @@ def join(group: NodeGroup) -> dict[str, Any]:
     }
 
 
-def kubelet(cluster: Cluster) -> dict[str, Any]:
+def kubelet(cluster: Cluster) -> JsonObject:
     """Return fields of the KubeletConfiguration; an instance adds `providerID` and `resolvConf`."""
     # The Amazon VPC plug-in would be ended like other pods, and leave interfaces behind that it was just making: kops
     # has no graceful shutdown with it either.
@@ -124,7 +127,7 @@ def kubelet(cluster: Cluster) -> dict[str, Any]:
             "nodefs.inodesFree": "5%",
         },
         "rotateCertificates": True,
-        # Masters approve the certificates (boot/csr_approval.py).
+        # Masters approve the certificates (boot/master/csr_approval.py).
         "serverTLSBootstrap": True,
         "shutdownGracePeriod": grace_periods[0],
         "shutdownGracePeriodCriticalPods": grace_periods[1],
@@ -132,7 +135,7 @@ def kubelet(cluster: Cluster) -> dict[str, Any]:
     return merge(ours, cluster.kubernetes.kubelet_configuration)
 
 
-def _registration(**extra_arguments: str) -> dict[str, Any]:
+def _registration(**extra_arguments: str) -> JsonObject:
     # Instance ids as node names: a replaced master registers at once (a Node object keeps its first provider id), and
     # the cloud controller manager knows what a name that begins with i- means.
     return {

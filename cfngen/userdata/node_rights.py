@@ -7,15 +7,18 @@ of kube-proxy and of the network plug-ins may list nodes already (`system:node-p
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 NAME = "cfngen:list-nodes"
 RBAC = "rbac.authorization.k8s.io"
 
 
-def manifests(cluster: Cluster) -> list[dict[str, Any]]:
+def manifests(cluster: Cluster) -> list[JsonObject]:
     """Return the objects to apply, in order; none if no node is drained."""
     if not any(group.drain_timeout for group in cluster.node_groups):
         return []

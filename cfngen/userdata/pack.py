@@ -17,36 +17,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cfngen.errors import CfngenError
-from cfngen.userdata.source import packed, required, source
+from cfngen.userdata.references import MAX_LENGTHS
+from cfngen.userdata.source import packed, program_path, required, source
+from cfngen.userdata.steps import first_stage
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import Config, JsonObject
 
 # EC2's limit for user data before base64 encoding: 16 KB.
 LIMIT = 16384
 UNIT = "cfngen-boot.service"
-# The maximum length of each reference's value. Stack names have up to 128 characters, ids a prefix and 17 digits. A
-# secret's ARN: 66 characters up to its name (longest partition and region), a logical id, two random suffixes.
-MAX_REFERENCE_LENGTHS = {
-    "stack": 128,
-    "volumeId": len("vol-") + 17,
-    "routeTableId": len("rtb-") + 17,
-    "privateAddress": len("255.255.255.255"),
-    "slot": 1,
-    **dict.fromkeys(("addressA", "addressB", "addressC", "addressD", "addressE"), len("255.255.255.255")),
-    # A load balancer's DNS name: its own name, 16 digits, and the longest region and suffix.
-    "publicAddress": 32 + len("-0123456789abcdef.elb.ap-southeast-2.amazonaws.com.cn"),
-    "condition": len("MasterAWaitCondition"),
-    "conditionStack": 128,
-    "caSecretArn": 128,
-    "joinSecretArn": 128,
-    "bucket": 63,
-}
 # Keys of the configuration that the first stage needs; all others come with the second stage.
-FIRST_STAGE_KEYS = ("role", "cluster", "region", "timeout", "packages", "steps")
-FIRST_STEPS = {"packages": "packages.install", "program": "program.fetch"}
-# Run before everything else, if the cluster file has such commands: they may set a proxy for installing packages.
-PRE_BOOT_STEPS = {"pre-boot commands": "hooks.before"}
+FIRST_STAGE_KEYS = ("role", "cluster", "region", "timeout", "packages", "steps", "before")
 # Explicit, so that the output does not depend on a library's defaults.
 LZMA_FILTERS = [
     {
@@ -142,19 +127,19 @@ class UserData:
 def pack(
     role: str,
     prefix: str,
-    config: Mapping[str, Any],
+    config: Config,
     files: Mapping[str, str],
-    references: Mapping[str, Any],
-    cloud_config: Mapping[str, Any] | None = None,
+    references: Mapping[str, object],
+    cloud_config: JsonObject | None = None,
 ) -> UserData:
     """Return the user data of a role.
 
     Args:
         role: the role's display name, `master` or `nodes-<group>`.
         prefix: prefix of the logical id of the resource with the second stage, e.g. `Master`.
-        config: the role's configuration, JSON-ready; `steps` and `tasks` name the steps, `module.function` by title.
+        config: the role's configuration.
         files: further files to unpack, by path under /opt/cfngen; the systemd unit that runs the program is one.
-        references: troposphere expressions, or plain texts, by the names of `MAX_REFERENCE_LENGTHS` and `resource`.
+        references: troposphere expressions, or plain texts, by the names of `MAX_LENGTHS`.
         cloud_config: a cloud-config that cloud-init gets beside the loader.
 
     Raises:
@@ -162,41 +147,39 @@ def pack(
     """
     from troposphere import Base64, Join
 
-    first_steps = {**(PRE_BOOT_STEPS if "before" in config else {}), **FIRST_STEPS}
-    first_keys = (*FIRST_STAGE_KEYS, *(["before"] if "before" in config else []))
-    first_modules = required(["__main__", *(_module(name) for name in first_steps.values())])
-    role_config = {key: value for key, value in config.items() if key not in first_keys}
-    step_names = [*config["steps"].values(), *(name for task in config["tasks"].values() for name in task.values())]
-    second_stage = {
-        f"boot/{module}.py": packed(module)
-        for module in required(map(_module, step_names))
-        if module not in first_modules
-    }
-    second_stage["role.json"] = _json(role_config)
-    second_stage.update({path: text for path, text in files.items() if path != UNIT})
-    program = _compress(_join_files(second_stage))
+    first_modules = required(["__main__", *map(_module, first_stage(config["steps"]).values())])
+    functions = [*config["steps"].values(), *(name for task in config["tasks"].values() for name in task.values())]
+    second_modules = [module for module in required(map(_module, functions)) if module not in first_modules]
+    role_config = {key: value for key, value in config.items() if key not in FIRST_STAGE_KEYS}
+    second_files = {program_path(module): packed(module) for module in second_modules}
+    second_files["role.json"] = _json(role_config)
+    second_files.update({path: text for path, text in files.items() if path != UNIT})
+    program = _compress(_join_files(second_files))
     sha256 = hashlib.sha256(program.encode()).hexdigest()
     resource = f"{prefix}Program{sha256[:12]}"
 
     first_config = {
-        **{key: config[key] for key in first_keys},
-        "steps": {**first_steps, **config["steps"]},
+        **{key: value for key, value in config.items() if key in FIRST_STAGE_KEYS},
         "program": {"resource": resource, "sha256": sha256},
         # Digests of the second stage's parts, from which `user_data_diff` finds out what has changed.
-        "contents": _part_digests(second_stage, role_config),
+        "contents": {
+            "boot": _digests({module: packed(module) for module in second_modules}),
+            "role": _digests({key: _json(value) for key, value in role_config.items()}),
+            "files": _digests({path.removeprefix("files"): text for path, text in files.items() if path != UNIT}),
+        },
     }
-    first_stage = {f"boot/{module}.py": packed(module) for module in first_modules}
-    first_stage.update({"config.json": _json(first_config), UNIT: files[UNIT]})
-    packed_first = _compress(_join_files(first_stage))
+    first_files = {program_path(module): packed(module) for module in first_modules}
+    first_files.update({"config.json": _json(first_config), UNIT: files[UNIT]})
+    packed_first = _compress(_join_files(first_files))
     cloud_config_text = "#cloud-config\n" + _escape_braces(json.dumps(cloud_config, indent=1)) if cloud_config else ""
     loader = LOADER.format(references="\0", program=packed_first, unit=UNIT)
     pieces = _pieces(
         MULTIPART.format(loader=loader, cloud_config=cloud_config_text) if cloud_config_text else loader, references
     )
-    size = sum(len(piece) if isinstance(piece, str) else MAX_REFERENCE_LENGTHS[piece.name] for piece in pieces)
+    size = sum(len(piece) if isinstance(piece, str) else MAX_LENGTHS[piece.name] for piece in pieces)
     if size > LIMIT:
         raise UserDataTooLargeError(role, size)
-    elided = f"… {len(packed_first)} characters: {', '.join(sorted(first_stage))}, packed …"
+    elided = f"… {len(packed_first)} characters: {', '.join(sorted(first_files))}, packed …"
     view_pieces = _pieces(LOADER.format(references="\0", program=elided, unit=UNIT), references)
     view = {
         "user-data.py": "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in view_pieces),
@@ -204,17 +187,17 @@ def pack(
         "role.json": json.dumps(role_config, indent=2, ensure_ascii=False) + "\n",
         **({"cloud-config.yaml": cloud_config_text + "\n"} if cloud_config_text else {}),
         **files,
-        **{path: source(path[5:-3]) for path in sorted([*first_stage, *second_stage]) if path.startswith("boot/")},
+        **{program_path(module): source(module) for module in sorted({*first_modules, *second_modules})},
     }
     value = Join("", [piece if isinstance(piece, str) else piece.value for piece in pieces])
     return UserData(role, Base64(value), size, resource, program, view)
 
 
 def _module(step: str) -> str:
-    return step.partition(".")[0]
+    return step.rpartition(".")[0]
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
@@ -230,11 +213,9 @@ def _join_files(content: Mapping[str, str]) -> str:
     return "\0".join(f"{path}\0{text}" for path, text in content.items())
 
 
-def _part_digests(content: Mapping[str, str], configuration: Mapping[str, Any]) -> dict[str, str]:
-    """Return a short digest of each part: files and modules by path, parts of the configuration by `role.json#key`."""
-    parts = {path: text for path, text in content.items() if path != "role.json"}
-    parts.update({f"role.json#{key}": _json(value) for key, value in configuration.items()})
-    return {part: hashlib.sha256(text.encode()).hexdigest()[:6] for part, text in parts.items()}
+def _digests(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return a short digest of each text: of a million changes one may stay unnoticed."""
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:5] for name, text in texts.items()}
 
 
 @dataclass(frozen=True)
@@ -242,15 +223,15 @@ class _Reference:
     """A value known only at run time.
 
     Attributes:
-        name: its name, a key of `MAX_REFERENCE_LENGTHS`.
+        name: its name, one of `references`.
         value: the troposphere expression.
     """
 
     name: str
-    value: Any
+    value: object
 
 
-def _pieces(text: str, references: Mapping[str, Any]) -> list[str | _Reference]:
+def _pieces(text: str, references: Mapping[str, object]) -> list[str | _Reference]:
     """Split `text` into strings and references: its NUL is replaced by a JSON object that holds the references."""
     head, _, tail = text.partition("\0")
     pieces: list[str | _Reference] = []

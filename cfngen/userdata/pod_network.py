@@ -1,4 +1,4 @@
-"""What an instance needs for pods to reach each other: files, services and steps, by the network plug-in.
+"""What an instance needs for pods to reach each other: files and services, by the network plug-in.
 
 With VPC routes there is no program: containerd writes a CNI configuration for the node's range, and a unit masquerades
 what leaves. The other plug-ins bring both along; what they need is that the distribution leaves their interfaces,
@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.userdata.lines import text_of
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject, PodNetwork
 
 CNI_FOLDER = "/etc/cni/net.d"
 CNI_TEMPLATE = "/etc/containerd/cni.template"
@@ -61,17 +64,7 @@ def services(cluster: Cluster) -> tuple[str, ...]:
     return (UNIT.removesuffix(".service"),) if network_plugin(cluster).routes else ()
 
 
-def steps(cluster: Cluster, role_steps: Mapping[str, str]) -> dict[str, str]:
-    """Return a role's steps, `module.function` by title, with the one that the network plug-in may add."""
-    all_steps = {}
-    for title, function in role_steps.items():
-        all_steps[title] = function
-        if title == "settings" and cluster.network.plugin in ROUTE_MAKING_PLUGINS:
-            all_steps["pod network"] = "pod_network.prepare"
-    return all_steps
-
-
-def configuration(cluster: Cluster) -> dict[str, Any]:
+def configuration(cluster: Cluster) -> PodNetwork:
     """Return what the boot program must know about the pod network: the configuration's `podNetwork`."""
     environment = cluster.network.plugin_values.get("env")
     prefixes = isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"
@@ -83,7 +76,7 @@ def configuration(cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def _cni() -> dict[str, Any]:
+def _cni() -> JsonObject:
     """Return the template of the CNI configuration: a veth pair for each pod, an address of the node's range.
 
     The packets of other nodes' pods come and go by the VPC's routes, so nothing more is needed.

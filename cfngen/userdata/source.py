@@ -8,12 +8,21 @@ import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 
 @cache
 def source(module: str) -> str:
-    """Return the text of a module of `cfngen.boot`."""
-    return resources.files("cfngen.boot").joinpath(f"{module}.py").read_text(encoding="utf-8")
+    """Return the text of a module of `cfngen.boot`, e.g. `runner` or `host.system`."""
+    return _file(module).read_text(encoding="utf-8")
+
+
+def program_path(module: str) -> str:
+    """Return the path of a module on an instance, below /opt/cfngen."""
+    return f"boot/{module.replace('.', '/')}.py"
 
 
 def required(modules: Iterable[str]) -> tuple[str, ...]:
@@ -23,18 +32,25 @@ def required(modules: Iterable[str]) -> tuple[str, ...]:
     while unvisited:
         module = unvisited.pop()
         names.add(module)
-        unvisited |= _imported(module) - names
+        unvisited |= imported(module) - names
     return tuple(sorted(names))
 
 
 @cache
-def _imported(module: str) -> frozenset[str]:
-    """Return the names of the modules that a module imports from its own package."""
+def imported(module: str) -> frozenset[str]:
+    """Return the names of the modules of `cfngen.boot` that a module imports when it runs."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(source(module))):
+    for node in _statements(ast.parse(source(module)).body):
         if isinstance(node, ast.ImportFrom) and node.level:
-            names |= {node.module} if node.module else {name.name for name in node.names}
+            package = [*module.split(".")[: -node.level], *(node.module or "").split(".")]
+            base = ".".join(filter(None, package))
+            # `from .machine import BootError` takes something out of a module, `from .host import kubelet` a module.
+            names |= {base} if _file(base).is_file() else {f"{base}.{name.name}".lstrip(".") for name in node.names}
     return frozenset(names)
+
+
+def _file(module: str) -> Traversable:
+    return resources.files("cfngen.boot").joinpath(f"{module.replace('.', '/')}.py")
 
 
 @cache
@@ -46,7 +62,8 @@ def packed(module: str) -> str:
 def strip(text: str) -> str:
     """Return a Python program without comments, docstrings, annotations and needless white space.
 
-    Names, strings and statements are not changed. The result is made from the source's tokens and is therefore the same
+    Nor has it what only a type checker reads: `if TYPE_CHECKING:` and declarations without a value. Other names,
+    strings and statements are not changed. The result is made from the source's tokens and is therefore the same
     with all Python versions (that of `ast.unparse` is not).
     """
     dropped = _removable_parts(ast.parse(text))
@@ -90,7 +107,7 @@ def _removable_parts(tree: ast.Module) -> dict[Position, tuple[Position, str]]:
     dropped: dict[Position, tuple[Position, str]] = {}
     for node in (tree, *_statements(tree.body)):
         annotations: list[ast.expr | None] = []
-        if isinstance(node, ast.AnnAssign):
+        if isinstance(node, ast.AnnAssign) and node.value:
             annotations = [node.annotation]
         elif isinstance(node, ast.FunctionDef):
             parameters = node.args
@@ -102,7 +119,7 @@ def _removable_parts(tree: ast.Module) -> dict[Position, tuple[Position, str]]:
                 parameters.kwarg,
             ]
             annotations = [node.returns, *(argument.annotation for argument in arguments if argument)]
-        elif isinstance(node, ast.ImportFrom) and node.module == "__future__":
+        elif _is_for_type_checkers(node) and isinstance(node, ast.stmt):
             dropped[node.lineno, node.col_offset] = (_end(node), "")
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             is_only_statement = len(node.body) == 1 and not isinstance(node, ast.Module)
@@ -119,11 +136,23 @@ def _removable_parts(tree: ast.Module) -> dict[Position, tuple[Position, str]]:
 
 
 def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the statements of a body and, below each, those it holds."""
+    """Yield the statements of a body and, below each that runs, those it holds."""
     for node in body:
         yield node
-        for field in ("body", "handlers", "orelse", "finalbody"):
-            yield from _statements(getattr(node, field, ()))
+        if not _is_for_type_checkers(node):
+            for field in ("body", "handlers", "orelse", "finalbody"):
+                yield from _statements(getattr(node, field, ()))
+
+
+def _is_for_type_checkers(node: ast.AST) -> bool:
+    """Return whether a statement does nothing when the program runs."""
+    if isinstance(node, ast.AnnAssign):
+        return node.value is None
+    if isinstance(node, ast.If):
+        return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "__future__" or [name.name for name in node.names] == ["TYPE_CHECKING"]
+    return False
 
 
 def _end(node: ast.stmt | ast.expr) -> Position:

@@ -7,6 +7,7 @@ import json
 import re
 
 from cfngen.userdata.first_stage import unpacked
+from cfngen.userdata.source import program_path
 
 # Descriptions of the keys of a role's configuration; a key without one is shown as it is.
 _DESCRIPTIONS = {
@@ -50,7 +51,9 @@ def difference(old_user_data: str, new_user_data: str) -> str:
     changed = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     if not changed:
         return "only the loader of the boot program changes"
-    modules = [path.removeprefix("boot/").removesuffix(".py") for path in changed if path.startswith("boot/")]
+    modules = [
+        path.removeprefix("boot/").removesuffix(".py").replace("/", ".") for path in changed if path.startswith("boot/")
+    ]
     changes = [f"the boot program ({', '.join(modules)})"] if modules else []
     changes += [_DESCRIPTIONS.get(key, key) for key in (path.partition("#")[2] for path in changed) if key]
     for path in changed:
@@ -59,7 +62,7 @@ def difference(old_user_data: str, new_user_data: str) -> str:
                 f"ids from the stacks ({', '.join(_changed_keys(old.get(path, '{}'), new.get(path, '{}')))})"
             )
         elif not path.startswith("boot/") and "#" not in path:
-            changes.append(_FILE_DESCRIPTIONS.get(path.removeprefix("files"), path.removeprefix("files")))
+            changes.append(_FILE_DESCRIPTIONS.get(path, path))
     return f"what changes: {', '.join(dict.fromkeys(changes))}"
 
 
@@ -88,11 +91,16 @@ def _parts_by_name(text: str) -> dict[str, str] | None:
         return None
     config = dict(stage.config)
     config.pop("program", None)
-    contents = config.pop("contents", {})
+    digests = config.pop("contents", {})
+    second_stage = {
+        **{program_path(module): digest for module, digest in digests.get("boot", {}).items()},
+        **{f"role.json#{key}": digest for key, digest in digests.get("role", {}).items()},
+        **digests.get("files", {}),
+    }
     first_stage = {f"config.json#{key}": json.dumps(value) for key, value in config.items()}
     cloud_config = _CLOUD_CONFIG.search(stage.script)
     first_stage.update({"user-data#cloudConfig": cloud_config[1]} if cloud_config else {})
-    return {"references.json": stage.references, **stage.files, **first_stage, **contents}
+    return {"references.json": stage.references, **stage.files, **first_stage, **second_stage}
 
 
 def _changed_keys(old_json: str, new_json: str) -> list[str]:

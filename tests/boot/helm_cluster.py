@@ -13,9 +13,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from boots import boot_of
 from scripted_machine import START, ScriptedMachine
 
 from cfngen.boot.machine import BootError
+from cfngen.boot.state import Boot
 
 CREATED = "2026-09-01T11:00:00Z"
 CHARTS = "https://charts.example.com/"
@@ -108,14 +110,15 @@ class Master(ScriptedMachine):
     def passed(self, value: float) -> None:
         self.cluster.passed = max(value, self.cluster.passed)
 
-    def configuration(self, *addons: dict[str, Any]) -> dict[str, Any]:
-        """Return its configuration."""
-        return {
+    def configuration(self, *addons: dict[str, Any]) -> Boot:
+        """Return a run with its configuration."""
+        settings = {
             "addons": list(addons),
             "manifests": [{"kind": "DaemonSet", "metadata": {"name": "cloud-controller-manager"}}],
             "facts": {"instanceId": self.instance},
             "deadline": self.clock() + 600,
         }
+        return boot_of(settings)
 
     def run(
         self, *command: str, stdin: str = "", expect: tuple[int, ...] = (0,), timeout: int = 900

@@ -19,7 +19,7 @@ MODES = {
     rf"{HOME}(join|kubeadm|kubeadm-join)\.yaml": SECRET,
     rf"{HOME}charts/[\w-]+\.values\.json": SECRET,
     # The program itself, and the commands of the cluster file.
-    rf"{HOME}(role\.json|boot/\w+\.py|files/.+)": SECRET,
+    rf"{HOME}(role\.json|boot/(\w+/)?\w+\.py|files/.+)": SECRET,
     rf"{HOME}commands/(pre|post)BootCommands-\d\.done": SECRET,
     rf"{HOME}commands/(pre|post)BootCommands-\d": SCRIPT,
     # A snapshot of etcd holds every Secret.

@@ -11,11 +11,11 @@ from typing import Any
 from etcd_cluster import Etcd, RefusedError
 from scripted_machine import IDENTITY, ScriptedMachine, SecretsManager
 
-from cfngen.boot.certificate_authorities import FILES, KUBEADM_CONFIG, PKI
-from cfngen.boot.etcd_data import DATA, FOLDER
-from cfngen.boot.etcd_members import KUBEADM_JOIN
-from cfngen.boot.kubelet import KUBELET_CONF
-from cfngen.boot.upgrade import SUPER_ADMIN
+from cfngen.boot.host.kubelet import KUBELET_CONF
+from cfngen.boot.master.certificate_authorities import FILES, KUBEADM_CONFIG, PKI
+from cfngen.boot.master.etcd_data import DATA, FOLDER
+from cfngen.boot.master.etcd_members import KUBEADM_JOIN
+from cfngen.boot.master.upgrade import SUPER_ADMIN
 
 INSTANCE = IDENTITY["instanceId"]
 CA_SECRET, JOIN_SECRET = "arn:ca", "arn:join"

@@ -22,9 +22,9 @@ import programs
 import pytest
 from aws_client import Answer, Client
 
-from cfngen.boot.first_pod import MANIFEST as FIRST_POD
+from cfngen.boot.host.system import FILES
 from cfngen.boot.machine import TOKEN, BootError, Machine
-from cfngen.boot.system import FILES
+from cfngen.boot.node.first_pod import MANIFEST as FIRST_POD
 
 START = datetime(2026, 9, 1, 12, 0, 0, tzinfo=timezone.utc)
 # The version that a secret has when a test begins.

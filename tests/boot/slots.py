@@ -9,10 +9,11 @@ import random
 import threading
 from typing import Any
 
+from boots import boot_of
 from masters import ADDRESSES, CONFIG, Master, World, configuration
 
-from cfngen.boot import bucket, control_plane
-from cfngen.boot.etcd_data import JOINING_FILE, MEMBER
+from cfngen.boot.master import bucket, control_plane
+from cfngen.boot.master.etcd_data import JOINING_FILE, MEMBER
 
 
 def master_of(world: World, slot: str = "a", instance: str = "", several: bool = True, **more: Any) -> Master:
@@ -42,8 +43,6 @@ def successor(master: Master, volume: bool = True, **more: Any) -> Master:
     config = copy.deepcopy(master.config)
     config["facts"]["instanceId"] += "+"
     config.update(more)
-    for key in ("bootMode", "restore", "secretVersion"):
-        config.pop(key, None)
     found = Master(master.world, config)
     found.files.update(master.volume() if volume else {})
     return found
@@ -54,14 +53,13 @@ def request(world: World, identity: str, **more: str) -> None:
     snapshot = "kubernetes/etcd/hourly/2026-09-01T110000Z.db"
     world.objects[snapshot] = "a snapshot"
     document = {"id": identity, "snapshot": snapshot, "created": "2026-09-01T11:30:00Z", **more}
-    world.objects[bucket.key(CONFIG, "restore.json")] = json.dumps(document)
+    world.objects[bucket.key(boot_of(CONFIG), "restore.json")] = json.dumps(document)
 
 
 def boot(master: Master) -> list[str]:
     """Run what a master does before its add-ons; return what the two steps report."""
-    config = copy.deepcopy(master.config)
-    config["deadline"] = master.clock() + 1080
-    return [control_plane.prepare(master, config), control_plane.start(master, config)]
+    run = boot_of({**copy.deepcopy(master.config), "deadline": master.clock() + 1080})
+    return [control_plane.prepare(master, run), control_plane.start(master, run)]
 
 
 def together(*masters: Master, seed: int = 0) -> list[list[str]]:

@@ -10,8 +10,9 @@ import pytest
 from helm_cluster import Cluster, Master, release
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import addons
 from cfngen.boot.machine import BootError, Pending
+from cfngen.boot.master import addons
+from cfngen.boot.state import Boot
 
 MASTER, OTHER = "i-0000000000000000a", "i-0000000000000000b"
 LATER = "2026-09-01T11:30:00Z"
@@ -33,7 +34,7 @@ class Impatient(Master):
         return
 
     @classmethod
-    def apply_once(cls, cluster: Cluster, config: dict[str, Any]) -> None:
+    def apply_once(cls, cluster: Cluster, config: Boot) -> None:
         """Apply releases without a pause between the tries."""
         addons.apply(cls(cluster, MASTER), config)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cfngen.boot import machine as seam
-from cfngen.boot import system
+from cfngen.boot.host import system
 from cfngen.boot.machine import BootError, Machine
 
 

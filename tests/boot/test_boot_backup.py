@@ -5,19 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
+from boots import boot_of
 from botocore.exceptions import IncompleteReadError
-from moto import mock_aws
 from scripted_machine import PowerCut, ScriptedMachine, refusal
 
-from cfngen.boot import backup, bucket, objects
-from cfngen.boot import machine as seam
-from cfngen.boot.machine import BootError, Machine
+from cfngen.boot.machine import BootError
+from cfngen.boot.master import backup, bucket
 
 BUCKET = "backups"
 CONFIG: dict[str, Any] = {
@@ -107,7 +103,7 @@ class Leader(ScriptedMachine):
     def comes_by(self, minutes: float = 0) -> str:
         """Let the timer come by after some minutes."""
         self.passed += minutes * 60
-        return backup.backup(self, json.loads(json.dumps(CONFIG)))
+        return backup.backup(self, boot_of(CONFIG))
 
 
 @pytest.fixture
@@ -214,7 +210,7 @@ def test_a_failure_is_tried_again_after_five_minutes_or_when_the_next_is_due(lea
     for minute in range(min(interval, 5) + 1):
         leader.passed = minute * 60
         try:
-            backup.backup(leader, config)
+            backup.backup(leader, boot_of(config))
         except BootError:
             tried.append(minute)
     assert tried == [0, min(interval, 5)]
@@ -323,72 +319,37 @@ def test_a_power_cut_anywhere_leaves_the_next_attempt_a_clean_start() -> None:
 
 
 def test_the_timer_is_started(leader: Leader) -> None:
-    assert backup.schedule(leader, CONFIG) == f"a snapshot of etcd every 15 minutes into s3://{BUCKET}"
+    assert backup.schedule(leader, boot_of(CONFIG)) == f"a snapshot of etcd every 15 minutes into s3://{BUCKET}"
     assert leader.commands == ["systemctl enable --now cfngen-backup.timer"]
 
 
 def test_a_document_that_is_missing_is_not_asked_for(leader: Leader) -> None:
-    assert bucket.document(leader, CONFIG, "restore.json") == {}
+    assert bucket.document(leader, boot_of(CONFIG), "restore.json") == {}
     assert [name for name, _ in leader.calls] == ["s3.list_objects_v2"]
     leader.storage.put("one/etcd/restore.json", '{"id": "1"}')
-    assert bucket.document(leader, CONFIG, "restore.json") == {"id": "1"}
+    assert bucket.document(leader, boot_of(CONFIG), "restore.json") == {"id": "1"}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{"])
 def test_a_document_that_is_none_is_told_with_the_way_out(leader: Leader, text: str) -> None:
     leader.storage.put("one/etcd/restore.json", text)
     with pytest.raises(BootError, match="is no JSON object") as caught:
-        bucket.document(leader, CONFIG, "restore.json")
+        bucket.document(leader, boot_of(CONFIG), "restore.json")
     assert caught.value.hint == f"delete it: `aws s3 rm s3://{BUCKET}/one/etcd/restore.json`"
 
 
 # The seam itself, against moto's S3.
 
 
-class Quick(Machine):
-    """A real machine whose time passes only by sleeping."""
+def test_a_document_that_is_cut_off_on_its_way_is_no_fault_of_the_program(leader: Leader) -> None:
+    class Cut:
+        def read(self) -> bytes:
+            raise IncompleteReadError(actual_bytes=3, expected_bytes=9)
 
-    region = "us-west-2"
-    passed = 0.0
-
-    def clock(self) -> float:
-        return self.passed
-
-    def sleep(self, seconds: float) -> None:
-        self.passed += seconds
-
-
-@pytest.fixture
-def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Quick]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    monkeypatch.setattr(seam, "LOG", str(tmp_path / "log"))
-    with mock_aws():
-        where = {"LocationConstraint": "us-west-2"}
-        boto3.client("s3", region_name="us-west-2").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
-        yield Quick()
-
-
-def test_a_file_goes_to_s3_and_comes_back(real: Quick, tmp_path: Path) -> None:
-    file, copy = tmp_path / "snapshot.db", tmp_path / "copies" / "snapshot.db"
-    file.write_bytes(bytes(range(256)) * 5000)
-    objects.put(real, BUCKET, "key", str(file), {"revision": "1"})
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert objects.get(real, BUCKET, "key", str(copy)) == {"revision": "1", "sha256": digest}
-    assert copy.read_bytes() == file.read_bytes()
-    assert copy.stat().st_mode & 0o777 == 0o600
-    assert sorted(path.name for path in copy.parent.iterdir()) == ["snapshot.db"]
-
-
-def test_s3_checks_what_arrives(real: Quick, tmp_path: Path) -> None:
-    file = tmp_path / "snapshot.db"
-    file.write_text("content")
-    sent: list[dict[str, Any]] = []
-    client = real._client("s3")
-    client.meta.events.register("before-call.s3.PutObject", lambda params, **_: sent.append(dict(params["headers"])))
-    objects.put(real, BUCKET, "key", str(file), {})
-    assert sent[0]["x-amz-checksum-sha256"] == "7XACtDnprIRfIjV9giusFERzD722AW0+yUMil7nsn3M="
+    leader.storage.put("one/etcd/restore.json", "{}")
+    leader.cloud["s3.get_object"] = lambda **_: {"Body": Cut()}
+    with pytest.raises(BootError, match="could not be read to its end: 3 read, but total bytes"):
+        bucket.document(leader, boot_of(CONFIG), "restore.json")
 
 
 @pytest.mark.parametrize(
@@ -402,48 +363,3 @@ def test_old_boto3_sends_a_digest_of_its_own(
     leader.comes_by()
     [uploaded] = [arguments for name, arguments in leader.calls if name == "s3.put_object"]
     assert ("ChecksumSHA256" in uploaded) is checked
-
-
-def test_an_upload_that_is_tried_again_begins_at_the_beginning(real: Quick, tmp_path: Path) -> None:
-    file = tmp_path / "snapshot.db"
-    file.write_text("the whole content")
-    client, tries = real._client("s3"), []
-
-    def put(**arguments: Any) -> dict[str, Any]:
-        tries.append(arguments["Body"].read())
-        if len(tries) == 1:
-            from botocore.exceptions import EndpointConnectionError
-
-            raise EndpointConnectionError(endpoint_url="https://s3")
-        return {}
-
-    client.put_object = put
-    real._client = lambda service: client  # type: ignore[method-assign]
-    objects.put(real, BUCKET, "key", str(file), {})
-    assert tries == [b"the whole content"] * 2
-
-
-def test_an_object_that_was_changed_is_not_taken(real: Quick, tmp_path: Path) -> None:
-    boto3.client("s3", region_name="us-west-2").put_object(
-        Bucket=BUCKET, Key="key", Body=b"changed", Metadata={"sha256": "0" * 64}
-    )
-    with pytest.raises(BootError, match=r"s3://backups/key has SHA-256 .*, not 0{64}"):
-        objects.get(real, BUCKET, "key", str(tmp_path / "snapshot.db"))
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("snapshot")] == []
-
-
-def test_an_object_that_is_missing_is_an_error_at_once(real: Quick, tmp_path: Path) -> None:
-    with pytest.raises(BootError, match="NoSuchKey"):
-        objects.get(real, BUCKET, "nothing", str(tmp_path / "snapshot.db"))
-    assert real.passed == 0
-
-
-def test_a_document_that_is_cut_off_on_its_way_is_no_fault_of_the_program(leader: Leader) -> None:
-    class Cut:
-        def read(self) -> bytes:
-            raise IncompleteReadError(actual_bytes=3, expected_bytes=9)
-
-    leader.storage.put("one/etcd/restore.json", "{}")
-    leader.cloud["s3.get_object"] = lambda **_: {"Body": Cut()}
-    with pytest.raises(BootError, match="could not be read to its end: 3 read, but total bytes"):
-        bucket.document(leader, CONFIG, "restore.json")

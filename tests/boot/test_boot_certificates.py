@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from boots import boot_of
 from masters import EXPIRES, MANIFESTS, Master
 from scripted_machine import PowerCut
 from slots import boot
 
-from cfngen.boot import certificate_expiry, certificates
 from cfngen.boot.machine import BootError
+from cfngen.boot.master import certificate_expiry, certificates
 
 DAY = 24 * 3600
 APPLY = "kubectl .* apply --server-side"
@@ -21,7 +22,7 @@ def master() -> Master:
     """A master that has just been set up; its certificates are good for a year."""
     found = Master()
     boot(found)
-    assert certificates.schedule(found, found.config) == f"good until {EXPIRES}"
+    assert certificates.schedule(found, boot_of(found.config)) == f"good until {EXPIRES}"
     found.commands.clear()
     return found
 
@@ -34,28 +35,31 @@ def test_timer_is_started_at_boot_and_nothing_is_restarted() -> None:
     master = Master()
     boot(master)
     before = len(master.ran("kubeadm init phase control-plane"))
-    certificates.schedule(master, master.config)
+    certificates.schedule(master, boot_of(master.config))
     assert master.commands[-1] == "systemctl enable --now cfngen-certificates.timer"
     assert len(master.ran("kubeadm init phase control-plane")) == before
 
 
 def test_certificates_with_much_of_their_life_left_are_left_alone(master: Master) -> None:
     master.passed = 250 * DAY
-    assert certificates.renew(master, master.config) == f"good until {EXPIRES}"
+    assert certificates.renew(master, boot_of(master.config)) == f"good until {EXPIRES}"
     assert master.ran("kubeadm certs renew") == []
     assert not restarted(master)
 
 
 def test_certificates_near_their_end_are_renewed_and_read(master: Master) -> None:
     master.passed = 260 * DAY
-    assert certificates.renew(master, master.config) == f"good until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
+    assert (
+        certificates.renew(master, boot_of(master.config))
+        == f"good until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
+    )
     assert len(master.ran("kubeadm certs renew all")) == 1
     assert restarted(master)
     for component in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"):
         patch = json.loads(master.files[f"/opt/cfngen/patches/{component}+merge.json"])
         assert patch == {"metadata": {"annotations": {"cfngen/certificates": "2028-05-18T12:00:00Z"}}}
     master.commands.clear()
-    certificates.renew(master, master.config)
+    certificates.renew(master, boot_of(master.config))
     assert not restarted(master)
 
 
@@ -67,10 +71,10 @@ def test_renewal_that_was_cut_off_before_the_control_plane_read_it_is_finished(m
 
     master.on("kubeadm init phase etcd local", cut)
     with pytest.raises(PowerCut):
-        certificates.renew(master, master.config)
+        certificates.renew(master, boot_of(master.config))
     master.answers.pop(0)
     master.commands.clear()
-    certificates.renew(master, master.config)
+    certificates.renew(master, boot_of(master.config))
     assert master.ran("kubeadm certs renew") == []
     assert restarted(master)
 
@@ -80,10 +84,10 @@ def test_control_plane_that_does_not_come_back_is_not_taken_for_renewed(master: 
     master.config["deadline"] = master.passed + 600
     master.on("kubectl .* get --server", (1, ""))
     with pytest.raises(BootError, match="for the API server"):
-        certificates.renew(master, master.config)
+        certificates.renew(master, boot_of(master.config))
     master.answers.pop(0)
     master.commands.clear()
-    assert ", renewed" in certificates.renew(master, master.config)
+    assert ", renewed" in certificates.renew(master, boot_of(master.config))
     assert restarted(master)
 
 
@@ -91,14 +95,17 @@ def test_renewal_without_the_note_of_what_was_last_read_is_read_all_the_same(mas
     """The first renewal by a program of this version on an instance that an older one has set up."""
     master.remove(certificate_expiry.LOADED_EXPIRY_FILE)
     master.passed = 260 * DAY
-    assert certificates.renew(master, master.config) == f"good until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
+    assert (
+        certificates.renew(master, boot_of(master.config))
+        == f"good until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
+    )
     assert restarted(master)
     assert master.files[certificate_expiry.LOADED_EXPIRY_FILE] == "2028-05-18T12:00:00Z"
 
 
 def test_instance_without_the_note_whose_certificates_are_good_restarts_nothing(master: Master) -> None:
     master.remove(certificate_expiry.LOADED_EXPIRY_FILE)
-    assert certificates.renew(master, master.config) == f"good until {EXPIRES}"
+    assert certificates.renew(master, boot_of(master.config)) == f"good until {EXPIRES}"
     assert not restarted(master)
     assert master.files[certificate_expiry.LOADED_EXPIRY_FILE] == EXPIRES
 
@@ -107,11 +114,11 @@ def test_renewal_that_renews_nothing_fails(master: Master) -> None:
     master.passed = 260 * DAY
     master.on("kubeadm certs renew all", (0, ""))
     with pytest.raises(BootError, match="kubeadm renewed none"):
-        certificates.renew(master, master.config)
+        certificates.renew(master, boot_of(master.config))
 
 
 def test_expiry_of_each_slot_is_written_where_operators_see_it(master: Master) -> None:
-    certificates.renew(master, master.config)
+    certificates.renew(master, boot_of(master.config))
     [command] = master.ran(APPLY)
     assert "--field-manager=cfngen-a" in command, "each slot owns its line of the ConfigMap and no other"
     item = json.loads(master.stdin[command])
@@ -124,11 +131,11 @@ def test_expiry_of_each_slot_is_written_where_operators_see_it(master: Master) -
 def test_api_server_that_has_a_bad_moment_hears_of_the_expiry_all_the_same(master: Master) -> None:
     answers = [(1, "etcdserver: leader changed")] * 2
     master.on("kubectl .* --field-manager=cfngen-a", lambda text: answers.pop(0) if answers else master._note(text))
-    assert certificates.renew(master, master.config) == f"good until {master.expires}"
+    assert certificates.renew(master, boot_of(master.config)) == f"good until {master.expires}"
     assert answers == []
     master.on("kubectl .* --field-manager=cfngen-a", (1, "etcdserver: leader changed"))
     with pytest.raises(BootError, match=r"for ConfigMap cfngen-certificates: .* leader changed") as caught:
-        certificates.renew(master, master.config)
+        certificates.renew(master, boot_of(master.config))
     assert caught.value.hint == "is the API server healthy?"
 
 
@@ -140,7 +147,7 @@ def test_certificates_are_due_with_thirty_percent_of_a_year_left_and_two_less_fo
     master: Master, slot: str, left: int, due: bool
 ) -> None:
     master.config["facts"]["slot"] = slot
-    assert certificate_expiry.due(master, master.config, master.time(left)) is due
+    assert certificate_expiry.due(master, boot_of(master.config), master.time(left)) is due
 
 
 def test_manifests_stay_in_place_while_certificates_are_renewed(master: Master) -> None:
@@ -149,7 +156,7 @@ def test_manifests_stay_in_place_while_certificates_are_renewed(master: Master) 
     for cut in range(40):
         master.fuse = cut
         try:
-            certificates.renew(master, master.config)
+            certificates.renew(master, boot_of(master.config))
         except PowerCut:
             assert there <= set(master.files)
 
@@ -165,7 +172,7 @@ def test_instance_that_was_off_for_long_makes_its_certificates_anew(master: Mast
     assert ended < master.commands.index("kubeadm init phase certs all --config /opt/cfngen/kubeadm.yaml")
     assert master.expires == master.time(365 * DAY)
     master.commands.clear()
-    certificates.schedule(master, master.config)
+    certificates.schedule(master, boot_of(master.config))
     assert not restarted(master), "the control plane has only just read them"
     master.reboot()
     assert boot(master)[0].startswith("steady: ")
@@ -175,10 +182,10 @@ def test_instance_that_was_off_for_long_makes_its_certificates_anew(master: Mast
 def test_shorter_life_of_the_users_choice_is_measured_by_itself(master: Master, days: int, renewed: bool) -> None:
     master.config["kubeadm"][1]["certificateValidityPeriod"] = "720h"
     master.expires = master.time(30 * DAY)
-    certificates.renew(master, master.config)
+    certificates.renew(master, boot_of(master.config))
     master.passed = days * DAY
     master.commands.clear()
-    certificates.renew(master, master.config)
+    certificates.renew(master, boot_of(master.config))
     assert bool(master.ran("kubeadm certs renew")) is renewed
 
 
@@ -190,5 +197,5 @@ def test_masters_that_were_made_together_do_not_restart_their_etcd_in_the_same_n
         found = []
         for day in (250, 260, 265, 272):
             master.passed = day * DAY
-            found += [day] if certificate_expiry.due(master, master.config, EXPIRES) else []
+            found += [day] if certificate_expiry.due(master, boot_of(master.config), EXPIRES) else []
         assert found == days

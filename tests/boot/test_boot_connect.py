@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from cfngen.boot import hosts
+from cfngen.boot.host import hosts
 from cfngen.boot.machine import Machine
 
 

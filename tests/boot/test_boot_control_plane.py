@@ -6,13 +6,15 @@ import json
 from typing import Any
 
 import pytest
+from boots import boot_of
 from masters import BUNDLE, CA_SECRET, INSTANCE, Master, configuration
 from scripted_machine import FIRST_VERSION, ScriptedMachine
 
-from cfngen.boot import certificate_authorities, control_plane, encryption, kubelet
-from cfngen.boot.certificate_authorities import INITIALISED, KUBEADM_CONFIG, PKI, RESTORED
-from cfngen.boot.etcd_data import DATA
+from cfngen.boot.host import kubelet
 from cfngen.boot.machine import HOME, BootError
+from cfngen.boot.master import certificate_authorities, control_plane, encryption
+from cfngen.boot.master.certificate_authorities import INITIALISED, KUBEADM_CONFIG, PKI, RESTORED
+from cfngen.boot.master.etcd_data import DATA
 
 MARKED = {**BUNDLE, INITIALISED: "2026-08-01T00:00:00Z"}
 ETCDCTL = (
@@ -58,8 +60,9 @@ def members(machine: Master) -> str:
 
 def boot(machine: Master) -> list[str]:
     """Run both steps of the control plane; return what they report."""
-    machine.config = config = configuration()
-    return [control_plane.prepare(machine, config), control_plane.start(machine, config)]
+    machine.config = configuration()
+    boot = boot_of(machine.config)
+    return [control_plane.prepare(machine, boot), control_plane.start(machine, boot)]
 
 
 @pytest.mark.parametrize("secret", ["", "{}"], ids=["no version", "empty object"])
@@ -194,12 +197,12 @@ def test_second_writer_takes_the_first_ones_authorities() -> None:
 
 
 def test_two_writers_of_one_version_get_the_same_token_and_so_only_one_wins() -> None:
-    machine, config = Master(), configuration()
-    config["secretVersion"] = FIRST_VERSION
-    certificate_authorities.store(machine, config, BUNDLE)
-    config["secretVersion"] = FIRST_VERSION
+    machine, boot = Master(), boot_of(configuration())
+    boot.secret_version = FIRST_VERSION
+    certificate_authorities.store(machine, boot, BUNDLE)
+    boot.secret_version = FIRST_VERSION
     other = {**BUNDLE, "ca.key": "another"}
-    assert certificate_authorities.store(machine, config, other) == BUNDLE
+    assert certificate_authorities.store(machine, boot, other) == BUNDLE
 
 
 def meddle(machine: Master, times: int) -> list[str]:
@@ -221,9 +224,9 @@ def meddle(machine: Master, times: int) -> list[str]:
 
 @pytest.mark.parametrize("times", [0, 1, 2])
 def test_master_that_was_overtaken_adds_to_what_the_other_one_wrote(times: int) -> None:
-    machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
+    machine, boot = Master(**{CA_SECRET: json.dumps(BUNDLE)}), boot_of(configuration())
     written = meddle(machine, times)
-    certificate_authorities.mark_initialised(machine, config, "restored-1")
+    certificate_authorities.mark_initialised(machine, boot, "restored-1")
     bundle = json.loads(machine.secrets.text(CA_SECRET))
     assert (bundle[INITIALISED], bundle[RESTORED]) == (machine.time(), "restored-1")
     assert {bundle[note] for note in written} <= {"of another master"}
@@ -232,23 +235,23 @@ def test_master_that_was_overtaken_adds_to_what_the_other_one_wrote(times: int) 
 
 
 def test_key_of_encryption_is_that_of_the_master_that_was_faster() -> None:
-    machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
-    certificate_authorities.load(machine, config)
+    machine, boot = Master(**{CA_SECRET: json.dumps(BUNDLE)}), boot_of(configuration())
+    certificate_authorities.load(machine, boot)
     meddle(machine, 2)
-    bundle = certificate_authorities.add_encryption_key(machine, config, dict(BUNDLE))
+    bundle = certificate_authorities.add_encryption_key(machine, boot, dict(BUNDLE))
     assert bundle == json.loads(machine.secrets.text(CA_SECRET))
     assert bundle[encryption.KEY]
     assert bundle["note 1"]
 
 
 def test_secret_that_keeps_changing_ends_the_boot_with_what_to_look_at() -> None:
-    machine, config = Master(**{CA_SECRET: json.dumps(BUNDLE)}), configuration()
+    machine, boot = Master(**{CA_SECRET: json.dumps(BUNDLE)}), boot_of(configuration())
     written = meddle(machine, 10**6)
     for attempt in (
-        lambda: certificate_authorities.mark_initialised(machine, config, ""),
-        lambda: certificate_authorities.add_encryption_key(machine, config, dict(BUNDLE)),
+        lambda: certificate_authorities.mark_initialised(machine, boot, ""),
+        lambda: certificate_authorities.add_encryption_key(machine, boot, dict(BUNDLE)),
     ):
-        certificate_authorities.load(machine, config)
+        certificate_authorities.load(machine, boot)
         with pytest.raises(BootError, match="the secret of the certificate authorities keeps changing") as caught:
             attempt()
         assert caught.value.hint == "who else writes it?"
@@ -293,7 +296,7 @@ def test_hint_fits_the_check_of_kubeadm_that_failed(line: str, hint: str) -> Non
 def test_configuration_and_patch_are_written_for_kubeadm() -> None:
     machine = Master()
     machine.files[kubelet.RESOLVED] = "nameserver 127.0.0.1"
-    control_plane.prepare(machine, configuration())
+    control_plane.prepare(machine, boot_of(configuration()))
     documents = [json.loads(text) for text in machine.files[KUBEADM_CONFIG].split("\n---\n")]
     assert [each["kind"] for each in documents] == [
         "InitConfiguration",
@@ -318,8 +321,8 @@ def test_configuration_and_patch_are_written_for_kubeadm() -> None:
 def test_resolver_follows_the_distribution_unless_the_user_says_otherwise() -> None:
     patch = HOME + "/patches/kubeletconfiguration+merge.json"
     machine, config = ScriptedMachine(), configuration()
-    kubelet.patch(machine, config)
+    kubelet.patch(machine, boot_of(config))
     assert json.loads(machine.files[patch])["resolvConf"] == "/etc/resolv.conf"
     config["kubeletPatch"]["resolvConf"] = "/etc/kubernetes/resolv.conf"
-    kubelet.patch(machine, config)
+    kubelet.patch(machine, boot_of(config))
     assert json.loads(machine.files[patch])["resolvConf"] == "/etc/kubernetes/resolv.conf"

@@ -8,14 +8,15 @@ import json
 from typing import Any
 
 import pytest
+from boots import boot_of
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import csr_approval
-from cfngen.boot.kubectl import ADMIN
+from cfngen.boot.host.kubectl import ADMIN
+from cfngen.boot.master import csr_approval
 
 INSTANCE = "i-0123456789abcdef0"
 USER = f"system:node:{INSTANCE}"
@@ -235,7 +236,7 @@ class Master(ScriptedMachine):
 
 
 def approve(machine: ScriptedMachine) -> str:
-    return csr_approval.approve(machine, {"cluster": "prod"})
+    return csr_approval.approve(machine, boot_of({"cluster": "prod"}))
 
 
 def test_requests_are_approved_once() -> None:
@@ -294,5 +295,5 @@ def test_master_that_is_not_set_up_yet_does_nothing() -> None:
 
 def test_timer_is_started_at_boot() -> None:
     machine = Master(good=spec())
-    assert csr_approval.start(machine, {"cluster": "prod"}) == f"approved those of {INSTANCE}"
+    assert csr_approval.start(machine, boot_of({"cluster": "prod"})) == f"approved those of {INSTANCE}"
     assert machine.commands[0] == "systemctl enable --now cfngen-approve.timer"

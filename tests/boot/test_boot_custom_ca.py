@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from boots import boot_of
 from masters import CA_SECRET, Master, World
 from scripted_machine import refusal
 from slots import boot, master_of
 
-from cfngen.boot import custom_ca
-from cfngen.boot.certificate_authorities import PKI
 from cfngen.boot.machine import BootError, Machine
+from cfngen.boot.master import custom_ca
+from cfngen.boot.master.certificate_authorities import PKI
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 ARN = "arn:aws:secretsmanager:us-west-2:123456789012:secret:ca-AbCdEf"
@@ -69,7 +70,7 @@ def given(tmp_path: Path) -> Path:
 def fetch(given: Path, target: Path, certificate: str = "ca.crt", key: str = "ca.key") -> RealCommands:
     secret = {"ca.crt": (given / certificate).read_text(), "ca.key": (given / key).read_text()}
     machine = RealCommands(json.dumps(secret))
-    assert custom_ca.fetch(machine, {"ownCa": ARN}, f"{target}/")
+    assert custom_ca.fetch(machine, boot_of({"ownCa": ARN}), f"{target}/")
     return machine
 
 
@@ -105,7 +106,7 @@ def test_what_is_of_no_use_is_refused_and_leaves_nothing(
 @pytest.mark.parametrize("secret", [None, "", "{}", "[]", "PEM", '{"ca.crt": "x"}', '{"ca.crt": "x", "ca.key": " "}'])
 def test_secret_without_them_is_refused(secret: str | None, tmp_path: Path) -> None:
     with pytest.raises(BootError, match=r"holds no JSON object with ca.crt and ca.key"):
-        custom_ca.fetch(RealCommands(secret), {"ownCa": ARN}, f"{tmp_path}/")
+        custom_ca.fetch(RealCommands(secret), boot_of({"ownCa": ARN}), f"{tmp_path}/")
 
 
 def supplied(world: World) -> None:

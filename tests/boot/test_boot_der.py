@@ -6,8 +6,8 @@ import base64
 
 import pytest
 
-from cfngen.boot.csr_approval import parse_csr
-from cfngen.boot.der import content
+from cfngen.boot.master.csr_approval import parse_csr
+from cfngen.boot.master.der import content
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import re
 from typing import Any
 
 import pytest
+from boots import boot_of
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import disks, kubelet
+from cfngen.boot.host import disks, kubelet
 from cfngen.boot.machine import BootError
 
 INSTANCE = "i-0123456789abcdef0"
@@ -63,7 +64,7 @@ class Disks(ScriptedMachine):
 
 def run(machine: ScriptedMachine) -> str:
     config: dict[str, Any] = {"facts": {"instanceId": INSTANCE}, "deadline": 1080}
-    return disks.disks(machine, config)
+    return disks.disks(machine, boot_of(config))
 
 
 def test_instance_without_disks_of_its_own_is_left_as_it_is() -> None:
@@ -302,7 +303,7 @@ def test_instance_whose_disks_were_lost_joins_anew() -> None:
     machine.files[kubelet.SET_UP_FILE] = INSTANCE
     machine.files[kubelet.KUBELET_CONF] = "its certificate was on the disks"
     run(machine)
-    assert not kubelet.is_set_up(machine, {"facts": {"instanceId": INSTANCE}})
+    assert not kubelet.is_set_up(machine, boot_of({"facts": {"instanceId": INSTANCE}}))
 
 
 @pytest.mark.parametrize(("content", "kind"), [("TYPE=xfs\nUUID=1\n", "xfs"), ("PTTYPE=gpt\n", "gpt")])

@@ -8,11 +8,13 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from boots import boot_of
 from scripted_machine import ScriptedMachine, refusal, stack_resource
 
-from cfngen.boot import drain
-from cfngen.boot.kubelet import KUBELET_CONF
+from cfngen.boot.host.kubelet import KUBELET_CONF
 from cfngen.boot.machine import BootError
+from cfngen.boot.node import drain
+from cfngen.boot.state import Boot
 
 INSTANCE = "i-0123456789abcdef0"
 GROUP = "k8s-NodeGroupNodesStack-NodeGroupNodesAutoScalingGroup-ABC"
@@ -112,9 +114,9 @@ class Node(ScriptedMachine):
         return {}
 
 
-def config(minutes: int = 5) -> dict[str, Any]:
+def config(minutes: int = 5) -> Boot:
     facts = {"instanceId": INSTANCE, "stack": "k8s", "resource": "NodeGroupNodesAutoScalingGroup"}
-    return {"facts": facts, "drain": minutes}
+    return boot_of({"facts": facts, "drain": minutes})
 
 
 def ended(node: Node, minutes: int = 5) -> str:

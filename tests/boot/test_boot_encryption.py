@@ -8,8 +8,8 @@ import json
 from masters import BUNDLE, CA_SECRET, World
 from slots import boot, cluster_of_three, master_of, successor
 
-from cfngen.boot import encryption
-from cfngen.boot.certificate_authorities import INITIALISED
+from cfngen.boot.master import encryption
+from cfngen.boot.master.certificate_authorities import INITIALISED
 
 
 def key_of(text: str) -> str:

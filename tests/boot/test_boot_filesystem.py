@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import filesystem, volume
 from cfngen.boot import machine as seam
+from cfngen.boot.host import filesystem
 from cfngen.boot.machine import BootError, Machine
+from cfngen.boot.master import volume
 
 HINT = volume.REPAIR.format(volume="vol-1", device="/dev/nvme1n1")
 

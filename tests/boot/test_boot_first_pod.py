@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine
 
-from cfngen.boot import first_pod
 from cfngen.boot.machine import BootError
+from cfngen.boot.node import first_pod
+from cfngen.boot.state import Boot
 
 INSTANCE = IDENTITY["instanceId"]
 PAUSE = "registry.k8s.io/pause:3.10.1"
@@ -28,8 +30,9 @@ JOURNAL = (
 )
 
 
-def config(**kubelet: Any) -> dict[str, Any]:
-    return {"facts": {"instanceId": INSTANCE}, "pause": PAUSE, "kubeletPatch": kubelet, "deadline": 600}
+def config(**kubelet: Any) -> Boot:
+    known = {"facts": {"instanceId": INSTANCE}, "pause": PAUSE, "kubeletPatch": kubelet, "deadline": 600}
+    return boot_of(known)
 
 
 class Node(ScriptedMachine):

@@ -12,7 +12,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.releases import master_tools, release
 from cfngen.userdata.configuration import MEMBERS
 
-MODULES = sorted(Path(cfngen.boot.__file__).parent.glob("*.py"))
+MODULES = sorted(Path(cfngen.boot.__file__).parent.rglob("*.py"))
 # Names of texts that are hints, or become a part of one.
 NAMES = {"hint", "HINT", "RESTORE", "REPAIR", "PREFLIGHT"}
 # With every distribution that is supported, whatever its image: coreutils, util-linux, kmod, procps, iproute2, systemd;
@@ -71,7 +71,7 @@ ALL = [(module.stem, hint) for module in MODULES for hint in hints(module)]
 
 def test_hints_are_found() -> None:
     quoted = {module for module, hint in ALL if any(commands(hint))}
-    assert {"addons", "backup", "control_plane", "disks", "first_pod", "node", "system", "volume"} <= quoted
+    assert {"addons", "backup", "control_plane", "disks", "first_pod", "membership", "system", "volume"} <= quoted
 
 
 def test_every_program_that_a_hint_names_is_installed() -> None:

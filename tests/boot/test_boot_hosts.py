@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from boots import boot_of
 from masters import ADDRESSES, configuration
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import drain, helm, hosts
-from cfngen.boot.kubectl import ADMIN, kubectl
-from cfngen.boot.kubelet import KUBELET_CONF
+from cfngen.boot.host import hosts
+from cfngen.boot.host.kubectl import ADMIN, kubectl
+from cfngen.boot.host.kubelet import KUBELET_CONF
+from cfngen.boot.master import helm
+from cfngen.boot.node import drain
+from cfngen.boot.state import Boot
 
 NAME = "api.kubernetes.internal"
 ENDPOINT = f"{NAME}:443"
@@ -21,11 +24,11 @@ NODES = ("get", "nodes", "-l", "node-role.kubernetes.io/control-plane", "-o", "j
 GIVEN = "127.0.0.1 localhost\n::1 ip6-localhost\n"
 
 
-def of_slot(slot: str) -> dict[str, Any]:
+def of_slot(slot: str) -> Boot:
     config = configuration()
     config["masters"] = dict(reversed(ADDRESSES.items()))
     config["facts"]["privateAddress"] = ADDRESSES[slot]
-    return config
+    return boot_of(config)
 
 
 def resolved(machine: ScriptedMachine, name: str = NAME) -> list[str]:
@@ -46,9 +49,9 @@ def test_master_asks_itself_first() -> None:
 def test_names_are_written_once_and_follow_the_masters() -> None:
     machine = ScriptedMachine()
     machine.files[hosts.HOSTS] = GIVEN
-    config = of_slot("a")
-    config["masters"] = {"a": ADDRESSES["a"]}
-    hosts.of_master(machine, config)
+    boot = of_slot("a")
+    boot.config["masters"] = {"a": ADDRESSES["a"]}
+    hosts.of_master(machine, boot)
     machine.files[hosts.HOSTS] += "10.0.0.1 added.later\n"
     hosts.of_master(machine, of_slot("a"))
     hosts.of_master(machine, of_slot("a"))
@@ -68,7 +71,7 @@ def test_nodes_spread_over_the_masters_and_know_them_all() -> None:
     for number in range(60):
         machine, config = ScriptedMachine(), configuration()
         config["facts"]["instanceId"] = f"i-{number:017x}"
-        hosts.of_node(machine, config, ENDPOINT, list(ADDRESSES.values()))
+        hosts.of_node(machine, boot_of(config), ENDPOINT, list(ADDRESSES.values()))
         assert sorted(resolved(machine)) == sorted(ADDRESSES.values())
         firsts.append(resolved(machine)[0])
     assert {firsts.count(each) > 9 for each in ADDRESSES.values()} == {True}
@@ -76,14 +79,14 @@ def test_nodes_spread_over_the_masters_and_know_them_all() -> None:
 
 def test_node_keeps_its_order() -> None:
     machine, config = ScriptedMachine(), configuration()
-    hosts.of_node(machine, config, ENDPOINT, list(ADDRESSES.values()))
+    hosts.of_node(machine, boot_of(config), ENDPOINT, list(ADDRESSES.values()))
     before = resolved(machine)
-    hosts.of_node(machine, config, ENDPOINT, list(ADDRESSES.values()))
+    hosts.of_node(machine, boot_of(config), ENDPOINT, list(ADDRESSES.values()))
     assert resolved(machine) == before
 
 
-def ordered(machine: ScriptedMachine, config: dict[str, Any] | None = None) -> list[str]:
-    hosts.of_node(machine, config or configuration(), ENDPOINT, list(ADDRESSES.values()))
+def ordered(machine: ScriptedMachine, boot: Boot | None = None) -> list[str]:
+    hosts.of_node(machine, boot or boot_of(configuration()), ENDPOINT, list(ADDRESSES.values()))
     return resolved(machine)
 
 
@@ -148,7 +151,7 @@ def test_draining_goes_to_a_master_that_answers_before_anything_is_asked() -> No
         return 0, '{"items": []}'
 
     machine.on("kubectl", answer)
-    drain.drain(machine, {**configuration(), "drain": 5}, 300)
+    drain.drain(machine, boot_of({**configuration(), "drain": 5}), 300)
     assert set(asked) == {second}
 
 
@@ -169,7 +172,7 @@ def calls(module: Path) -> Iterator[list[str]]:
             yield [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
-@pytest.mark.parametrize("module", sorted(Path(hosts.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("module", sorted(Path(hosts.__file__).parents[1].rglob("*.py")), ids=lambda path: path.stem)
 def test_kubectl_and_helm_are_run_in_one_place_each_which_looks_for_a_master_that_answers(module: Path) -> None:
     programs = {words[0] for words in calls(module) if words[:1] in (["kubectl"], ["helm"])}
     text = module.read_text()

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from boots import boot_of
 from masters import ADDRESSES, CERTIFICATE, INSTANCE, JOIN_SECRET, Master, configuration
 from scripted_machine import ScriptedMachine, SecretsManager
 from slots import boot
 
-from cfngen.boot import join_information, kubelet, node
-from cfngen.boot.certificate_authorities import PKI
+from cfngen.boot.host import kubelet
 from cfngen.boot.machine import BootError
+from cfngen.boot.master import join_information
+from cfngen.boot.master.certificate_authorities import PKI
+from cfngen.boot.node import membership
+from cfngen.boot.state import Boot
 
 # What `openssl x509 -pubkey | openssl pkey -pubin -outform der | sha256sum` says.
 HASHES = {
@@ -39,7 +43,7 @@ def test_hash_of_a_certificate_is_what_openssl_says(name: str) -> None:
 
 def published(machine: Master) -> dict[str, str]:
     config = configuration()
-    join_information.publish(machine, config)
+    join_information.publish(machine, boot_of(config))
     found: dict[str, str] = json.loads(machine.secrets.text(JOIN_SECRET))
     return found
 
@@ -86,7 +90,7 @@ def test_token_is_of_letters_and_digits_that_kubeadm_takes(publisher: Master, mo
         letters.update(some)
         return some[-1]
 
-    monkeypatch.setattr("cfngen.boot.join_information.secrets.choice", choice)
+    monkeypatch.setattr("cfngen.boot.master.join_information.secrets.choice", choice)
     assert published(publisher)["token"] == "9" * 6 + "." + "9" * 16
     assert letters == {*string.ascii_lowercase, *string.digits}
 
@@ -94,7 +98,7 @@ def test_token_is_of_letters_and_digits_that_kubeadm_takes(publisher: Master, mo
 def test_masters_addresses_are_published_in_the_order_of_their_slots(publisher: Master) -> None:
     config = configuration()
     config["masters"] = dict(reversed(ADDRESSES.items()))
-    join_information.publish(publisher, config)
+    join_information.publish(publisher, boot_of(config))
     assert json.loads(publisher.secrets.text(JOIN_SECRET))["addresses"] == list(ADDRESSES.values())
 
 
@@ -104,19 +108,20 @@ def test_each_renewal_publishes_a_new_token(publisher: Master) -> None:
 
 def test_token_appears_neither_in_arguments_nor_in_what_is_said(publisher: Master) -> None:
     config = configuration()
-    publisher.say(join_information.publish(publisher, config))
+    publisher.say(join_information.publish(publisher, boot_of(config)))
     secret = json.loads(publisher.secrets.text(JOIN_SECRET))["token"].split(".")[1]
     assert secret not in " ".join(publisher.commands + publisher.said)
 
 
-def configured(**more: Any) -> dict[str, Any]:
-    return {
+def configured(**more: Any) -> Boot:
+    config = {
         **configuration(),
         "role": "node",
         "join": {"kind": "JoinConfiguration"},
         "kubernetesVersion": "v1.36.3",
         **more,
     }
+    return boot_of(config)
 
 
 def waiting_node(text: str = "") -> tuple[ScriptedMachine, SecretsManager]:
@@ -129,14 +134,14 @@ def waiting_node(text: str = "") -> tuple[ScriptedMachine, SecretsManager]:
 def _join(machine: ScriptedMachine) -> tuple[int, str]:
     assert kubelet.KUBELET_CONF not in machine.files, "kubeadm's preflight would refuse"
     assert PKI + "ca.crt" not in machine.files, "kubeadm's preflight would refuse"
-    machine.files["used"] = machine.files[node.JOIN]
+    machine.files["used"] = machine.files[membership.JOIN]
     machine.files[kubelet.KUBELET_CONF] = "joined"
     return 0, ""
 
 
 def test_node_joins_with_the_token_in_a_file_that_only_root_may_read() -> None:
     machine, _ = waiting_node(json.dumps(INFORMATION))
-    assert node.join(machine, configured()) == "joined 172.20.0.9:443"
+    assert membership.join(machine, configured()) == "joined 172.20.0.9:443"
     assert json.loads(machine.files["used"]) == {
         "kind": "JoinConfiguration",
         "discovery": {
@@ -147,17 +152,17 @@ def test_node_joins_with_the_token_in_a_file_that_only_root_may_read() -> None:
             }
         },
     }
-    assert machine.modes[node.JOIN] == 0o600
-    assert node.JOIN not in machine.files
+    assert machine.modes[membership.JOIN] == 0o600
+    assert membership.JOIN not in machine.files
     assert "0123456789abcdef" not in " ".join(command for command in machine.commands if "i-" not in command)
 
 
 def test_node_that_joined_before_is_left_alone() -> None:
     machine, _ = waiting_node(json.dumps(INFORMATION))
-    node.join(machine, configured())
+    membership.join(machine, configured())
     machine.commands.clear()
     machine.calls.clear()
-    assert node.join(machine, configured()) == "joined before"
+    assert membership.join(machine, configured()) == "joined before"
     assert machine.commands == ["systemctl start kubelet"]
     assert machine.calls == []
 
@@ -175,7 +180,7 @@ def test_node_waits_for_the_masters_and_says_so(text: str) -> None:
         return secrets.get(SecretId)
 
     machine.cloud["secretsmanager.get_secret_value"] = look
-    assert node.join(machine, configured()) == "joined 172.20.0.9:443"
+    assert membership.join(machine, configured()) == "joined 172.20.0.9:443"
     assert machine.said[0].startswith("waiting for joining (6")
     assert machine.said[0].endswith("s): no master has published the join information yet")
 
@@ -183,10 +188,10 @@ def test_node_waits_for_the_masters_and_says_so(text: str) -> None:
 def test_token_that_ended_is_not_used() -> None:
     machine, secrets = waiting_node(json.dumps({**INFORMATION, "expires": "2026-09-01T12:00:30Z"}))
     with pytest.raises(BootError, match=r"the published token ended at 2026-09-01T12:00:30Z and no master has renewed"):
-        node.join(machine, configured())
+        membership.join(machine, configured())
     assert machine.ran("kubeadm") == []
     secrets.put(JOIN_SECRET, json.dumps(INFORMATION))
-    assert node.join(machine, configured()) == "joined 172.20.0.9:443"
+    assert membership.join(machine, configured()) == "joined 172.20.0.9:443"
 
 
 @pytest.mark.parametrize(("expires", "used"), [("2026-09-01T12:01:00Z", False), ("2026-09-01T12:01:01Z", True)])
@@ -201,14 +206,14 @@ def test_token_must_last_for_another_minute(expires: str, used: bool) -> None:
         return secrets.get(SecretId)
 
     machine.cloud["secretsmanager.get_secret_value"] = look
-    node.join(machine, configured())
+    membership.join(machine, configured())
     assert (len(looks) == 1) is used
 
 
 def test_node_gives_up_when_the_stack_would() -> None:
     machine, _ = waiting_node()
     with pytest.raises(BootError, match=r"waited 10[89]\d s for joining: no master has published") as caught:
-        node.join(machine, configured())
+        membership.join(machine, configured())
     assert caught.value.hint.startswith("did a master's boot fail?")
 
 
@@ -217,7 +222,7 @@ def test_failed_attempt_is_cleared_away_and_repeated_with_what_is_published_then
     attempts: list[str] = []
 
     def fail_once(command: str) -> tuple[int, str]:
-        attempts.append(json.loads(machine.files[node.JOIN])["discovery"]["bootstrapToken"]["token"])
+        attempts.append(json.loads(machine.files[membership.JOIN])["discovery"]["bootstrapToken"]["token"])
         if len(attempts) > 1:
             return _join(machine)
         machine.files[kubelet.KUBELET_CONF] = "half"
@@ -227,9 +232,9 @@ def test_failed_attempt_is_cleared_away_and_repeated_with_what_is_published_then
         return 1, "error execution phase kubelet-start: timed out"
 
     machine.on("kubeadm join", fail_once)
-    assert node.join(machine, configured()) == "joined 172.20.0.9:443"
+    assert membership.join(machine, configured()) == "joined 172.20.0.9:443"
     assert attempts == ["abcdef.0123456789abcdef", "fedcba.fedcba9876543210"]
-    assert node.JOIN not in machine.files
+    assert membership.JOIN not in machine.files
     assert "/etc/kubernetes/bootstrap-kubelet.conf" not in machine.files
 
 
@@ -242,7 +247,7 @@ def test_node_is_ready_only_when_the_cluster_says_so() -> None:
     machine = ScriptedMachine()
     answers = [(1, ""), (0, '{"status": {}}'), conditions("False", "cni plugin not initialized"), conditions("True")]
     machine.on("kubectl", lambda _: answers.pop(0))
-    assert node.ready(machine, configured()) == f"node {INSTANCE} is Ready"
+    assert membership.ready(machine, configured()) == f"node {INSTANCE} is Ready"
     assert answers == []
     assert machine.commands[0] == (
         f"kubectl --kubeconfig /etc/kubernetes/kubelet.conf --request-timeout=30s get node {INSTANCE} -o json"
@@ -260,5 +265,5 @@ def test_node_that_never_gets_ready_ends_the_step_with_the_clusters_reason(answe
     machine = ScriptedMachine()
     machine.on("kubectl", answer)
     with pytest.raises(BootError, match=f"for node {INSTANCE} to be Ready: {reason}") as caught:
-        node.ready(machine, configured())
+        membership.ready(machine, configured())
     assert "journalctl -u kubelet" in caught.value.hint

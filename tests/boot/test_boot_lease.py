@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from helm_cluster import Cluster, Master
 
-from cfngen.boot import lease
 from cfngen.boot.machine import Pending
+from cfngen.boot.master import lease
 
 NAME = "cfngen-addons"
 FIRST, SECOND = "i-0000000000000000a", "i-0000000000000000b"

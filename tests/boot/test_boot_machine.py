@@ -17,8 +17,9 @@ from botocore.exceptions import NoCredentialsError
 from botocore.stub import Stubber
 
 from cfngen.boot import machine as seam
-from cfngen.boot.kubectl import documents
-from cfngen.boot.machine import BootError, Machine, Pending, fill
+from cfngen.boot.host.kubectl import documents
+from cfngen.boot.machine import BootError, Machine, Pending
+from cfngen.boot.state import fill
 
 TOKEN = "abcdef.0123456789abcdef"
 

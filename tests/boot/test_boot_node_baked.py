@@ -7,9 +7,11 @@ import json
 from typing import Any
 
 import pytest
+from boots import boot_of
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot import packages, system
+from cfngen.boot import packages
+from cfngen.boot.host import system
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import roles
 
@@ -48,8 +50,8 @@ class Baked(ScriptedMachine):
 def test_image_with_everything_makes_no_download(role: str) -> None:
     config = configuration(role)
     machine = Baked(config)
-    assert packages.install(machine, config) == "nothing to install"
-    assert system.downloads(machine, config).startswith("fetched 0 of ")
+    assert packages.install(machine, boot_of(config)) == "nothing to install"
+    assert system.downloads(machine, boot_of(config)).startswith("fetched 0 of ")
     assert machine.fetched == []
     assert machine.ran("apt-get|dnf|tar|curl") == []
 
@@ -59,5 +61,5 @@ def test_only_what_is_missing_or_of_another_version_is_fetched(role: str) -> Non
     config = configuration(role)
     machine = Baked(config)
     machine.digests["/usr/local/bin/kubelet"] = hashlib.sha256(b"older").hexdigest()
-    system.downloads(machine, config)
+    system.downloads(machine, boot_of(config))
     assert [url.rpartition("/")[2] for url in machine.fetched] == ["kubelet"]

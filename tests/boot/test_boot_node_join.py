@@ -6,11 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine, SecretsManager
 
-from cfngen.boot import kubelet, node
-from cfngen.boot.hosts import HOSTS
+from cfngen.boot.host import kubelet
+from cfngen.boot.host.hosts import HOSTS
 from cfngen.boot.machine import BootError
+from cfngen.boot.node import membership
+from cfngen.boot.state import Boot
 
 INSTANCE = IDENTITY["instanceId"]
 SECRET = "arn:join"
@@ -24,7 +27,7 @@ INFORMATION: dict[str, Any] = {
 }
 
 
-def config(**more: Any) -> dict[str, Any]:
+def config(**more: Any) -> Boot:
     facts = {"instanceId": INSTANCE, "providerId": f"aws:///us-west-2a/{INSTANCE}", "joinSecretArn": SECRET}
     usual = {
         "join": {"kind": "JoinConfiguration"},
@@ -32,7 +35,7 @@ def config(**more: Any) -> dict[str, Any]:
         "kubernetesVersion": "v1.36.3",
         "deadline": 1080,
     }
-    return {"facts": facts, **usual, **more}
+    return boot_of({"facts": facts, **usual, **more})
 
 
 def joining(**information: Any) -> tuple[ScriptedMachine, SecretsManager]:
@@ -56,7 +59,7 @@ def masters(machine: ScriptedMachine, path: str = HOSTS) -> set[str]:
 def test_node_knows_the_masters_by_the_endpoints_name_before_it_joins() -> None:
     machine, _ = joining()
     machine.files[HOSTS] = "127.0.0.1 localhost\n"
-    assert node.join(machine, config()) == "joined api.kubernetes.internal:443"
+    assert membership.join(machine, config()) == "joined api.kubernetes.internal:443"
     assert masters(machine, "hosts when it joined") == set(INFORMATION["addresses"])
     assert machine.files[HOSTS].startswith("127.0.0.1 localhost\n")
 
@@ -72,13 +75,13 @@ def test_node_waits_for_masters_as_new_as_itself() -> None:
             secrets.put(SECRET, json.dumps(INFORMATION))
 
     machine.sleep = pass_time  # type: ignore[method-assign]
-    assert node.join(machine, config()) == "joined api.kubernetes.internal:443"
+    assert membership.join(machine, config()) == "joined api.kubernetes.internal:443"
     assert "a master is still v1.35.7" in machine.said[0]
 
 
 def test_first_join_goes_to_a_master_that_answers() -> None:
     machine, _ = joining()
-    node.join(machine, config())
+    membership.join(machine, config())
     first, *others = [line.split()[0] for line in machine.files[HOSTS].splitlines() if line.endswith(".internal")]
     machine, _ = joining()
     machine.silent = {first}
@@ -90,48 +93,48 @@ def test_first_join_goes_to_a_master_that_answers() -> None:
             (0, ""),
         )[1],
     )
-    node.join(machine, config())
+    membership.join(machine, config())
     assert firsts == [*others, first]
 
 
 def test_kubelet_of_a_node_finds_the_folder_of_its_static_pods() -> None:
     machine, _ = joining()
-    node.join(machine, config())
+    membership.join(machine, config())
     made = machine.commands.index("mkdir -p /etc/kubernetes/manifests")
     assert made < [command.startswith("kubeadm join") for command in machine.commands].index(True)
 
 
 def test_masters_that_are_newer_are_no_obstacle() -> None:
     machine, _ = joining(kubernetesVersion="v1.37.0")
-    assert node.join(machine, config()) == "joined api.kubernetes.internal:443"
+    assert membership.join(machine, config()) == "joined api.kubernetes.internal:443"
 
 
 def test_masters_that_stay_older_end_the_boot_with_the_reason() -> None:
     machine, _ = joining(kubernetesVersion="v1.35.7")
     with pytest.raises(BootError, match=r"waited 10[89]\d s for joining: this node's kubelet is v1\.36\.3"):
-        node.join(machine, config())
+        membership.join(machine, config())
 
 
 def test_masters_that_were_added_are_found_later_without_a_reboot() -> None:
     machine, secrets = joining(addresses=["172.20.0.9"])
-    node.join(machine, config())
+    membership.join(machine, config())
     assert masters(machine) == {"172.20.0.9"}
     secrets.put(SECRET, json.dumps(INFORMATION))
-    assert node.addresses(machine, config()) == ""
+    assert membership.addresses(machine, config()) == ""
     assert masters(machine) == set(INFORMATION["addresses"])
 
 
 def test_masters_are_found_again_when_cloud_init_has_written_the_hosts_file_anew() -> None:
     machine, _ = joining()
-    node.join(machine, config())
+    membership.join(machine, config())
     machine.files[HOSTS] = "127.0.0.1 localhost\n"
-    assert node.join(machine, config()) == "joined before"
+    assert membership.join(machine, config()) == "joined before"
     assert masters(machine) == set(INFORMATION["addresses"])
 
 
 def test_timer_follows_the_masters() -> None:
     machine, _ = joining()
-    node.follow(machine, config())
+    membership.follow(machine, config())
     assert machine.commands == ["systemctl enable --now cfngen-addresses.timer"]
 
 

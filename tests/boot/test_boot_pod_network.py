@@ -6,10 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine
 
-from cfngen.boot import kubelet, node, pod_network
+from cfngen.boot.host import kubelet, pod_network
 from cfngen.boot.machine import BootError
+from cfngen.boot.node import membership
+from cfngen.boot.state import Boot
 
 MAC = "02:aa:bb:cc:dd:01"
 T3_MEDIUM = {"MaximumNetworkInterfaces": 3, "Ipv4AddressesPerInterface": 6}
@@ -36,13 +39,14 @@ def machine() -> ScriptedMachine:
     return found
 
 
-def configured(*, interfaces: bool = True, **settings: Any) -> dict[str, Any]:
-    return {
+def configured(*, interfaces: bool = True, **settings: Any) -> Boot:
+    config = {
         "facts": {"instanceId": IDENTITY["instanceId"]},
         "deadline": 1080,
         "podNetwork": {"interfaces": interfaces, "prefixes": False, "awaited": True},
         "kubeletPatch": settings,
     }
+    return boot_of(config)
 
 
 def test_only_the_primary_interface_is_managed_by_the_distribution(machine: ScriptedMachine) -> None:
@@ -108,29 +112,29 @@ def test_the_kubelet_takes_as_many_pods_as_there_are_addresses(
     machine: ScriptedMachine, network: dict[str, Any], prefixes: bool, pods: int
 ) -> None:
     machine.cloud["ec2.describe_instance_types"] = lambda **_: {"InstanceTypes": [{"NetworkInfo": network}]}
-    config = configured()
-    config["podNetwork"]["prefixes"] = prefixes
-    assert f"room for {pods} pods" in pod_network.prepare(machine, config)
-    kubelet_settings(machine, config, pods)
+    boot = configured()
+    boot.config["podNetwork"]["prefixes"] = prefixes
+    assert f"room for {pods} pods" in pod_network.prepare(machine, boot)
+    kubelet_settings(machine, boot, pods)
 
 
-def kubelet_settings(machine: ScriptedMachine, config: dict[str, Any], pods: int) -> None:
-    config["facts"]["providerId"] = "aws:///us-west-2a/i-0"
-    kubelet.patch(machine, config)
+def kubelet_settings(machine: ScriptedMachine, boot: Boot, pods: int) -> None:
+    boot.facts["providerId"] = "aws:///us-west-2a/i-0"
+    kubelet.patch(machine, boot)
     assert json.loads(machine.files["/opt/cfngen/patches/kubeletconfiguration+merge.json"])["maxPods"] == pods
 
 
 def test_the_cluster_files_own_number_of_pods_stays(machine: ScriptedMachine) -> None:
-    config = configured(maxPods=30)
-    assert "room for 30 pods" in pod_network.prepare(machine, config)
-    assert config["kubeletPatch"]["maxPods"] == 30
+    boot = configured(maxPods=30)
+    assert "room for 30 pods" in pod_network.prepare(machine, boot)
+    assert (boot.config["kubeletPatch"]["maxPods"], boot.max_pods) == (30, 0)
     assert machine.calls == []
 
 
 def test_an_overlay_asks_nothing_of_ec2(machine: ScriptedMachine) -> None:
-    config = configured(interfaces=False)
-    pod_network.prepare(machine, config)
-    assert (machine.calls, config["kubeletPatch"]) == ([], {})
+    boot = configured(interfaces=False)
+    pod_network.prepare(machine, boot)
+    assert (machine.calls, boot.max_pods) == ([], 0)
     assert machine.commands == ["systemctl try-restart systemd-networkd"]
     assert machine.ran("systemctl try-restart systemd-networkd")
 
@@ -149,20 +153,20 @@ def unready(message: str) -> tuple[int, str]:
 
 def test_a_node_whose_network_is_left_to_its_owner_is_done_when_it_has_joined(machine: ScriptedMachine) -> None:
     machine.on("kubectl .* get node ", unready(UNCONNECTED))
-    config = configured()
-    config["podNetwork"]["awaited"] = False
-    assert "lacks a network plug-in" in node.ready(machine, config)
+    boot = configured()
+    boot.config["podNetwork"]["awaited"] = False
+    assert "lacks a network plug-in" in membership.ready(machine, boot)
 
 
 def test_a_node_is_not_done_while_its_plugin_is_missing(machine: ScriptedMachine) -> None:
     machine.on("kubectl .* get node ", unready(UNCONNECTED))
     with pytest.raises(BootError, match="NetworkPluginNotReady"):
-        node.ready(machine, configured())
+        membership.ready(machine, configured())
 
 
 def test_without_a_plugin_other_faults_still_count(machine: ScriptedMachine) -> None:
     machine.on("kubectl .* get node ", unready("PLEG is not healthy"))
-    config = configured()
-    config["podNetwork"]["awaited"] = False
+    boot = configured()
+    boot.config["podNetwork"]["awaited"] = False
     with pytest.raises(BootError, match="PLEG"):
-        node.ready(machine, config)
+        membership.ready(machine, boot)

@@ -7,13 +7,14 @@ import json
 from collections.abc import Callable
 
 import pytest
+from boots import boot_of
 from masters import CA_SECRET, Master, World
 from scripted_machine import PowerCut
 from slots import assert_whole, boot, cluster_of_three, master_of, request, successor, together
 
-from cfngen.boot import certificates, join_information
-from cfngen.boot.etcd_data import FOLDER
 from cfngen.boot.machine import BootError
+from cfngen.boot.master import certificates, join_information
+from cfngen.boot.master.etcd_data import FOLDER
 
 # Each returns the master to cut off and the others, which go on running.
 Scene = Callable[[], "tuple[Master, list[Master]]"]
@@ -120,8 +121,8 @@ def restore_blank() -> tuple[Master, list[Master]]:
 
 def all_steps(master: Master) -> None:
     boot(master)
-    join_information.publish(master, master.config)
-    certificates.schedule(master, master.config)
+    join_information.publish(master, boot_of(master.config))
+    certificates.schedule(master, boot_of(master.config))
 
 
 SCENES: tuple[Scene, ...] = (

@@ -3,42 +3,44 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
+from boots import boot_of
 from scripted_machine import ScriptedMachine, stack_resource
 
 from cfngen.boot import program
 from cfngen.boot.machine import BootError
+from cfngen.boot.state import Boot
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, roles
 from cfngen.userdata.source import packed
 
 VALUES = {"stack": "kubernetes-Master-1ABCDEFGHIJKL", "privateAddress": "172.20.0.9"}
-FIRST_STAGE = {f"boot/{each}.py" for each in ("__main__", "machine", "packages", "program", "reasons", "runner")}
+FIRST_STAGE = {
+    f"boot/{each}.py" for each in ("__main__", "machine", "packages", "program", "reasons", "runner", "state")
+}
 
 
 def of_role(cluster: Cluster, role: str = "master") -> UserData:
     return next(each for each in roles(cluster) if each.role.startswith(role))
 
 
-def second_stage(found: UserData) -> tuple[ScriptedMachine, dict[str, Any]]:
+def second_stage(found: UserData) -> tuple[ScriptedMachine, Boot]:
     """An instance whose first stage is unpacked, in a stack that holds the second."""
-    machine, config = ScriptedMachine(), json.loads(found.files["config.json"])
-    config.update(facts={"stack": VALUES["stack"], "address": "172.20.0.9", **VALUES}, deadline=1000)
+    machine, facts = ScriptedMachine(), {"address": "172.20.0.9", **VALUES}
+    boot = boot_of({**json.loads(found.files["config.json"]), "facts": facts, "deadline": 1000})
     metadata = json.dumps({"cfngen": {"role": found.role, "program": found.program}})
     answer = stack_resource("handle", found.resource, metadata)
     machine.cloud["cloudformation.describe_stack_resource"] = lambda StackName, LogicalResourceId: answer  # noqa: N803
-    return machine, config
+    return machine, boot
 
 
 @pytest.mark.parametrize("role", ["master", "node"])
 def test_second_stage_is_the_rest_of_the_program(role: str) -> None:
     found = of_role(Cluster(), role)
-    machine, config = second_stage(found)
+    machine, boot = second_stage(found)
     machine.files["/opt/cfngen/files/etc/of-another-cluster"] = "old"
-    assert program.fetch(machine, config) == f"{found.resource} unpacked"
+    assert program.fetch(machine, boot) == f"{found.resource} unpacked"
     [(call, arguments)] = machine.calls
     assert call == "cloudformation.describe_stack_resource"
     assert arguments == {"StackName": VALUES["stack"], "LogicalResourceId": found.resource}
@@ -47,23 +49,23 @@ def test_second_stage_is_the_rest_of_the_program(role: str) -> None:
     assert files.pop("files/etc/of-another-cluster", None) is None
     assert set(files) == later | {"role.json", "unpacked"}
     for path in later:
-        assert files[path] == (packed(Path(path).stem) if path.startswith("boot/") else found.files[path])
-    assert config["assets"] == json.loads(found.files["role.json"])["assets"]
+        assert files[path] == (packed(path[5:-3].replace("/", ".")) if path.startswith("boot/") else found.files[path])
+    assert boot.config["assets"] == json.loads(found.files["role.json"])["assets"]
 
 
 def test_second_stage_is_fetched_once_and_its_configuration_is_filled_in_each_time() -> None:
-    machine, config = second_stage(of_role(Cluster()))
-    program.fetch(machine, config)
-    again = {**json.loads(of_role(Cluster()).files["config.json"]), "facts": config["facts"]}
+    machine, boot = second_stage(of_role(Cluster()))
+    program.fetch(machine, boot)
+    again = boot_of({**json.loads(of_role(Cluster()).files["config.json"]), "facts": boot.facts})
     assert program.fetch(machine, again).endswith("was there")
     assert len(machine.calls) == 1
-    assert again["kubeadm"][0]["localAPIEndpoint"]["advertiseAddress"] == "172.20.0.9"
+    assert again.config["kubeadm"][0]["localAPIEndpoint"]["advertiseAddress"] == "172.20.0.9"
 
 
 def test_another_program_than_that_of_the_user_data_is_not_unpacked() -> None:
-    machine, config = second_stage(of_role(Cluster(name="other")))
-    config["program"]["sha256"] = "0" * 64
+    machine, boot = second_stage(of_role(Cluster(name="other")))
+    boot.config["program"]["sha256"] = "0" * 64
     with pytest.raises(BootError, match=r"has SHA-256 [0-9a-f]{64}, not 0{64}") as caught:
-        program.fetch(machine, config)
+        program.fetch(machine, boot)
     assert caught.value.hint == "does the stack still have this resource?"
     assert not [path for path in machine.files if "/opt/cfngen" in path]

@@ -7,8 +7,8 @@ from etcd_cluster import RefusedError
 from masters import Master
 from slots import assert_whole, boot, cluster_of_three, successor
 
-from cfngen.boot.etcd_data import JOINING_FILE, MEMBER, PROMOTING
 from cfngen.boot.machine import BootError
+from cfngen.boot.master.etcd_data import JOINING_FILE, MEMBER, PROMOTING
 
 
 def left_alone(masters: dict[str, Master]) -> Master:

@@ -12,10 +12,10 @@ from masters import ADDRESSES, CA_SECRET, Master, World
 from scripted_machine import PowerCut, refusal
 from slots import assert_whole, boot, cluster_of_three, master_of, request, successor, together
 
-from cfngen.boot import restore
-from cfngen.boot.certificate_authorities import RESTORED
-from cfngen.boot.etcd_data import ADDING, DATA, FOLDER, JOINING_FILE
 from cfngen.boot.machine import BootError
+from cfngen.boot.master import restore
+from cfngen.boot.master.certificate_authorities import RESTORED
+from cfngen.boot.master.etcd_data import ADDING, DATA, FOLDER, JOINING_FILE
 
 SHA256 = hashlib.sha256(b"a snapshot").hexdigest()
 BEFORE = FOLDER + ".before-first/member/snap/db"

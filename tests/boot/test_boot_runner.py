@@ -7,37 +7,32 @@ import sys
 from typing import Any
 
 import pytest
+from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine, refusal
 
 from cfngen.boot import runner
 from cfngen.boot.machine import BootError
+from cfngen.boot.state import Boot
 
 INSTANCE = IDENTITY["instanceId"]
+CONFIG = {"role": "node", "cluster": "kubernetes", "region": "us-west-2", "timeout": 20}
 
 
-def config(**more: Any) -> dict[str, Any]:
-    references = {"stack": "kubernetes-nodes", "resource": "Nodes"}
-    return {
-        "role": "node",
-        "cluster": "kubernetes",
-        "region": "us-west-2",
-        "timeout": 20,
-        "references": references,
-        **more,
-    }
+def config(**more: Any) -> Boot:
+    return boot_of({**CONFIG, "facts": {"stack": "kubernetes-nodes", "resource": "Nodes"}, **more})
 
 
-def good(machine: ScriptedMachine, config: dict[str, Any]) -> str:
+def good(machine: ScriptedMachine, boot: Boot) -> str:
     machine.sleep(2.14)
     return "all is well"
 
 
-def bad(machine: ScriptedMachine, config: dict[str, Any]) -> str:
+def bad(machine: ScriptedMachine, boot: Boot) -> str:
     machine.sleep(1)
     raise BootError("vol-1 is gone", "look at the volume")
 
 
-def broken(machine: ScriptedMachine, config: dict[str, Any]) -> str:
+def broken(machine: ScriptedMachine, boot: Boot) -> str:
     return str({}["nothing"])
 
 
@@ -83,7 +78,7 @@ def test_time_before_the_program_is_not_counted() -> None:
     machine.passed = 1000
     assert runner.run(machine, known, {"first": good}) == 0
     assert [line.rpartition(" (")[2] for line in machine.said] == ["0.0 s)", "2.1 s)", "0.0 s)", "done in 2.1 s"]
-    assert known["deadline"] == 1000 + 20 * 60 - 120
+    assert known.deadline == 1000 + 20 * 60 - 120
     assert runner.run(machine, config(), {"volume": bad}, final=False) == 1
     assert machine.said[-1].startswith("[2/2] volume FAILED after 1.0 s: ")
 
@@ -145,15 +140,17 @@ def test_failure_before_the_identity_is_known_is_said_although_nobody_can_be_tol
     machine = Isolated()
     assert runner.run(machine, config(), {"step": good}) == 1
     assert machine.said[0].startswith("[1/3] identity FAILED after 0.0 s: waited 120 s")
-    assert machine.said[1] == "CloudFormation was not told: 'facts'"
+    assert machine.said[1] == "CloudFormation was not told: 'instanceId'"
 
 
 def test_references_and_facts_fill_the_configuration() -> None:
-    machine, known = ScriptedMachine(), config(references={"stack": "s", "resource": "r", "privateAddress": "10.0.0.4"})
-    known["kubeadm"] = [{"name": "${instanceId}", "endpoint": "${privateAddress}:443", "other": "${user} $5 {{.X}}"}]
+    machine, known = ScriptedMachine(), config(facts={"stack": "s", "resource": "r", "privateAddress": "10.0.0.4"})
+    known.config["kubeadm"] = [
+        {"name": "${instanceId}", "endpoint": "${privateAddress}:443", "other": "${user} $5 {{.X}}"}
+    ]
     runner.run(machine, known, {"step": good})
-    assert known["kubeadm"] == [{"name": INSTANCE, "endpoint": "10.0.0.4:443", "other": "${user} $5 {{.X}}"}]
-    assert known["facts"] == {
+    assert known.config["kubeadm"] == [{"name": INSTANCE, "endpoint": "10.0.0.4:443", "other": "${user} $5 {{.X}}"}]
+    assert known.facts == {
         "stack": "s",
         "resource": "r",
         "privateAddress": "10.0.0.4",
@@ -174,10 +171,10 @@ def test_waits_end_before_cloudformation_loses_patience() -> None:
     machine, known = ScriptedMachine(), config(timeout=20)
     left: list[float] = []
 
-    def ask(machine: ScriptedMachine, config: dict[str, Any]) -> str:
-        left.append(runner.remaining(machine, config))
+    def ask(machine: ScriptedMachine, boot: Boot) -> str:
+        left.append(boot.remaining(machine))
         machine.sleep(3000)
-        left.append(runner.remaining(machine, config))
+        left.append(boot.remaining(machine))
         return ""
 
     runner.run(machine, known, {"step": ask})
@@ -186,7 +183,7 @@ def test_waits_end_before_cloudformation_loses_patience() -> None:
 
 def test_a_task_that_has_nothing_to_do_says_nothing() -> None:
     machine = ScriptedMachine()
-    assert runner.run(machine, config(), {"step": lambda machine, config: ""}, final=False) == 0
+    assert runner.run(machine, config(), {"step": lambda machine, boot: ""}, final=False) == 0
     assert machine.said == []
     assert runner.run(machine, config(), {"step": good}, final=False) == 0
     assert machine.said == ["[2/2] step: all is well (2.1 s)"]
@@ -197,10 +194,10 @@ class Installed(ScriptedMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        tasks = {"versions": {"note": "upgrade.record"}}
+        tasks = {"versions": {"note": "master.upgrade.record"}}
         self.files["/opt/cfngen/config.json"] = json.dumps(
             {
-                **{key: value for key, value in config().items() if key != "references"},
+                **CONFIG,
                 "kubernetesVersion": "v1.36.3",
                 "steps": {"note the version": "test_boot_sequence.good"},
             }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from boots import boot_of
 from scripted_machine import ScriptedMachine, refusal
 
 from cfngen.boot.machine import BootError
@@ -47,7 +48,7 @@ def machine() -> ScriptedMachine:
 def test_on_creation_the_condition_is_told(machine: ScriptedMachine, status: str) -> None:
     complete = f"Resource {GROUP} is in CREATE_COMPLETE state and cannot be signaled"
     stack = Stack(machine, **{GROUP: complete})
-    assert signal(machine, CONFIG, status) == f"told CloudFormation {status}"
+    assert signal(machine, boot_of(CONFIG), status) == f"told CloudFormation {status}"
     assert stack.accepted == [(CONDITION, status)]
     assert machine.clock() == 0
 
@@ -55,7 +56,7 @@ def test_on_creation_the_condition_is_told(machine: ScriptedMachine, status: str
 def test_in_an_update_the_group_is_told_and_the_condition_is_over(machine: ScriptedMachine) -> None:
     complete = f"Resource {CONDITION} is in CREATE_COMPLETE state and cannot be signaled"
     stack = Stack(machine, **{CONDITION: complete})
-    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS"
+    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "told CloudFormation SUCCESS"
     assert stack.accepted == [(GROUP, "SUCCESS")]
     assert machine.clock() == 0
 
@@ -72,7 +73,7 @@ def test_a_condition_that_comes_after_all_groups_is_waited_for(machine: Scripted
     """An update makes it only after the last master; one that failed is made again when the operation is repeated."""
     stack = Stack(machine)
     stack.unborn, stack.unborn_because = 900, because
-    signal(machine, CONFIG, "SUCCESS")
+    signal(machine, boot_of(CONFIG), "SUCCESS")
     assert machine.clock() > 7200
     assert len(machine.said) == 1
     assert stack.accepted == [(GROUP, "SUCCESS"), (CONDITION, "SUCCESS")]
@@ -81,12 +82,13 @@ def test_a_condition_that_comes_after_all_groups_is_waited_for(machine: Scripted
 def test_a_condition_that_never_comes_is_given_up_without_a_failure(machine: ScriptedMachine) -> None:
     stack = Stack(machine)
     stack.unborn = 10_000
-    assert signal(machine, {"facts": {**CONFIG["facts"], "instanceId": "i-0123456789abcdef1"}}, "SUCCESS")
+    other = boot_of({"facts": {**CONFIG["facts"], "instanceId": "i-0123456789abcdef1"}})
+    assert signal(machine, other, "SUCCESS")
     assert machine.clock() == 5 * 3600
     machine.passed = 0
-    assert signal(machine, CONFIG, "FAILURE") == "told CloudFormation FAILURE"
+    assert signal(machine, boot_of(CONFIG), "FAILURE") == "told CloudFormation FAILURE"
     assert machine.clock() == 300
-    assert signal(machine, CONFIG, "FAILURE") == "told CloudFormation FAILURE before"
+    assert signal(machine, boot_of(CONFIG), "FAILURE") == "told CloudFormation FAILURE before"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_a_condition_that_never_comes_is_given_up_without_a_failure(machine: Scr
 def test_a_stack_that_waits_for_nobody_is_no_failure(machine: ScriptedMachine, message: str) -> None:
     """An instance that replaces a lost one long after the stack was made."""
     Stack(machine, **{GROUP: message, CONDITION: message})
-    assert signal(machine, CONFIG, "SUCCESS") == f"{message}; {message}"
+    assert signal(machine, boot_of(CONFIG), "SUCCESS") == f"{message}; {message}"
     assert machine.clock() == 0
 
 
@@ -114,10 +116,10 @@ def test_a_crash_between_the_two_signals_repeats_both(machine: ScriptedMachine) 
 
     machine.cloud["cloudformation.signal_resource"] = once
     with pytest.raises(BootError):
-        signal(machine, CONFIG, "SUCCESS")
+        signal(machine, boot_of(CONFIG), "SUCCESS")
     machine.cloud["cloudformation.signal_resource"] = answer
     stack.refusals[GROUP] = exists(GROUP)
-    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS"
+    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "told CloudFormation SUCCESS"
     assert stack.accepted == [(GROUP, "SUCCESS"), (CONDITION, "SUCCESS")]
 
 
@@ -130,13 +132,13 @@ def exists(resource: str) -> str:
 
 def test_a_signal_whose_answer_was_lost_has_arrived(machine: ScriptedMachine) -> None:
     Stack(machine, **{GROUP: exists(GROUP), CONDITION: f"Resource {CONDITION} is in CREATE_COMPLETE state and cannot"})
-    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS"
+    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "told CloudFormation SUCCESS"
 
 
 def test_cloudformation_keeps_to_a_failure_while_the_same_operation_waits(machine: ScriptedMachine) -> None:
     """The instance works after a reboot, and says that CloudFormation does not hear of it."""
     stack = Stack(machine)
-    signal(machine, CONFIG, "FAILURE")
+    signal(machine, boot_of(CONFIG), "FAILURE")
     stack.refusals = {GROUP: exists(GROUP), CONDITION: exists(CONDITION)}
-    assert signal(machine, CONFIG, "SUCCESS") == f"{exists(GROUP)}; {exists(CONDITION)}"
-    assert signal(machine, CONFIG, "SUCCESS") == "told CloudFormation SUCCESS before"
+    assert signal(machine, boot_of(CONFIG), "SUCCESS") == f"{exists(GROUP)}; {exists(CONDITION)}"
+    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "told CloudFormation SUCCESS before"

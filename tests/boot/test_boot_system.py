@@ -9,9 +9,11 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
+from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine
 
-from cfngen.boot import kubelet, packages, system
+from cfngen.boot import packages
+from cfngen.boot.host import kubelet, system
 from cfngen.boot.machine import HOME, BootError
 
 PACKAGES = {"iptables": ["iptables", "iptables-nft"], "mkfs.ext4": ["e2fsprogs", "e2fsprogs"]}
@@ -27,7 +29,7 @@ def digest(text: str) -> str:
 
 def test_nothing_is_installed_when_the_image_has_it_all() -> None:
     machine = ScriptedMachine()
-    assert packages.install(machine, {**CONFIG, "packages": PACKAGES}) == "nothing to install"
+    assert packages.install(machine, boot_of({**CONFIG, "packages": PACKAGES})) == "nothing to install"
     assert machine.commands == []
 
 
@@ -43,7 +45,7 @@ def test_apt_installs_what_is_missing_after_waiting_for_locks() -> None:
     machine = ScriptedMachine()
     machine.boto3, machine.programs = False, {"apt-get", "mkfs.ext4"}
     install_brings(machine, "apt-get .* install")
-    assert packages.install(machine, {**CONFIG, "packages": PACKAGES}) == "installed iptables, python3-boto3"
+    assert packages.install(machine, boot_of({**CONFIG, "packages": PACKAGES})) == "installed iptables, python3-boto3"
     apt = "apt-get -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=5 --no-install-recommends"
     assert machine.commands == [
         "dpkg --configure -a",
@@ -56,7 +58,9 @@ def test_dnf_has_its_own_package_names() -> None:
     machine = ScriptedMachine()
     machine.boto3, machine.programs = False, {"dnf", "mkfs.ext4"}
     install_brings(machine, "dnf")
-    assert packages.install(machine, {**CONFIG, "packages": PACKAGES}) == "installed iptables-nft, python3-boto3"
+    assert (
+        packages.install(machine, boot_of({**CONFIG, "packages": PACKAGES})) == "installed iptables-nft, python3-boto3"
+    )
     assert machine.commands == ["dnf -y install iptables-nft python3-boto3"]
 
 
@@ -71,7 +75,7 @@ def test_package_mirror_that_comes_back_is_waited_for() -> None:
 
     machine.on("apt-get .* update", update)
     install_brings(machine, "apt-get .* install")
-    assert packages.install(machine, {**CONFIG, "packages": {}}) == "installed python3-boto3"
+    assert packages.install(machine, boot_of({**CONFIG, "packages": {}})) == "installed python3-boto3"
     assert len(attempts) == 3
 
 
@@ -80,7 +84,7 @@ def test_package_mirror_that_stays_away_ends_the_step() -> None:
     machine.boto3 = False
     machine.on("apt-get .* update", (100, "Temporary failure resolving 'archive.ubuntu.com'"))
     with pytest.raises(BootError, match=r"^waited 18\d s for packages python3-boto3: .*Temporary failure") as caught:
-        packages.install(machine, {**CONFIG, "packages": {}})
+        packages.install(machine, boot_of({**CONFIG, "packages": {}}))
     assert caught.value.hint == "can the instance reach its package mirror?"
 
 
@@ -88,7 +92,7 @@ def test_boto3_of_another_python_is_noticed() -> None:
     machine = ScriptedMachine()
     machine.boto3 = False
     with pytest.raises(BootError, match="Python cannot import boto3"):
-        packages.install(machine, {**CONFIG, "packages": {}})
+        packages.install(machine, boot_of({**CONFIG, "packages": {}}))
 
 
 def test_files_get_their_place_with_the_facts_filled_in() -> None:
@@ -96,10 +100,10 @@ def test_files_get_their_place_with_the_facts_filled_in() -> None:
     machine.files[HOME + "/files/etc/kubernetes/cloud.config"] = "RouteTableID = ${routeTableId}\n"
     machine.files[HOME + "/files/etc/containerd/cni.template"] = "{{.PodCIDR}}\n"
     known = {"facts": {"routeTableId": "rtb-0123456789abcdef0"}}
-    assert system.settings(machine, known) == "wrote 2 of 2 files"
+    assert system.settings(machine, boot_of(known)) == "wrote 2 of 2 files"
     assert machine.files["/etc/kubernetes/cloud.config"] == "RouteTableID = rtb-0123456789abcdef0\n"
     assert machine.files["/etc/containerd/cni.template"] == "{{.PodCIDR}}\n"
-    assert system.settings(machine, known) == "wrote 0 of 2 files"
+    assert system.settings(machine, boot_of(known)) == "wrote 0 of 2 files"
 
 
 def test_swap_is_turned_off_for_good_where_there_is_any() -> None:
@@ -121,20 +125,20 @@ def assets() -> list[dict[str, Any]]:
 def test_downloads_are_fetched_once_and_unpacked_once() -> None:
     machine = ScriptedMachine()
     machine.web = {KUBELET: "kubelet", CONTAINERD: "archive"}
-    assert system.downloads(machine, {**CONFIG, "assets": assets()}) == "fetched 2 of 2 files"
+    assert system.downloads(machine, boot_of({**CONFIG, "assets": assets()})) == "fetched 2 of 2 files"
     archive = HOME + "/downloads/containerd-2.3.4-linux-amd64.tar.gz"
     assert machine.files["/usr/local/bin/kubelet"] == "kubelet"
     assert machine.modes["/usr/local/bin/kubelet"] == 0o755
     assert machine.ran("tar") == [f"tar -xzf {archive} -C /usr/local --no-same-owner"]
     machine.web = {}
-    assert system.downloads(machine, {**CONFIG, "assets": assets()}) == "fetched 0 of 2 files"
+    assert system.downloads(machine, boot_of({**CONFIG, "assets": assets()})) == "fetched 0 of 2 files"
     assert len(machine.ran("tar")) == 1
 
 
 def test_download_cut_off_between_fetching_and_unpacking_is_finished_without_fetching() -> None:
     machine = ScriptedMachine()
     machine.files[HOME + "/downloads/containerd-2.3.4-linux-amd64.tar.gz"] = "archive"
-    assert system.downloads(machine, {**CONFIG, "assets": assets()[1:]}) == "fetched 0 of 1 files"
+    assert system.downloads(machine, boot_of({**CONFIG, "assets": assets()[1:]})) == "fetched 0 of 1 files"
     assert len(machine.ran("tar")) == 1
 
 
@@ -142,7 +146,7 @@ def test_file_of_another_version_is_replaced() -> None:
     machine = ScriptedMachine()
     machine.files["/usr/local/bin/kubelet"] = "an older kubelet"
     machine.web = {KUBELET: "kubelet"}
-    assert system.downloads(machine, {**CONFIG, "assets": assets()[:1]}) == "fetched 1 of 1 files"
+    assert system.downloads(machine, boot_of({**CONFIG, "assets": assets()[:1]})) == "fetched 1 of 1 files"
     assert machine.files["/usr/local/bin/kubelet"] == "kubelet"
 
 
@@ -159,7 +163,7 @@ def test_file_that_nobody_answers_for_is_asked_for_until_the_time_is_up(found: E
     machine = ScriptedMachine()
     machine.web = {KUBELET: found}
     with pytest.raises(BootError, match=r"waited 18. s for download") as caught:
-        system.downloads(machine, {**CONFIG, "assets": assets()[:1]})
+        system.downloads(machine, boot_of({**CONFIG, "assets": assets()[:1]}))
     assert caught.value.hint == f"can the instance reach {KUBELET}?"
     assert "/usr/local/bin/kubelet" not in machine.files
 
@@ -176,7 +180,7 @@ def test_file_that_is_another_or_is_not_there_fails_the_boot_within_seconds(foun
     machine = Counting()
     machine.web = {KUBELET: found}
     with pytest.raises(BootError, match=re.escape(KUBELET)) as caught:
-        system.downloads(machine, {**CONFIG, "assets": assets()[:1]})
+        system.downloads(machine, boot_of({**CONFIG, "assets": assets()[:1]}))
     assert machine.asked == 5
     assert 5 < machine.passed < 15
     assert caught.value.hint == "has the server, or assets.mirror, this very file?"
@@ -192,13 +196,13 @@ def test_file_that_a_server_has_a_moment_later_is_taken() -> None:
 
     machine = Late()
     machine.web = {KUBELET: "kubelet"}
-    assert system.downloads(machine, {**CONFIG, "assets": assets()[:1]}) == "fetched 1 of 1 files"
+    assert system.downloads(machine, boot_of({**CONFIG, "assets": assets()[:1]})) == "fetched 1 of 1 files"
 
 
 def test_services_start_now_and_the_kubelet_only_once_kubeadm_has_configured_it() -> None:
     machine = ScriptedMachine()
     config = {**CONFIG, "services": ["containerd", "cfngen-masquerade"]}
-    system.services(machine, config)
+    system.services(machine, boot_of(config))
     assert machine.commands == [
         "systemctl daemon-reload",
         "systemctl enable --now containerd cfngen-masquerade",
@@ -211,7 +215,7 @@ def test_services_start_now_and_the_kubelet_only_once_kubeadm_has_configured_it(
 def test_services_of_an_instance_that_was_set_up_are_left_running() -> None:
     machine = ScriptedMachine()
     machine.files.update({kubelet.SET_UP_FILE: IDENTITY["instanceId"], kubelet.KUBELET_CONF: "its"})
-    system.services(machine, {**CONFIG, "services": ["containerd"]})
+    system.services(machine, boot_of({**CONFIG, "services": ["containerd"]}))
     assert machine.ran("systemctl restart") == []
 
 
@@ -236,7 +240,7 @@ def test_container_runtime_that_runs_without_its_plug_in_for_the_kubelet_is_noti
     machine.on("ctr plugins ls$", (0, FAILED))
     machine.on(r"ctr plugins ls -d type==io.containerd.cri.v1,id==runtime", (0, DETAILS))
     with pytest.raises(BootError, match=r"containerd runs, but .*runtime is error: invalid cri image config") as caught:
-        system.services(machine, {**CONFIG, "services": ["containerd"]})
+        system.services(machine, boot_of({**CONFIG, "services": ["containerd"]}))
     assert "journalctl -u containerd" in caught.value.hint
     assert machine.passed == 0, "it stays as it is until the configuration changes"
 
@@ -246,14 +250,14 @@ def test_container_runtime_whose_plug_in_is_switched_off_is_noticed() -> None:
     machine.on("ctr plugins ls$", (0, "TYPE  ID  PLATFORMS  STATUS\nio.containerd.snapshotter.v1  native  -  ok\n"))
     machine.on("ctr plugins ls -d type==io.containerd.cri.v1,id==", (0, ""))
     with pytest.raises(BootError, match="is not there"):
-        system.services(machine, {**CONFIG, "services": ["containerd"]})
+        system.services(machine, boot_of({**CONFIG, "services": ["containerd"]}))
 
 
 def test_container_runtime_that_does_not_answer_yet_is_waited_for() -> None:
     machine = ScriptedMachine()
     answers = [(1, ""), (1, ""), (0, machine.answers[-1][1][1])]
     machine.on("ctr plugins ls$", lambda _: answers.pop(0))
-    assert system.services(machine, {**CONFIG, "services": ["containerd"]}) == "containerd running"
+    assert system.services(machine, boot_of({**CONFIG, "services": ["containerd"]})) == "containerd running"
 
 
 def test_updates_of_the_distribution_leave_the_boot_program_alone() -> None:
@@ -262,9 +266,9 @@ def test_updates_of_the_distribution_leave_the_boot_program_alone() -> None:
     machine.boto3 = False
     install_brings(machine, "apt-get .* install")
     machine.on("dpkg --configure", lambda _: (at_install.append(machine.files[packages.NEEDRESTART]), (0, ""))[1])
-    packages.install(machine, {**CONFIG, "packages": {}})
+    packages.install(machine, boot_of({**CONFIG, "packages": {}}))
     assert at_install == ["$nrconf{override_rc}{qr(^cfngen-)} = 0;\n"]
     other = ScriptedMachine()
     other.programs = {"dnf", "iptables", "mkfs.ext4"}
-    packages.install(other, {**CONFIG, "packages": {}})
+    packages.install(other, boot_of({**CONFIG, "packages": {}}))
     assert packages.NEEDRESTART not in other.files

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from boots import boot_of
 from masters import Master, World
 from slots import assert_whole, boot, cluster_of_three, master_of, successor
 
-from cfngen.boot import join_information, peers, upgrade, versions
-from cfngen.boot.etcd_data import DATA
+from cfngen.boot.host import versions
 from cfngen.boot.machine import BootError, Pending
+from cfngen.boot.master import join_information, peers, upgrade
+from cfngen.boot.master.etcd_data import DATA
 
 
 def upgraded(master: Master, version: str, volume: bool = True) -> Master:
@@ -86,8 +88,8 @@ def test_oldest_version_is_this_masters_own_before_its_node_is_there() -> None:
     world = World()
     masters = master_of(world), master_of(world, "b", kubernetesVersion="v1.35.9")
     boot(masters[0])
-    assert upgrade.oldest(masters[0], masters[0].config) == "v1.36.3"
-    assert upgrade.oldest(masters[1], masters[1].config) == "v1.35.9"
+    assert upgrade.oldest(masters[0], boot_of(masters[0].config)) == "v1.36.3"
+    assert upgrade.oldest(masters[1], boot_of(masters[1].config)) == "v1.35.9"
 
 
 def test_masters_whose_addresses_nobody_knows_yet_are_told_apart_by_name() -> None:
@@ -107,7 +109,7 @@ def test_masters_whose_addresses_nobody_knows_yet_are_told_apart_by_name() -> No
         )
     ]
     master.on("kubectl .* get nodes -l", (0, json.dumps({"items": items[::-1]})))
-    assert peers.masters(master, master.config) == {"i-1": "v1.36.1", "i-2": "v1.36.2", "i-4": "v1.36.4"}
+    assert peers.masters(master, boot_of(master.config)) == {"i-1": "v1.36.1", "i-2": "v1.36.2", "i-4": "v1.36.4"}
 
 
 @pytest.mark.parametrize(("others", "way"), [("v1.38.0", "1.37"), ("v1.34.0", "1.35")])
@@ -153,7 +155,7 @@ def test_join_information_names_the_oldest_master() -> None:
     for slot in "abc":
         masters[slot] = upgraded(masters[slot], "v1.37.0")
         boot(masters[slot])
-        join_information.publish(masters[slot], masters[slot].config)
+        join_information.publish(masters[slot], boot_of(masters[slot].config))
         published = masters[slot].secrets.text("arn:join")
         assert f'"kubernetesVersion": "{"v1.37.0" if slot == "c" else "v1.36.3"}"' in published
 
@@ -165,7 +167,7 @@ def test_nodes_of_instances_that_are_still_ending_are_not_taken_for_masters() ->
         world.ended[f"i-{slot}"] = "shutting-down"
         boot(masters[slot])
     assert {"i-a", "i-b", "i-c"} <= set(world.nodes)
-    assert upgrade.oldest(masters["c"], masters["c"].config) == "v1.37.0"
+    assert upgrade.oldest(masters["c"], boot_of(masters["c"].config)) == "v1.37.0"
     assert world.proxy == "v1.37.0"
 
 
@@ -180,12 +182,12 @@ def test_nodes_of_instances_that_are_still_ending_are_not_taken_for_masters() ->
     ],
 )
 def test_nodes_wait_for_masters_as_new_as_they_are(own: str, oldest: str, waits: bool) -> None:
-    config, information = {"kubernetesVersion": own}, {"kubernetesVersion": oldest} if oldest else {}
+    boot, information = boot_of({"kubernetesVersion": own}), {"kubernetesVersion": oldest} if oldest else {}
     if not waits:
-        versions.await_masters(config, information)
+        versions.await_masters(boot, information)
         return
     with pytest.raises(Pending, match=r"this node's kubelet is v1.37.0 and a master is still v1.36.3"):
-        versions.await_masters(config, information)
+        versions.await_masters(boot, information)
 
 
 def test_what_is_no_version_is_said() -> None:

@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from boots import boot_of
 from masters import JOIN_SECRET, configuration
 from scripted_machine import ScriptedMachine, SecretsManager
 
-from cfngen.boot import version_skew
 from cfngen.boot.machine import BootError
+from cfngen.boot.node import version_skew
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 
@@ -18,19 +19,19 @@ from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 def node(oldest: str | None) -> tuple[ScriptedMachine, dict[str, Any], SecretsManager]:
     machine = ScriptedMachine()
     found = {} if oldest is None else {JOIN_SECRET: json.dumps({"kubernetesVersion": oldest})}
-    config = {**configuration(), "kubernetesVersion": "v1.37.0", "upgradeWait": 30}
-    return machine, config, SecretsManager(**found).install(machine)
+    boot = boot_of({**configuration(), "kubernetesVersion": "v1.37.0", "upgradeWait": 30})
+    return machine, boot, SecretsManager(**found).install(machine)
 
 
 @pytest.mark.parametrize("oldest", [None, "v1.37.0", "v1.37.1", "v1.38.0"])
 def test_it_does_not_wait_for_masters_as_new_or_for_those_that_are_not_there_yet(oldest: str | None) -> None:
-    machine, config, _ = node(oldest)
-    assert version_skew.wait(machine, config) == "new enough, or not there yet"
-    assert config["deadline"] == 1080
+    machine, boot, _ = node(oldest)
+    assert version_skew.wait(machine, boot) == "new enough, or not there yet"
+    assert boot.deadline == 1080
 
 
 def test_it_waits_for_older_ones_and_keeps_its_own_time() -> None:
-    machine, config, secrets = node("v1.36.3")
+    machine, boot, secrets = node("v1.36.3")
     read = secrets.get
 
     def later(SecretId: str) -> dict[str, Any]:  # noqa: N803
@@ -39,13 +40,13 @@ def test_it_waits_for_older_ones_and_keeps_its_own_time() -> None:
         return read(SecretId)
 
     machine.cloud["secretsmanager.get_secret_value"] = later
-    assert version_skew.wait(machine, config).startswith("new enough after 100")
-    assert config["deadline"] == 1080 + machine.passed
+    assert version_skew.wait(machine, boot).startswith("new enough after 100")
+    assert boot.deadline == 1080 + machine.passed
     assert "a master is still v1.36.3: masters go first" in machine.said[0]
 
 
 def test_time_before_the_wait_is_not_counted() -> None:
-    machine, config, secrets = node("v1.36.3")
+    machine, boot, secrets = node("v1.36.3")
     machine.passed = 500
     read = secrets.get
 
@@ -55,14 +56,14 @@ def test_time_before_the_wait_is_not_counted() -> None:
         return read(SecretId)
 
     machine.cloud["secretsmanager.get_secret_value"] = later
-    assert version_skew.wait(machine, config) == "new enough after 13 s"
-    assert config["deadline"] == 1080 + machine.passed - 500
+    assert version_skew.wait(machine, boot) == "new enough after 13 s"
+    assert boot.deadline == 1080 + machine.passed - 500
 
 
 def test_it_gives_up_before_the_update_does() -> None:
-    machine, config, _ = node("v1.36.3")
+    machine, boot, _ = node("v1.36.3")
     with pytest.raises(BootError, match=r"for masters of this version: .* a master is still v1.36.3") as caught:
-        version_skew.wait(machine, config)
+        version_skew.wait(machine, boot)
     assert 1800 <= machine.passed < 1820
     assert "is the masters' update done?" in caught.value.hint
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from boots import boot_of
 from scripted_machine import IDENTITY, ScriptedMachine, refusal
 
 from cfngen.boot.machine import BootError
-from cfngen.boot.volume import FSTAB, MOUNT, volume
+from cfngen.boot.master.volume import FSTAB, MOUNT, volume
 
 SELF = IDENTITY["instanceId"]
 OTHER = "i-0fedcba9876543210"
@@ -79,7 +80,7 @@ def _mount(machine: ScriptedMachine) -> tuple[int, str]:
 
 
 def run(machine: ScriptedMachine) -> str:
-    return volume(machine, {"facts": {"volumeId": VOLUME, "instanceId": SELF}, "deadline": 1080})
+    return volume(machine, boot_of({"facts": {"volumeId": VOLUME, "instanceId": SELF}, "deadline": 1080}))
 
 
 def test_free_volume_is_attached_and_mounted(machine: ScriptedMachine) -> None:
@@ -348,7 +349,7 @@ def test_file_system_is_repaired_before_it_is_mounted(machine: ScriptedMachine) 
     Ec2(machine, ("in-use", SELF, "attached"))
     machine.files[SERIAL] = VOLUME.replace("-", "") + "\n"
     machine.on("e2fsck -p /dev/nvme1n1", (1, "cfngen-master: recovering journal\n"))
-    volume(machine, {"deadline": 1080, "facts": {"volumeId": VOLUME, "instanceId": SELF}})
+    volume(machine, boot_of({"deadline": 1080, "facts": {"volumeId": VOLUME, "instanceId": SELF}}))
     assert machine.said == ["the file system of /dev/nvme1n1 was repaired"]
     checked = machine.commands.index("e2fsck -p /dev/nvme1n1")
     assert checked < machine.commands.index(f"mount -o noatime /dev/nvme1n1 {MOUNT}")
@@ -359,6 +360,6 @@ def test_file_system_that_needs_a_person_is_not_mounted(machine: ScriptedMachine
     machine.files[SERIAL] = VOLUME.replace("-", "") + "\n"
     machine.on("e2fsck -p", (4, "cfngen-master: UNEXPECTED INCONSISTENCY; RUN fsck MANUALLY.\n"))
     with pytest.raises(BootError, match="UNEXPECTED INCONSISTENCY") as caught:
-        volume(machine, {"deadline": 1080, "facts": {"volumeId": VOLUME, "instanceId": SELF}})
+        volume(machine, boot_of({"deadline": 1080, "facts": {"volumeId": VOLUME, "instanceId": SELF}}))
     assert f"snapshot of {VOLUME}" in caught.value.hint
     assert machine.ran("mount") == []

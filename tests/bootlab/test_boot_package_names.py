@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from cfngen.boot import disks
+from cfngen.boot.host import disks
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import roles
 

@@ -249,7 +249,7 @@ def test_cluster_files_of_the_pages_are_valid(part: ClusterFile, tmp_path: Path)
 
 def test_units_and_objects_that_commands_name_are_those_of_an_instance() -> None:
     instances = "\n".join(text for role in roles(Cluster()) for text in role.files.values())
-    program = instances + "".join(path.read_text() for path in (ROOT / "cfngen/boot").glob("*.py"))
+    program = instances + "".join(path.read_text() for path in (ROOT / "cfngen/boot").rglob("*.py"))
     lines = [part.text for page in PAGES for part in read(page) if isinstance(part, Line)]
     names = {name for line in lines if "ctl " in line for name in re.findall(r"\bcfngen-[a-z]+", line)}
     assert len(names) > 5

@@ -12,6 +12,7 @@ from botocore.stub import Stubber
 from in_moto import StillClock
 
 from cfngen.boot.runner import run
+from cfngen.boot.state import Boot
 from cfngen.deploy.account import Account
 from cfngen.deploy.watching.console_output import (
     MAX_BOOT_MESSAGES,
@@ -83,11 +84,11 @@ def test_what_the_boot_program_really_says_is_understood():
     said: list[str] = []
     machine.say = lambda text: said.append(f"cfngen: {text}")  # type: ignore[method-assign]
 
-    def broken(machine, config):
+    def broken(machine, boot):
         raise KeyError("nothing")
 
-    config = {"region": "us-west-2", "timeout": 20, "role": "node", "cluster": "k", "references": {}}
-    assert run(machine, config, {"odd": broken}, final=False) == 1
+    config = {"region": "us-west-2", "timeout": 20, "role": "node", "cluster": "k"}
+    assert run(machine, Boot(config, {}), {"odd": broken}, final=False) == 1
     words = last_boot_messages(console(*said))
     assert any(" FAILED after " in line for line in words)
     assert "What to do:" in words[-1]

@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 from sandboxed import MASTERS, NODES, Place, place, said
 
-from cfngen.boot import certificate_authorities, join_information
+from cfngen.boot.master import certificate_authorities, join_information
 from cfngen.sandbox import certificates
 from cfngen.sandbox.cloudformation import Stack, client
 from cfngen.sandbox.cloudformation.clock import SIMULATION_START

@@ -5,21 +5,33 @@ from __future__ import annotations
 import ast
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pytest
 from sandboxed import CASES, golden
 
+from cfngen.boot import runner
+from cfngen.boot.host import disks, pod_network
+from cfngen.boot.master import certificate_authorities, control_plane, decision, volume
+from cfngen.boot.state import fill
 from cfngen.cluster.names import DRAIN_HOOK
-from cfngen.sandbox import boot, machines, routine_steps
+from cfngen.sandbox import boot, certificates, machines, routine_steps
 from cfngen.sandbox.boot import Program
 from cfngen.sandbox.emulated_account import open_emulated_account
 from cfngen.sandbox.instance import Instance
-from cfngen.sandbox.user_data import BootData
+from cfngen.sandbox.user_data import BootData, substitute
 from cfngen.userdata import roles
+from cfngen.userdata.source import required
+from cfngen.userdata.steps import MASTER_STEPS, NODE_STEPS
 
-PROGRAM = Path(boot.__file__).parents[1] / "boot"
-USER_DATA = PROGRAM.with_name("userdata")
+BOOT = Path(boot.__file__).parents[1] / "boot"
+USER_DATA = BOOT.with_name("userdata")
+# The functions of the boot program that run under a title.
+FUNCTIONS = {
+    step.title: {each.function for each in (*MASTER_STEPS, *NODE_STEPS) if each.title == step.title}
+    for step in (*MASTER_STEPS, *NODE_STEPS)
+}
 # The journal's own way to print a line on the console.
 JOURNAL = "[{:12.6f}] python3[612]: cfngen: {}"
 
@@ -42,7 +54,11 @@ def texts(node: ast.AST) -> Iterator[str]:
 
 def sentences(file: Path) -> set[str]:
     """Every text of more than one word in a module that is no documentation, and no part of another text."""
-    tree = ast.parse(file.read_text())
+    return sentences_of(ast.parse(file.read_text()))
+
+
+def sentences_of(tree: ast.AST) -> set[str]:
+    """Likewise of a part of a module."""
     parts = {id(each) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for each in ast.walk(node)}
     parts -= {id(node) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)}
     alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -52,7 +68,7 @@ def sentences(file: Path) -> set[str]:
 
 def test_every_sentence_is_one_of_the_boot_program() -> None:
     # The boot program says the sentences, and the titles of its steps are in its configuration.
-    known = set[str]().union(*(sentences(file) for file in [*PROGRAM.glob("*.py"), *USER_DATA.glob("*.py")]))
+    known = set[str]().union(*(sentences(file) for file in [*BOOT.rglob("*.py"), *USER_DATA.glob("*.py")]))
     for module in (boot, routine_steps):
         said = sentences(Path(str(module.__file__)))
         assert said - known - {JOURNAL} == set(), module.__name__
@@ -68,6 +84,69 @@ def test_every_step_of_every_role_is_known() -> None:
             instance = Instance("i-1", "us-west-2a", "t3.medium", "", "", "", told, "", 0, 0.0)
             titles = list(Program(account.machines, instance).steps)
             assert titles == ["identity", *configuration["steps"], "signal"]
+
+
+def test_every_step_of_the_tables_is_emulated_and_no_other() -> None:
+    assert set(emulations()) == set(FUNCTIONS)
+
+
+def test_what_a_step_says_is_what_its_own_function_can_say() -> None:
+    """And not only what some other step of the boot program says."""
+    for title, functions in emulations().items():
+        modules = required(function.rpartition(".")[0] for function in FUNCTIONS[title])
+        # `runner` wraps every step; `wait` of `machine` says what is waited for.
+        known = set[str]().union(*(sentences(BOOT / f"{module.replace('.', '/')}.py") for module in modules))
+        said = {text for tree in functions for text in sentences_of(tree)}
+        assert said - known - {JOURNAL} == set(), title
+
+
+def emulations() -> dict[str, list[ast.AST]]:
+    """The functions of the sandbox that say what a step does, by the step's title."""
+    tree = ast.parse(Path(boot.__file__).read_text())
+    [program] = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Program"]
+    methods = {node.name: node for node in program.body if isinstance(node, ast.FunctionDef)}
+    [table] = [node for node in ast.walk(methods["_emulated_step"]) if isinstance(node, ast.Dict)]
+    named = {ast.literal_eval(key): value.attr for key, value in zip(table.keys, table.values, strict=True)}
+    found: dict[str, list[ast.AST]] = {title: list(used(methods, name).values()) for title, name in named.items()}
+    routine = ast.parse(Path(routine_steps.__file__).read_text())
+    functions = {node.name: node for node in routine.body if isinstance(node, ast.FunctionDef)}
+    for title, (_, function) in routine_steps.ROUTINE.items():
+        found[title] = list(used(functions, function.__name__).values())
+    return found
+
+
+def used(functions: Mapping[str, ast.FunctionDef], name: str) -> dict[str, ast.FunctionDef]:
+    """A function and those of the same module that it uses, by name."""
+    found, unvisited = {}, {name}
+    while unvisited:
+        name = unvisited.pop()
+        found[name] = functions[name]
+        nodes = list(ast.walk(functions[name]))
+        names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        names |= {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        unvisited |= (names & set(functions)) - set(found)
+    return found
+
+
+def test_what_the_sandbox_knows_of_the_boot_program_is_so() -> None:
+    """Limits, paths and names that the emulation has a copy of: it imports nothing of the boot program."""
+    assert boot.SIGNAL_TIMEOUTS == runner.SIGNAL_TIMEOUTS
+    assert boot.NOT_CREATED.pattern == runner.NOT_WAITING.pattern
+    assert boot.FIRST_SLOT == decision.FIRST_SLOT
+    assert boot.MODE_RESULTS == control_plane.OUTCOMES
+    assert boot.RESTORE_SECRET_HINT == certificate_authorities.RESTORE_HINT
+    assert boot.MOUNT_POINT == volume.MOUNT
+    assert certificates.INITIALISED == certificate_authorities.INITIALISED
+    assert routine_steps.STORAGE_MOUNT_POINT == disks.MOUNT
+    assert routine_steps.MAX_PODS == pod_network.MAX_PODS
+    assert routine_steps.DRAINING in FUNCTIONS
+
+
+@pytest.mark.parametrize(
+    "value", ["${a}", "${b} ${a}", ["${a}", {"x": "${a}${a}", "y": 1}], {"z": None}, "$a {a} ${a-b}"]
+)
+def test_facts_are_filled_in_as_by_the_boot_program(value: object) -> None:
+    assert substitute(value, {"a": "1"}) == fill(value, {"a": "1"})
 
 
 def test_the_hook_that_instances_complete_is_that_of_the_templates() -> None:

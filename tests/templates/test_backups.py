@@ -105,10 +105,10 @@ def test_masters_are_told_the_bucket_and_the_interval() -> None:
     data = of_master({"etcd": {"backups": {"interval": 30}}})
     role = json.loads(data.files["role.json"])
     assert role["backups"] == {"interval": 30}
-    assert role["tasks"]["backup"] == {"backup": "backup.backup"}
-    assert json.loads(data.files["config.json"])["steps"]["backups"] == "backup.schedule"
+    assert role["tasks"]["backup"] == {"backup": "master.backup.backup"}
+    assert json.loads(data.files["config.json"])["steps"]["backups"] == "master.backup.schedule"
     assert '"bucket"' in data.files["user-data.py"]
-    assert "boot/backup.py" in data.files
+    assert "boot/master/backup.py" in data.files
 
 
 def test_no_snapshot_is_tried_while_the_boot_program_is_at_work() -> None:

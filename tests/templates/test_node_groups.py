@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.boot import drain
+from cfngen.boot.node import drain
 
 GROUP = "NodeGroupNAutoScalingGroup"
 HOOKS = "LifecycleHookSpecificationList"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.boot.machine import fill
+from cfngen.boot.state import fill
 from cfngen.cluster.checks.addons import RELEASES
 from cfngen.cluster.load import parse
 from cfngen.userdata import addons, roles
@@ -222,8 +222,8 @@ def test_masters_have_helm_and_know_the_releases() -> None:
     assert [each["name"] for each in role["addons"]] == ["aws-ebs-csi-driver", "metrics-server", "demo"]
     tools = {tuple(each["members"]): each["folder"] for each in role["assets"] if "members" in each}
     assert tools == {("*/helm",): "/usr/local/bin", ("*/etcdctl", "*/etcdutl"): "/usr/local/bin"}
-    assert role["tasks"]["addons"] == {"add-ons": "addons.apply"}
-    assert {"boot/addons.py", "boot/helm.py", "boot/lease.py"} <= set(master.files)
+    assert role["tasks"]["addons"] == {"add-ons": "master.addons.apply"}
+    assert {"boot/master/addons.py", "boot/master/helm.py", "boot/master/lease.py"} <= set(master.files)
     assert "journal+console" in master.files["files/etc/systemd/system/cfngen-addons.service.d/console.conf"]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cfngen.boot import encryption
+from cfngen.boot.master import encryption
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import audit, kubeadm, roles
 

@@ -151,7 +151,7 @@ def manifests(**data: Any) -> dict[str, dict[str, Any]]:
 def test_node_runs_a_pod_of_the_pinned_pause_image_before_it_reports_success() -> None:
     found = config(of("nodes-nodes"))
     steps = list(found["steps"].values())
-    assert steps.index("node.ready") < steps.index("first_pod.run")
+    assert steps.index("node.membership.ready") < steps.index("node.first_pod.run")
     assert found["pause"] == releases.PAUSE
 
 
@@ -230,7 +230,7 @@ def test_every_step_is_a_function_of_the_boot_program() -> None:
     for role in roles(Cluster()):
         found = config(role)
         for name in [*found["steps"].values(), *(step for task in found["tasks"].values() for step in task.values())]:
-            module, _, function = name.partition(".")
+            module, _, function = name.rpartition(".")
             assert callable(getattr(import_module(f"cfngen.boot.{module}"), function))
 
 

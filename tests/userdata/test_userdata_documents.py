@@ -17,7 +17,7 @@ import pytest
 import yaml
 from kubernetes_fields import faults
 
-from cfngen.boot.machine import fill
+from cfngen.boot.state import fill
 from cfngen.cluster.load import load
 from cfngen.cluster.model import Cluster
 from cfngen.releases import exact_version, minors

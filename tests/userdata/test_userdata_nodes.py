@@ -11,8 +11,8 @@ import pytest
 from troposphere import Ref
 
 from cfngen import userdata
-from cfngen.boot import csr_approval, drain
-from cfngen.boot import node as boot_node
+from cfngen.boot.master import csr_approval
+from cfngen.boot.node import drain, membership
 from cfngen.cluster.checks.nodes import OWN_PATHS
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, instances, roles, user_data_diff
@@ -98,10 +98,10 @@ def test_shutdown_is_delayed_for_as_long_as_pods_may_take() -> None:
 def test_nodes_are_drained_by_a_service_that_starts_before_anything_can_fail() -> None:
     found = node(drainTimeout=7)
     assert role(found)["drain"] == 7
-    assert role(found)["tasks"]["drain"] == {"drain": "drain.watch"}
+    assert role(found)["tasks"]["drain"] == {"drain": "node.drain.watch"}
     unit = found.files[UNITS + "cfngen-drain.service"]
     assert "ExecStart=/usr/bin/python3 -m boot drain\n" in unit
-    assert "boot/drain.py" in found.files
+    assert "boot/node/drain.py" in found.files
     order = steps(found)
     assert order.index("draining") < min(order.index(each) for each in ("downloads", "services", "join"))
 
@@ -110,13 +110,13 @@ def test_what_is_not_drained_has_no_such_service() -> None:
     for found in (node(drainTimeout=0), roles(cluster())[0]):
         assert "draining" not in steps(found)
         assert UNITS + "cfngen-drain.service" not in found.files
-        assert "boot/drain.py" not in found.files
+        assert "boot/node/drain.py" not in found.files
 
 
 def test_units_that_the_program_starts_are_there() -> None:
     master, group = roles(cluster())
     assert UNITS + csr_approval.TIMER in master.files
-    assert UNITS + boot_node.TIMER in group.files
+    assert UNITS + membership.TIMER in group.files
     assert UNITS + drain.UNIT in group.files
     for found in (master, group):
         started = {path.rpartition("/")[2] for path in found.files if path.endswith((".timer", "cfngen-drain.service"))}
@@ -144,7 +144,7 @@ def test_further_files_units_and_commands_reach_the_instance_as_they_are() -> No
     # Before packages are installed only the first stage is there.
     assert json.loads(found.files["config.json"])["before"] == ["a ${zone}"]
     assert "before" not in role(found)
-    assert "boot/hooks.py" in found.files["user-data.py"]
+    assert "boot/host/hooks.py" in found.files["user-data.py"]
     order = steps(found)
     assert order[0] == "pre-boot commands"
     assert order.index("further files") < order.index("services") < order.index("further units") < order.index("join")

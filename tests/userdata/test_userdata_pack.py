@@ -16,12 +16,17 @@ import pytest
 from troposphere import Ref
 
 from cfngen.cluster.model import Cluster
-from cfngen.userdata import UserData, master, node, roles
-from cfngen.userdata.pack import LIMIT, MAX_REFERENCE_LENGTHS, UserDataTooLargeError
+from cfngen.userdata import UserData, master, node, references, roles
+from cfngen.userdata.pack import LIMIT, UserDataTooLargeError
+from cfngen.userdata.references import MAX_LENGTHS
 from cfngen.userdata.source import packed
 
-MASTER = ("stack", "volumeId", "privateAddress", "publicAddress", "caSecretArn", "joinSecretArn", "routeTableId")
 VALUES = {
+    "slot": "a",
+    "addressA": "172.20.0.9",
+    "condition": "MasterAWaitCondition",
+    "conditionStack": "kubernetes",
+    "bucket": "kubernetes-bucket-1abcdefghijkl",
     "stack": "kubernetes-Master-1ABCDEFGHIJKL",
     "volumeId": "vol-0123456789abcdef0",
     "privateAddress": "172.20.0.9",
@@ -37,8 +42,8 @@ def cluster(**data: Any) -> Cluster:
 
 
 def of_master(given: Cluster) -> UserData:
-    names = [name for name in MASTER if given.api.public or name != "publicAddress"]
-    return master(given, given.slots[0], {"resource": "MasterA", **{name: Ref(name) for name in names}})
+    names = references.of_master(given)
+    return master(given, given.slots[0], {**{name: Ref(name) for name in names}, "resource": "MasterA"})
 
 
 def of_node(given: Cluster) -> UserData:
@@ -50,6 +55,11 @@ def rendered(found: UserData, values: Mapping[str, str]) -> str:
     pieces = found.value.to_dict()["Fn::Base64"]["Fn::Join"]
     assert pieces[0] == ""
     return "".join(piece if isinstance(piece, str) else values[piece["Ref"]] for piece in pieces[1])
+
+
+def module_of(path: str) -> str:
+    """The name of the module in a file of the program."""
+    return path.removeprefix("boot/").removesuffix(".py").replace("/", ".")
 
 
 def unpacked(text: str, root: Path) -> subprocess.CompletedProcess[str]:
@@ -76,13 +86,14 @@ def test_user_data_unpacks_the_program_and_starts_it(build: Any, tmp_path: Path)
     files = {str(path.relative_to(home)): path.read_text() for path in home.rglob("*") if path.is_file()}
     assert sorted(files) == [
         *(f"boot/{each}.py" for each in ("__main__", "machine", "packages", "program", "reasons", "runner")),
+        "boot/state.py",
         "cfngen-boot.service",
         "config.json",
         "references.json",
     ]
     for path, content in files.items():
         if path.startswith("boot/"):
-            assert content == packed(Path(path).stem)
+            assert content == packed(module_of(path))
             ast.parse(content, feature_version=(3, 9))
     assert files["cfngen-boot.service"] == found.files["cfngen-boot.service"]
     assert json.loads(files["config.json"]) == json.loads(found.files["config.json"])
@@ -130,7 +141,7 @@ def test_references_stand_in_the_order_given_and_texts_are_not_split() -> None:
 
 def test_size_is_that_of_the_longest_references() -> None:
     found = of_master(Cluster())
-    assert found.size == len(rendered(found, {name: "x" * length for name, length in MAX_REFERENCE_LENGTHS.items()}))
+    assert found.size == len(rendered(found, {name: "x" * length for name, length in MAX_LENGTHS.items()}))
     assert found.size > len(rendered(found, VALUES))
     assert found.limit == LIMIT == 16384
 
@@ -139,8 +150,8 @@ def test_real_references_are_never_longer_than_reckoned() -> None:
     region = "ap-southeast-99"
     name = "JoinSecret" + "X" * 20
     longest = f"arn:aws-us-gov:secretsmanager:{region}:123456789012:secret:{name}-abcdefghijkl-AbCdEf"
-    assert len(longest) <= MAX_REFERENCE_LENGTHS["joinSecretArn"]
-    assert all(len(value) <= MAX_REFERENCE_LENGTHS[name] for name, value in VALUES.items())
+    assert len(longest) <= MAX_LENGTHS["joinSecretArn"]
+    assert all(len(value) <= MAX_LENGTHS[name] for name, value in VALUES.items())
 
 
 def greeting(letters: int) -> Cluster:
@@ -189,13 +200,14 @@ def test_readable_view_names_references_and_leaves_the_packed_program_out() -> N
     assert '"volumeId": "${volumeId}"' in files["user-data.py"]
     assert "characters: boot/__main__.py, boot/machine.py" in files["user-data.py"]
     assert len(files["user-data.py"]) < 1500
-    assert "the master's data volume" in files["boot/volume.py"], "people read the sources with their comments"
+    assert "the master's data volume" in files["boot/master/volume.py"], "people read the sources with their comments"
     assert "\n  " in files["config.json"]
 
 
 def test_nodes_get_nothing_that_only_masters_need() -> None:
     files = of_node(Cluster()).files
-    assert not {"boot/certificate_authorities.py", "boot/control_plane.py", "boot/volume.py"} & set(files)
+    assert not [path for path in files if path.startswith("boot/master/")]
+    assert not [path for path in of_master(Cluster()).files if path.startswith("boot/node/")]
     assert "caSecretArn" not in "".join(files.values())
     assert "files/etc/kubernetes/cloud.config" not in files
 

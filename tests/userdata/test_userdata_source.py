@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 import cfngen
-from cfngen.userdata.source import packed, required, source, strip
+from cfngen.userdata.source import imported, packed, required, source, strip
 
-ALL = sorted(path.stem for path in (Path(cfngen.__file__).parent / "boot").glob("*.py"))
+BOOT = Path(cfngen.__file__).parent / "boot"
+# All but the types, which only mypy reads.
+ALL = sorted(
+    ".".join(path.relative_to(BOOT).with_suffix("").parts) for path in BOOT.rglob("*.py") if path.stem != "contract"
+)
 
 
 class Bare(ast.NodeTransformer):
@@ -30,12 +34,17 @@ class Bare(ast.NodeTransformer):
         node.annotation = None
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        assert node.value
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        if node.value is None:
+            return None
         return ast.Assign(targets=[node.target], value=self.visit(node.value), type_comment=None)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
-        return None if node.module == "__future__" else node
+        needless = node.module == "__future__" or [each.name for each in node.names] == ["TYPE_CHECKING"]
+        return None if needless else node
 
     def _without_docstring(self, node: ast.Module | ast.ClassDef | ast.FunctionDef) -> ast.AST:
         if ast.get_docstring(node) is not None:
@@ -63,18 +72,19 @@ def test_packed_module_has_no_comment_and_no_blank_line(module: str) -> None:
 
 
 def test_module_comes_with_all_that_it_imports_and_no_more() -> None:
-    assert required(["runner"]) == ("machine", "reasons", "runner")
-    assert required(["program", "__main__"]) == ("__main__", "machine", "program", "reasons", "runner")
+    assert required(["runner"]) == ("machine", "reasons", "runner", "state")
+    assert required(["program", "__main__"]) == ("__main__", "machine", "program", "reasons", "runner", "state")
 
 
 @pytest.mark.parametrize("module", ALL)
 def test_everything_is_imported_from_modules_that_are_packed(module: str) -> None:
     packed_with_it = required([module])
-    for node in ast.walk(ast.parse(source(module))):
+    for node in ast.walk(ast.parse(packed(module))):
         if isinstance(node, ast.ImportFrom) and node.level:
-            wanted = [node.module] if node.module else [alias.name for alias in node.names]
-            assert set(wanted) <= set(packed_with_it)
-            assert set(wanted) <= set(ALL)
+            package = [*module.split(".")[: -node.level], *([node.module] if node.module else [])]
+            wanted = {".".join(package)} & set(ALL) or {".".join([*package, alias.name]) for alias in node.names}
+            assert wanted <= set(packed_with_it)
+            assert wanted <= set(ALL)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +100,8 @@ def test_everything_is_imported_from_modules_that_are_packed(module: str) -> Non
         ("x: dict[str, int] = {}\n", "x={}\n"),
         ("x = {\n    'a': 1,\n    # b\n    'b': 2,\n}\n", "x={'a':1,'b':2,}\n"),
         ("from __future__ import annotations\nimport os\n", "import os\n"),
+        ("class A:\n    x: int\n    y: int = 1\n", "class A:\n y=1\n"),
+        ("from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from .contract import Config\n\nx = 1\n", "x=1\n"),
         ("if a:\n    if b:\n        c()\nd()\n", "if a:\n if b:\n  c()\nd()\n"),
         ('x = """one\n    # two\n\n  three"""\n', 'x="""one\n    # two\n\n  three"""\n'),
         ("x = a if not b else lambda *c, d=1: c[1:] or -1\n", "x=a if not b else lambda*c,d=1:c[1:]or-1\n"),
@@ -101,3 +113,10 @@ def test_everything_is_imported_from_modules_that_are_packed(module: str) -> Non
 )
 def test_strip(text: str, expected: str) -> None:
     assert strip(text) == expected
+
+
+@pytest.mark.parametrize("module", ALL)
+def test_wings_import_nothing_of_each_other_and_what_both_roles_have_imports_no_wing(module: str) -> None:
+    wing = module.partition(".")[0] if "." in module else ""
+    wings = {name.partition(".")[0] if "." in name else "" for name in imported(module)}
+    assert wings <= {"": {""}, "host": {"", "host"}}.get(wing, {"", "host", wing})

@@ -1,6 +1,6 @@
 """Reads the two secrets of a cluster: its certificate authorities, and the join information for nodes.
 
-The masters write both; see `cfngen.boot.certificate_authorities` and `cfngen.boot.join_information`.
+The masters write both; see `cfngen.boot.master.certificate_authorities` and `cfngen.boot.master.join_information`.
 """
 
 from __future__ import annotations

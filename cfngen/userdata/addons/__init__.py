@@ -1,17 +1,20 @@
 """The add-ons as Helm releases: which are on, of which chart, with which values.
 
 Each module here turns a cluster into the releases of one theme; the user's values are merged over theirs. What the
-masters do with the result is in `cfngen.boot.addons`.
+masters do with the result is in `cfngen.boot.master.addons`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Addon, Cluster
 from cfngen.userdata.addons import observation, scaling, storage, traffic
 from cfngen.userdata.addons.networking import network
 from cfngen.userdata.addons.release import Release, described
+
+if TYPE_CHECKING:
+    from cfngen.boot import contract
 
 # In the order in which they are installed, after the network plug-in.
 CATALOGUE = (
@@ -28,7 +31,7 @@ CATALOGUE = (
 )
 
 
-def releases(cluster: Cluster) -> list[dict[str, Any]]:
+def releases(cluster: Cluster) -> list[contract.Release]:
     """Return the releases that masters install, in order, as the boot program reads them.
 
     Raises:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import api_host
 from cfngen.userdata.addons.release import Release, known, of_chart, replicas
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 # With these the plug-in holds ten addresses for a node of few pods, and two free ones for one of many
 # (cfngen.cluster.checks.networking counts with the first). Its own default is a whole interface more than is used.
 _MINIMUM_IP_TARGET, _WARM_IP_TARGET = "10", "2"
 
 
-def network(cluster: Cluster) -> list[tuple[Release, Mapping[str, Any]]]:
+def network(cluster: Cluster) -> list[tuple[Release, JsonObject]]:
     """Return the releases of the network plug-in, in order, each with the user's values for it.
 
     Raises:
@@ -105,7 +108,7 @@ def _amazon_vpc(cluster: Cluster) -> list[Release]:
     return [_release(cluster, "aws-vpc-cni", "aws-vpc-cni", "kube-system", values)]
 
 
-def _release(cluster: Cluster, chart: str, name: str, namespace: str, values: Mapping[str, Any]) -> Release:
+def _release(cluster: Cluster, chart: str, name: str, namespace: str, values: JsonObject) -> Release:
     return of_chart(known(cluster, chart), name, namespace, values, essential=True)
 
 

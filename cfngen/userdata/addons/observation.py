@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import kubeadm
 from cfngen.userdata.addons.release import Release, known, of_chart
 
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
+
 
 def metrics_server(cluster: Cluster) -> Release:
     """Return metrics-server; it verifies the kubelets' certificates where the cluster's authority signs them."""
     signed = kubeadm.kubelet(cluster)["serverTLSBootstrap"]
-    values: dict[str, Any] = {"args": [] if signed else ["--kubelet-insecure-tls"]}
+    values: JsonObject = {"args": [] if signed else ["--kubelet-insecure-tls"]}
     return of_chart(known(cluster, "metrics-server"), "metrics-server", "kube-system", values)
 
 
@@ -43,7 +46,7 @@ def prometheus(cluster: Cluster) -> Release:
     """
     claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}}}
     storage = {"storageSpec": {"volumeClaimTemplate": claim}} if cluster.addons.aws_ebs_csi_driver.enabled else {}
-    values: dict[str, Any] = {
+    values: JsonObject = {
         "fullnameOverride": "prometheus",
         "prometheus": {"prometheusSpec": {"retention": "10d", **storage}},
         **{

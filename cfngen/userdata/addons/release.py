@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.releases.charts import PinnedChart, chart
 from cfngen.userdata.deep_merge import merge
 from cfngen.userdata.mirror import mirrored
+
+if TYPE_CHECKING:
+    from cfngen.boot import contract
+    from cfngen.boot.contract import JsonObject
 
 CHARTS = "/opt/cfngen/charts"
 MASTER = "node-role.kubernetes.io/control-plane"
@@ -38,12 +41,20 @@ class Release:
     version: str
     url: str
     sha256: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-    patches: tuple[Mapping[str, Any], ...] = ()
+    values: JsonObject = field(default_factory=dict)
+    patches: tuple[JsonObject, ...] = ()
     essential: bool = False
 
 
-def of_chart(pinned: PinnedChart, name: str, namespace: str, values: Mapping[str, Any], **more: Any) -> Release:
+def of_chart(
+    pinned: PinnedChart,
+    name: str,
+    namespace: str,
+    values: JsonObject,
+    *,
+    patches: tuple[JsonObject, ...] = (),
+    essential: bool = False,
+) -> Release:
     """Return the release of a chart of the catalogue.
 
     Args:
@@ -51,9 +62,10 @@ def of_chart(pinned: PinnedChart, name: str, namespace: str, values: Mapping[str
         name: name of the release.
         namespace: its namespace.
         values: cfngen's values.
-        more: further attributes of `Release`.
+        patches: parts of Kubernetes objects, laid over what the chart made.
+        essential: whether a master counts as working only once it is installed.
     """
-    return Release(name, namespace, pinned.version, pinned.url, pinned.sha256, values, **more)
+    return Release(name, namespace, pinned.version, pinned.url, pinned.sha256, values, patches, essential)
 
 
 def known(cluster: Cluster, name: str) -> PinnedChart:
@@ -65,7 +77,7 @@ def known(cluster: Cluster, name: str) -> PinnedChart:
     return chart(name, cluster.kubernetes_version)
 
 
-def described(cluster: Cluster, release: Release, values: Mapping[str, Any]) -> dict[str, Any]:
+def described(cluster: Cluster, release: Release, values: JsonObject) -> contract.Release:
     """Return a release as the boot program reads it, with the user's values merged over cfngen's."""
     return {
         "name": release.name,
@@ -83,7 +95,7 @@ def described(cluster: Cluster, release: Release, values: Mapping[str, Any]) -> 
     }
 
 
-def on_masters() -> dict[str, Any]:
+def on_masters() -> JsonObject:
     """Return the values that most charts have for placing pods: on masters only.
 
     Add-ons that call AWS run there with the host's network: an instance's role answers only processes that have it
@@ -95,7 +107,7 @@ def on_masters() -> dict[str, Any]:
     }
 
 
-def host_network(namespace: str, deployment: str) -> dict[str, Any]:
+def host_network(namespace: str, deployment: str) -> JsonObject:
     """Return the patch that gives a Deployment's pods the host's network and resolver."""
     pod = {"hostNetwork": True, "dnsPolicy": "Default"}
     return {

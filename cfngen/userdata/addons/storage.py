@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.userdata.addons.release import Release, host_network, known, of_chart, on_masters, replicas
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import JsonObject
 
 # The name of kube-up's default class.
 STORAGE_CLASS = "default"
@@ -56,7 +59,7 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
     )
 
 
-def _reserved_attachments(cluster: Cluster) -> dict[str, Any]:
+def _reserved_attachments(cluster: Cluster) -> JsonObject:
     """Return how many volume attachments a node reserves if pods have addresses of further network interfaces.
 
     The driver takes this number or the user's own limit, never both.

@@ -1,0 +1,64 @@
+"""The references in user data: what CloudFormation fills in, as only it knows the values.
+
+`cfngen.boot.contract` describes each. Templates give their values, by these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from cfngen.cluster.model import Cluster, Slot
+from cfngen.cluster.network_plugins import network_plugin
+
+_ADDRESS_LENGTH = len("255.255.255.255")
+# The maximum length of each reference's value. Stack names have up to 128 characters, ids a prefix and 17 digits. A
+# secret's ARN: 66 characters up to its name (longest partition and region), a logical id, two random suffixes.
+MAX_LENGTHS = {
+    "stack": 128,
+    "resource": 255,
+    "volumeId": len("vol-") + 17,
+    "privateAddress": _ADDRESS_LENGTH,
+    "slot": 1,
+    **dict.fromkeys(("addressA", "addressB", "addressC", "addressD", "addressE"), _ADDRESS_LENGTH),
+    "caSecretArn": 128,
+    "joinSecretArn": 128,
+    "routeTableId": len("rtb-") + 17,
+    "bucket": 63,
+    # A load balancer's DNS name: its own name, 16 digits, and the longest region and suffix.
+    "publicAddress": 32 + len("-0123456789abcdef.elb.ap-southeast-2.amazonaws.com.cn"),
+    "condition": len("MasterAWaitCondition"),
+    "conditionStack": 128,
+}
+
+
+def address_reference(slot: Slot) -> str:
+    """Return the name of the reference to a slot's private address."""
+    return f"address{slot.letter.upper()}"
+
+
+def of_master(cluster: Cluster) -> tuple[str, ...]:
+    """Return the names of the references in the user data of the cluster's masters."""
+    return (
+        *("stack", "resource", "volumeId", "privateAddress", "slot"),
+        *(address_reference(slot) for slot in cluster.slots),
+        *("caSecretArn", "joinSecretArn"),
+        *(["routeTableId"] if network_plugin(cluster).routes else []),
+        *(["bucket"] if cluster.etcd.backups.enabled else []),
+        *(["publicAddress"] if cluster.api.public or len(cluster.slots) > 1 else []),
+        *("condition", "conditionStack"),
+    )
+
+
+def of_node() -> tuple[str, ...]:
+    """Return the names of the references in the user data of nodes."""
+    return ("stack", "resource", "joinSecretArn")
+
+
+def check(references: Mapping[str, object], names: Collection[str]) -> None:
+    """Check that templates have given all references of a role, and no others.
+
+    Raises:
+        ValueError: they have not.
+    """
+    if references.keys() != set(names):
+        raise ValueError(f"references of user data are {sorted(references)}, not {sorted(names)}")

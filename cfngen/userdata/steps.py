@@ -1,0 +1,146 @@
+"""What masters and nodes do at boot, in order, and what their timers and services do.
+
+The boot program runs its own steps `identity` before these and `signal` after them. The steps up to `program.fetch` are
+in the user data; what comes later is in the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from cfngen.cluster.model import Cluster, Instances, NodeGroup
+from cfngen.userdata.pod_network import ROUTE_MAKING_PLUGINS
+
+if TYPE_CHECKING:
+    from cfngen.boot.contract import Steps
+
+
+class Step(NamedTuple):
+    """A step of the boot program.
+
+    Attributes:
+        title: its title in the log, by which the sandbox and people know it.
+        function: `module.function` of `cfngen.boot`.
+        present: whether instances of a group have it; takes the cluster and the group.
+    """
+
+    title: str
+    function: str
+    present: Callable[[Cluster, Instances], bool] = lambda cluster, group: True
+
+
+def drain_minutes(group: Instances) -> int:
+    """Return the time-out for draining an instance before its termination; 0 if it is not drained, like masters."""
+    return group.drain_timeout if isinstance(group, NodeGroup) else 0
+
+
+def _has_pre_boot_commands(cluster: Cluster, group: Instances) -> bool:
+    return bool(group.pre_boot_commands)
+
+
+def _has_post_boot_commands(cluster: Cluster, group: Instances) -> bool:
+    return bool(group.post_boot_commands)
+
+
+def _has_route_making_plugin(cluster: Cluster, group: Instances) -> bool:
+    return cluster.network.plugin in ROUTE_MAKING_PLUGINS
+
+
+def _is_drained(cluster: Cluster, group: Instances) -> bool:
+    return drain_minutes(group) > 0
+
+
+def _has_files_or_units(cluster: Cluster, group: Instances) -> bool:
+    return bool(group.files or group.units)
+
+
+def _has_units(cluster: Cluster, group: Instances) -> bool:
+    return bool(group.units)
+
+
+def _uses_instance_storage(cluster: Cluster, group: Instances) -> bool:
+    return group.instance_storage != "none"
+
+
+def _has_backups(cluster: Cluster, group: Instances) -> bool:
+    return cluster.etcd.backups.enabled
+
+
+FETCH = "program.fetch"
+"""The last step of the first stage."""
+
+MASTER_STEPS = (
+    # Before everything else: they may set a proxy for installing packages.
+    Step("pre-boot commands", "host.hooks.before", _has_pre_boot_commands),
+    Step("packages", "packages.install"),
+    Step("program", FETCH),
+    Step("settings", "host.system.settings"),
+    Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
+    Step("further files", "host.hooks.files", _has_files_or_units),
+    Step("instance storage", "host.disks.disks", _uses_instance_storage),
+    Step("downloads", "host.system.downloads"),
+    Step("services", "host.system.services"),
+    Step("further units", "host.hooks.units", _has_units),
+    Step("volume", "master.volume.volume"),
+    Step("names", "host.hosts.of_master"),
+    Step("authorities", "master.control_plane.prepare"),
+    Step("control plane", "master.control_plane.start"),
+    Step("add-ons", "master.addons.essentials"),
+    Step("join information", "master.join_information.publish"),
+    Step("certificates", "master.certificates.schedule"),
+    Step("serving certificates", "master.csr_approval.start"),
+    Step("backups", "master.backup.schedule", _has_backups),
+    Step("post-boot commands", "host.hooks.after", _has_post_boot_commands),
+)
+NODE_STEPS = (
+    Step("pre-boot commands", "host.hooks.before", _has_pre_boot_commands),
+    Step("packages", "packages.install"),
+    Step("program", FETCH),
+    Step("settings", "host.system.settings"),
+    Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
+    # As early as possible, so that the service can complete the lifecycle action if a later step fails.
+    Step("draining", "node.drain.start", _is_drained),
+    Step("further files", "host.hooks.files", _has_files_or_units),
+    Step("instance storage", "host.disks.disks", _uses_instance_storage),
+    Step("downloads", "host.system.downloads"),
+    Step("services", "host.system.services"),
+    Step("further units", "host.hooks.units", _has_units),
+    Step("masters", "node.version_skew.wait"),
+    Step("join", "node.membership.join"),
+    Step("ready", "node.membership.ready"),
+    Step("first pod", "node.first_pod.run"),
+    Step("addresses", "node.membership.follow"),
+    Step("post-boot commands", "host.hooks.after", _has_post_boot_commands),
+)
+# By the task's name: `python3 -m boot <task>`.
+MASTER_TASKS = {
+    "join": Step("join information", "master.join_information.publish"),
+    "certificates": Step("certificates", "master.certificates.renew"),
+    "approve": Step("serving certificates", "master.csr_approval.approve"),
+    "addons": Step("add-ons", "master.addons.apply"),
+    "backup": Step("backup", "master.backup.backup", _has_backups),
+}
+NODE_TASKS = {
+    "addresses": Step("addresses", "node.membership.addresses"),
+    "drain": Step("drain", "node.drain.watch", _is_drained),
+}
+
+
+def steps(cluster: Cluster, group: Instances) -> Steps:
+    """Return the steps of a group's boot, in order."""
+    table = NODE_STEPS if isinstance(group, NodeGroup) else MASTER_STEPS
+    return {step.title: step.function for step in table if step.present(cluster, group)}
+
+
+def tasks(cluster: Cluster, group: Instances) -> dict[str, Steps]:
+    """Return what timers and services of a group run, by the name of the task."""
+    table = NODE_TASKS if isinstance(group, NodeGroup) else MASTER_TASKS
+    return {name: {step.title: step.function} for name, step in table.items() if step.present(cluster, group)}
+
+
+def first_stage(all_steps: Steps) -> Steps:
+    """Return the steps whose modules are in the user data: those up to the one that fetches the second stage."""
+    titles = list(all_steps)
+    last = list(all_steps.values()).index(FETCH)
+    return {title: all_steps[title] for title in titles[: last + 1]}

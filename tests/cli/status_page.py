@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from status_walk import STACK, Known, Ran, shortened
-from walked import ACTING, CANCELLING, LEADING, READING, Found
+from walked_commands import ACTING, CANCELLING, LEADING, READING, Found
 
 from cfngen.deploy.status import StackHealth
 

@@ -9,7 +9,7 @@ import pytest
 from situations import SITUATIONS
 from status_page import placed, section
 from status_walk import walking
-from walked import violations, walk
+from walked_commands import violations, walk
 
 from cfngen.deploy.status import StackHealth, StackStatus
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, refusing
-from removing import arn, resource, stack, stacked
+from aws_descriptions import arn, resource, stack, stacked
 
 from cfngen.cluster.load import load
 from cfngen.deploy.aws_errors import AwsError

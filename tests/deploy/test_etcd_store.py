@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, refusing
-from removing import stack, stacked
+from aws_descriptions import stack, stacked
 
 from cfngen.cluster.load import load
 from cfngen.deploy.aws_errors import AwsError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from answering import Aws
-from removing import stack, stacked
+from aws_descriptions import stack, stacked
 
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import ApiUnreachableError

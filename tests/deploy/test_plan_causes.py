@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from recorded import change, detail, nested
-from test_plan_certainty import ASG, GROUP, RULE, SECURITY_GROUPS, SUBNET, VPC, by_id, handed, planned
+from test_plan_replacement import ASG, GROUP, RULE, SECURITY_GROUPS, SUBNET, VPC, by_id, handed, planned
 
 from cfngen.deploy.preview.change_set_reading import UNKNOWN
 from cfngen.deploy.preview.plan import Replacement

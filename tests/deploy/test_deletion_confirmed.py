@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, pairs, refusing
-from removing import NOW, OWNED, Asked, Deletions, arn, instance, resource, running, stack
+from aws_descriptions import NOW, OWNED, Asked, Deletions, arn, instance, resource, running, stack
 
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.blockers import OccupiedError
@@ -141,7 +141,7 @@ def test_volumes_of_claims_are_remarked_on_or_go(
 def test_what_the_console_made_is_said_to_be_somebody_elses(
     deletions: Deletions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("removing.stack", lambda **more: stack(**more, tags={}))
+    monkeypatch.setattr("aws_descriptions.stack", lambda **more: stack(**more, tags={}))
     metadata = '{"cfngen": {"stack": "cluster", "cluster": "one"}}'
     deletions.aws.answers["cloudformation:GetTemplateSummary"] = {"Metadata": metadata}
     asked = question(deletions, Asked())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, refusing
-from removing import resource
+from aws_descriptions import resource
 
 from cfngen.deploy.deletion import snapshot_buckets
 from cfngen.deploy.deletion.scope import Scope

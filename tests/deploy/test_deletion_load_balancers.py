@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, RefusedError, pairs, refusing
-from removing import OWNED, resource
+from aws_descriptions import OWNED, resource
 
 from cfngen.deploy.deletion import load_balancers
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource

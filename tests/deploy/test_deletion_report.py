@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, filtered, refusing
-from removing import resource
+from aws_descriptions import resource
 
 from cfngen.deploy.deletion import deletion_report
 from cfngen.deploy.deletion.scope import Scope

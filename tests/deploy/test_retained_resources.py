@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from answering import Aws, filtered, refusing
+from aws_descriptions import arn, resource
 from botocore import xform_name
 from botocore.session import get_session
-from removing import arn, resource
 
 from cfngen.deploy.deletion import retained_resources
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource

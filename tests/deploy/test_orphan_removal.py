@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, RefusedError, pairs, refusing
-from removing import OWNED, instance, resource, running
+from aws_descriptions import OWNED, instance, resource, running
 
 from cfngen.deploy.deletion import orphan_removal, pod_routes
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_meaning import ASG, DISRUPTIVE, NONE, TEMPLATE
+from test_impact import ASG, DISRUPTIVE, NONE, TEMPLATE
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange

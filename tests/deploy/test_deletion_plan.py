@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, pairs, refusing
-from removing import NOW, OWNED, arn, instance, resource, running, stack, stacked
+from aws_descriptions import NOW, OWNED, arn, instance, resource, running, stack, stacked
 
 from cfngen.deploy.deletion.execution import preview_deletion
 from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, last_deleted, plan_deletion

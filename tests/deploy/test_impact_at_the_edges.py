@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from recorded import default_cluster
-from test_meaning import (
+from test_impact import (
     ASG,
     ASSOCIATION,
     DANGEROUS,
@@ -21,8 +21,8 @@ from test_meaning import (
     VOLUME,
     WILL,
 )
-from test_meaning_of_several_masters import THREE
-from test_meaning_worded import BALANCER, LISTENER, TARGETS
+from test_impact_of_several_masters import THREE
+from test_impact_worded import BALANCER, LISTENER, TARGETS
 
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ResourceChange

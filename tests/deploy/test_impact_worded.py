@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_meaning import (
+from test_impact import (
     ASG,
     ASSOCIATION,
     DANGEROUS,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, filtered
-from removing import OWNED, arn, instance, pairs, resource, running, stack, stacked
+from aws_descriptions import OWNED, arn, instance, pairs, resource, running, stack, stacked
 
 from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.stacks import find

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from cloud import Cloud, cloud_of
 from clusters import golden, inventory, landlord, resources
 from deleting import NAME, REGION, Operator, created, place_of
-from guests import GUESTS
+from foreign_resources import GUESTS
 from made_by_kubernetes import Place
 
 from cfngen.deploy.account import Account, connect

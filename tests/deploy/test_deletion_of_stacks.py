@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from removing import NOW, Asked, Deletions, arn, resource
+from aws_descriptions import NOW, Asked, Deletions, arn, resource
 
 from cfngen.deploy.deletion.blockers import Blocker
 from cfngen.deploy.deletion.stack_removal import DeletionFailed, Undeleted, remove

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, filtered, pairs, refusing
-from removing import OWNED, resource
+from aws_descriptions import OWNED, resource
 
 from cfngen.deploy.deletion import network_interfaces, security_groups
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource

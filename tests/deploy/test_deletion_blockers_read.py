@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, filtered, pairs, refusing
-from removing import OWNED, arn, instance, resource, running
+from aws_descriptions import OWNED, arn, instance, resource, running
 
 from cfngen.deploy.deletion import blockers, vpc_contents
 from cfngen.deploy.deletion.blockers import Blocker, OccupiedError

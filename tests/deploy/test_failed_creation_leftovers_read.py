@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, refusing
-from removing import NOW, arn, resource, stack, stacked
+from aws_descriptions import NOW, arn, resource, stack, stacked
 
 from cfngen.deploy.deletion.leftovers import (
     Remains,

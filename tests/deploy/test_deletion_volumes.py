@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, RefusedError, pairs
-from removing import OWNED, resource
+from aws_descriptions import OWNED, resource
 
 from cfngen.deploy.deletion import kubernetes_tags, volumes
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed

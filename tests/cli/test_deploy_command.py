@@ -35,7 +35,7 @@ def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command
     command = commanding(where, cfngen, monkeypatch)
 
     def named(name: str, *arguments: str, stack: str, **environ: str) -> Ran:
-        own = () if any(each.startswith("name=") for each in arguments) else ("--set", f"name={stack}")
+        own = () if any(argument.startswith("name=") for argument in arguments) else ("--set", f"name={stack}")
         return command(name, *arguments, *own, stack=stack, **environ)
 
     return named
@@ -87,7 +87,7 @@ def test_from_the_plan_to_no_change(run: Command) -> None:
 def test_a_program_reads_a_deployment(run: Command) -> None:
     told = lines(run("deploy", *ALLOWED, "--yes", "--output", "json", stack="read").out)
     results = [each for each in told if each["type"] in ("plan", "finished", "validation")]
-    assert [each["type"] for each in results] == ["plan", "finished", "validation"]
+    assert [result["type"] for result in results] == ["plan", "finished", "validation"]
     assert (results[1]["status"], results[2]["valid"]) == ("CREATE_COMPLETE", True)
     assert {each["resourceType"] for each in told if each["type"] == "event"} >= {"AWS::EC2::VPC"}
 
@@ -130,7 +130,7 @@ def test_nobody_to_ask_is_said_before_anything_is_created(run: Command, where: P
     assert "standard input is not a terminal: Deploy nobody?" in ran.err
     assert "--yes" in ran.err
     assert not [
-        each for each in where.world.cloud.stacks() if each.name == "nobody" and each.status != "DELETE_COMPLETE"
+        stack for stack in where.world.cloud.stacks() if stack.name == "nobody" and stack.status != "DELETE_COMPLETE"
     ]
 
 
@@ -142,7 +142,7 @@ def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> 
     assert "no route to dl.k8s.io" in failed.out
     assert "cfngen rollback --stack-name fails" in failed.out
     causes = lines(run("events", "--failures", "--output", "json", stack="fails").out)
-    assert [each["cause"]["event"]["logicalId"] for each in causes] == [NODES]
+    assert [cause["cause"]["event"]["logicalId"] for cause in causes] == [NODES]
 
     back = run("rollback", "--yes", stack="fails")
     assert back.code == 0, back.err
@@ -155,7 +155,7 @@ def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> 
 
 def test_being_terminated_says_what_sets_the_lifted_protection(run: Command, where: Place) -> None:
     assert deployed(run, "ended").code == 0
-    master = next(each for each in where.world.cloud.stacks() if each.name.startswith("ended-MasterStack"))
+    master = next(stack for stack in where.world.cloud.stacks() if stack.name.startswith("ended-MasterStack"))
     where.served.faults.after("ExecuteChangeSet", lambda: signal.raise_signal(signal.SIGTERM))
     moved = ("--set", "controlPlane.addresses=[172.20.0.50]")
     ran = run("deploy", "--yes", "--allow-danger", *moved, stack="ended")
@@ -201,7 +201,7 @@ def test_a_second_cluster_of_one_name_is_refused_before_anything_is_uploaded(run
         assert ran.code == 1
         assert "the cluster first lives in the stack first already" in ran.err
         assert "choose another `name`" in ran.err
-    assert not [each for each in where.served.faults.calls[before:] if each.operation.startswith(("Put", "Create"))]
+    assert not [call for call in where.served.faults.calls[before:] if call.operation.startswith(("Put", "Create"))]
 
 
 @pytest.mark.parametrize("name", ["1st", "a_b", "x" * 91, "ü"])

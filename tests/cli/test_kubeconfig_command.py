@@ -109,7 +109,7 @@ def test_other_contexts_stay_and_removal_takes_ours_only(run: Command, tmp_path:
     assert run("kubeconfig", "--no-switch", KUBECONFIG=f"{file}:/nowhere").code == 0
     content = yaml.safe_load(file.read_text())
     assert content["current-context"] == "work"
-    assert [each["name"] for each in content["contexts"]] == ["work", "kubernetes"]
+    assert [context["name"] for context in content["contexts"]] == ["work", "kubernetes"]
     ran = run("kubeconfig", "--remove", KUBECONFIG=str(file))
     assert ran.out == f"Removed kubernetes from {file}.\n"
     assert yaml.safe_load(file.read_text()) == {**before, "clusters": [], "users": []}
@@ -163,7 +163,7 @@ def test_a_broken_kubeconfig_is_left_alone(run: Command, tmp_path: Path) -> None
     assert ran.code == 1
     assert "is no YAML in line 2" in ran.err
     assert file.read_text() == "clusters: [\n"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["config"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config"]
 
 
 def test_no_cluster_says_how_to_get_one(run: Command) -> None:

@@ -37,7 +37,7 @@ def test_every_status_of_cloudformation_is_tried() -> None:
     import botocore.session
 
     model = botocore.session.get_session().get_service_model("cloudformation")
-    tried = {each.status for each in SITUATIONS}
+    tried = {situation.status for situation in SITUATIONS}
     assert set(model.shape_for("StackStatus").enum) - tried == {
         # They pass within a second, and are followed by the event of the operation's end.
         "DELETE_COMPLETE",

@@ -122,7 +122,7 @@ def test_a_pattern_means_in_an_editor_what_it_means_here() -> None:
     """`\\w`, `\\d` and `\\b` take in the letters of all scripts in Python, and those of ASCII in JSON Schema."""
     patterns = re.findall(r"'pattern': '(.*?)'[,}]", str(json_schema()))
     assert len(patterns) > 20
-    assert [each for each in patterns if re.search(r"\\[wdb]", each)] == []
+    assert [pattern for pattern in patterns if re.search(r"\\[wdb]", pattern)] == []
 
 
 def test_loading_asks_nothing_but_the_file() -> None:

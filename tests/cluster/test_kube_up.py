@@ -309,7 +309,7 @@ def test_every_variable_is_tried_above() -> None:
     tried = {name for name, *_ in HONOURED} | {"VPC_ID", "SUBNET_ID"} | {name for name, *_ in BAD}
     honoured = [variable for variable in kube_up.VARIABLES.values() if variable.fate == "honoured"]
     assert {name for each in honoured for name in (each.name, *each.old)} <= tried
-    assert {each.name for each in kube_up.VARIABLES.values()} - {
+    assert {variable.name for variable in kube_up.VARIABLES.values()} - {
         each.name for each in (*PICKY, *REFUSED, *honoured)
     } == {
         "MASTER_RESERVED_IP",

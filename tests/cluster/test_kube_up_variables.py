@@ -202,7 +202,7 @@ def test_a_variable_sets_the_keys_that_its_page_names(name: str) -> None:
     environ = {**needs, name: value}
     origins = load(None, environ=environ).origins
     found = {re.sub(r"\[\d+\]", "[]", key) for key, origin in origins.items() if origin.where == name}
-    variable = next(each for each in kube_up.VARIABLES.values() if name in (each.name, *each.old))
+    variable = next(variable for variable in kube_up.VARIABLES.values() if name in (variable.name, *variable.old))
     shown = {key.replace("[0]", "[]") for key in variable.keys}
     assert {key for key in shown if not any(each.startswith(key) for each in found)} == set()
     assert {key for key in found if not key.startswith(tuple(shown))} == set()

@@ -47,7 +47,7 @@ def stacked(
     aws: Aws, *stacks: dict[str, Any], resources: Mapping[str, tuple[StackResource, ...]] | None = None
 ) -> None:
     """Let CloudFormation know stacks, each as DescribeStacks describes it, and their resources by the stacks' names."""
-    known = {each["StackName"]: each for each in stacks} | {each["StackId"]: each for each in stacks}
+    known = {stack["StackName"]: stack for stack in stacks} | {each["StackId"]: each for each in stacks}
     held = {arn(name): of for name, of in (resources or {}).items()} | dict(resources or {})
 
     def describe(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def running(*instances: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, 
 
     def describe(arguments: dict[str, Any]) -> dict[str, Any]:
         filters = {each["Name"]: each["Values"] for each in arguments["Filters"]}
-        found = [each for each in instances if all(_passes(each, name, of) for name, of in filters.items())]
+        found = [instance for instance in instances if all(_passes(instance, name, of) for name, of in filters.items())]
         return {"Reservations": [{"Instances": [each]} for each in found]}
 
     return describe

@@ -197,7 +197,7 @@ def test_every_finding_that_fails_is_told() -> None:
         ValidationFailure("kubernetes", "", "hooked", "X"),
         ValidationFailure("kubernetes", "", "whole", ""),
     )
-    assert [str(each) for each in error.problems] == [
+    assert [str(problem) for problem in error.problems] == [
         "kubernetes: /Resources/Vpc: bad",
         "kubernetes: X: hooked",
         "kubernetes: whole",

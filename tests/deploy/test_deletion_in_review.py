@@ -48,7 +48,7 @@ def test_a_stack_in_review_that_is_not_the_clusters_is_refused(operator: Operato
 def test_a_stack_in_review_of_the_cluster_goes_with_its_change_sets(operator: Operator) -> None:
     review(operator, **OURS)
     operator.deletes()
-    assert [each.text for each in operator.questions] == [
+    assert [question.text for question in operator.questions] == [
         f"Delete the empty stack {NAME} and the change sets in it? Nothing has been created from them."
     ]
     assert find(operator.account, NAME) is None

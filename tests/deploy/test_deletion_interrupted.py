@@ -36,7 +36,7 @@ def test_a_failed_deletion_is_tried_again(cloud: Cloud, operator: Operator) -> N
     stack = created(cloud)
     cloud.engine.fail("NodeSecurityGroup", "resource sg-1 has a dependent object", during="DELETE", times=2)
     assert operator.deletes().succeeded
-    assert [(each.round, each.rounds) for each in operator.failures()] == [(1, 3), (2, 3)]
+    assert [(failure.round, failure.rounds) for failure in operator.failures()] == [(1, 3), (2, 3)]
     [undeleted] = operator.failures()[0].undeleted
     assert undeleted.name == "SecurityGroupsStack/NodeSecurityGroup"
     assert "has a dependent object" in undeleted.reason

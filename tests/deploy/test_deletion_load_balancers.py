@@ -51,8 +51,8 @@ def current(aws: Aws, *balancers: tuple[str, str, dict[str, str]], protection: s
     }
     aws.answers["elbv2:DescribeTags"] = lambda sent: {
         "TagDescriptions": [
-            {"ResourceArn": each, **({"Tags": pairs(tags[each])} if tags[each] else {})}
-            for each in sent["ResourceArns"]
+            {"ResourceArn": resource_arn, **({"Tags": pairs(tags[resource_arn])} if tags[resource_arn] else {})}
+            for resource_arn in sent["ResourceArns"]
         ]
     }
     attributes = [

@@ -159,4 +159,4 @@ def test_what_the_stacks_had_and_what_they_have_are_told_apart() -> None:
     assert found.existing_ids("AWS::EC2::VPC") == ("vpc-1",)
     assert len(found.ids()) == 4
     assert found.load_balancers == {"api"}
-    assert arn("one") in {each.stack_id for each in found.resources}
+    assert arn("one") in {resource.stack_id for resource in found.resources}

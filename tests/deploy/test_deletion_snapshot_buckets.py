@@ -16,8 +16,8 @@ BUCKET = "made-by-the-stack"
 
 
 def scope(*buckets: str) -> Scope:
-    views = [ResourceView("BackupBucket", each, "AWS::S3::Bucket", "DELETE_SKIPPED") for each in buckets]
-    return Scope("one", tuple(StackResource("arn", (), each) for each in views))
+    views = [ResourceView("BackupBucket", bucket, "AWS::S3::Bucket", "DELETE_SKIPPED") for bucket in buckets]
+    return Scope("one", tuple(StackResource("arn", (), view) for view in views))
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def operator(cloud: Cloud) -> Operator:
 
 def hooks(operator: Operator, group: str) -> list[dict[str, object]]:
     found = operator.account.client("autoscaling").describe_lifecycle_hooks(AutoScalingGroupName=group)
-    return [{key: each[key] for key in HOOK} for each in found["LifecycleHooks"]]
+    return [{key: lifecycle_hook[key] for key in HOOK} for lifecycle_hook in found["LifecycleHooks"]]
 
 
 def test_a_deletion_does_not_wait_for_pods_to_move(cloud: Cloud, operator: Operator) -> None:

@@ -76,7 +76,7 @@ class Watched:
     @property
     def progress(self) -> list[tuple[list[tuple[str, str]], str]]:
         shown = [each for each in self.said if isinstance(each, RestoreProgress)]
-        return [([(each.instance, each.state) for each in one.masters], one.api) for one in shown]
+        return [([(master.instance, master.state) for master in one.masters], one.api) for one in shown]
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_a_nested_stack_takes_as_long_as_what_is_in_it() -> None:
     }
     found = expect_operation(bodies, "create")
     assert found.seconds == 2 * ONE + TWO
-    assert [(each.path, each.logical_id) for each in found.resources] == [
+    assert [(resource.path, resource.logical_id) for resource in found.resources] == [
         ((), "Child"), ((), "After"), (("Child",), "A"), (("Child",), "B"),
     ]  # fmt: skip
     assert [each.logical_id for each in found.of(("Child",))] == ["A", "B"]
@@ -79,7 +79,7 @@ def test_a_nested_stack_takes_as_long_as_what_is_in_it() -> None:
 def test_only_what_is_worked_on_takes_time() -> None:
     bodies = {(): body(A=VPC, B={"Type": ADDRESS, "DependsOn": "A"})}
     found = expect_operation(bodies, {((), "B"): "update"})
-    assert [(each.logical_id, each.action) for each in found.resources] == [("B", "update")]
+    assert [(resource.logical_id, resource.action) for resource in found.resources] == [("B", "update")]
     assert found.seconds == usual_seconds(ADDRESS, "update")
     assert expect_operation(bodies, {}).seconds == 0
     assert Expectation().seconds == 0

@@ -46,10 +46,10 @@ def backed_up(operator: Operator) -> list[str]:
     names: list[str] = []
 
     def put() -> None:
-        for each in s3.list_buckets()["Buckets"]:
-            if "backupbucket" in each["Name"] and each["Name"] not in names:
-                names.append(each["Name"])
-                s3.put_object(Bucket=each["Name"], Key="one/etcd/hourly/2026-01-01T000000Z.db", Body=b"etcd")
+        for bucket in s3.list_buckets()["Buckets"]:
+            if "backupbucket" in bucket["Name"] and bucket["Name"] not in names:
+                names.append(bucket["Name"])
+                s3.put_object(Bucket=bucket["Name"], Key="one/etcd/hourly/2026-01-01T000000Z.db", Body=b"etcd")
 
     operator.cloud.engine.clock.later(60, put)
     return names
@@ -61,7 +61,9 @@ def told(operator: Operator, *, earlier: bool = False) -> dict[str, RetainedReso
 
 
 def buckets(operator: Operator) -> set[str]:
-    return {each["Name"] for each in operator.cloud.client("s3").list_buckets()["Buckets"] if "backup" in each["Name"]}
+    return {
+        bucket["Name"] for bucket in operator.cloud.client("s3").list_buckets()["Buckets"] if "backup" in bucket["Name"]
+    }
 
 
 def test_an_empty_bucket_goes_and_what_stays_is_named(operator: Operator) -> None:

@@ -110,5 +110,7 @@ def test_a_missing_parameter_is_said_before_anything_is_sent(operator: Operator)
     with pytest.raises(MissingParameterError):
         operator.deploy(ONE, flags={})
     assert operator.cloud.client("s3").list_buckets()["Buckets"] == [
-        each for each in operator.cloud.client("s3").list_buckets()["Buckets"] if not each["Name"].startswith("cfngen-")
+        bucket
+        for bucket in operator.cloud.client("s3").list_buckets()["Buckets"]
+        if not bucket["Name"].startswith("cfngen-")
     ]

@@ -48,7 +48,7 @@ def test_a_master_cannot_move_to_another_zone():
 
 def test_a_subnet_is_added_beside_masters_whose_addresses_are_written():
     before = cluster(3, "ab")
-    addresses = [str(each) for each in parse(before).control_plane.addresses]
+    addresses = [str(address) for address in parse(before).control_plane.addresses]
     assert setting_impacts(root(before), parse(cluster(3, "abc", addresses=addresses))) == ()
 
 

@@ -28,7 +28,7 @@ def told(was: dict[str, str], wanted: dict[str, Any]) -> list[tuple[str, Danger]
     """What is foreseen of a wanted cluster whose root has other notes."""
     cluster = parse(wanted)
     root = {"Metadata": {"cfngen": {"immutableSettings": {**immutable_settings(cluster), **was}}}}
-    return [(each.text, each.danger) for each in setting_impacts(root, cluster)]
+    return [(impact.text, impact.danger) for impact in setting_impacts(root, cluster)]
 
 
 def refused(was: dict[str, str], wanted: dict[str, Any]) -> ImmutableSettingError:
@@ -64,7 +64,7 @@ def test_what_is_decided_once_is_refused(key: str) -> None:
 
 def test_all_that_cannot_be_is_said_at_once() -> None:
     error = refused({"api.port": "6444", "kubernetesVersion": "1.33.1"}, NOW)
-    assert [each.partition(":")[0] for each in error.problems] == ["api.port", "kubernetesVersion"]
+    assert [problem.partition(":")[0] for problem in error.problems] == ["api.port", "kubernetesVersion"]
     assert error.hint == NEW_CLUSTER
     assert str(error) == "; ".join(error.problems)
 
@@ -204,5 +204,5 @@ def test_what_comes_goes_or_stays_is_no_exchange(before: dict[str, str], after: 
 def test_every_exchange_is_named() -> None:
     with pytest.raises(ImmutableSettingError) as raised:
         check({"VpcCidr": "1", "SubnetACidr": "1", "ZoneB": "1"}, {"VpcCidr": "2", "SubnetACidr": "2", "ZoneB": "2"})
-    keys = [each.partition(":")[0] for each in raised.value.problems]
+    keys = [problem.partition(":")[0] for problem in raised.value.problems]
     assert keys == ["network.vpc", "network.subnets (zone A)", "network.subnets (zone B)"]

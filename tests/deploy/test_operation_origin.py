@@ -96,8 +96,8 @@ def told(*summaries: dict[str, Any]) -> list[str]:
     operation_origin.report_other_plans(api.account, STACK, said.append)
     notices = [each for each in said if isinstance(each, Notice)]
     assert len(notices) == len(said)
-    assert ["ask before you go on" in each.hint for each in notices] == [True] * len(notices)
-    return [each.text for each in notices]
+    assert ["ask before you go on" in notice.hint for notice in notices] == [True] * len(notices)
+    return [notice.text for notice in notices]
 
 
 def test_others_who_plan_a_change_are_named_with_the_time() -> None:

@@ -25,7 +25,7 @@ def account() -> Iterator[Account]:
 
 
 def there(account: Account) -> set[str]:
-    return {each["VolumeId"] for each in account.client("ec2").describe_volumes()["Volumes"]}
+    return {volume["VolumeId"] for volume in account.client("ec2").describe_volumes()["Volumes"]}
 
 
 @pytest.mark.parametrize(
@@ -129,5 +129,5 @@ def test_snapshots_of_claims_are_told_from_those_of_stacks_and_others(account: A
     [found] = volumes.find_snapshots(account, SCOPE)
     assert (found.kind, found.id) == ("snapshot", taken["mine"])
     assert volumes.remove(account, [found], lambda message: None) == ()
-    left = {each["SnapshotId"] for each in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]}
+    left = {snapshot["SnapshotId"] for snapshot in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]}
     assert left == {taken["theirs"], taken["backup"]}

@@ -189,7 +189,10 @@ def test_interfaces_of_pods_go_if_they_are_the_clusters(place: Place) -> None:
     theirs = made.interface(place, "aws-K8S-i-0123456789abcdef1", other)
     plain = made.interface(place, "a bastion's")
     swept(place)
-    left = {each["NetworkInterfaceId"] for each in place.ec2.describe_network_interfaces()["NetworkInterfaces"]}
+    left = {
+        network_interface["NetworkInterfaceId"]
+        for network_interface in place.ec2.describe_network_interfaces()["NetworkInterfaces"]
+    }
     assert left == {theirs, plain}
     assert {mine, named}.isdisjoint(left)
 
@@ -256,7 +259,7 @@ def test_routes_of_pods_leave_a_table_that_was_lent(place: Place) -> None:
     assert [each.id for each in found] == ["10.244.0.0/24"]
     assert orphan_removal.sweep_routes(place.account, scope, lambda message: None).remaining == ()
     [described] = place.ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
-    left = {each["DestinationCidrBlock"] for each in described["Routes"]} - {"10.0.0.0/16"}
+    left = {route["DestinationCidrBlock"] for route in described["Routes"]} - {"10.0.0.0/16"}
     assert left == {"10.244.1.0/24", "10.99.0.0/24"}
 
 

@@ -33,8 +33,8 @@ def stack(**parameters):
 
 def entries(found):
     return {
-        each["ParameterKey"]: "kept" if each.get("UsePreviousValue") else each["ParameterValue"]
-        for each in found.entries
+        entry["ParameterKey"]: "kept" if entry.get("UsePreviousValue") else entry["ParameterValue"]
+        for entry in found.entries
     }
 
 
@@ -58,7 +58,7 @@ def test_without_default_the_value_of_the_stack_stays():
 
 def test_the_order_is_the_templates():
     found = choose_values(ROOT, flags={"MaxSize": "1", "ApiAllowedCidr": CIDR})
-    assert [each["ParameterKey"] for each in found.entries] == list(ROOT["Parameters"])
+    assert [entry["ParameterKey"] for entry in found.entries] == list(ROOT["Parameters"])
 
 
 def test_everything_missing_is_listed_with_its_description():
@@ -228,7 +228,7 @@ def test_a_pattern_that_is_described_is_not_shown():
 def test_an_api_that_is_open_to_everybody_is_told(value, count):
     for given in ({"flags": {"ApiAllowedCidr": value}}, {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": value})}):
         notices = choose_values(ROOT, **given).notices
-        assert ["everybody may try the Kubernetes API" in each.text for each in notices] == [True] * count
+        assert ["everybody may try the Kubernetes API" in notice.text for notice in notices] == [True] * count
     kept = choose_values(ROOT, previous=stack(ApiAllowedCidr=value)).notices
     assert ["everybody may try the Kubernetes API" in each.text for each in kept] == [True] * count
     # What the cluster file says, its own check has told.
@@ -243,17 +243,19 @@ def test_of_several_values_in_the_stack_those_that_somebody_has_set_are_told():
     before = {"Parameters": {"File": {"Default": "old"}, "Set": {"Default": "was"}, "Later": {}}}
     there = stack(Given="a", Same="new", Hidden="****", File="old", Set="byhand", Later="x")
     found = choose_values({"Parameters": definitions}, flags={"Given": "b"}, previous=there, previous_root=before)
-    assert [each.text.partition(" was ")[0] for each in found.notices] == ["Set", "Later"]
+    assert [notice.text.partition(" was ")[0] for notice in found.notices] == ["Set", "Later"]
     # Without the template that the stack has now, every difference is told.
     found = choose_values({"Parameters": definitions}, flags={"Given": "b"}, previous=there)
-    assert [each.text.partition(" was ")[0] for each in found.notices] == ["File", "Set", "Later"]
+    assert [notice.text.partition(" was ")[0] for notice in found.notices] == ["File", "Set", "Later"]
 
 
 def test_several_unknown_names_are_each_told():
     keep = ["TemplateBucket", "Odd", "MaxSizes", "maxsize"]
     with pytest.raises(ParameterError) as refused:
         choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, keep=keep)
-    assert [each.partition(":")[0] for each in refused.value.problems] == [f"--keep {name}" for name in sorted(keep)]
+    assert [problem.partition(":")[0] for problem in refused.value.problems] == [
+        f"--keep {name}" for name in sorted(keep)
+    ]
     with pytest.raises(ParameterError, match="the template has none"):
         choose_values({}, flags={"Odd": "1"})
     with pytest.raises(ParameterError) as refused:
@@ -343,7 +345,7 @@ def test_what_is_missing_is_told_beside_what_is_wrong():
     with pytest.raises(ParameterError) as refused:
         choose_values(ROOT, flags={"MaxSize": "x"})
     assert not isinstance(refused.value, MissingParameterError)
-    assert [each.partition(" ")[0] for each in refused.value.problems] == ["--parameter", "ApiAllowedCidr"]
+    assert [problem.partition(" ")[0] for problem in refused.value.problems] == ["--parameter", "ApiAllowedCidr"]
     root = {"Parameters": {"A": {"Description": "What."}, "B": {"ConstraintDescription": "must be"}, "C": {}}}
     with pytest.raises(MissingParameterError) as missing:
         choose_values(root)

@@ -25,7 +25,7 @@ def described(
     name: str, *entries: ResourceChange, parameters: tuple[str, ...] = (), **children: ChangeSet
 ) -> ChangeSet:
     given = dict.fromkeys(parameters, "x")
-    found = {each.logical_id: each for each in entries}
+    found = {entry.logical_id: entry for entry in entries}
     return ChangeSet(name, name, name, "CREATE_COMPLETE", parameters=given, entries=found, children=children)
 
 

@@ -27,13 +27,13 @@ def events(aws: Aws, *volumes: str) -> None:
         "StackEvents": [
             {
                 "StackId": arn("one"),
-                "EventId": f"event-{each}",
+                "EventId": f"event-{volume}",
                 "StackName": "one",
                 "Timestamp": datetime(2026, 1, 1, tzinfo=timezone.utc),
-                "ResourceType": each.partition("=")[0],
-                **({"PhysicalResourceId": each.partition("=")[2]} if each.partition("=")[2] else {}),
+                "ResourceType": volume.partition("=")[0],
+                **({"PhysicalResourceId": volume.partition("=")[2]} if volume.partition("=")[2] else {}),
             }
-            for each in volumes
+            for volume in volumes
         ]
     }
 

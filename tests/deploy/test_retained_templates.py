@@ -87,8 +87,8 @@ def test_every_kind_can_be_asked_for_after_the_deletion(where: Where) -> None:
     """EC2's calls do not all call their filters alike."""
     ids = {"AWS::EC2::EIP": "198.51.100.7", "AWS::SecretsManager::Secret": f"arn:aws:secretsmanager:::secret:{BUCKET}"}
     kinds = [kind for _, kind, _ in deletion_report._KINDS]
-    views = [ResourceView(each.rpartition(":")[2], ids.get(each, "gone-1"), each, "DELETE_COMPLETE") for each in kinds]
-    scope = Scope("one", tuple(StackResource("arn", (), each) for each in views))
+    views = [ResourceView(kind.rpartition(":")[2], ids.get(kind, "gone-1"), kind, "DELETE_COMPLETE") for kind in kinds]
+    scope = Scope("one", tuple(StackResource("arn", (), view) for view in views))
     counted = deletion_report.count(where[0], scope)
     assert {(each.gone, each.left, each.unknown) for each in counted} == {(1, (), ())}
     assert len(counted) == len(kinds)

@@ -25,10 +25,10 @@ def operator(cloud: Cloud) -> Operator:
 def inside(operator: Operator) -> set[str]:
     engine = operator.cloud.engine
     return {
-        each.physical_id
+        resource.physical_id
         for stack in engine.stacks()
-        for each in stack.resources.values()
-        if each.exists and each.child is None and each.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+        for resource in stack.resources.values()
+        if resource.exists and resource.child is None and resource.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE")
     }
 
 

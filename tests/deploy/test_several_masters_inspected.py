@@ -40,7 +40,7 @@ def lose(where: Place, letter: str) -> str:
 def test_a_new_cluster_of_three_is_valid(where: Place):
     found = validate(where.account, where.name, where.cluster, override=where.override)
     assert (found.valid, found.problems) == (True, ())
-    assert [(each.group, each.zone[-1]) for each in found.members if each.role == "master"] == [
+    assert [(member.group, member.zone[-1]) for member in found.members if member.role == "master"] == [
         ("a", "a"),
         ("b", "b"),
         ("c", "c"),
@@ -49,8 +49,8 @@ def test_a_new_cluster_of_three_is_valid(where: Place):
 
 def test_the_status_shows_every_slot(where: Place):
     status = read_status(where.account, where.name, where.cluster, override=where.override)
-    assert [(each.slot, each.state) for each in status.masters] == [(letter, "running") for letter in "abc"]
-    assert {each.slot for each in status.volumes} == set("abc")
+    assert [(master.slot, master.state) for master in status.masters] == [(letter, "running") for letter in "abc"]
+    assert {volume.slot for volume in status.volumes} == set("abc")
     assert status.api.ready is True
 
 
@@ -65,7 +65,7 @@ def test_one_lost_master_is_a_problem_and_the_api_still_answers(where: Place):
     lose(where, "B")
     found = validate(where.account, where.name, where.cluster, override=where.override)
     assert found.version == "1.36.3"
-    assert [each.area for each in found.problems if each.area == "api"] == []
+    assert [problem.area for problem in found.problems if problem.area == "api"] == []
     status = read_status(where.account, where.name, where.cluster, override=where.override)
     assert status.api.ready is True
 
@@ -74,4 +74,4 @@ def test_two_lost_masters_take_the_api(where: Place):
     for letter in "BC":
         lose(where, letter)
     found = validate(where.account, where.name, where.cluster, override=where.override)
-    assert "api" in {each.area for each in found.problems}
+    assert "api" in {problem.area for problem in found.problems}

@@ -92,7 +92,7 @@ def test_a_group_that_a_forced_rollback_leaves_behind_is_noticed(operator: Opera
     operator.deploy(BLUE)
     engine = operator.cloud.engine
     operator.cloud.machines.outcomes[GROUP] = None
-    nested = next(each for each in engine.stacks() if "NodeGroupGeneralStack" in each.name)
+    nested = next(stack for stack in engine.stacks() if "NodeGroupGeneralStack" in stack.name)
 
     def meanwhile() -> None:
         if nested.resources[GROUP].status == "UPDATE_IN_PROGRESS" and not struck:
@@ -100,7 +100,7 @@ def test_a_group_that_a_forced_rollback_leaves_behind_is_noticed(operator: Opera
             engine.fail(GROUP, "access denied", during="UPDATE", times=9)
 
     struck: list[bool] = []
-    seen = sum(each.operation == "DescribeStackEvents" for each in operator.cloud.faults.calls)
+    seen = sum(call.operation == "DescribeStackEvents" for call in operator.cloud.faults.calls)
     for nth in range(seen + 1, seen + 40):
         operator.cloud.faults.after("DescribeStackEvents", meanwhile, nth=nth)
     assert operator.deploy(GREEN).status == "UPDATE_ROLLBACK_FAILED"
@@ -136,7 +136,7 @@ def test_the_program_of_a_group_left_behind_comes_back_and_goes_again(skipped: O
     assert "launches from version 1" in skipped.reported(Notice)[0].text
     assert boots(skipped)
     launch_from(skipped, "2")
-    assert [each.action for each in skipped.plan(GREEN).changes] == ["remove"]
+    assert [change.action for change in skipped.plan(GREEN).changes] == ["remove"]
     skipped.deploy(GREEN)
     assert (behind(skipped), skipped.deploy(GREEN).action) == ((), "none")
 

@@ -54,7 +54,7 @@ class Fleet(Answers):
     """
 
     def __init__(self, *groups: dict[str, Any], newest: Mapping[str, int] | None = None, **given: Answer) -> None:
-        self.groups = {each["AutoScalingGroupName"]: each for each in groups}
+        self.groups = {group["AutoScalingGroupName"]: group for group in groups}
         self.newest = dict({"lt-1": 2} if newest is None else newest)
         self.versions: dict[tuple[str, str], dict[str, Any]] = {
             ("lt-1", "1"): {"UserData": user_data()}, ("lt-1", "2"): {"UserData": user_data("NewProgram")},

@@ -137,8 +137,8 @@ def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str) -> None:
         }
     )
     for name, role in found.of_type("AWS::IAM::Role").items():
-        documents = [each["PolicyDocument"] for each in role["Properties"]["Policies"]]
-        assert sum(len(json.dumps(spelled(each), separators=(",", ":"))) for each in documents) <= ROLE, name
+        documents = [policy["PolicyDocument"] for policy in role["Properties"]["Policies"]]
+        assert sum(len(json.dumps(spelled(document), separators=(",", ":"))) for document in documents) <= ROLE, name
     for name, policy in found.of_type("AWS::IAM::ManagedPolicy").items():
         document = policy["Properties"]["PolicyDocument"]
         assert len(json.dumps(spelled(document), separators=(",", ":"))) <= MANAGED, name
@@ -146,4 +146,4 @@ def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str) -> None:
 
 def test_every_tag_set_fits_the_limit_of_fifty(templates: Any) -> None:
     body = templates({**maximal(1), "tags": {f"tag-{index}": "v" for index in range(40)}})["standalone"]
-    assert all(len(each.get("Properties", {}).get("Tags", [])) <= 50 for each in body["Resources"].values())
+    assert all(len(resource.get("Properties", {}).get("Tags", [])) <= 50 for resource in body["Resources"].values())

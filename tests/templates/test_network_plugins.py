@@ -59,7 +59,7 @@ def granted(templates: Any, configuration: dict[str, Any]) -> dict[str, dict[str
 
 def actions(policy: dict[str, Any], sid: str = "") -> set[str]:
     statements = (each for each in policy["Statement"] if each["Sid"].startswith(sid))
-    return {action for each in statements for action in each["Action"]}
+    return {action for statement in statements for action in statement["Action"]}
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
@@ -107,7 +107,7 @@ def test_network_interfaces_are_made_only_where_pods_have_their_addresses(templa
 def test_policies_of_every_plugin_are_sound(templates: Any, plugin: str) -> None:
     for role, policy in granted(templates, of(plugin)).items():
         findings = analyze_policy_string(json.dumps(resolved(policy))).findings
-        assert [str(each) for each in findings if not (accepted(each) or split(each, policy))] == [], role
+        assert [str(finding) for finding in findings if not (accepted(finding) or split(finding, policy))] == [], role
 
 
 def split(finding: Any, policy: dict[str, Any]) -> bool:
@@ -154,7 +154,7 @@ def test_nodes_leave_the_interfaces_of_masters_alone(templates: Any) -> None:
     changing = [each for each in own if each["Sid"].startswith("PodAddressesOwn")]
     assert len(changing) == 2
     assert all(each["Condition"]["StringNotEquals"] == {tag: "1"} for each in changing)
-    tags = {each["Key"]: each["Value"] for each in found.properties("MasterANetworkInterface")["Tags"]}
+    tags = {tag["Key"]: tag["Value"] for tag in found.properties("MasterANetworkInterface")["Tags"]}
     assert tags["k8s.io/role/master"] == "1"
     # Nor can they give that tag away or take it.
     marking = next(each for each in own if each["Sid"] == "PodAddressesMarkOwnInterfaces")

@@ -120,8 +120,8 @@ def test_session_manager_speaks_for_instances_of_the_account_only(templates: Any
 def test_nodes_read_the_join_secret_and_no_other(templates: Any) -> None:
     node = policies(templates, {})["NodeRole"]
     secrets = [each for each in node["Statement"] if any("secretsmanager" in action for action in each["Action"])]
-    assert [each["Resource"] for each in secrets] == [[{"Ref": "JoinSecret"}]]
-    assert all("Put" not in action for each in secrets for action in each["Action"])
+    assert [secret["Resource"] for secret in secrets] == [[{"Ref": "JoinSecret"}]]
+    assert all("Put" not in action for secret in secrets for action in secret["Action"])
 
 
 def test_only_masters_encrypt_with_the_key_of_the_secrets_and_only_through_secrets_manager(templates: Any) -> None:
@@ -181,7 +181,7 @@ def test_the_first_load_balancer_of_an_account_can_be_made(templates: Any) -> No
 
 def test_the_controller_knows_the_cluster_by_the_tag_that_its_permissions_ask_for(templates: Any) -> None:
     found = templates({"name": "prod"})
-    files = next(each for each in userdata.roles(found.cluster) if each.role == "master").files
+    files = next(role for role in userdata.roles(found.cluster) if role.role == "master").files
     assert "KubernetesClusterTag = prod" in files["files/etc/kubernetes/cloud.config"].splitlines()
     assert "aws:RequestTag/KubernetesCluster" in json.dumps(policies(templates, {"name": "prod"})["MasterRole"])
 

@@ -38,7 +38,7 @@ def test_each_group_follows_the_one_before_it(templates: Any, count: int) -> Non
     groups = of_masters(templates(masters(count)), GROUP)
     assert len(groups) == count
     order = [f"Master{letter}AutoScalingGroup" for letter in "ABCDE"[:count]]
-    chain = [[each for each in needs(groups[key]) if each in groups] for key in order]
+    chain = [[supplier for supplier in needs(groups[key]) if supplier in groups] for key in order]
     assert chain == [[], *([each] for each in order[:-1])]
 
 
@@ -64,8 +64,8 @@ def test_no_group_of_several_has_a_creation_policy_and_every_condition_has_one(t
 
 
 def test_every_group_waits_for_its_new_instance_in_updates(templates: Any) -> None:
-    for each in of_masters(templates(masters(3)), GROUP).values():
-        rolling = each["UpdatePolicy"]["AutoScalingRollingUpdate"]
+    for group in of_masters(templates(masters(3)), GROUP).values():
+        rolling = group["UpdatePolicy"]["AutoScalingRollingUpdate"]
         assert rolling["WaitOnResourceSignals"] is True
         assert (rolling["MaxBatchSize"], rolling["MinInstancesInService"]) == (1, 0)
 
@@ -117,7 +117,7 @@ def test_the_load_balancer_asks_each_api_server_whether_it_is_ready(templates: A
     targets = found.properties("ApiTargetGroup")
     assert (targets["HealthCheckProtocol"], targets["HealthCheckPath"]) == ("HTTPS", "/readyz")
     assert (targets["TargetType"], targets["Protocol"], targets["Port"]) == ("ip", "TCP", 6443)
-    assert [each["Id"] for each in targets["Targets"]] == [
+    assert [target["Id"] for target in targets["Targets"]] == [
         {"Fn::GetAtt": [f"Master{letter}NetworkInterface", "PrimaryPrivateIpAddress"]} for letter in "ABC"
     ]
     assert {"Key": "preserve_client_ip.enabled", "Value": "false"} in targets["TargetGroupAttributes"]
@@ -153,11 +153,11 @@ def test_the_console_asks_who_may_reach_the_load_balancer(templates: Any) -> Non
 
 def test_the_load_balancers_group_is_marked_by_nothing_that_kubernetes_looks_for(templates: Any) -> None:
     found = templates(masters(3, name="prod"))
-    tags = {each["Key"] for each in found.properties("ApiLoadBalancerSecurityGroup")["Tags"]}
-    of_stack = {each["Key"] for each in found["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]["Tags"]}
+    tags = {tag["Key"] for tag in found.properties("ApiLoadBalancerSecurityGroup")["Tags"]}
+    of_stack = {tag["Key"] for tag in found["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]["Tags"]}
     for keys in (tags, of_stack):
         assert "KubernetesCluster" in keys
-        assert not [each for each in keys if each.startswith("kubernetes.io/")]
+        assert not [key for key in keys if key.startswith("kubernetes.io/")]
 
 
 @pytest.mark.parametrize("count", [3, 5])
@@ -208,7 +208,7 @@ def test_the_certificate_is_valid_for_the_load_balancer(templates: Any) -> None:
 
     for configuration in (masters(3), {**INSIDE, "controlPlane": {"count": 3}}):
         documents = kubeadm.init(templates(configuration).cluster)
-        [settings] = [each for each in documents if each["kind"] == "ClusterConfiguration"]
+        [settings] = [document for document in documents if document["kind"] == "ClusterConfiguration"]
         assert "${publicAddress}" in settings["apiServer"]["certSANs"]
 
 

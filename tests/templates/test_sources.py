@@ -37,7 +37,7 @@ def cluster_tagged(found: Any) -> set[str]:
     return {
         name
         for name, group in found.of_type("AWS::EC2::SecurityGroup").items()
-        if any(each["Key"].startswith("kubernetes.io/cluster/") for each in group["Properties"]["Tags"])
+        if any(tag["Key"].startswith("kubernetes.io/cluster/") for tag in group["Properties"]["Tags"])
     }
 
 
@@ -70,16 +70,18 @@ def test_many_ranges_go_into_further_groups_without_the_clusters_tag(templates: 
     interface = found.properties("MasterANetworkInterface")["GroupSet"]
     assert [each["Fn::GetAtt"][0] for each in interface] == ["MasterSecurityGroup", *further]
     nodes = found.properties("NodeGroupNodesLaunchTemplate")["LaunchTemplateData"]["NetworkInterfaces"][0]["Groups"]
-    assert [each["Fn::GetAtt"][0] for each in nodes] == ["NodeSecurityGroup", "NodeAccessSecurityGroup2"]
+    assert [node["Fn::GetAtt"][0] for node in nodes] == ["NodeSecurityGroup", "NodeAccessSecurityGroup2"]
     assert cluster_tagged(found) == {"MasterSecurityGroup", "NodeSecurityGroup"}
     # What is in a nested stack takes over its tags.
     tags = found["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]["Tags"]
-    assert not any(each["Key"].startswith("kubernetes.io/cluster/") for each in tags)
+    assert not any(tag["Key"].startswith("kubernetes.io/cluster/") for tag in tags)
 
 
 def test_the_load_balancer_has_further_groups_too_which_lead_to_masters_only(templates: Any) -> None:
     found = templates({**THREE, "api": {"allowedCidrs": ranges(80)}})
-    names = [each["Fn::GetAtt"][0] for each in found.properties("ApiLoadBalancer")["SecurityGroups"]]
+    names = [
+        security_group["Fn::GetAtt"][0] for security_group in found.properties("ApiLoadBalancer")["SecurityGroups"]
+    ]
     assert names == ["ApiLoadBalancerSecurityGroup", "ApiLoadBalancerAccessSecurityGroup2"]
     for name in names:
         [way_out] = found.properties(name)["SecurityGroupEgress"]

@@ -39,7 +39,7 @@ def test_the_flat_template_holds_exactly_the_resources_of_the_stacks(templates: 
     types = [resource["Type"] for body in children for resource in body["Resources"].values()]
     # The root itself has what the creation waits for.
     types += [CONDITION for _ in found.of_type(CONDITION)]
-    assert sorted(types) == sorted(each["Type"] for each in found["standalone"]["Resources"].values())
+    assert sorted(types) == sorted(resource["Type"] for resource in found["standalone"]["Resources"].values())
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -253,7 +253,7 @@ def test_exactly_one_security_group_of_an_instance_carries_the_clusters_tag(temp
     tagged = {
         key
         for key, group in found.of_type("AWS::EC2::SecurityGroup").items()
-        if any(each["Key"].startswith("kubernetes.io/cluster/") for each in group["Properties"]["Tags"])
+        if any(tag["Key"].startswith("kubernetes.io/cluster/") for tag in group["Properties"]["Tags"])
     }
     assert tagged == {"MasterSecurityGroup", "NodeSecurityGroup"}
     assert len(found.properties("MasterANetworkInterface")["GroupSet"]) == 1
@@ -282,7 +282,7 @@ def test_stacks_are_bound_to_their_region(templates: Any) -> None:
 def test_every_parameter_is_described_labelled_and_grouped(templates: Any, name: str) -> None:
     body = templates(SHAPES["three zones"])[name]
     interface = body["Metadata"]["AWS::CloudFormation::Interface"]
-    grouped = [each for group in interface["ParameterGroups"] for each in group["Parameters"]]
+    grouped = [parameter for group in interface["ParameterGroups"] for parameter in group["Parameters"]]
     assert sorted(grouped) == sorted(body["Parameters"]) == sorted(interface["ParameterLabels"])
     assert all(parameter["Description"] for parameter in body["Parameters"].values())
 
@@ -325,7 +325,7 @@ def test_a_changed_key_or_tag_gives_the_imported_key_pair_another_name(templates
         name({"ssh": {"publicKey": "ssh-ed25519 AAAA"}, "tags": {"team": "platform"}}),
     }
     assert len(names) == 3
-    assert all(each.startswith("kubernetes-ssh-") for each in names)
+    assert all(name.startswith("kubernetes-ssh-") for name in names)
 
 
 def test_the_types_that_the_console_offers_fit_the_image(templates: Any) -> None:
@@ -336,7 +336,7 @@ def test_the_types_that_the_console_offers_fit_the_image(templates: Any) -> None
         (("t3.medium", "m7i.metal-24xl", "g4dn.xlarge"), amd64),
         (("t4g.small", "t4g.medium", "a1.large"), graviton),
     ):
-        assert all(re.match(pattern, each) for each in fits)
+        assert all(re.match(pattern, example) for example in fits)
     small = ("t3.micro", "t2.nano", "t2.small", "m3.medium", "c1.medium")
     assert not any(re.match(amd64, each) for each in (*small, "m7g.large", "a1.large", "mac1.metal"))
     few = ("t4g.nano", "t4g.micro", "m7g.medium", "a1.medium")

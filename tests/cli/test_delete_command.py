@@ -43,8 +43,8 @@ def cluster(cloud: Cloud) -> Any:
 
 
 def place_of(cloud: Cloud, stack: Any) -> made.Place:
-    found = resources(stack)
-    ids = [found[each].physical_id for each in ("Vpc", "SubnetA", "NodeSecurityGroup")]
+    by_id = resources(stack)
+    ids = [by_id[each].physical_id for each in ("Vpc", "SubnetA", "NodeSecurityGroup")]
     return made.Place(connect(cloud.session, REGION, clock=cloud.clock), *ids)
 
 

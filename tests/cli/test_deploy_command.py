@@ -85,11 +85,11 @@ def test_from_the_plan_to_no_change(run: Command) -> None:
 
 
 def test_a_program_reads_a_deployment(run: Command) -> None:
-    told = lines(run("deploy", *ALLOWED, "--yes", "--output", "json", stack="read").out)
-    results = [each for each in told if each["type"] in ("plan", "finished", "validation")]
+    shown = lines(run("deploy", *ALLOWED, "--yes", "--output", "json", stack="read").out)
+    results = [each for each in shown if each["type"] in ("plan", "finished", "validation")]
     assert [result["type"] for result in results] == ["plan", "finished", "validation"]
     assert (results[1]["status"], results[2]["valid"]) == ("CREATE_COMPLETE", True)
-    assert {each["resourceType"] for each in told if each["type"] == "event"} >= {"AWS::EC2::VPC"}
+    assert {each["resourceType"] for each in shown if each["type"] == "event"} >= {"AWS::EC2::VPC"}
 
 
 def test_what_lint_refuses_is_sent_nowhere(run: Command, where: Place, findings: list[Finding]) -> None:
@@ -120,8 +120,8 @@ def test_an_api_that_cannot_be_reached_from_here_is_only_told(run: Command, monk
     assert "whether the cluster works is not known" in ran.err
     assert "not valid" not in ran.out
     larger = ("--set", "nodeGroups[0].maxSize=9", "--yes", "--output", "json")
-    told = lines(run("deploy", *larger, stack="hidden").out)
-    assert (told[-1]["type"], told[-1]["valid"]) == ("validation", False)
+    shown = lines(run("deploy", *larger, stack="hidden").out)
+    assert (shown[-1]["type"], shown[-1]["valid"]) == ("validation", False)
 
 
 def test_nobody_to_ask_is_said_before_anything_is_created(run: Command, where: Place) -> None:
@@ -213,8 +213,8 @@ def test_names_that_cloudformation_or_instances_cannot_use_are_refused(run: Comm
 
 def test_parameters_come_from_flags_and_files(run: Command, directory) -> None:
     (directory / "values.yaml").write_text("ApiAllowedCidr: 203.0.113.7/32\nNodeGroupNodesMaxSize: 9\n")
-    told = lines(run("plan", "--parameter-file", "values.yaml", "-o", "json", stack="file").out)
-    assert told[-1]["type"] == "plan"
+    shown = lines(run("plan", "--parameter-file", "values.yaml", "-o", "json", stack="file").out)
+    assert shown[-1]["type"] == "plan"
     wrong = run("plan", "--parameter", "ApiAllowedCdir=1.2.3.4/32", stack="file")
     assert wrong.code == 1
     assert "ApiAllowedCidr" in wrong.err

@@ -137,11 +137,11 @@ def test_removal_asks_nobody(run: Command, where: Place, tmp_path: Path) -> None
 
 
 def test_a_program_is_told_what_was_written(run: Command, tmp_path: Path) -> None:
-    told = json.loads(run("kubeconfig", "-o", "json", "--file", "here").out)
-    assert (told["type"], told["action"], told["names"]) == ("kubeconfig", "written", ["kubernetes"])
-    assert (told["user"], told["groups"], told["current"]) == ("moto@cfngen", ["system:masters"], True)
-    assert told["expires"].endswith("Z")
-    assert "key" not in json.dumps(told)
+    printed = json.loads(run("kubeconfig", "-o", "json", "--file", "here").out)
+    assert (printed["type"], printed["action"], printed["names"]) == ("kubeconfig", "written", ["kubernetes"])
+    assert (printed["user"], printed["groups"], printed["current"]) == ("moto@cfngen", ["system:masters"], True)
+    assert printed["expires"].endswith("Z")
+    assert "key" not in json.dumps(printed)
 
 
 def test_another_clusters_context_is_not_overwritten(run: Command, tmp_path: Path) -> None:

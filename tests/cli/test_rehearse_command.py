@@ -84,14 +84,14 @@ def test_a_surprise_has_its_exit_code_and_a_program_is_told(cfngen: Shell, where
     where.world.cloud.fail("NodeInstanceProfile", "limit exceeded", during="CREATE")
     ran = cfngen("rehearse", "--up-to", "1", "--yes", "-o", "json")
     assert ran.code == 2
-    told = lines(ran.out)
-    assert {each["type"] for each in told} >= {"step", "event", "diagnosis", "rehearsal", "rehearsalWritten"}
-    [rehearsal] = [each for each in told if each["type"] == "rehearsal"]
+    shown = lines(ran.out)
+    assert {each["type"] for each in shown} >= {"step", "event", "diagnosis", "rehearsal", "rehearsalWritten"}
+    [rehearsal] = [each for each in shown if each["type"] == "rehearsal"]
     surprises = [
         surprise for step in rehearsal["steps"] for done in step["operations"] for surprise in done["surprises"]
     ]
     assert any("limit exceeded" in surprise["seen"] for surprise in surprises)
-    [files] = [each["files"] for each in told if each["type"] == "rehearsalWritten"]
+    [files] = [each["files"] for each in shown if each["type"] == "rehearsalWritten"]
     assert json.loads(Path(files[0]).read_text()) == rehearsal
     assert stacks(where) == set()
 

@@ -53,13 +53,13 @@ def test_texts_wrap_on_a_narrow_screen(run: Command, where: Place, ill: str) -> 
 
 def test_a_program_gets_the_same(run: Command, ill: str) -> None:
     ran = run("validate", "cluster", "--output", "json")
-    told = json.loads(ran.out)
+    printed = json.loads(ran.out)
     assert (ran.code, ran.err) == (2, "")
-    assert (told["type"], told["valid"]) == ("validation", False)
-    [problem] = told["problems"]
+    assert (printed["type"], printed["valid"]) == ("validation", False)
+    [problem] = printed["problems"]
     assert (problem["area"], problem["subject"]) == ("node", ill)
     assert problem["detail"] == "KubeletNotReady: no network plugin"
-    assert sorted(member["ready"] for member in told["members"]) == [False, True, True, True, True]
+    assert sorted(member["ready"] for member in printed["members"]) == [False, True, True, True, True]
 
 
 def test_waiting_shows_changes_only(run: Command, ill: str, where: Place) -> None:

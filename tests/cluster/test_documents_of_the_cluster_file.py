@@ -24,9 +24,9 @@ UNCOMMENTED = re.sub(r"(?m)^#(?=\S)", "", starter.TEXT)
 @pytest.mark.parametrize("text", [starter.TEXT, UNCOMMENTED], ids=["as it is", "uncommented"])
 def test_the_starter_file_is_the_default_cluster(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.yaml").write_text(text)
-    found = load(tmp_path / "cluster.yaml", environ={})
-    assert found.cluster == parse({})
-    assert found.warnings == ()
+    loaded = load(tmp_path / "cluster.yaml", environ={})
+    assert loaded.cluster == parse({})
+    assert loaded.warnings == ()
 
 
 def test_the_starter_file_shows_every_section() -> None:

@@ -233,8 +233,8 @@ def test_a_distribution_of_kube_ups_time(value: str) -> None:
     ("value", "snapshotter"), [("overlay", "overlayfs"), ("overlay2", "overlayfs"), ("btrfs", "btrfs"), ("zfs", "zfs")]
 )
 def test_dockers_storage_is_a_snapshotter(value: str, snapshotter: str) -> None:
-    found = effective({"DOCKER_STORAGE": value})
-    assert {found[f"{instances}.containerd.snapshotter"] for instances in ("controlPlane", "nodeGroups[0]")} == {
+    settings = effective({"DOCKER_STORAGE": value})
+    assert {settings[f"{instances}.containerd.snapshotter"] for instances in ("controlPlane", "nodeGroups[0]")} == {
         snapshotter
     }
 

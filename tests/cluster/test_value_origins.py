@@ -33,9 +33,9 @@ def origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Origin
     monkeypatch.chdir(tmp_path)
     Path("cluster.yaml").write_text(FILE)
     environ = {"MASTER_SIZE": "t3.large", "KUBE_RUNTIME_CONFIG": "api/all=true"}
-    found = load(Path("cluster.yaml"), environ=environ, overrides=["api.port=6443", "nodeGroups[1].maxSize=9"])
-    assert found.warnings == ()
-    return dict(found.origins)
+    loaded = load(Path("cluster.yaml"), environ=environ, overrides=["api.port=6443", "nodeGroups[1].maxSize=9"])
+    assert loaded.warnings == ()
+    return dict(loaded.origins)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_origin_of_a_value(origins: dict[str, Origin], key: str, kind: str, wher
 
 
 def test_every_leaf_has_an_origin() -> None:
-    found = load(None, environ={})
-    assert set(found.origins) == {
-        dotted(path) for path, _ in leaves(found.cluster.model_dump(mode="json", by_alias=True))
+    loaded = load(None, environ={})
+    assert set(loaded.origins) == {
+        dotted(path) for path, _ in leaves(loaded.cluster.model_dump(mode="json", by_alias=True))
     }
-    assert {origin.kind for origin in found.origins.values()} == {"default"}
+    assert {origin.kind for origin in loaded.origins.values()} == {"default"}

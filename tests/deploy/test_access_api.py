@@ -141,8 +141,8 @@ def test_a_server_that_is_not_ready_has_answered(
     pool: Pool, api: Kubernetes, status: int, body: str, ready: bool, failing: tuple[str, ...]
 ) -> None:
     pool.answers["GET", "/readyz"] = [(status, body)]
-    found = api.readiness()
-    assert (found.ready, found.failing) == (ready, failing)
+    readiness = api.readiness()
+    assert (readiness.ready, readiness.failing) == (ready, failing)
     assert pool.asked == [("GET", "/readyz", {"verbose": "true"})]
 
 

@@ -135,8 +135,8 @@ def test_a_kind_is_found_while_it_is_there_and_not_when_it_has_ended(aws: Aws, r
     kind, call, answer, key, name, item, ended = row
     items = [{**item, key: "b"}, {**item, key: "a"}]
     aws.answers[f"ec2:{call}"] = {answer: items}
-    found = list(vpc_contents.find(aws.account, "vpc-1"))
-    assert [(each.kind, each.id) for each in found] == [(kind, "a"), (kind, "b")]
+    contents = list(vpc_contents.find(aws.account, "vpc-1"))
+    assert [(each.kind, each.id) for each in contents] == [(kind, "a"), (kind, "b")]
     assert not name or filtered(aws.sent(f"ec2:{call}")[0], name) == ["vpc-1"]
     for change in ended:
         aws.answers[f"ec2:{call}"] = {answer: [{**item, **change, key: "a"}]}
@@ -181,8 +181,8 @@ def test_what_lies_in_the_network_is_named_unless_it_is_the_clusters(
 ) -> None:
     aws.answers["ec2:DescribeSubnets"] = {"Subnets": [{**HERE, **item}]}
     left = (OrphanedResource("route", "subnet-left", ""),)
-    found = blockers.find(aws.account, OWN, left)
-    assert found == ((Blocker(item["SubnetId"], what),) if what else ())
+    blocking = blockers.find(aws.account, OWN, left)
+    assert blocking == ((Blocker(item["SubnetId"], what),) if what else ())
     assert blockers.find(aws.account, LENT, left) == ()
 
 
@@ -195,8 +195,8 @@ def test_a_group_and_an_endpoint_are_described_by_what_they_are_for(aws: Aws) ->
     aws.answers["ec2:DescribeVpcEndpoints"] = {
         "VpcEndpoints": [{**HERE, "VpcEndpointId": "vpce-1", "State": "available", "ServiceName": "com.s3"}]
     }
-    found = blockers.find(aws.account, OWN, ())
-    assert found == (Blocker("vpce-1", "VPC endpoint for com.s3"), Blocker("sg-db", "security group database"))
+    blocking = blockers.find(aws.account, OWN, ())
+    assert blocking == (Blocker("vpce-1", "VPC endpoint for com.s3"), Blocker("sg-db", "security group database"))
 
 
 def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
@@ -207,16 +207,16 @@ def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
         "SecurityGroups": rules if sent["Filters"][0]["Name"] == "ip-permission.group-id" else []
     }
     left = (OrphanedResource("security group", "sg-made", "web"), OrphanedResource("network interface", "eni-1", ""))
-    found = blockers.find(aws.account, LENT, left)
-    assert found == (Blocker("sg-db", "security group database has rules that name the cluster's groups"),)
+    blocking = blockers.find(aws.account, LENT, left)
+    assert blocking == (Blocker("sg-db", "security group database has rules that name the cluster's groups"),)
     assert filtered(aws.sent("ec2:DescribeSecurityGroups")[0], "ip-permission.group-id") == ["sg-own", "sg-made"]
 
 
 def test_machines_that_no_group_has_launched_are_in_the_way(aws: Aws) -> None:
     scope = Scope("one", vpc_id="vpc-1", unmanaged_instances=frozenset({"i-9", "i-8"}))
-    found = blockers.find(aws.account, scope, ())
-    assert [each.id for each in found] == ["i-8", "i-9"]
-    assert all("none of its groups has launched" in each.what for each in found)
+    blocking = blockers.find(aws.account, scope, ())
+    assert [each.id for each in blocking] == ["i-8", "i-9"]
+    assert all("none of its groups has launched" in each.what for each in blocking)
 
 
 def test_load_balancers_of_others_are_named_with_their_name_and_their_interfaces_are_not(aws: Aws) -> None:
@@ -286,8 +286,8 @@ STACKS = Scope(
 )
 def test_an_interface_is_the_clusters_or_somebody_elses(aws: Aws, described: dict[str, Any], what: str | None) -> None:
     interfaces(aws, described)
-    found = blockers.find(aws.account, STACKS, (OrphanedResource("load balancer", "left-arn", "left"),))
-    assert found == ((Blocker("eni-0", what),) if what else ())
+    blocking = blockers.find(aws.account, STACKS, (OrphanedResource("load balancer", "left-arn", "left"),))
+    assert blocking == ((Blocker("eni-0", what),) if what else ())
 
 
 @pytest.mark.parametrize("own", ["stack", "leftover"])
@@ -304,8 +304,8 @@ def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> Non
         "VpcEndpoints": [{**HERE, "VpcEndpointId": "vpce-9", "State": "available", "NetworkInterfaceIds": ["eni-0"]}]
     }
     aws.answers["ec2:DescribeNatGateways"] = {"NatGateways": [{**HERE, "NatGatewayId": "nat-9", "State": "available"}]}
-    found = blockers.find(aws.account, OWN, ())
-    assert [each.id for each in found] == ["eni-2", "nat-9", "vpce-9"]
+    blocking = blockers.find(aws.account, OWN, ())
+    assert [each.id for each in blocking] == ["eni-2", "nat-9", "vpce-9"]
 
 
 @pytest.mark.parametrize(
@@ -374,8 +374,8 @@ def test_subnets_that_use_the_clusters_route_table_are_named(
     aws.answers["ec2:DescribeRouteTables"] = {
         "RouteTables": [{"RouteTableId": "rtb-1", "Associations": associations}, {"RouteTableId": "rtb-2"}]
     }
-    found = blockers.find(aws.account, scope, ())
-    assert found == tuple(Blocker(each, "subnet that uses the cluster's route table rtb-1") for each in named)
+    blocking = blockers.find(aws.account, scope, ())
+    assert blocking == tuple(Blocker(each, "subnet that uses the cluster's route table rtb-1") for each in named)
     if named:
         assert filtered(aws.sent("ec2:DescribeRouteTables")[0], "route-table-id") == ["rtb-1"]
 

@@ -97,9 +97,9 @@ def question(deletions: Deletions, asked: Asked, **wishes: Any) -> Any:
 
 
 def test_deleting_a_living_cluster_needs_its_name(deletions: Deletions) -> None:
-    asked = question(deletions, Asked())
-    assert (asked.text, asked.consequences) == ("Delete the cluster one and everything in it?", (LIVES,))
-    assert (asked.dangerous, asked.name) == (True, "one")
+    questions = question(deletions, Asked())
+    assert (questions.text, questions.consequences) == ("Delete the cluster one and everything in it?", (LIVES,))
+    assert (questions.dangerous, questions.name) == (True, "one")
 
 
 def test_all_that_is_lost_is_said(deletions: Deletions) -> None:
@@ -110,8 +110,8 @@ def test_all_that_is_lost_is_said(deletions: Deletions) -> None:
     deletions.aws.answers["ec2:DescribeSubnets"] = {"Subnets": [{"SubnetId": "subnet-9", "VpcId": "vpc-1"}]}
     deletions.aws.answers["secretsmanager:GetSecretValue"] = {"SecretString": "secret"}
     wishes = {"delete_volumes": True, "delete_snapshots": True, "bucket": "mine", "empty_bucket": True}
-    asked = question(deletions, Asked(), **wishes, delete_bucket=True, even_if_occupied=True)
-    assert asked.consequences == (
+    questions = question(deletions, Asked(), **wishes, delete_bucket=True, even_if_occupied=True)
+    assert questions.consequences == (
         LIVES,
         "its termination protection is lifted",
         AuthorityCopy("destroy").consequence,
@@ -144,24 +144,24 @@ def test_what_the_console_made_is_said_to_be_somebody_elses(
     monkeypatch.setattr("aws_descriptions.stack", lambda **more: stack(**more, tags={}))
     metadata = '{"cfngen": {"stack": "cluster", "cluster": "one"}}'
     deletions.aws.answers["cloudformation:GetTemplateSummary"] = {"Metadata": metadata}
-    asked = question(deletions, Asked())
-    assert asked.text == "Delete one, which was made from cfngen's templates but not by `cfngen deploy`?"
-    assert asked.consequences == (LIVES, "its maker works in the console, and may not know of this")
+    questions = question(deletions, Asked())
+    assert questions.text == "Delete one, which was made from cfngen's templates but not by `cfngen deploy`?"
+    assert questions.consequences == (LIVES, "its maker works in the console, and may not know of this")
 
 
 def test_an_empty_stack_needs_no_name(deletions: Deletions) -> None:
     deletions.begins = "REVIEW_IN_PROGRESS"
-    asked = question(deletions, Asked())
-    assert asked.text.startswith("Delete the empty stack one and the change sets in it?")
-    assert (asked.dangerous, asked.name, asked.consequences) == (False, "", ())
+    questions = question(deletions, Asked())
+    assert questions.text.startswith("Delete the empty stack one and the change sets in it?")
+    assert (questions.dangerous, questions.name, questions.consequences) == (False, "", ())
 
 
 def test_what_is_left_beside_an_empty_stack_needs_a_name(deletions: Deletions) -> None:
     deletions.begins = "REVIEW_IN_PROGRESS"
     claims(deletions.aws)
-    asked = question(deletions, Asked(), delete_volumes=True)
-    assert asked.text == "Delete what is left of the cluster one?"
-    assert asked.consequences == ("1 volume of claims goes too, with all data",)
+    questions = question(deletions, Asked(), delete_volumes=True)
+    assert questions.text == "Delete what is left of the cluster one?"
+    assert questions.consequences == ("1 volume of claims goes too, with all data",)
 
 
 def test_a_deletion_under_way_is_not_asked_for_again(deletions: Deletions) -> None:

@@ -29,9 +29,9 @@ def review(operator: Operator, name: str = NAME, **tags: Any) -> None:
     client.create_change_set(
         StackName=name, ChangeSetName="one", ChangeSetType="CREATE", TemplateBody=BODY, Tags=pairs(tags)
     )
-    found = find(operator.account, name)
-    assert found
-    assert found.status.name == "REVIEW_IN_PROGRESS"
+    stack = find(operator.account, name)
+    assert stack
+    assert stack.status.name == "REVIEW_IN_PROGRESS"
 
 
 @pytest.mark.parametrize("tags", [{}, {"cfngen:cluster": "another"}, {"team": NAME}])

@@ -79,8 +79,8 @@ def test_of_either_generation_only_the_clusters_own_in_its_network_are_taken(
 ) -> None:
     classic(aws, ("web", vpc_id, tags), ("other", "vpc-1", {}))
     current(aws, ("api", vpc_id, tags), ("other", "vpc-1", {}))
-    found = load_balancers.find(aws.account, HERE)
-    assert found == (
+    orphans = load_balancers.find(aws.account, HERE)
+    assert orphans == (
         (
             OrphanedResource("load balancer", "web", "web", "default/web", generation="classic", vpc_id="vpc-1"),
             OrphanedResource("load balancer", arn("api"), "api", "default/web", vpc_id="vpc-1"),
@@ -94,8 +94,8 @@ def test_of_either_generation_only_the_clusters_own_in_its_network_are_taken(
 def test_where_no_network_is_known_all_networks_are_looked_at_and_named(aws: Aws) -> None:
     classic(aws, ("web", "vpc-1", WEB), ("old", "", WEB))
     current(aws, ("api", "vpc-2", WEB), ("lambda", "", WEB))
-    found = load_balancers.find(aws.account, Scope("one"))
-    assert [(each.name, each.vpc_id) for each in found] == [
+    orphans = load_balancers.find(aws.account, Scope("one"))
+    assert [(each.name, each.vpc_id) for each in orphans] == [
         ("web", "vpc-1"),
         ("old", ""),
         ("api", "vpc-2"),
@@ -142,8 +142,8 @@ def test_one_that_goes_meanwhile_hides_no_other(aws: Aws, code: str) -> None:
         with pytest.raises(Exception, match=code):
             load_balancers.find(aws.account, HERE)
         return
-    found = load_balancers.find(aws.account, HERE)
-    assert [(each.kind, each.name) for each in found] == [
+    orphans = load_balancers.find(aws.account, HERE)
+    assert [(each.kind, each.name) for each in orphans] == [
         ("load balancer", "api"),
         ("target group", "api"),
         ("target group", "gone"),
@@ -153,10 +153,10 @@ def test_one_that_goes_meanwhile_hides_no_other(aws: Aws, code: str) -> None:
 @pytest.mark.parametrize("protection", ["true", "false"])
 def test_protection_is_lifted_where_there_is_one(aws: Aws, protection: str) -> None:
     current(aws, ("api", "vpc-1", WEB), protection=protection)
-    found = load_balancers.find(aws.account, HERE)
-    assert found[0].protected is (protection == "true")
+    orphans = load_balancers.find(aws.account, HERE)
+    assert orphans[0].protected is (protection == "true")
     assert aws.sent("elbv2:DescribeLoadBalancerAttributes") == [{"LoadBalancerArn": arn("api")}]
-    assert load_balancers.remove(aws.account, found) == found
+    assert load_balancers.remove(aws.account, orphans) == orphans
     off = {
         "LoadBalancerArn": arn("api"),
         "Attributes": [{"Key": "deletion_protection.enabled", "Value": "false"}],

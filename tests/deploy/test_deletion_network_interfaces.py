@@ -86,7 +86,7 @@ def test_an_interface_of_a_load_balancer_that_is_gone_is_waited_for(
     scope = Scope("one", vpc_id="vpc-1", own_vpc=own_vpc)
     description = form.format(balancer)
     leftovers = found(aws, interface(description, group, status="in-use"), scope, groups=["sg-made"])
-    assert [(resource.id, resource.waits, resource.purpose) for resource in leftovers] == (
+    assert [(each.id, each.waits, each.purpose) for each in leftovers] == (
         [("eni-1", True, f"load balancer {balancer}")] if ours else []
     )
     assert network_interfaces.remove(aws.account, leftovers) == ()

@@ -57,8 +57,8 @@ def test_machines_are_those_of_the_groups_and_those_that_bear_the_tag_in_its_net
         instance("i-8", vpc_id="vpc-2"),
         instance("i-9", "stopping", **{**OWNED, "aws:autoscaling:groupName": "group-of-others"}),
     )
-    found = scope(aws)
-    assert found.instances == {
+    deletion_scope = scope(aws)
+    assert deletion_scope.instances == {
         "i-1": "running",
         "i-2": "Terminating:Wait",
         "i-3": "stopped",
@@ -66,21 +66,26 @@ def test_machines_are_those_of_the_groups_and_those_that_bear_the_tag_in_its_net
         "i-5": "shutting-down",
         "i-9": "stopping",
     }
-    assert found.unmanaged_instances == {"i-4", "i-9"}
-    assert (found.vpc_id, found.own_vpc, found.security_groups, found.has_infrastructure) == (
+    assert deletion_scope.unmanaged_instances == {"i-4", "i-9"}
+    assert (
+        deletion_scope.vpc_id,
+        deletion_scope.own_vpc,
+        deletion_scope.security_groups,
+        deletion_scope.has_infrastructure,
+    ) == (
         "vpc-1",
         True,
         ("sg-1",),
         True,
     )
-    assert found.route_tables == ()
+    assert deletion_scope.route_tables == ()
 
 
 def test_a_group_that_is_gone_still_names_what_it_launched(aws: Aws) -> None:
     stacked(aws, stack(), resources={"one": (resource("vpc-1"), resource("group-1", "DELETE_COMPLETE"))})
     aws.answers["ec2:DescribeInstances"] = running(instance("i-1", **LAUNCHED), instance("i-2"))
-    found = scope(aws)
-    assert (found.instances.keys(), found.unmanaged_instances) == ({"i-1", "i-2"}, {"i-2"})
+    deletion_scope = scope(aws)
+    assert (deletion_scope.instances.keys(), deletion_scope.unmanaged_instances) == ({"i-1", "i-2"}, {"i-2"})
     assert aws.sent("autoscaling:DescribeAutoScalingGroups") == []
 
 
@@ -89,9 +94,13 @@ def test_a_stack_that_has_nothing_owns_no_machines(aws: Aws, members: tuple[Any,
     stacked(aws, stack(), resources={"one": members})
     aws.answers["ec2:DescribeVpcs"] = {"Vpcs": [{"VpcId": "vpc-1", "Tags": pairs(OWNED)}]}
     aws.answers["ec2:DescribeInstances"] = running(instance("i-1"), instance("i-2", "shutting-down"))
-    found = scope(aws)
-    assert (found.instances, found.unmanaged_instances, found.vpc_id) == ({"i-2": "shutting-down"}, frozenset(), "")
-    assert (found.has_infrastructure, found.own_vpc) == (False, False)
+    deletion_scope = scope(aws)
+    assert (deletion_scope.instances, deletion_scope.unmanaged_instances, deletion_scope.vpc_id) == (
+        {"i-2": "shutting-down"},
+        frozenset(),
+        "",
+    )
+    assert (deletion_scope.has_infrastructure, deletion_scope.own_vpc) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -119,11 +128,14 @@ def test_a_network_that_was_lent_is_not_its_own(aws: Aws, known_by: str) -> None
     parameters = given if known_by == "parameter" else {}
     stacked(aws, stack(parameters=parameters), resources={"one": (resource("group-1"), resource("rtb-1"))})
     aws.answers["autoscaling:DescribeAutoScalingGroups"] = grouped(i_1="InService")
-    found = scope(aws, vpc_id="vpc-7" if known_by == "cluster file" else "", pod_cidr="10.244.0.0/16")
-    assert (found.vpc_id, found.own_vpc, found.pod_cidr) == ("vpc-7", False, "10.244.0.0/16")
-    assert found.route_tables == (("rtb-7",) if parameters else ())
+    deletion_scope = scope(aws, vpc_id="vpc-7" if known_by == "cluster file" else "", pod_cidr="10.244.0.0/16")
+    assert (deletion_scope.vpc_id, deletion_scope.own_vpc, deletion_scope.pod_cidr) == ("vpc-7", False, "10.244.0.0/16")
+    assert deletion_scope.route_tables == (("rtb-7",) if parameters else ())
     assert "ec2:DescribeVpcs" not in [name for name, _ in aws.calls]
-    assert (found.has_infrastructure, found.existing_ids("AWS::AutoScaling::AutoScalingGroup")) == (True, ("group-1",))
+    assert (deletion_scope.has_infrastructure, deletion_scope.existing_ids("AWS::AutoScaling::AutoScalingGroup")) == (
+        True,
+        ("group-1",),
+    )
 
 
 def test_a_route_table_of_its_own_is_not_lent(aws: Aws) -> None:

@@ -93,9 +93,9 @@ def operator(cloud: Cloud) -> Operator:
 
 def test_the_plan_of_an_upgrade_is_dangerous(operator: Operator):
     operator.deploy({**ONE, "kubernetesVersion": "1.35"})
-    found = operator.plan({**ONE, "kubernetesVersion": "1.36"})
-    assert found.is_dangerous
-    assert found.consequences[0].text.startswith("Kubernetes 1.35.")
+    plan = operator.plan({**ONE, "kubernetesVersion": "1.36"})
+    assert plan.is_dangerous
+    assert plan.consequences[0].text.startswith("Kubernetes 1.35.")
 
 
 def test_a_refused_change_leaves_everything_as_it_is(operator: Operator):

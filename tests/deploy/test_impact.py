@@ -82,9 +82,9 @@ def meaning(
 )
 def test_what_goes_is_named_by_what_is_lost(change, danger, words):
     logical_id, type_, how = change
-    found = meaning(logical_id, type_, **how)
-    assert found.danger is danger
-    assert words in found.text
+    impact = meaning(logical_id, type_, **how)
+    assert impact.danger is danger
+    assert words in impact.text
 
 
 @pytest.mark.parametrize(
@@ -160,28 +160,28 @@ def test_what_goes_is_named_by_what_is_lost(change, danger, words):
     ],
 )
 def test_what_changes_in_place(change, danger, text):
-    found = meaning(*change)
-    assert (found.text, found.danger) == (text, danger)
+    impact = meaning(*change)
+    assert (impact.text, impact.danger) == (text, danger)
 
 
 def test_a_resize_that_tells_only_one_bound_takes_the_other_from_the_definition():
     sizes = {"MinSize": "2", "MaxSize": "4"}
-    found = meaning(
+    impact = meaning(
         "NodeGroupNodesAutoScalingGroup", ASG, ("MaxSize", "4", "8"), before=sizes, after={**sizes, "MaxSize": "8"}
     )
-    assert found.text == "node group `nodes` grows from 2-4 to 2-8: no instance is replaced"
+    assert impact.text == "node group `nodes` grows from 2-4 to 2-8: no instance is replaced"
 
 
 def test_a_group_that_rolls_and_shrinks_says_both():
-    found = meaning(
+    impact = meaning(
         "NodeGroupNodesAutoScalingGroup",
         ASG,
         ("LaunchTemplate/Version", "1", None),
         ("MinSize", "4", "1"),
         ("MaxSize", "4", "2"),
     )
-    assert "replaced one at a time" in found.text
-    assert "instances above 2 are terminated" in found.text
+    assert "replaced one at a time" in impact.text
+    assert "instances above 2 are terminated" in impact.text
 
 
 @pytest.mark.parametrize(
@@ -206,19 +206,19 @@ def test_a_group_that_rolls_and_shrinks_says_both():
     ],
 )
 def test_who_may_reach_the_api(how, danger, text):
-    found = meaning("MasterApiFrom10x0x0x0x8", RULE, **how)
-    assert (found.text, found.danger) == (text, danger)
+    impact = meaning("MasterApiFrom10x0x0x0x8", RULE, **how)
+    assert (impact.text, impact.danger) == (text, danger)
 
 
 def test_a_rule_between_masters_and_nodes_that_is_made_anew_hurts_nobody():
-    found = meaning("MasterApiFromNodes", RULE, ("GroupId", "sg-1", None), replacement=WILL)
-    assert found.danger is NONE
+    impact = meaning("MasterApiFromNodes", RULE, ("GroupId", "sg-1", None), replacement=WILL)
+    assert impact.danger is NONE
 
 
 def test_an_address_that_is_still_held_is_told():
     same = {"PrivateIpAddress": "172.20.0.9"}
-    found = meaning("MasterANetworkInterface", ENI, replacement=WILL, before=same, after=same)
-    assert "the update may fail" in found.text
+    impact = meaning("MasterANetworkInterface", ENI, replacement=WILL, before=same, after=same)
+    assert "the update may fail" in impact.text
 
 
 @pytest.mark.parametrize(
@@ -239,9 +239,9 @@ def test_types_that_hold_something_are_dangerous_even_where_nothing_else_is_know
 
 def test_a_group_without_instances_replaces_none():
     paths = [("LaunchTemplate/Version", "1", None), ("MinSize", "0", "0"), ("MaxSize", "3", "8")]
-    found = meaning("NodeGroupNodesAutoScalingGroup", ASG, *paths, instances=0)
-    assert found.danger is NONE
-    assert found.text == (
+    impact = meaning("NodeGroupNodesAutoScalingGroup", ASG, *paths, instances=0)
+    assert impact.danger is NONE
+    assert impact.text == (
         "node group `nodes` has no instance now; those that it launches from now on are of the new kind; "
         "it grows from 0-3 to 0-8"
     )

@@ -308,9 +308,9 @@ def named(value: Any) -> str | None:
 def test_what_a_change_means(
     logical_id: str, type_: str, paths: tuple[Path, ...], how: dict[str, Any], danger: Danger, text: str
 ) -> None:
-    told = meaning(logical_id, type_, *paths, **how)
-    assert told is not None
-    assert (told.text, told.danger) == (text, danger)
+    impact = meaning(logical_id, type_, *paths, **how)
+    assert impact is not None
+    assert (impact.text, impact.danger) == (text, danger)
 
 
 @pytest.mark.parametrize(

@@ -35,25 +35,25 @@ def meaning(
 
 @pytest.mark.parametrize(("before", "words"), [(HOOK, "pods are drained first"), ({}, "pods are not drained first")])
 def test_instances_that_are_replaced_drain_if_they_were_made_to(before: dict[str, Any], words: str) -> None:
-    found = meaning(before, HOOK, ("LaunchTemplate/Version", "1", "2"))
-    assert words in found.text
-    assert found.danger is Danger.DISRUPTIVE
+    impact = meaning(before, HOOK, ("LaunchTemplate/Version", "1", "2"))
+    assert words in impact.text
+    assert impact.danger is Danger.DISRUPTIVE
 
 
 @pytest.mark.parametrize(("before", "words"), [(HOOK, "pods are drained first"), ({}, "pods are not drained first")])
 def test_group_that_shrinks(before: dict[str, Any], words: str) -> None:
     sizes = {"MinSize": "2", "MaxSize": "4"}
     fewer = {"MinSize": "1", "MaxSize": "2"}
-    found = meaning({**sizes, **before}, {**fewer, **before}, ("MinSize", "2", "1"), ("MaxSize", "4", "2"))
-    assert "instances above 2 are terminated" in found.text
-    assert words in found.text
+    impact = meaning({**sizes, **before}, {**fewer, **before}, ("MinSize", "2", "1"), ("MaxSize", "4", "2"))
+    assert "instances above 2 are terminated" in impact.text
+    assert words in impact.text
 
 
 @pytest.mark.parametrize(("before", "words"), [(HOOK, "pods are drained first"), ({}, "pods are not drained first")])
 def test_group_that_is_removed(before: dict[str, Any], words: str) -> None:
-    found = meaning(before, {}, action="remove")
-    assert "is removed with its instances, all at once" in found.text
-    assert words in found.text
+    impact = meaning(before, {}, action="remove")
+    assert "is removed with its instances, all at once" in impact.text
+    assert words in impact.text
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_group_that_is_removed(before: dict[str, Any], words: str) -> None:
     [({}, HOOK, "pods of node group `nodes` are drained before"), (HOOK, {}, "are no longer drained before")],
 )
 def test_hook_that_comes_or_goes(before: dict[str, Any], after: dict[str, Any], words: str) -> None:
-    found = meaning(before, after, (HOOKS + "/0/LifecycleHookName", None, None))
-    assert words in found.text
-    assert found.danger is Danger.NONE
+    impact = meaning(before, after, (HOOKS + "/0/LifecycleHookName", None, None))
+    assert words in impact.text
+    assert impact.danger is Danger.NONE
 
 
 def test_stack_of_a_group_that_goes() -> None:

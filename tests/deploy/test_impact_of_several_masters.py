@@ -32,17 +32,17 @@ def meaning(
 
 
 def test_a_rolling_update_leaves_the_api_up():
-    found = meaning("MasterBAutoScalingGroup", ASG, "/Properties/LaunchTemplate/Version")
-    assert found is not None
-    assert found.text == "master b is replaced, one master at a time; the API stays up"
-    assert found.danger is Danger.DISRUPTIVE
+    impact = meaning("MasterBAutoScalingGroup", ASG, "/Properties/LaunchTemplate/Version")
+    assert impact is not None
+    assert impact.text == "master b is replaced, one master at a time; the API stays up"
+    assert impact.danger is Danger.DISRUPTIVE
 
 
 def test_a_single_master_that_gets_company_is_still_the_only_one():
     """Nobody else is up yet."""
-    found = meaning("MasterAAutoScalingGroup", ASG, "/Properties/LaunchTemplate/Version", masters=1)
-    assert found is not None
-    assert "the API is away" in found.text
+    impact = meaning("MasterAAutoScalingGroup", ASG, "/Properties/LaunchTemplate/Version", masters=1)
+    assert impact is not None
+    assert "the API is away" in impact.text
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_single_master_that_gets_company_is_still_the_only_one():
 )
 def test_what_comes_and_goes(change, danger, words):
     logical_id, kind, how = change
-    found = meaning(logical_id, kind, **how)
-    assert found is not None
-    assert (found.danger, words in found.text) == (danger, True), found.text
+    impact = meaning(logical_id, kind, **how)
+    assert impact is not None
+    assert (impact.danger, words in impact.text) == (danger, True), impact.text
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_comes_and_goes(change, danger, words):
     [("/Properties/Targets/2", "other masters"), ("/Properties/HealthCheckPath", "looks after the masters")],
 )
 def test_a_target_group_that_changes_in_place_is_harmless(path, words):
-    found = meaning("ApiTargetGroup", TARGETS, path)
-    assert found is not None
-    assert found.danger is Danger.NONE
-    assert words in found.text
+    impact = meaning("ApiTargetGroup", TARGETS, path)
+    assert impact is not None
+    assert impact.danger is Danger.NONE
+    assert words in impact.text

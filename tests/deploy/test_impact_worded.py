@@ -408,9 +408,9 @@ INSTANCES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
 def test_what_a_change_means(change: tuple[Any, ...], how: dict[str, Any], danger: Any, text: str) -> None:
-    found = meaning(*change, **how)
-    assert found is not None
-    assert (found.text, found.danger) == (text, danger)
+    impact = meaning(*change, **how)
+    assert impact is not None
+    assert (impact.text, impact.danger) == (text, danger)
 
 
 @pytest.mark.parametrize(
@@ -435,9 +435,9 @@ def test_what_comes_in_addition_needs_no_words(change: tuple[Any, ...], how: dic
 
 def test_what_aws_refuses_is_marked_so() -> None:
     for change in (("Encrypted", "false", "true"), ("Size", "40", "20")):
-        found = meaning("MasterAVolume", VOLUME, change)
-        assert found is not None
-        assert found.fails
+        impact = meaning("MasterAVolume", VOLUME, change)
+        assert impact is not None
+        assert impact.fails
     growing = meaning("MasterAVolume", VOLUME, ("Size", "20", "40"))
     assert growing is not None
     assert not growing.fails

@@ -78,9 +78,9 @@ def test_repeating_it_changes_nothing_and_ends_well(operator: Operator):
 
 def test_a_plan_of_a_new_cluster_leaves_nothing_but_templates(operator: Operator):
     before = inventory(operator.cloud.cluster.region)
-    found = operator.plan(ONE)
-    assert found.operation == "create"
-    assert not found.is_empty
+    plan = operator.plan(ONE)
+    assert plan.operation == "create"
+    assert not plan.is_empty
     assert stacks(operator) == {}
     assert inventory(operator.cloud.cluster.region) == before
 
@@ -298,9 +298,9 @@ def test_templates_that_only_move_to_another_bucket_endanger_nothing(operator: O
     operator.deploy(ONE)
     where = {"LocationConstraint": operator.cloud.cluster.region}
     operator.cloud.client("s3").create_bucket(Bucket="elsewhere", CreateBucketConfiguration=where)
-    found = operator.plan(ONE, bucket="elsewhere")
-    assert not found.is_dangerous
-    assert found.replaces == ()
+    plan = operator.plan(ONE, bucket="elsewhere")
+    assert not plan.is_dangerous
+    assert plan.replaces == ()
     assert operator.deploy(ONE, bucket="elsewhere").status == "UPDATE_COMPLETE"
 
 

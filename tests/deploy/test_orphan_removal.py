@@ -139,8 +139,8 @@ def test_load_balancers_go_before_interfaces_and_those_before_groups(aws: Aws) -
         "NetworkInterfaces": [{"NetworkInterfaceId": "eni-1", "Status": "available", "TagSet": pairs(OWNED)}]
     }
     Groups(aws, sg_1=0)
-    found = orphan_removal.find(aws.account, VPC)
-    assert [each.kind for each in found] == ["target group", "network interface", "security group"]
+    orphans = orphan_removal.find(aws.account, VPC)
+    assert [each.kind for each in orphans] == ["target group", "network interface", "security group"]
     orphan_removal.sweep(aws.account, VPC, lambda message: None, timeout=0)
     assert [name for name, _ in aws.writes()] == [
         "elbv2:DeleteTargetGroup",

@@ -56,20 +56,20 @@ def test_of_everything_it_is_known_in_which_network_it_lies(place: Place) -> Non
     made.network(place, "one")
     made.by_controller(place, "one")
     made.interface(place, "aws-K8S-i-0123456789abcdef0", place.node_group, **{"kubernetes.io/cluster/one": "owned"})
-    found = orphan_removal.find(place.account, scope_of(place))
-    kinds = {each.kind for each in found}
+    orphans = orphan_removal.find(place.account, scope_of(place))
+    kinds = {each.kind for each in orphans}
     assert kinds >= {"load balancer", "target group", "security group"}
-    assert {(each.kind, each.vpc_id) for each in found} == {(kind, place.vpc_id) for kind in kinds}
+    assert {(each.kind, each.vpc_id) for each in orphans} == {(kind, place.vpc_id) for kind in kinds}
 
 
 def test_a_classic_load_balancer_goes_with_its_group_and_the_rule_that_names_it(place: Place) -> None:
     balancer = made.classic(place, "one")
-    found = orphan_removal.find(place.account, scope_of(place))
-    assert [(each.kind, each.name) for each in found] == [
+    orphans = orphan_removal.find(place.account, scope_of(place))
+    assert [(each.kind, each.name) for each in orphans] == [
         ("load balancer", balancer.name),
         ("security group", f"k8s-elb-{balancer.name}"),
     ]
-    assert found[0].purpose == "default/web"
+    assert orphans[0].purpose == "default/web"
     assert made.rules_naming(place.account, balancer.group) == [place.node_group]
     result, told = swept(place)
     assert result.remaining == ()
@@ -92,9 +92,9 @@ def test_a_network_load_balancer_goes_with_its_target_group_though_it_is_protect
 
 def test_the_load_balancer_controllers_own_tags_are_known(place: Place) -> None:
     balancer = made.by_controller(place, "one")
-    found = orphan_removal.find(place.account, scope_of(place))
-    assert {each.id for each in found} == {balancer.id, balancer.group}
-    assert next(each.purpose for each in found if each.kind == "load balancer") == "shop/front"
+    orphans = orphan_removal.find(place.account, scope_of(place))
+    assert {each.id for each in orphans} == {balancer.id, balancer.group}
+    assert next(each.purpose for each in orphans if each.kind == "load balancer") == "shop/front"
     assert swept(place)[0].remaining == ()
 
 

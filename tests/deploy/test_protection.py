@@ -109,8 +109,8 @@ def test_a_policy_of_somebody_elses_stays_and_is_reported(account, root, said):
 def test_it_is_lifted_for_one_operation(account, root, said):
     protection.protect(account, root, report=said.append)
     with protection.lift_policies(account, root, report=said.append):
-        found = policies(account)
-        assert [found[name] for name in PROTECTED if PROTECTED[name]] == [protection.ALLOW_ALL] * 3
+        documents = policies(account)
+        assert [documents[name] for name in PROTECTED if PROTECTED[name]] == [protection.ALLOW_ALL] * 3
         # An update is no deletion.
         assert find(account, "k8s").protected
     assert policies(account) == PROTECTED
@@ -190,8 +190,8 @@ def test_a_second_ctrl_c_leaves_no_other_stack_open(account, root, said):
 
     with pytest.raises(KeyboardInterrupt), protection.lift_policies(account, root, report=said.append):
         fail()
-    found = policies(account)
-    assert [name for name in PROTECTED if found[name] != PROTECTED[name]] == [""]
+    documents = policies(account)
+    assert [name for name in PROTECTED if documents[name] != PROTECTED[name]] == [""]
     assert len(said) == 1
 
 

@@ -98,9 +98,9 @@ def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a
         ((sure, caused), caused),
         ((caused, sure), caused),
     ):
-        found = entry("T", *details)
-        root = described("root", found, other)
-        [judged] = ReplacementAnalysis(root, ()).details(root, found)
+        change = entry("T", *details)
+        root = described("root", change, other)
+        [judged] = ReplacementAnalysis(root, ()).details(root, change)
         assert judged.detail is best
         assert judged.certain
 
@@ -128,9 +128,9 @@ def test_what_refers_to_another_resource_follows_it(
     others: list[ResourceChange], attribute: str, expected: Replacement
 ) -> None:
     source = "ResourceAttribute" if attribute else "ResourceReference"
-    found = entry("T", because(f"Other.{attribute}" if attribute else "Other", source))
-    root = described("root", found, *others)
-    assert ReplacementAnalysis(root, ()).replacement(root, found) is expected
+    change = entry("T", because(f"Other.{attribute}" if attribute else "Other", source))
+    root = described("root", change, *others)
+    assert ReplacementAnalysis(root, ()).replacement(root, change) is expected
 
 
 def test_resources_that_refer_to_each_other_end_somewhere() -> None:
@@ -186,31 +186,31 @@ TAGGED = entry("Thing", ChangeDetail("Tags", before="1", after="2"))
 def test_what_a_nested_stack_is_handed(
     handed: Any, supplier: list[ResourceChange], details: list[ChangeDetail], expected: Replacement
 ) -> None:
-    found = entry("T", because("P", "ParameterReference"))
-    user = described("user", found, parameters=("P",))
+    change = entry("T", because("P", "ParameterReference"))
+    user = described("user", change, parameters=("P",))
     stacks = (entry("SupplierStack", type_=NESTED), entry("UserStack", *details, type_=NESTED))
     root = described("root", *stacks, SupplierStack=described("supplier", *supplier), UserStack=user)
     documents = (CHILD, root_document(handed)) if handed is not None else (CHILD,)
-    assert ReplacementAnalysis(root, documents).replacement(user, found) is expected
+    assert ReplacementAnalysis(root, documents).replacement(user, change) is expected
 
 
 def test_an_output_may_be_a_parameter_that_is_handed_on() -> None:
-    found = entry("T", because("SupplierStack.Outputs.Own", "ResourceAttribute"))
+    change = entry("T", because("SupplierStack.Outputs.Own", "ResourceAttribute"))
     supplier = described("supplier", parameters=("P",))
     body = {"Resources": {"SupplierStack": {"Type": NESTED, "Properties": {"Parameters": {"P": {"Ref": "X"}}}}}}
     for after, expected in (("2", WILL), ("1", NO)):
         stack = entry("SupplierStack", prop("Parameters/P", "1", after), type_=NESTED)
-        root = described("root", stack, found, SupplierStack=supplier)
+        root = described("root", stack, change, SupplierStack=supplier)
         documents = (CHILD, Document("cluster", body, "m", ("child",)))
-        assert ReplacementAnalysis(root, documents).replacement(root, found) is expected
+        assert ReplacementAnalysis(root, documents).replacement(root, change) is expected
 
 
 @pytest.mark.parametrize(("action", "expected"), [("Add", MIGHT), ("Remove", MIGHT)])
 def test_an_output_of_a_stack_that_comes_or_goes(action: str, expected: Replacement) -> None:
-    found = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
+    change = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
     stack = entry("SupplierStack", type_=NESTED, action=action)
-    root = described("root", stack, found, SupplierStack=described("supplier", TAGGED))
-    assert ReplacementAnalysis(root, (CHILD,)).replacement(root, found) is expected
+    root = described("root", stack, change, SupplierStack=described("supplier", TAGGED))
+    assert ReplacementAnalysis(root, (CHILD,)).replacement(root, change) is expected
 
 
 ROLLING, REPLACING = {"AutoScalingRollingUpdate": {}}, {"AutoScalingReplacingUpdate": {}}
@@ -221,10 +221,10 @@ ROLLING, REPLACING = {"AutoScalingRollingUpdate": {}}, {"AutoScalingReplacingUpd
 )
 def test_groups_that_roll_their_instances_stay(policy: Any, expected: Replacement) -> None:
     group = {"Type": ASG, **({"UpdatePolicy": policy} if policy is not None else {})}
-    found = entry("G", prop(before="1", after="2", recreation="Conditionally"), type_=ASG)
-    root = described("root", found)
+    change = entry("G", prop(before="1", after="2", recreation="Conditionally"), type_=ASG)
+    root = described("root", change)
     assert (
-        ReplacementAnalysis(root, (Document("x", {"Resources": {"G": group}}, "m"),)).replacement(root, found)
+        ReplacementAnalysis(root, (Document("x", {"Resources": {"G": group}}, "m"),)).replacement(root, change)
         is expected
     )
 
@@ -233,9 +233,9 @@ def test_outputs_are_those_of_nested_stacks() -> None:
     """The flat template has the same outputs, made of other things."""
     flat = Document("standalone", {"Resources": {}, "Outputs": {"Id": {"Value": "fixed"}}}, "m")
     top = Document("cluster", {"Resources": {}, "Outputs": {"Id": {"Value": "fixed"}}}, "m", ("child",))
-    found = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
-    root = described("root", entry("SupplierStack", type_=NESTED), found, SupplierStack=described("supplier", CHANGED))
-    assert ReplacementAnalysis(root, (CHILD, flat, top)).replacement(root, found) is WILL
+    change = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
+    root = described("root", entry("SupplierStack", type_=NESTED), change, SupplierStack=described("supplier", CHANGED))
+    assert ReplacementAnalysis(root, (CHILD, flat, top)).replacement(root, change) is WILL
 
 
 def test_each_attribute_of_each_resource_is_judged_for_itself() -> None:
@@ -269,6 +269,6 @@ URL = "https://{}/k8s/{}/vpc.json"
 def test_an_output_of_a_stack_without_a_change_set_follows_what_it_is_handed(
     told: ChangeDetail, expected: Replacement
 ) -> None:
-    found = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
-    root = described("root", entry("SupplierStack", told, type_=NESTED), found)
-    assert ReplacementAnalysis(root, (CHILD,)).replacement(root, found) is expected
+    change = entry("T", because("SupplierStack.Outputs.Id", "ResourceAttribute"))
+    root = described("root", entry("SupplierStack", told, type_=NESTED), change)
+    assert ReplacementAnalysis(root, (CHILD,)).replacement(root, change) is expected

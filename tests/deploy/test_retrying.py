@@ -60,9 +60,9 @@ def exhausted(operator: Operator) -> None:
 
 def test_a_plan_says_that_deploying_would_try_again(operator: Operator):
     exhausted(operator)
-    found = operator.plan(MORE)
-    assert (found.is_empty, found.change_set_id) == (False, "")
-    assert f"NodeGroupLateStack/{LATE}" in found.retries
+    plan = operator.plan(MORE)
+    assert (plan.is_empty, plan.change_set_id) == (False, "")
+    assert f"NodeGroupLateStack/{LATE}" in plan.retries
     assert operator.cloud.engine.stack("one").status == "UPDATE_FAILED"
 
 

@@ -156,9 +156,9 @@ def test_the_default_cluster_takes_about_ten_minutes():
     bodies = {(): root.body}
     for logical_id, child in nested(root.body).items():
         bodies[logical_id,] = documents[child].body
-    found = expect_operation(bodies, "create", {"NodeGroupNodesMinSize": "7"})
-    assert 5 * 60 < found.seconds < 15 * 60
-    [group] = [resource for resource in found.resources if resource.logical_id == "NodeGroupNodesAutoScalingGroup"]
+    expected = expect_operation(bodies, "create", {"NodeGroupNodesMinSize": "7"})
+    assert 5 * 60 < expected.seconds < 15 * 60
+    [group] = [resource for resource in expected.resources if resource.logical_id == "NodeGroupNodesAutoScalingGroup"]
     assert group.signals == 7
     one = expect_operation(bodies, {(("VpcStack",), "Vpc"): "update"})
     assert [resource.logical_id for resource in one.resources] == ["Vpc"]

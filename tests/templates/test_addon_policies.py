@@ -142,9 +142,9 @@ def test_new_volumes_must_bear_the_clusters_tag(templates: Any) -> None:
 
 @pytest.mark.parametrize("key", [{}, {"volume": {"kmsKey": "arn:aws:kms:us-west-2:123456789012:key/1111-2222"}}])
 def test_volumes_of_claims_may_have_another_key_than_the_masters(templates: Any, key: dict[str, Any]) -> None:
-    found = templates({"name": "prod", "controlPlane": key})
-    inline = found.properties("MasterRole")["Policies"][0]["PolicyDocument"]["Statement"]
-    granted = [*inline, *found.properties("AddonsPolicy")["PolicyDocument"]["Statement"]]
+    generated = templates({"name": "prod", "controlPlane": key})
+    inline = generated.properties("MasterRole")["Policies"][0]["PolicyDocument"]["Statement"]
+    granted = [*inline, *generated.properties("AddonsPolicy")["PolicyDocument"]["Statement"]]
     keys = [each["Resource"] for each in granted if "kms:CreateGrant" in each["Action"]]
     assert any("key/*" in json.dumps(each) for each in keys)
     assert all(

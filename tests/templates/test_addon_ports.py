@@ -40,8 +40,8 @@ OTHERS = (2379, 2380, 2381, 10248, 10249, 10250, 10256, 10257, 10258, 10259)
 
 
 def opened(templates: Any, plugin: str, chosen: dict[str, Any]) -> set[tuple[str, int | None, int | None]]:
-    found = templates({"network": {"plugin": plugin}, "addons": chosen})
-    return rules(found, "MasterSecurityGroup", "NodeSecurityGroup") - ALWAYS - OPEN[plugin]
+    generated = templates({"network": {"plugin": plugin}, "addons": chosen})
+    return rules(generated, "MasterSecurityGroup", "NodeSecurityGroup") - ALWAYS - OPEN[plugin]
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)

@@ -56,15 +56,17 @@ soak: development  ## Live lives of clusters by chance, and see whether each goe
 boot-test: development  ## Boot clusters for real, as containers; needs root on Debian (TESTS=path, TIMING=file for a report)
 	@CFNGEN_BOOT_TIMING='$(TIMING)' sh .ci/boot-test $(filter-out tests,$(TESTS))
 
-lint: development  ## Check style and types, and that output/ is up to date
+lint: development  ## Check style, types and the import contract, and that output/ is up to date
 	@$(run) ruff check .
 	@$(run) ruff format --check .
+	@.venv/bin/lint-imports --no-logo
 	@$(run) mypy
 	@$(run) cfngen templates --defaults --check
 
 docs: development  ## Write the generated pages of docs/ again
 	@$(run) cfngen.cluster.reference docs
 	@$(run) cfngen.cli.json_reference docs
+	-@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest tests/test_architecture.py
 
 statuses: development  ## Try every command in every status of the stacks; write what came of it into docs/operations.md
 	@CFNGEN_UPDATE_GOLDEN=1 $(run) pytest -m drill tests/cli/test_status_walk.py
@@ -81,7 +83,7 @@ mutants: development  ## Put small faults into copies of the program; do tests n
 	@.venv/bin/python tests/mutants/run.py --sample '$(SAMPLE)' --seed '$(SEED)' $(ARGS)
 
 clean:  ## Remove the virtual environment and every cache; output/ stays
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist *.egg-info
 	find cfngen tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 runtime sandbox development:

@@ -31,30 +31,6 @@ PAGES = sorted(
 LINKED = sorted([ROOT / "output/README.md", *ROOT.glob("tests/*/README.md")])
 MODULES = sorted((ROOT / "cfngen").rglob("*.py"))
 
-# Which parts of the package a part may import; `boot` runs on instances and is packed: only its types are imported.
-MAY_IMPORT = {
-    "hints": set(),
-    "errors": {"hints"},
-    "text": set(),
-    "text_limits": set(),
-    "releases": {"errors"},
-    "cluster": {"errors", "text", "text_limits", "releases"},
-    "userdata": {"errors", "releases", "cluster"},
-    "permissions": {"cluster"},
-    "templates": {"errors", "releases", "cluster", "userdata", "permissions"},
-    "lint": {"errors", "text", "templates"},
-    "output": {"errors", "templates", "userdata"},
-    "deploy": {"errors", "hints", "text", "cluster", "userdata", "templates", "releases"},
-    "rehearse": {"errors", "hints", "text", "cluster", "userdata", "templates", "deploy"},
-    "sandbox": {"errors", "text_limits"},
-    "cli": {
-        *("errors", "hints", "text", "text_limits", "cluster", "userdata", "templates", "lint", "output", "releases"),
-        *("deploy", "permissions", "rehearse", "sandbox"),
-    },
-    "boot": set(),
-    "__main__": {"cli"},
-}
-
 
 def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
@@ -62,19 +38,6 @@ def name(path: Path) -> str:
 
 def part(module: Path) -> str:
     return module.relative_to(ROOT / "cfngen").parts[0].removesuffix(".py")
-
-
-def imports(module: Path) -> set[str]:
-    """The parts of cfngen that a module imports."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text())):
-        if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            found.add(node.module or "")
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    names = {each.split(".")[1] for each in found if each.startswith("cfngen.")}
-    return {each for each in names if (ROOT / "cfngen" / each).is_dir() or (ROOT / "cfngen" / f"{each}.py").exists()}
 
 
 def packages(module: Path) -> set[str]:
@@ -138,14 +101,6 @@ def test_the_exit_codes_of_the_readme_are_those_of_the_program():
 
 def test_the_changelog_knows_this_version():
     assert f"\n## {cfngen.__version__} " in (ROOT / "CHANGELOG.md").read_text()
-
-
-@pytest.mark.parametrize("module", MODULES, ids=name)
-def test_a_part_imports_only_the_parts_below_it(module):
-    if module.parent == ROOT / "cfngen" and module.name == "__init__.py":
-        assert imports(module) == set()
-    else:
-        assert imports(module) - {part(module)} <= MAY_IMPORT[part(module)]
 
 
 def is_type_checking(node: ast.AST) -> bool:

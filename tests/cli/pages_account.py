@@ -119,7 +119,9 @@ class PagesAccount:
     @property
     def kubernetes(self) -> Mapping[str, str]:
         return {
-            each.api_endpoint: each.address for world in self.worlds.values() for each in world.kubernetes_endpoints()
+            kubernetes_endpoint.api_endpoint: kubernetes_endpoint.address
+            for world in self.worlds.values()
+            for kubernetes_endpoint in world.kubernetes_endpoints()
         }
 
     def clock(self) -> Clock:

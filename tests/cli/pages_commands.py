@@ -134,7 +134,7 @@ def older_file(reader: Reader) -> str:
 def bucket(reader: Reader) -> str:
     """Name of the bucket of snapshots, which outlives its cluster."""
     buckets = reader.account.client("s3", reader.region).list_buckets()["Buckets"]
-    return next(str(each["Name"]) for each in buckets if "-backupbucket-" in each["Name"])
+    return next(str(bucket["Name"]) for bucket in buckets if "-backupbucket-" in bucket["Name"])
 
 
 def copy_of_authorities(reader: Reader) -> str:
@@ -147,7 +147,7 @@ def copy_of_authorities(reader: Reader) -> str:
 def secret_of_authorities(reader: Reader) -> str:
     """ARN of the new cluster's secret, which its stack has among its outputs."""
     [stack] = reader.account.client("cloudformation", reader.region).describe_stacks(StackName=reader.stack)["Stacks"]
-    return next(str(each["OutputValue"]) for each in stack["Outputs"] if each["OutputKey"] == "CaSecretArn")
+    return next(str(output["OutputValue"]) for output in stack["Outputs"] if output["OutputKey"] == "CaSecretArn")
 
 
 ASKS_FOR_NAME = ("NAME",)

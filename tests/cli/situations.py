@@ -58,8 +58,8 @@ def ending_early(*groups: Mapping[str, Any]) -> Bring:
 def emptied(walk: Walk) -> None:
     """Somebody deletes the change set of an empty stack."""
     ending_early()(walk)
-    for each in walk.engine.change_sets(STACK):
-        walk.engine.delete_change_set(each.id)
+    for change_set in walk.engine.change_sets(STACK):
+        walk.engine.delete_change_set(change_set.id)
 
 
 def deployed(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from status_walk import STACK, Known, Ran, shortened
-from walked import ACTING, CANCELLING, LEADING, READING, Found
+from walked_commands import ACTING, CANCELLING, LEADING, READING, Found
 
 from cfngen.deploy.status import StackHealth
 
@@ -113,7 +113,7 @@ def _way(found: Found, known: Known) -> str:
         if taken is None:
             continue
         if shortened(step) not in LEADING:
-            steps += [each for each in taken.steps if each not in steps and shortened(each) in LEADING]
+            steps += [step for step in taken.steps if step not in steps and shortened(step) in LEADING]
             continue
         text = f"`{shortened(step)}`: {_ending(taken)}"
         told += [text] if text not in told else []

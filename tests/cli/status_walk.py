@@ -302,7 +302,7 @@ class Walk:
         return hashlib.sha256(_SUFFIX.sub("", repr(parts)).encode()).hexdigest()[:16]
 
     def _alive(self) -> list[Stack]:
-        return [each for each in self.engine.stacks() if each.status != "DELETE_COMPLETE"]
+        return [stack for stack in self.engine.stacks() if stack.status != "DELETE_COMPLETE"]
 
     def _launching(self) -> list[Any]:
         """Which groups launch from the newest version of their launch templates."""
@@ -314,8 +314,8 @@ class Walk:
         )
 
     def _ends(self) -> list[str]:
-        roots = [each for each in self.engine.stacks() if each.name == STACK]
-        own = [event.status for each in roots for event in each.events if event.physical_id == each.id]
+        roots = [stack for stack in self.engine.stacks() if stack.name == STACK]
+        own = [event.status for root in roots for event in root.events if event.physical_id == root.id]
         return [status for status in own if not status.endswith("_IN_PROGRESS")]
 
 

@@ -105,7 +105,7 @@ def test_an_option_that_belongs_elsewhere_is_told_where(line, hint, cfngen):
 
 
 def options_of(name):
-    return {option for each in application.get_command(None, name).params for option in each.opts}
+    return {option for parameter in application.get_command(None, name).params for option in parameter.opts}
 
 
 def test_every_option_that_advice_names_is_one():
@@ -120,7 +120,7 @@ def test_every_option_that_advice_names_is_one():
 
 def test_the_short_option_o_means_the_form_of_the_output_in_every_command():
     commands = [application.get_command(None, name) for name in COMMANDS]
-    commands += [each for group in commands if isinstance(group, click.Group) for each in group.commands.values()]
+    commands += [command for group in commands if isinstance(group, click.Group) for command in group.commands.values()]
     meanings = {
         (tuple(parameter.opts[:2]), isinstance(parameter.type, click.Choice))
         for command in commands

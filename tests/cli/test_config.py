@@ -14,7 +14,7 @@ nodeGroups:
 
 
 def line(text, key):
-    return next(each.split(maxsplit=2)[1:] for each in text.splitlines() if each.startswith(f"{key} "))
+    return next(line.split(maxsplit=2)[1:] for line in text.splitlines() if line.startswith(f"{key} "))
 
 
 def test_every_value_is_shown_with_its_origin(cfngen, directory):

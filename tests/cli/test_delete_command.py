@@ -43,8 +43,8 @@ def cluster(cloud: Cloud) -> Any:
 
 
 def place_of(cloud: Cloud, stack: Any) -> made.Place:
-    found = resources(stack)
-    ids = [found[each].physical_id for each in ("Vpc", "SubnetA", "NodeSecurityGroup")]
+    by_id = resources(stack)
+    ids = [by_id[each].physical_id for each in ("Vpc", "SubnetA", "NodeSecurityGroup")]
     return made.Place(connect(cloud.session, REGION, clock=cloud.clock), *ids)
 
 
@@ -104,7 +104,7 @@ def test_what_a_living_cluster_uses_is_told_without_a_command_and_not_deleted(
         assert "delete-volume" not in ran.out + refused.out
         assert "aws s3 rm" not in ran.out + refused.out
     assert "There is nothing of the stack fresh2 to delete." in told
-    assert volume in {each["VolumeId"] for each in place.ec2.describe_volumes()["Volumes"]}
+    assert volume in {volume["VolumeId"] for volume in place.ec2.describe_volumes()["Volumes"]}
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
@@ -116,10 +116,10 @@ def test_words_are_whole_at_any_width(cloud: Cloud, cluster: Any, cfngen: Shell,
     wide = cfngen("delete", "--defaults", "--no-drain", "--dry-run", **KEYS, COLUMNS="120")
     words = [line for line in ran.out.splitlines() if not line.lstrip().startswith(("aws ", "(umask "))]
     # What is longer than a line, such as an id, is not torn apart either.
-    assert [each for each in words if len(each) > width and len(each.split()) > 1] == []
+    assert [word for word in words if len(word) > width and len(word.split()) > 1] == []
     assert set(ran.out.split()) == set(wide.out.split())
     stays = words[words.index("Stays") + 1 :]
-    assert all(each.startswith("  ") for each in stays[: stays.index("")])
+    assert all(line.startswith("  ") for line in stays[: stays.index("")])
 
 
 def test_yes_deletes_and_says_what_stays(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:

@@ -35,7 +35,7 @@ def run(where: Place, cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Command
     command = commanding(where, cfngen, monkeypatch)
 
     def named(name: str, *arguments: str, stack: str, **environ: str) -> Ran:
-        own = () if any(each.startswith("name=") for each in arguments) else ("--set", f"name={stack}")
+        own = () if any(argument.startswith("name=") for argument in arguments) else ("--set", f"name={stack}")
         return command(name, *arguments, *own, stack=stack, **environ)
 
     return named
@@ -85,11 +85,11 @@ def test_from_the_plan_to_no_change(run: Command) -> None:
 
 
 def test_a_program_reads_a_deployment(run: Command) -> None:
-    told = lines(run("deploy", *ALLOWED, "--yes", "--output", "json", stack="read").out)
-    results = [each for each in told if each["type"] in ("plan", "finished", "validation")]
-    assert [each["type"] for each in results] == ["plan", "finished", "validation"]
+    shown = lines(run("deploy", *ALLOWED, "--yes", "--output", "json", stack="read").out)
+    results = [each for each in shown if each["type"] in ("plan", "finished", "validation")]
+    assert [result["type"] for result in results] == ["plan", "finished", "validation"]
     assert (results[1]["status"], results[2]["valid"]) == ("CREATE_COMPLETE", True)
-    assert {each["resourceType"] for each in told if each["type"] == "event"} >= {"AWS::EC2::VPC"}
+    assert {each["resourceType"] for each in shown if each["type"] == "event"} >= {"AWS::EC2::VPC"}
 
 
 def test_what_lint_refuses_is_sent_nowhere(run: Command, where: Place, findings: list[Finding]) -> None:
@@ -120,8 +120,8 @@ def test_an_api_that_cannot_be_reached_from_here_is_only_told(run: Command, monk
     assert "whether the cluster works is not known" in ran.err
     assert "not valid" not in ran.out
     larger = ("--set", "nodeGroups[0].maxSize=9", "--yes", "--output", "json")
-    told = lines(run("deploy", *larger, stack="hidden").out)
-    assert (told[-1]["type"], told[-1]["valid"]) == ("validation", False)
+    shown = lines(run("deploy", *larger, stack="hidden").out)
+    assert (shown[-1]["type"], shown[-1]["valid"]) == ("validation", False)
 
 
 def test_nobody_to_ask_is_said_before_anything_is_created(run: Command, where: Place) -> None:
@@ -130,7 +130,7 @@ def test_nobody_to_ask_is_said_before_anything_is_created(run: Command, where: P
     assert "standard input is not a terminal: Deploy nobody?" in ran.err
     assert "--yes" in ran.err
     assert not [
-        each for each in where.world.cloud.stacks() if each.name == "nobody" and each.status != "DELETE_COMPLETE"
+        stack for stack in where.world.cloud.stacks() if stack.name == "nobody" and stack.status != "DELETE_COMPLETE"
     ]
 
 
@@ -142,7 +142,7 @@ def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> 
     assert "no route to dl.k8s.io" in failed.out
     assert "cfngen rollback --stack-name fails" in failed.out
     causes = lines(run("events", "--failures", "--output", "json", stack="fails").out)
-    assert [each["cause"]["event"]["logicalId"] for each in causes] == [NODES]
+    assert [cause["cause"]["event"]["logicalId"] for cause in causes] == [NODES]
 
     back = run("rollback", "--yes", stack="fails")
     assert back.code == 0, back.err
@@ -155,7 +155,7 @@ def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> 
 
 def test_being_terminated_says_what_sets_the_lifted_protection(run: Command, where: Place) -> None:
     assert deployed(run, "ended").code == 0
-    master = next(each for each in where.world.cloud.stacks() if each.name.startswith("ended-MasterStack"))
+    master = next(stack for stack in where.world.cloud.stacks() if stack.name.startswith("ended-MasterStack"))
     where.served.faults.after("ExecuteChangeSet", lambda: signal.raise_signal(signal.SIGTERM))
     moved = ("--set", "controlPlane.addresses=[172.20.0.50]")
     ran = run("deploy", "--yes", "--allow-danger", *moved, stack="ended")
@@ -201,7 +201,7 @@ def test_a_second_cluster_of_one_name_is_refused_before_anything_is_uploaded(run
         assert ran.code == 1
         assert "the cluster first lives in the stack first already" in ran.err
         assert "choose another `name`" in ran.err
-    assert not [each for each in where.served.faults.calls[before:] if each.operation.startswith(("Put", "Create"))]
+    assert not [call for call in where.served.faults.calls[before:] if call.operation.startswith(("Put", "Create"))]
 
 
 @pytest.mark.parametrize("name", ["1st", "a_b", "x" * 91, "ü"])
@@ -213,8 +213,8 @@ def test_names_that_cloudformation_or_instances_cannot_use_are_refused(run: Comm
 
 def test_parameters_come_from_flags_and_files(run: Command, directory) -> None:
     (directory / "values.yaml").write_text("ApiAllowedCidr: 203.0.113.7/32\nNodeGroupNodesMaxSize: 9\n")
-    told = lines(run("plan", "--parameter-file", "values.yaml", "-o", "json", stack="file").out)
-    assert told[-1]["type"] == "plan"
+    shown = lines(run("plan", "--parameter-file", "values.yaml", "-o", "json", stack="file").out)
+    assert shown[-1]["type"] == "plan"
     wrong = run("plan", "--parameter", "ApiAllowedCdir=1.2.3.4/32", stack="file")
     assert wrong.code == 1
     assert "ApiAllowedCidr" in wrong.err

@@ -79,6 +79,6 @@ def test_a_person_is_told_once(cfngen: Shell) -> None:
 def test_a_program_gets_the_hint_as_a_person_does(cfngen: Shell, monkeypatch) -> None:
     monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
     ran = cfngen("plan", "--defaults", "--stack-name", "1st", "--output", "json")
-    told = json.loads(ran.out)
-    assert told["hint"] == "name the stack with --stack-name."
-    assert f"hint: {told['hint']}" in ran.err
+    printed = json.loads(ran.out)
+    assert printed["hint"] == "name the stack with --stack-name."
+    assert f"hint: {printed['hint']}" in ran.err

@@ -37,10 +37,14 @@ def test_list_shows_the_newest_first_with_age_size_and_key(run: Command, where: 
 
 
 def test_list_for_a_program(run: Command) -> None:
-    told = json.loads(run("etcd", "list", "-o", "json").out)
-    assert (told["type"], told["cluster"], told["prefix"]) == ("etcdSnapshots", "kubernetes", "kubernetes/etcd/")
-    assert set(told["snapshots"][0]) == {"key", "period", "time", "size", "age"}
-    assert told["restoring"] == ""
+    printed = json.loads(run("etcd", "list", "-o", "json").out)
+    assert (printed["type"], printed["cluster"], printed["prefix"]) == (
+        "etcdSnapshots",
+        "kubernetes",
+        "kubernetes/etcd/",
+    )
+    assert set(printed["snapshots"][0]) == {"key", "period", "time", "size", "age"}
+    assert printed["restoring"] == ""
 
 
 def test_without_a_stack_the_way_to_old_snapshots_is_told(run: Command) -> None:

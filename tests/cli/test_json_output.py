@@ -56,7 +56,7 @@ def test_types_are_told_apart_by_their_type() -> None:
 )
 def test_commands_print_what_the_schema_says(run: Command, command: tuple[str, ...]) -> None:
     ran = run(*command, "--output", "json")
-    printed = {each["type"] for each in lines(ran.out)}
+    printed = {line["type"] for line in lines(ran.out)}
     assert printed
     assert printed <= {each.kind for each in classes_of(command)}
 

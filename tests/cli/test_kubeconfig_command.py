@@ -109,7 +109,7 @@ def test_other_contexts_stay_and_removal_takes_ours_only(run: Command, tmp_path:
     assert run("kubeconfig", "--no-switch", KUBECONFIG=f"{file}:/nowhere").code == 0
     content = yaml.safe_load(file.read_text())
     assert content["current-context"] == "work"
-    assert [each["name"] for each in content["contexts"]] == ["work", "kubernetes"]
+    assert [context["name"] for context in content["contexts"]] == ["work", "kubernetes"]
     ran = run("kubeconfig", "--remove", KUBECONFIG=str(file))
     assert ran.out == f"Removed kubernetes from {file}.\n"
     assert yaml.safe_load(file.read_text()) == {**before, "clusters": [], "users": []}
@@ -139,11 +139,11 @@ def test_removal_asks_nobody(run: Command, where: Place, tmp_path: Path) -> None
 
 
 def test_a_program_is_told_what_was_written(run: Command, tmp_path: Path) -> None:
-    told = json.loads(run("kubeconfig", "-o", "json", "--file", "here").out)
-    assert (told["type"], told["action"], told["names"]) == ("kubeconfig", "written", ["kubernetes"])
-    assert (told["user"], told["groups"], told["current"]) == ("moto@cfngen", ["system:masters"], True)
-    assert told["expires"].endswith("Z")
-    assert "key" not in json.dumps(told)
+    printed = json.loads(run("kubeconfig", "-o", "json", "--file", "here").out)
+    assert (printed["type"], printed["action"], printed["names"]) == ("kubeconfig", "written", ["kubernetes"])
+    assert (printed["user"], printed["groups"], printed["current"]) == ("moto@cfngen", ["system:masters"], True)
+    assert printed["expires"].endswith("Z")
+    assert "key" not in json.dumps(printed)
 
 
 def test_another_clusters_context_is_not_overwritten(run: Command, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_broken_kubeconfig_is_left_alone(run: Command, tmp_path: Path) -> None
     assert ran.code == 1
     assert "is no YAML in line 2" in ran.err
     assert file.read_text() == "clusters: [\n"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["config"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config"]
 
 
 def test_no_cluster_says_how_to_get_one(run: Command) -> None:

@@ -111,7 +111,7 @@ class Reader:
         if words[0] == "eval":
             words = shlex.split(command[len("eval $(") : -1])
         if words[0] == "$EDITOR":
-            [file, *_] = (each for each in self.files if each.number > line.number)
+            [file, *_] = (file for file in self.files if file.number > line.number)
             Path(words[1]).write_text(file.text)
         elif words[0] == "cfngen":
             self._cfngen(line, shlex.join(words) if command.startswith("eval ") else command)
@@ -222,7 +222,7 @@ def test_every_table_is_of_commands_that_the_pages_have() -> None:
     shown = {(where, command) for (_, command), where in MENTIONED.items() if not where.startswith("tests/")}
     assert shown <= commands - set(MENTIONED)
     words = [line.text.replace("sudo ", "").replace("-i ", "").split() for _, line in lines]
-    assert set(NOT_RUN) <= {" ".join(each[:count]) for each in words for count in (1, 2)}
+    assert set(NOT_RUN) <= {" ".join(word[:count]) for word in words for count in (1, 2)}
     assert set(MAKE_ELSEWHERE) <= {word for each in words if "make" in each for word in each}
 
 

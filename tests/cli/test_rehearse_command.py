@@ -28,9 +28,9 @@ def where(cfngen: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 
 def stacks(where: Place) -> set[str]:
     return {
-        each.name
-        for each in where.world.cloud.stacks()
-        if each.name.startswith(clusters.NAME) and each.status != "DELETE_COMPLETE"
+        stack.name
+        for stack in where.world.cloud.stacks()
+        if stack.name.startswith(clusters.NAME) and stack.status != "DELETE_COMPLETE"
     }
 
 
@@ -41,7 +41,7 @@ def test_the_steps_are_shown_without_credentials(cfngen: Shell) -> None:
         r"^ +1 +network-plugins +\d+ min +IAM and security-group stacks .* +nothing$", text.out, re.MULTILINE
     )
     [told] = lines(cfngen(*LIST, "-o", "json").out)
-    assert [each["name"] for each in told["steps"]] == ["network-plugins"]
+    assert [step["name"] for step in told["steps"]] == ["network-plugins"]
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,14 @@ def test_a_surprise_has_its_exit_code_and_a_program_is_told(cfngen: Shell, where
     where.world.cloud.fail("NodeInstanceProfile", "limit exceeded", during="CREATE")
     ran = cfngen("rehearse", "--up-to", "1", "--yes", "-o", "json")
     assert ran.code == 2
-    told = lines(ran.out)
-    assert {each["type"] for each in told} >= {"step", "event", "diagnosis", "rehearsal", "rehearsalWritten"}
-    [rehearsal] = [each for each in told if each["type"] == "rehearsal"]
-    surprises = [each for step in rehearsal["steps"] for done in step["operations"] for each in done["surprises"]]
-    assert any("limit exceeded" in each["seen"] for each in surprises)
-    [files] = [each["files"] for each in told if each["type"] == "rehearsalWritten"]
+    shown = lines(ran.out)
+    assert {each["type"] for each in shown} >= {"step", "event", "diagnosis", "rehearsal", "rehearsalWritten"}
+    [rehearsal] = [each for each in shown if each["type"] == "rehearsal"]
+    surprises = [
+        surprise for step in rehearsal["steps"] for done in step["operations"] for surprise in done["surprises"]
+    ]
+    assert any("limit exceeded" in surprise["seen"] for surprise in surprises)
+    [files] = [each["files"] for each in shown if each["type"] == "rehearsalWritten"]
     assert json.loads(Path(files[0]).read_text()) == rehearsal
     assert stacks(where) == set()
 

@@ -46,8 +46,8 @@ def test_failures_are_red():
 
 def test_a_history_says_the_day_once_and_aligns_its_columns():
     tomorrow = Event("4", NOON + timedelta(days=1), "k8s", (), "Other", "", "AWS::EC2::VPC", "DELETE_COMPLETE")
-    told = plain(history_lines((SUBNET, FAILED, END, tomorrow), width=160))
-    assert told == [
+    text = plain(history_lines((SUBNET, FAILED, END, tomorrow), width=160))
+    assert text == [
         "2026-09-01 (UTC)",
         "  12:00:00Z  CREATE_COMPLETE    VpcStack/SubnetA  EC2 Subnet",
         "  12:00:00Z  CREATE_FAILED      VpcStack/Vpc  EC2 VPC",

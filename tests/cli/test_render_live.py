@@ -178,13 +178,13 @@ def test_failures_stay_in_view():
     failed = ResourceProgress("Vpc", "AWS::EC2::VPC", "DELETE_COMPLETE", 3, reason=reason)
     stack = StackProgress(("VpcStack",), "k8s-Vpc-1", "DELETE_COMPLETE", 2, 2, 75, (failed,))
     rolling = Progress("create", "k8s", "ROLLBACK_IN_PROGRESS", 170, 600, (ROOT, stack, NODES, IAM))
-    told = plain(rolling, 80)
-    assert told[:3] == [
+    text = plain(rolling, 80)
+    assert text[:3] == [
         "| rolling back k8s  ROLLBACK_IN_PROGRESS  2 min 50 s",
         "  ✓ VPC                2 of 2 undone  1 min 15 s",
         "      ✗ VPC failed (Vpc)",
     ]
-    assert len([line for line in told if "VPCs" in line]) == 3
+    assert len([line for line in text if "VPCs" in line]) == 3
     assert any(line.text.endswith("failed (Vpc)") for line in fitted(tree_lines(rolling, 80), 7))
 
 

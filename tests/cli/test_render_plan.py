@@ -49,7 +49,7 @@ GROUP = Change(
 
 
 def update(*stacks: StackPlan, **more: object) -> Plan:
-    dangers = [each.danger for each in stacks] or [Danger.NONE]
+    dangers = [stack.danger for stack in stacks] or [Danger.NONE]
     worst = max(dangers, key=lambda each: each.rank)
     usual = {"change_set_id": "arn:change-set", "stacks": stacks, "danger": worst}
     return Plan("kubernetes", "arn:stack", "update", **{**usual, **more})
@@ -276,7 +276,7 @@ def test_words_keep_their_style_across_lines():
 
 def test_what_is_only_tried_again_is_named() -> None:
     plan = Plan("k8s", "arn", "update", on_failure="DO_NOTHING", retries=("MasterStack/MasterAVolume",))
-    text = " ".join(click.unstyle(each) for each in lines(plan, width=100))
+    text = " ".join(click.unstyle(line) for line in lines(plan, width=100))
     assert "tried again: MasterStack/MasterAVolume." in text
     assert "No changes" not in text
 

@@ -51,10 +51,14 @@ def test_one_screen_says_it_all(run: Command, where: Place) -> None:
 
 
 def test_a_program_gets_the_same(run: Command) -> None:
-    told = json.loads(run("status", "-o", "json").out)
-    assert (told["type"], told["stack"]["status"], told["api"]["version"]) == ("status", "CREATE_COMPLETE", "1.36.3")
-    assert told["nodeGroups"][0]["inService"] == 4
-    assert told["nextCommand"] == ""
+    printed = json.loads(run("status", "-o", "json").out)
+    assert (printed["type"], printed["stack"]["status"], printed["api"]["version"]) == (
+        "status",
+        "CREATE_COMPLETE",
+        "1.36.3",
+    )
+    assert printed["nodeGroups"][0]["inService"] == 4
+    assert printed["nextCommand"] == ""
 
 
 def test_no_stack_says_what_to_do(run: Command) -> None:

@@ -9,7 +9,7 @@ import pytest
 from situations import SITUATIONS
 from status_page import placed, section
 from status_walk import walking
-from walked import violations, walk
+from walked_commands import violations, walk
 
 from cfngen.deploy.status import StackHealth, StackStatus
 
@@ -37,7 +37,7 @@ def test_every_status_of_cloudformation_is_tried() -> None:
     import botocore.session
 
     model = botocore.session.get_session().get_service_model("cloudformation")
-    tried = {each.status for each in SITUATIONS}
+    tried = {situation.status for situation in SITUATIONS}
     assert set(model.shape_for("StackStatus").enum) - tried == {
         # They pass within a second, and are followed by the event of the operation's end.
         "DELETE_COMPLETE",

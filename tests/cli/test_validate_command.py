@@ -26,7 +26,7 @@ def test_a_valid_cluster_is_shown_with_its_instances(run: Command, where: Place)
     assert "Cluster kubernetes (stack k8s, Kubernetes 1.36.3)" in ran.out
     assert ran.out.endswith("The cluster is valid.\n")
     for node in where.instances(NODES):
-        [line] = [each for each in ran.out.splitlines() if node in each]
+        [line] = [line for line in ran.out.splitlines() if node in line]
         assert line.split() == [node, "node", "nodes", "us-west-2a", "1.36.3", "Ready"]
 
 
@@ -53,13 +53,13 @@ def test_texts_wrap_on_a_narrow_screen(run: Command, where: Place, ill: str) -> 
 
 def test_a_program_gets_the_same(run: Command, ill: str) -> None:
     ran = run("validate", "cluster", "--output", "json")
-    told = json.loads(ran.out)
+    printed = json.loads(ran.out)
     assert (ran.code, ran.err) == (2, "")
-    assert (told["type"], told["valid"]) == ("validation", False)
-    [problem] = told["problems"]
+    assert (printed["type"], printed["valid"]) == ("validation", False)
+    [problem] = printed["problems"]
     assert (problem["area"], problem["subject"]) == ("node", ill)
     assert problem["detail"] == "KubeletNotReady: no network plugin"
-    assert sorted(each["ready"] for each in told["members"]) == [False, True, True, True, True]
+    assert sorted(member["ready"] for member in printed["members"]) == [False, True, True, True, True]
 
 
 def test_waiting_shows_changes_only(run: Command, ill: str, where: Place) -> None:
@@ -78,7 +78,7 @@ def test_waiting_in_json_is_a_line_for_each_change(run: Command, ill: str, where
     ran = run("validate", "--wait", "30s", "--output", "json")
     lines = [json.loads(line) for line in ran.out.splitlines()]
     assert ran.code == 2
-    assert [each["type"] for each in lines] == ["validationChange", "validation"]
+    assert [line["type"] for line in lines] == ["validationChange", "validation"]
     assert [each["subject"] for each in lines[0]["appeared"]] == [ill]
 
 

@@ -115,7 +115,7 @@ def test_path_that_leads_elsewhere() -> None:
 def test_other_files_are_welcome_and_settings_beside_cfngens_units_too() -> None:
     paths = ["/etc/motd", "/etc/systemd/system/kubelet.service.d/10-own.conf", "/usr/local/bin/agent"]
     found = loaded(group(files=[{"path": path, "content": ""} for path in paths]))
-    assert [each.path for each in found.cluster.node_groups[0].files] == paths
+    assert [file.path for file in found.cluster.node_groups[0].files] == paths
 
 
 def test_what_cfngen_sets_of_the_kubelet_is_refused_for_each_group_too() -> None:
@@ -152,7 +152,7 @@ def free_fields(model: Any, path: Key = ()) -> list[Key]:
         if kind == dict[str, Any]:
             found.append(inner)
             continue
-        inners = [kind, *get_args(kind), *(each for part in get_args(kind) for each in get_args(part))]
+        inners = [kind, *get_args(kind), *(argument for part in get_args(kind) for argument in get_args(part))]
         for each in inners:
             if hasattr(each, "model_fields"):
                 listed = get_origin(kind) is tuple or str(kind).startswith("tuple")
@@ -163,7 +163,7 @@ def free_fields(model: Any, path: Key = ()) -> list[Key]:
 def test_every_field_that_takes_anything_is_known_as_such() -> None:
     paths = free_fields(Cluster)
     assert len(paths) >= len([each for each in FREE_FORM if EVERY not in each])
-    assert [each for each in paths if not is_free_form(each)] == []
+    assert [path for path in paths if not is_free_form(path)] == []
 
 
 def test_numbers_and_empty_values_of_free_sections_stay_what_they_are() -> None:

@@ -24,9 +24,9 @@ UNCOMMENTED = re.sub(r"(?m)^#(?=\S)", "", starter.TEXT)
 @pytest.mark.parametrize("text", [starter.TEXT, UNCOMMENTED], ids=["as it is", "uncommented"])
 def test_the_starter_file_is_the_default_cluster(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.yaml").write_text(text)
-    found = load(tmp_path / "cluster.yaml", environ={})
-    assert found.cluster == parse({})
-    assert found.warnings == ()
+    loaded = load(tmp_path / "cluster.yaml", environ={})
+    assert loaded.cluster == parse({})
+    assert loaded.warnings == ()
 
 
 def test_the_starter_file_shows_every_section() -> None:
@@ -122,7 +122,7 @@ def test_a_pattern_means_in_an_editor_what_it_means_here() -> None:
     """`\\w`, `\\d` and `\\b` take in the letters of all scripts in Python, and those of ASCII in JSON Schema."""
     patterns = re.findall(r"'pattern': '(.*?)'[,}]", str(json_schema()))
     assert len(patterns) > 20
-    assert [each for each in patterns if re.search(r"\\[wdb]", each)] == []
+    assert [pattern for pattern in patterns if re.search(r"\\[wdb]", pattern)] == []
 
 
 def test_loading_asks_nothing_but_the_file() -> None:

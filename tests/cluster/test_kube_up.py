@@ -147,8 +147,8 @@ EXISTING = {
 @pytest.mark.parametrize(("name", "value", "expected"), HONOURED)
 def test_a_variable_sets_its_keys(name: str, value: str, expected: dict[str, Any]) -> None:
     # Without public addresses nodes need subnets that exist, and a NAT gateway in them.
-    found = effective({name: value, **(EXISTING if name.endswith("_PUBLIC_IP") else {})})
-    assert {key: found[key] for key in expected} == expected
+    settings = effective({name: value, **(EXISTING if name.endswith("_PUBLIC_IP") else {})})
+    assert {key: settings[key] for key in expected} == expected
 
 
 def test_an_existing_vpc_and_subnet_come_from_the_environment_alone() -> None:
@@ -158,10 +158,10 @@ def test_an_existing_vpc_and_subnet_come_from_the_environment_alone() -> None:
         "KUBE_VPC_CIDR_BASE": "10.9",
         "KUBE_SUBNET_CIDR": "10.9.4.0/24",
     }
-    found = effective(environ)
-    assert found["network.vpc.id"] == "vpc-01234567"
-    assert found["network.subnets[0].id"] == "subnet-01234567"
-    assert found["controlPlane.addresses[0]"] == "10.9.4.9"
+    settings = effective(environ)
+    assert settings["network.vpc.id"] == "vpc-01234567"
+    assert settings["network.subnets[0].id"] == "subnet-01234567"
+    assert settings["controlPlane.addresses[0]"] == "10.9.4.9"
 
 
 ACCEPTED = [(each.name, value) for each in kube_up.VARIABLES.values() for value in each.accepts]
@@ -309,7 +309,7 @@ def test_every_variable_is_tried_above() -> None:
     tried = {name for name, *_ in HONOURED} | {"VPC_ID", "SUBNET_ID"} | {name for name, *_ in BAD}
     honoured = [variable for variable in kube_up.VARIABLES.values() if variable.fate == "honoured"]
     assert {name for each in honoured for name in (each.name, *each.old)} <= tried
-    assert {each.name for each in kube_up.VARIABLES.values()} - {
+    assert {variable.name for variable in kube_up.VARIABLES.values()} - {
         each.name for each in (*PICKY, *REFUSED, *honoured)
     } == {
         "MASTER_RESERVED_IP",

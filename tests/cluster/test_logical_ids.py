@@ -216,7 +216,7 @@ def test_what_the_templates_ask_for_is_read_again() -> None:
     network = {"vpc": vpc, "subnets": subnets, "routeTable": "rtb-0123456789abcdef0", "serviceCidr": "10.250.0.0/16"}
     groups = [{"name": "all", "zones": zones, "rootVolume": {"type": "gp2"}}]
     documents = generate(parse({"network": network, "nodeGroups": groups}))
-    [root] = [each.body for each in documents if each.name == "cluster"]
+    [root] = [document.body for document in documents if document.name == "cluster"]
     assert [name for name in root["Parameters"] if is_subnet_parameter(name)] == ["SubnetAId", "SubnetLax1AId"]
 
 

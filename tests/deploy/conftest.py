@@ -12,9 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "aws"))
 
 from answering import Aws
+from aws_descriptions import NOW, Deletions, arn
 from cloud import Cloud, default_cloud
 from in_moto import Calls, in_moto
-from removing import NOW, Deletions, arn
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import stack_removal

@@ -66,5 +66,5 @@ def created(cloud: Cloud, form: str = "cluster", name: str = NAME, tags: Any = N
 
 def place_of(stack: Any, account: Account) -> Place:
     """Where a cluster of our own network is."""
-    found = resources(stack)
-    return Place(account, *(found[each].physical_id for each in ("Vpc", "SubnetA", "NodeSecurityGroup")))
+    by_id = resources(stack)
+    return Place(account, *(by_id[each].physical_id for each in ("Vpc", "SubnetA", "NodeSecurityGroup")))

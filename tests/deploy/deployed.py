@@ -96,7 +96,10 @@ class Place:
 
     def override(self, url: str) -> str:
         """Where an API of this account really listens."""
-        return {each.api_endpoint: each.address for each in self.world.kubernetes_endpoints()}.get(url, "")
+        return {
+            kubernetes_endpoint.api_endpoint: kubernetes_endpoint.address
+            for kubernetes_endpoint in self.world.kubernetes_endpoints()
+        }.get(url, "")
 
     def instances(self, resource: str) -> list[str]:
         """Ids of a group's instances, by its logical id."""

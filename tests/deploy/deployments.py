@@ -66,7 +66,7 @@ class Operator:
         return plan(self.account, self.wanted(cluster, **options), self.waiting)
 
     def reported(self, kind: type[Kind]) -> list[Kind]:
-        return [each for each in self.messages if isinstance(each, kind)]
+        return [message for message in self.messages if isinstance(message, kind)]
 
     def _ask(self, question: Question) -> bool:
         self.questions.append(question)

@@ -150,7 +150,10 @@ def rules_naming(account: Account, group: str) -> list[str]:
 
 
 def group_ids(account: Account) -> set[str]:
-    return {each["GroupId"] for each in account.client("ec2").describe_security_groups()["SecurityGroups"]}
+    return {
+        security_group["GroupId"]
+        for security_group in account.client("ec2").describe_security_groups()["SecurityGroups"]
+    }
 
 
 def balancer_names(account: Account) -> set[str]:

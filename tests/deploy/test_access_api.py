@@ -101,9 +101,11 @@ def test_each_kind_of_object_is_asked_for_at_its_path(pool: Pool, api: Kubernete
         pool.answers["GET", f"/api/v1/{path}"] = [(200, {"items": [named]})]
     services = [{**named, "spec": {"type": kind}} for kind in ("ClusterIP", "LoadBalancer")] + [named]
     pool.answers["GET", "/api/v1/services"] = [(200, {"items": services})]
-    assert [each.name for each in api.nodes()] == ["x"]
-    assert [each.name for each in api.system_pods()] == ["x"]
-    assert [(each.namespace, each.name) for each in api.load_balancers()] == [("default", "x")]
+    assert [node.name for node in api.nodes()] == ["x"]
+    assert [pod.name for pod in api.system_pods()] == ["x"]
+    assert [(load_balancer.namespace, load_balancer.name) for load_balancer in api.load_balancers()] == [
+        ("default", "x")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,8 +141,8 @@ def test_a_server_that_is_not_ready_has_answered(
     pool: Pool, api: Kubernetes, status: int, body: str, ready: bool, failing: tuple[str, ...]
 ) -> None:
     pool.answers["GET", "/readyz"] = [(status, body)]
-    found = api.readiness()
-    assert (found.ready, found.failing) == (ready, failing)
+    readiness = api.readiness()
+    assert (readiness.ready, readiness.failing) == (ready, failing)
     assert pool.asked == [("GET", "/readyz", {"verbose": "true"})]
 
 

@@ -79,7 +79,7 @@ def unready(*containers: dict[str, Any], init: tuple[dict[str, Any], ...] = (), 
         "status": {
             "phase": "Pending",
             "initContainerStatuses": [{"state": each} for each in init],
-            "containerStatuses": [{"state": each} for each in containers],
+            "containerStatuses": [{"state": container} for container in containers],
             **status,
         },
     }

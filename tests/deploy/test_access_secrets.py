@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, refusing
-from removing import arn, resource, stack, stacked
+from aws_descriptions import arn, resource, stack, stacked
 
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import Endpoint

@@ -46,13 +46,13 @@ def came_back(operator: Operator, cluster: str = "one") -> Finished:
 
 
 def policies(operator: Operator) -> list[str]:
-    return [each.name.rpartition("-")[0] for each in operator.cloud.engine.stacks() if each.policy]
+    return [stack.name.rpartition("-")[0] for stack in operator.cloud.engine.stacks() if stack.policy]
 
 
 def test_a_new_stack_is_protected_before_anything_is_in_it(operator: Operator):
     left(operator)
     assert find(operator.account, "one").protected
-    calls = [each.operation for each in operator.cloud.faults.calls]
+    calls = [call.operation for call in operator.cloud.faults.calls]
     assert calls.index("UpdateTerminationProtection") < calls.index("ExecuteChangeSet")
 
 
@@ -119,7 +119,7 @@ def test_a_second_deployer_is_told_who_deploys_and_since_when(operator: Operator
     with pytest.raises(BusyError, match=r"since \d\d:\d\d UTC \(1 minute ago\), begun by arn:aws:") as raised:
         Operator(operator.cloud).deploy(LARGER)
     assert raised.value.since.endswith(operator.account.caller)
-    assert not {"PutObject", "CreateChangeSet"} & {each.operation for each in operator.cloud.faults.calls[before:]}
+    assert not {"PutObject", "CreateChangeSet"} & {call.operation for call in operator.cloud.faults.calls[before:]}
 
 
 def test_what_somebody_else_began_is_nobodys_by_name(operator: Operator):

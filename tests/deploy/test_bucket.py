@@ -123,9 +123,9 @@ def test_what_an_existing_one_lacks_is_added_and_the_rest_stays(account, s3, cal
     tags = {each["Key"]: each["Value"] for each in s3.get_bucket_tagging(Bucket=OWN)["TagSet"]}
     assert tags == {"team": "platform", "cfngen": "templates"}
     statements = json.loads(s3.get_bucket_policy(Bucket=OWN)["Policy"])["Statement"]
-    assert [each["Effect"] for each in statements] == ["Allow", "Deny"]
+    assert [statement["Effect"] for statement in statements] == ["Allow", "Deny"]
     rules = s3.get_bucket_lifecycle_configuration(Bucket=OWN)["Rules"]
-    assert [each["ID"] for each in rules] == ["audit", "cfngen-leftovers"]
+    assert [rule["ID"] for rule in rules] == ["audit", "cfngen-leftovers"]
     # Stronger than what cfngen would set.
     assert s3.get_bucket_encryption(Bucket=OWN)["ServerSideEncryptionConfiguration"] == encryption
     assert said == []

@@ -52,7 +52,7 @@ def tls(**changes: Any) -> dict[str, Any]:
 
 
 def encryption(*defaults: Mapping[str, str], bucket_key: bool = False) -> dict[str, Any]:
-    rules = [{"ApplyServerSideEncryptionByDefault": each, "BucketKeyEnabled": bucket_key} for each in defaults]
+    rules = [{"ApplyServerSideEncryptionByDefault": default, "BucketKeyEnabled": bucket_key} for default in defaults]
     return {"ServerSideEncryptionConfiguration": {"Rules": rules}}
 
 

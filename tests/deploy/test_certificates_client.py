@@ -63,7 +63,7 @@ def test_a_certificate_says_who_and_for_how_long(authority):
     made = x509.load_pem_x509_certificate(pair.certificate.encode())
     assert [each.value for each in made.subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == ["Admin/alice@cfngen"]
     groups = made.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
-    assert [each.value for each in groups] == ["system:masters", "oncall"]
+    assert [group.value for group in groups] == ["system:masters", "oncall"]
     assert made.not_valid_before_utc == NOW - datetime.timedelta(minutes=1)
     assert made.not_valid_after_utc == NOW + 12 * HOUR
     usage = made.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value

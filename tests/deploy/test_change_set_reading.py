@@ -149,8 +149,12 @@ def test_where_values_are_incomplete_the_plain_answer_completes_them_and_gives_t
 
     api = Recorded()
     api.answers["DescribeChangeSet"] = answer
-    found = read_change_set(api.account, CHANGE_SET)
-    assert (found.reason, list(found.entries), found.entries["A"].type) == ("the reason", ["A", "B"], "T")
+    change_set = read_change_set(api.account, CHANGE_SET)
+    assert (change_set.reason, list(change_set.entries), change_set.entries["A"].type) == (
+        "the reason",
+        ["A", "B"],
+        "T",
+    )
 
 
 @pytest.mark.parametrize(("code", "status", "least"), [("ValidationError", 400, 0), ("Throttling", 400, 180)])
@@ -197,7 +201,7 @@ def test_every_finding_that_fails_is_told() -> None:
         ValidationFailure("kubernetes", "", "hooked", "X"),
         ValidationFailure("kubernetes", "", "whole", ""),
     )
-    assert [str(each) for each in error.problems] == [
+    assert [str(problem) for problem in error.problems] == [
         "kubernetes: /Resources/Vpc: bad",
         "kubernetes: X: hooked",
         "kubernetes: whole",
@@ -287,7 +291,7 @@ def test_nested_change_sets_are_read_through() -> None:
     api = Recorded()
     api.change_sets[CHANGE_SET] = description(CHANGE_SET, nested("VpcStack"), change("Other", NESTED))
     api.change_sets[nested_arn("VpcStack")] = description(nested_arn("VpcStack"), BARE)
-    found = read_change_set(api.account, CHANGE_SET)
-    assert list(found.children) == ["VpcStack"]
-    assert list(found.children["VpcStack"].entries) == ["X"]
-    assert found.entries["VpcStack"].change_set_id == nested_arn("VpcStack")
+    change_set = read_change_set(api.account, CHANGE_SET)
+    assert list(change_set.children) == ["VpcStack"]
+    assert list(change_set.children["VpcStack"].entries) == ["X"]
+    assert change_set.entries["VpcStack"].change_set_id == nested_arn("VpcStack")

@@ -244,7 +244,7 @@ class TestReading:
         }
         api.answers["DescribeChangeSet"] = lambda sent: pages[sent["ChangeSetName"], sent.get("NextToken")]
         plan = plan_of(api)
-        found = {"/".join(stack.path): {each.logical_id for each in stack.changes} for stack in plan.stacks}
+        found = {"/".join(stack.path): {change.logical_id for change in stack.changes} for stack in plan.stacks}
         assert found == {"MasterStack": {"MasterAVolume", "MasterANetworkInterface"}, "VpcStack": {"Vpc"}}
 
     def test_what_an_answer_with_values_leaves_out_is_restored_from_one_without(self):
@@ -265,8 +265,8 @@ class TestReading:
 
         api.answers["DescribeChangeSet"] = answer
         [root] = plan_of(api).stacks
-        volume = next(each for each in root.changes if each.logical_id == "MasterAVolume")
-        assert {each.logical_id for each in root.changes} == {"MasterAVolume", "MasterRole"}
+        volume = next(change for change in root.changes if change.logical_id == "MasterAVolume")
+        assert {change.logical_id for change in root.changes} == {"MasterAVolume", "MasterRole"}
         assert [(each.path, each.known) for each in volume.properties] == [
             ("/Properties/Size", True),
             ("/Properties/VolumeType", False),
@@ -318,7 +318,7 @@ class TestFailure:
         api.answers["DescribeEvents"] = lambda sent: pages[sent.get("NextToken")]
         with pytest.raises(EarlyValidationError) as caught:
             plan_of(api)
-        assert [(each.stack, each.path, each.reason) for each in caught.value.problems] == [
+        assert [(problem.stack, problem.path, problem.reason) for problem in caught.value.problems] == [
             ("kubernetes-VpcStack-XYZ", "/Resources/Vpc/Properties/CidrBlock", "must be a CIDR"),
             ("kubernetes-VpcStack-XYZ", "/Resources/SubnetA/Properties/CidrBlock", "too small"),
         ]
@@ -520,5 +520,5 @@ def _stack_event() -> dict[str, Any]:
 
 
 def _root_as_text() -> str:
-    root = next(each for each in documents() if each.children)
+    root = next(document for document in documents() if document.children)
     return json.dumps(with_template_urls(root, dict.fromkeys(root.children, "https://elsewhere")))

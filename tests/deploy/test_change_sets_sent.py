@@ -205,7 +205,7 @@ def test_a_stack_that_something_has_become_of_stays(status: str, summaries: list
     plan = planned(api, ADDED)
     assert api.stack
     api.stack["StackStatus"] = status
-    api.summaries = [{"ChangeSetName": "x", "ChangeSetId": OTHER, "Status": each} for each in summaries]
+    api.summaries = [{"ChangeSetName": "x", "ChangeSetId": OTHER, "Status": summary} for summary in summaries]
     discard(api.account, plan)
     assert [each["StackName"] for each in api.named("DeleteStack")] == [STACK_ID] * deleted
 

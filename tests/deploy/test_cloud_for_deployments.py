@@ -35,15 +35,17 @@ def change_set(cloud: Cloud, name: str = "k8s") -> dict[str, Any]:
 def test_the_default_cluster_comes_and_goes_in_simulated_time(cloud: Cloud) -> None:
     began, cfn = cloud.clock.now(), cloud.client("cloudformation")
     planned = change_set(cloud)
-    assert {each["ResourceChange"]["Action"] for each in planned["Changes"]} == {"Add"}
+    assert {change["ResourceChange"]["Action"] for change in planned["Changes"]} == {"Add"}
     cfn.execute_change_set(ChangeSetName=planned["ChangeSetId"])
     cfn.get_waiter("stack_create_complete").wait(StackName="k8s")
     assert cloud.clock.now() > began
     [root] = cfn.describe_stacks(StackName="k8s")["Stacks"]
-    assert "ApiEndpoint" in {each["OutputKey"] for each in root["Outputs"]}
+    assert "ApiEndpoint" in {output["OutputKey"] for output in root["Outputs"]}
     assert len(cloud.machines.references) == 5
-    nested = [each for each in cfn.describe_stacks()["Stacks"] if each.get("RootId") == root["StackId"]]
-    assert len(nested) == sum(each["ResourceChange"]["ResourceType"].endswith("::Stack") for each in planned["Changes"])
+    nested = [stack for stack in cfn.describe_stacks()["Stacks"] if stack.get("RootId") == root["StackId"]]
+    assert len(nested) == sum(
+        change["ResourceChange"]["ResourceType"].endswith("::Stack") for change in planned["Changes"]
+    )
     cfn.delete_stack(StackName="k8s")
     cfn.get_waiter("stack_delete_complete").wait(StackName=root["StackId"])
 

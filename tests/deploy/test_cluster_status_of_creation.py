@@ -34,7 +34,7 @@ def test_a_cluster_that_is_being_created():
     assert early.endpoint == later.endpoint
     assert isinstance(early.api, Unknown)
     assert "has not been initialised" in early.api.unknown
-    assert [each.ready for each in early.masters] == [None]
+    assert [master.ready for master in early.masters] == [None]
     assert "(the creation is under way)" in text
     assert "Next: cfngen watch" in text
     assert later.stack.status == "CREATE_IN_PROGRESS"

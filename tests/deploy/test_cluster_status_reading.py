@@ -70,7 +70,7 @@ def test_everything_about_a_cluster_is_read(where):
     [volume] = status.volumes
     assert (volume.slot, volume.size, volume.type, volume.zone) == ("a", 20, "gp3", "us-west-2a")
 
-    ends = {each.what: each.ends for each in status.certificates}
+    ends = {certificate.what: certificate.ends for certificate in status.certificates}
     now = where.clock.now()
     assert ends["certificate authority"] > now + timedelta(days=365)
     assert ends["API server's certificate"] > now + timedelta(days=365)
@@ -93,7 +93,7 @@ def test_one_missing_permission_hides_nothing_else(where):
     assert "kms:Decrypt" in status.api.hint
     assert isinstance(status.volumes, Unknown)
     assert "DescribeVolumes" in status.volumes.unknown
-    ends = {each.what: each.ends for each in status.certificates}
+    ends = {certificate.what: certificate.ends for certificate in status.certificates}
     assert isinstance(ends["certificate authority"], Unknown)
     assert isinstance(ends["join token"], Unknown)
     assert not isinstance(ends["API server's certificate"], Unknown)
@@ -118,7 +118,7 @@ def test_without_the_resources_of_the_stack_the_api_is_still_asked(where):
     ) as credentials:
         status = read(where, where.connected(where.session_of(credentials)))
     assert isinstance(status.stack.since, Unknown)
-    for part in (status.masters, status.volumes, *(each.ends for each in status.certificates[2:])):
+    for part in (status.masters, status.volumes, *(certificate.ends for certificate in status.certificates[2:])):
         assert "ListStackResources" in part.unknown
     assert status.api == ApiState("1.36.3", ready=True)
 
@@ -137,7 +137,7 @@ def test_an_api_that_nobody_reaches_is_unknown(where):
     assert "does not answer" in status.api.unknown
     assert status.kubelets == status.api
     assert status.endpoint.startswith("https://")
-    ends = {each.what: each.ends for each in status.certificates}
+    ends = {certificate.what: certificate.ends for certificate in status.certificates}
     assert "no TLS connection" in ends["API server's certificate"].unknown
     assert not isinstance(ends["certificate authority"], Unknown)
 
@@ -163,7 +163,9 @@ def test_an_instance_that_auto_scaling_gave_up_does_not_count(where):
 def test_instances_of_an_older_launch_template_are_outdated(where):
     scaling = client("autoscaling", where.cluster.region)
     [group] = [
-        each for each in scaling.describe_auto_scaling_groups()["AutoScalingGroups"] if each["DesiredCapacity"] == 4
+        auto_scaling_group
+        for auto_scaling_group in scaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+        if auto_scaling_group["DesiredCapacity"] == 4
     ]
     template = group["LaunchTemplate"]["LaunchTemplateId"]
     ec2 = client("ec2", where.cluster.region)
@@ -255,8 +257,8 @@ def test_drift_of_a_large_stack_is_read_page_by_page(where):
             stub.add_response("describe_stack_resource_drifts", answer, asked | following)
         drifted = drift.detect(account, {"root": "k8s"})
         stub.assert_no_pending_responses()
-    assert [each.logical_id for each in drifted.resources] == names
-    assert {each.status for each in drifted.resources} == {"DELETED"}
+    assert [resource.logical_id for resource in drifted.resources] == names
+    assert {resource.status for resource in drifted.resources} == {"DELETED"}
     assert drifted.failures == {}
 
 
@@ -310,5 +312,5 @@ def test_drift_is_asked_of_the_root_and_its_children(where, monkeypatch):
     names = sorted(asked.values())
     assert names[0] == "k8s"
     assert len(names) == 7
-    assert all(each.startswith("k8s-") for each in names[1:])
+    assert all(name.startswith("k8s-") for name in names[1:])
     assert "compares" in said[0].text

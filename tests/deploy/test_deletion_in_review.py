@@ -29,9 +29,9 @@ def review(operator: Operator, name: str = NAME, **tags: Any) -> None:
     client.create_change_set(
         StackName=name, ChangeSetName="one", ChangeSetType="CREATE", TemplateBody=BODY, Tags=pairs(tags)
     )
-    found = find(operator.account, name)
-    assert found
-    assert found.status.name == "REVIEW_IN_PROGRESS"
+    stack = find(operator.account, name)
+    assert stack
+    assert stack.status.name == "REVIEW_IN_PROGRESS"
 
 
 @pytest.mark.parametrize("tags", [{}, {"cfngen:cluster": "another"}, {"team": NAME}])
@@ -48,7 +48,7 @@ def test_a_stack_in_review_that_is_not_the_clusters_is_refused(operator: Operato
 def test_a_stack_in_review_of_the_cluster_goes_with_its_change_sets(operator: Operator) -> None:
     review(operator, **OURS)
     operator.deletes()
-    assert [each.text for each in operator.questions] == [
+    assert [question.text for question in operator.questions] == [
         f"Delete the empty stack {NAME} and the change sets in it? Nothing has been created from them."
     ]
     assert find(operator.account, NAME) is None

@@ -91,7 +91,7 @@ def test_failures_that_have_nothing_to_do_with_each_other_are_both_told(operator
     operator.engine.durations.clear()
     found = ended(operator, operator.create())
     causes = [found.cause, *found.others]
-    assert {each.event.logical_id for each in causes if each} <= {"Gateway", "Disk"}
+    assert {cause.event.logical_id for cause in causes if cause} <= {"Gateway", "Disk"}
     assert found.cause is not None
 
 
@@ -246,7 +246,7 @@ def test_without_the_right_to_read_consoles_the_cause_is_still_told(operator: Op
     found = ended(operator, operator.create())
     assert found.cause is not None
     assert len(found.cause.instances) == 2
-    assert all("may not read consoles" in each.note for each in found.cause.instances)
+    assert all("may not read consoles" in instance.note for instance in found.cause.instances)
 
 
 def test_without_the_right_to_see_instances_the_cause_is_still_told(operator: Operator):
@@ -297,7 +297,7 @@ def test_what_still_uses_a_network_that_could_not_be_deleted(operator: Operator)
     body = text({"Vpc": vpc()})
     operator.cloudformation.create_stack(StackName=NAME, TemplateBody=body)
     operator.engine.wait(operator.root)
-    [made] = [each.physical_id for each in operator.root.resources.values()]
+    [made] = [resource.physical_id for resource in operator.root.resources.values()]
     ec2 = client("ec2", "us-west-2")
     subnet = ec2.create_subnet(VpcId=made, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
     interface = ec2.create_network_interface(SubnetId=subnet, Description="ELB app/web/1")["NetworkInterface"]

@@ -48,7 +48,7 @@ def activity(status: str, message: str = "", description: str = "Launching a new
 def of_instances(*instances: dict[str, Any], activities: tuple[dict[str, Any], ...] = ()) -> dict[str, Answer]:
     return {
         "autoscaling:DescribeScalingActivities": {"Activities": activities},
-        "ec2:DescribeInstances": {"Reservations": [{"Instances": [each]} for each in instances]},
+        "ec2:DescribeInstances": {"Reservations": [{"Instances": [instance]} for instance in instances]},
         "ec2:GetConsoleOutput": lambda sent: said(f"console of {sent['InstanceId']}"),
     }
 

@@ -112,7 +112,7 @@ def test_what_else_lies_there_is_no_snapshot(where: Place) -> None:
     place = backups(where)
     for name in ("hourly/notes.txt", "backup-request.json", "hourly/2026-01-01T000000Z.db.part"):
         client("s3", "us-west-2").put_object(Bucket=place.bucket, Key=place.prefix + name, Body=b"x")
-    assert all(each.key.endswith("Z.db") for each in place.snapshots())
+    assert all(snapshot.key.endswith("Z.db") for snapshot in place.snapshots())
 
 
 @pytest.mark.parametrize("end", [lambda each: each.key, lambda each: each.key.rpartition("/")[2]])
@@ -123,7 +123,7 @@ def test_a_snapshot_is_chosen_by_its_key_or_the_end_of_it(where: Place, end: Cal
 
 
 def test_a_name_that_a_snapshot_shares_with_its_daily_copy_means_the_snapshot(where: Place) -> None:
-    daily = next(each for each in backups(where).snapshots() if each.period == "daily")
+    daily = next(snapshot for snapshot in backups(where).snapshots() if snapshot.period == "daily")
     name = daily.key.rpartition("/")[2]
     assert find_snapshot(backups(where), name).key == f"kubernetes/etcd/hourly/{name}"
     assert find_snapshot(backups(where), daily.key) == daily
@@ -138,7 +138,7 @@ def test_a_snapshot_is_taken_on_request(where: Place, said: list[Message]) -> No
     before = backups(where).snapshots()
     taken = take_snapshot(backups(where), said.append)
     assert taken.snapshot not in before
-    assert taken.snapshot in [each for each in backups(where).snapshots() if each.key == taken.snapshot.key]
+    assert taken.snapshot in [snapshot for snapshot in backups(where).snapshots() if snapshot.key == taken.snapshot.key]
     assert taken.seconds <= 120
     assert isinstance(said[0], Step)
 
@@ -194,7 +194,7 @@ def test_drill_every_master_is_replaced_and_begins_with_the_snapshot(
         assert set(new) <= nodes
         assert backups(where).read("restore.json") == {}, "no later volume may be set back by this request"
         progress = [each for each in said if isinstance(each, RestoreProgress)]
-        assert [each.state for each in progress[-1].masters] == ["ready"] * count
+        assert [master.state for master in progress[-1].masters] == ["ready"] * count
         assert progress[-1].api == "ready"
 
 
@@ -205,8 +205,8 @@ def test_it_is_said_before_what_will_happen(where: Place, said: list[Message]) -
     [plan] = said
     assert isinstance(plan, RestorePlan)
     assert (plan.snapshot.key, plan.pending) == (snapshot.key, False)
-    assert [(each.slot, each.instances) for each in plan.masters] == [("a", tuple(masters(where)))]
-    assert any("is lost" in each for each in plan.consequences)
+    assert [(master.slot, master.instances) for master in plan.masters] == [("a", tuple(masters(where)))]
+    assert any("is lost" in consequence for consequence in plan.consequences)
     assert backups(where).read("restore.json") == {}
     assert where.world.machines.has_quorum(where.kubernetes)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, refusing
-from removing import arn, resource, stack, stacked
+from aws_descriptions import arn, resource, stack, stacked
 
 from cfngen.cli.exit_codes import error_exit_code
 from cfngen.cluster.load import load
@@ -92,7 +92,7 @@ def masters(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Masters:
     aws.answers["s3:GetObject"] = lambda sent: {"Body": io.BytesIO(json.dumps(made.request).encode())}
 
     def groups(account: Any, cluster: Any, slots: Any) -> tuple[Group, ...]:
-        assert [each.logical_id for each in slots] == ["MasterAAutoScalingGroup"]
+        assert [slot.logical_id for slot in slots] == ["MasterAAutoScalingGroup"]
         return made.slots
 
     class Waiting:
@@ -121,8 +121,8 @@ def test_a_restore_is_asked_for_written_and_taken_away_again(masters: Masters) -
     assert "instances" not in first
     assert second == {**first, "instances": ["i-a"]}
     puts = masters.aws.sent("s3:PutObject")
-    assert [each.get("IfNoneMatch") for each in puts] == ["*", None]
-    assert {each["Key"] for each in puts} == {"one/etcd/restore.json"}
+    assert [request.get("IfNoneMatch") for request in puts] == ["*", None]
+    assert {request["Key"] for request in puts} == {"one/etcd/restore.json"}
     assert masters.terminated() == ["i-a"]
     assert [old for _, old in masters.waited] == [frozenset({"i-a"})]
     assert masters.aws.sent("s3:DeleteObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
@@ -145,7 +145,7 @@ def test_what_it_means_is_said_before(masters: Masters) -> None:
     plan = masters.plan
     assert (plan.cluster, plan.region, plan.account, plan.bucket) == ("one", "us-west-2", "123456789012", "mine")
     assert (plan.snapshot.key, plan.pending) == (NEWEST, False)
-    assert [(each.slot, each.instances) for each in plan.masters] == [("a", ("i-a",)), ("b", ("i-b",))]
+    assert [(master.slot, master.instances) for master in plan.masters] == [("a", ("i-a",)), ("b", ("i-b",))]
     assert plan.consequences[:2] == (
         "what was written to Kubernetes since 2025-12-31 23:59:00 UTC, 1 minute ago, is lost",
         "the instances of 2 masters are terminated and replaced: a (i-a) and b (i-b)",
@@ -186,7 +186,7 @@ def test_one_that_was_begun_goes_on_with_what_is_still_to_be_replaced(masters: M
     )
     assert masters.set_back().snapshot.key == OLDER
     assert masters.plan.pending
-    assert [each.slot for each in masters.plan.masters] == ["a"]
+    assert [master.slot for master in masters.plan.masters] == ["a"]
     assert masters.asked[0].text == f"Go on restoring one from {OLDER}?"
     assert (masters.written(), masters.terminated()) == ([], ["i-a"])
     assert masters.waited[0][1] == {"i-a", "i-gone"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from answering import Aws, refusing
-from removing import stack, stacked
+from aws_descriptions import stack, stacked
 
 from cfngen.cluster.load import load
 from cfngen.deploy.aws_errors import AwsError
@@ -64,9 +64,9 @@ def test_what_else_lies_there_is_none(aws: Aws, place: Store, key: str) -> None:
 def test_the_newest_is_first_and_of_one_moment_the_hourly_one(aws: Aws, place: Store) -> None:
     older = "2025-12-30T235900Z.db"
     listed(aws, f"daily/{older}", f"daily/{NAME}", f"hourly/{older}", f"hourly/{NAME}")
-    keys = [each.key.removeprefix("one/etcd/") for each in place.snapshots()]
+    keys = [snapshot.key.removeprefix("one/etcd/") for snapshot in place.snapshots()]
     assert keys == [f"hourly/{NAME}", f"daily/{NAME}", f"hourly/{older}", f"daily/{older}"]
-    assert [each.period for each in place.snapshots()] == ["hourly", "daily", "hourly", "daily"]
+    assert [snapshot.period for snapshot in place.snapshots()] == ["hourly", "daily", "hourly", "daily"]
 
 
 @pytest.mark.parametrize("code", ["NoSuchBucket", "404"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from answering import Aws
-from removing import stack, stacked
+from aws_descriptions import stack, stacked
 
 from cfngen.deploy.access import cluster_access
 from cfngen.deploy.access.api_connection import ApiUnreachableError
@@ -76,7 +76,7 @@ class Watched:
     @property
     def progress(self) -> list[tuple[list[tuple[str, str]], str]]:
         shown = [each for each in self.said if isinstance(each, RestoreProgress)]
-        return [([(each.instance, each.state) for each in one.masters], one.api) for one in shown]
+        return [([(master.instance, master.state) for master in one.masters], one.api) for one in shown]
 
 
 @pytest.fixture

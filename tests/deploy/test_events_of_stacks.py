@@ -193,11 +193,11 @@ def test_the_history_of_the_last_operation(operator: Operator):
     operator.update("t3.large")
     operator.engine.wait(operator.root)
     operator.faults.page_size = 3
-    told = lines(read_history(operator.account, NAME))
-    assert told[0] == "k8s UPDATE_IN_PROGRESS"
-    assert told[-1] == "k8s UPDATE_COMPLETE"
-    assert "NodesStack/Group UPDATE_COMPLETE" in told
-    assert not any("CREATE" in line for line in told)
+    shown = lines(read_history(operator.account, NAME))
+    assert shown[0] == "k8s UPDATE_IN_PROGRESS"
+    assert shown[-1] == "k8s UPDATE_COMPLETE"
+    assert "NodesStack/Group UPDATE_COMPLETE" in shown
+    assert not any("CREATE" in line for line in shown)
 
 
 def test_the_whole_history(operator: Operator):
@@ -205,9 +205,9 @@ def test_the_whole_history(operator: Operator):
     operator.update("t3.large")
     operator.engine.wait(operator.root)
     operator.faults.page_size = 3
-    told = lines(read_history(operator.account, NAME, operation="all"))
-    assert told[0] == "k8s CREATE_IN_PROGRESS"
-    assert told[-1] == "k8s UPDATE_COMPLETE"
+    shown = lines(read_history(operator.account, NAME, operation="all"))
+    assert shown[0] == "k8s CREATE_IN_PROGRESS"
+    assert shown[-1] == "k8s UPDATE_COMPLETE"
     everything = read_history(operator.account, NAME, operation="all", complete=True)
     assert {event.id for event in everything} == operator.happened()
     assert [event.time for event in everything] == sorted(event.time for event in everything)
@@ -222,18 +222,18 @@ def test_the_history_of_a_rollback_tells_what_had_failed(operator: Operator):
     assert operator.root.status == "UPDATE_FAILED"
     operator.cloudformation.rollback_stack(StackName=NAME)
     operator.engine.wait(operator.root)
-    told = lines(read_history(operator.account, NAME))
-    assert told[0] == "k8s UPDATE_IN_PROGRESS"
-    assert "NodesStack/Group UPDATE_FAILED" in told
-    assert told[-1] == "k8s UPDATE_ROLLBACK_COMPLETE"
+    shown = lines(read_history(operator.account, NAME))
+    assert shown[0] == "k8s UPDATE_IN_PROGRESS"
+    assert "NodesStack/Group UPDATE_FAILED" in shown
+    assert shown[-1] == "k8s UPDATE_ROLLBACK_COMPLETE"
 
 
 def test_the_history_of_a_deleted_stack(operator: Operator):
     root_id = operator.created()
     operator.cloudformation.delete_stack(StackName=NAME)
     operator.engine.wait(operator.engine.stack(root_id))
-    told = lines(read_history(operator.account, root_id))
-    assert (told[0], told[-1]) == ("k8s DELETE_IN_PROGRESS", "k8s DELETE_COMPLETE")
+    shown = lines(read_history(operator.account, root_id))
+    assert (shown[0], shown[-1]) == ("k8s DELETE_IN_PROGRESS", "k8s DELETE_COMPLETE")
 
 
 def test_the_last_event(operator: Operator):

@@ -79,7 +79,7 @@ def of_child(status: str, name: str = "Vpc") -> dict[str, Any]:
 
 
 def numbers(events: list[Event]) -> list[int]:
-    return [int(each.id.rpartition("-")[2]) for each in events]
+    return [int(event.id.rpartition("-")[2]) for event in events]
 
 
 UPDATING, UPDATED = "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"

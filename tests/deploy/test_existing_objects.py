@@ -219,7 +219,7 @@ def sections(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def test_every_kind_of_text_is_known_to_name_something_in_aws_or_nothing() -> None:
-    kinds = [each for each in vars(field_types).values() if any(texts(each))]
+    kinds = [field_type for field_type in vars(field_types).values() if any(texts(field_type))]
     known = [*NAMES_IN_AWS, *NOTHING_IN_AWS]
     assert [kind for kind in kinds if kind not in known] == []
 

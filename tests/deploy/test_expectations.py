@@ -61,26 +61,26 @@ def test_a_nested_stack_takes_as_long_as_what_is_in_it() -> None:
         (): body(Child=STACK, After={"Type": ADDRESS, "DependsOn": "Child"}),
         ("Child",): body(A=VPC, B={"Type": VPC, "DependsOn": "A"}),
     }
-    found = expect_operation(bodies, "create")
-    assert found.seconds == 2 * ONE + TWO
-    assert [(each.path, each.logical_id) for each in found.resources] == [
+    expected = expect_operation(bodies, "create")
+    assert expected.seconds == 2 * ONE + TWO
+    assert [(resource.path, resource.logical_id) for resource in expected.resources] == [
         ((), "Child"), ((), "After"), (("Child",), "A"), (("Child",), "B"),
     ]  # fmt: skip
-    assert [each.logical_id for each in found.of(("Child",))] == ["A", "B"]
-    known = found.find(("Child",), "A")
+    assert [each.logical_id for each in expected.of(("Child",))] == ["A", "B"]
+    known = expected.find(("Child",), "A")
     assert known is not None
     assert (known.type, known.action, known.seconds, known.signals) == (VPC, "create", ONE, 0)
-    assert found.find((), "A") is None
-    child = found.find((), "Child")
+    assert expected.find((), "A") is None
+    child = expected.find((), "Child")
     assert child is not None
     assert child.seconds == 0
 
 
 def test_only_what_is_worked_on_takes_time() -> None:
     bodies = {(): body(A=VPC, B={"Type": ADDRESS, "DependsOn": "A"})}
-    found = expect_operation(bodies, {((), "B"): "update"})
-    assert [(each.logical_id, each.action) for each in found.resources] == [("B", "update")]
-    assert found.seconds == usual_seconds(ADDRESS, "update")
+    expected = expect_operation(bodies, {((), "B"): "update"})
+    assert [(resource.logical_id, resource.action) for resource in expected.resources] == [("B", "update")]
+    assert expected.seconds == usual_seconds(ADDRESS, "update")
     assert expect_operation(bodies, {}).seconds == 0
     assert Expectation().seconds == 0
 

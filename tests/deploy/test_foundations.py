@@ -149,7 +149,7 @@ def leaves(annotation: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
         for name, field in annotation.model_fields.items():
             yield from leaves(field.annotation, (*path, field.alias or name))
         return
-    inner = [leaf for each in get_args(annotation) for leaf in leaves(each, path)]
+    inner = [leaf for argument in get_args(annotation) for leaf in leaves(argument, path)]
     deeper = [leaf for leaf in inner if leaf != ".".join(path)]
     yield from deeper or [".".join(path)]
 

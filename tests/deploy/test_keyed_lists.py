@@ -33,23 +33,23 @@ def changed(found) -> set[str]:
 
 @pytest.mark.parametrize("place", ["/Properties/PolicyDocument", "/Properties/PolicyDocument/Statement/1/Action/0"])
 def test_a_statement_in_the_middle_changes_no_other(place):
-    found = keyed_list(
+    differences = keyed_list(
         entry({"PolicyDocument": document(READ, LIST)}, {"PolicyDocument": document(READ, WRITE, LIST)}), place
     )
-    assert found.place == "/Properties/PolicyDocument"
-    assert changed(found) == {"Write"}
-    assert json.loads(found.after["Write"])["Action"] == ["s3:PutObject"]
+    assert differences.place == "/Properties/PolicyDocument"
+    assert changed(differences) == {"Write"}
+    assert json.loads(differences.after["Write"])["Action"] == ["s3:PutObject"]
 
 
 def test_statements_of_a_roles_policies_are_known_by_policy_and_sid():
     def policies(*documents: dict[str, Any]) -> dict[str, Any]:
         return {"Policies": [{"PolicyName": f"p{i}", "PolicyDocument": each} for i, each in enumerate(documents)]}
 
-    found = keyed_list(
+    differences = keyed_list(
         entry(policies(document(READ), document(LIST)), policies(document(WRITE, READ), document(LIST))),
         "/Properties/Policies/0/PolicyDocument/Statement/0/Sid",
     )
-    assert (found.place, changed(found)) == ("/Properties/Policies", {"p0/Write"})
+    assert (differences.place, changed(differences)) == ("/Properties/Policies", {"p0/Write"})
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def inside(*tags: Any) -> dict[str, Any]:
     ],
 )
 def test_tags_are_known_by_their_keys(before: Any, after: Any, place: str, of: str, items: Any) -> None:
-    found = keyed_list(entry(before, after), f"/Properties/{place}")
-    assert (found.place, found.before, found.after) == (f"/Properties/{of}", *items)
+    differences = keyed_list(entry(before, after), f"/Properties/{place}")
+    assert (differences.place, differences.before, differences.after) == (f"/Properties/{of}", *items)
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_where_one_definition_is_not_told_nothing_is_compared(missing: str) -> N
 
 @pytest.mark.parametrize("name", ["PolicyDocument", "AssumeRolePolicyDocument", "KeyPolicy"])
 def test_documents_of_every_kind_are_known_by_their_statements(name: str) -> None:
-    found = keyed_list(
+    differences = keyed_list(
         entry({name: document(READ)}, {name: {"Id": "x", **document(READ, LIST)}}), f"/Properties/{name}"
     )
-    assert (found.place, changed(found)) == (f"/Properties/{name}", {"List"})
-    assert list(found.before) == ["Read"]
+    assert (differences.place, changed(differences)) == (f"/Properties/{name}", {"List"})
+    assert list(differences.before) == ["Read"]
 
 
 @pytest.mark.parametrize(
@@ -171,13 +171,15 @@ def test_policies_that_cannot_be_told_apart_or_read_are_left_to_their_places(pol
 
 
 def test_a_document_without_statements_has_none() -> None:
-    found = keyed_list(
+    differences = keyed_list(
         entry({"PolicyDocument": {"Version": "1"}}, {"PolicyDocument": document(READ)}), "/Properties/PolicyDocument"
     )
-    assert (found.before, list(found.after)) == ({}, ["Read"])
+    assert (differences.before, list(differences.after)) == ({}, ["Read"])
 
 
 def test_the_same_statement_in_another_order_of_its_parts_is_the_same() -> None:
     turned = dict(reversed(READ.items()))
-    found = keyed_list(entry({"KeyPolicy": document(READ)}, {"KeyPolicy": document(turned)}), "/Properties/KeyPolicy")
-    assert changed(found) == set()
+    differences = keyed_list(
+        entry({"KeyPolicy": document(READ)}, {"KeyPolicy": document(turned)}), "/Properties/KeyPolicy"
+    )
+    assert changed(differences) == set()

@@ -176,7 +176,7 @@ def test_removal_without_an_account_does_not_guess():
 def test_a_kubeconfig_in_json_is_one():
     before = json.dumps(yaml.safe_load(OTHERS.replace("2026-01-02 03:04:05", "now")))
     after = yaml.safe_load(merge_entries(before, ACCESS, switch=False))
-    assert [each["name"] for each in after["clusters"]] == ["work", "prod"]
+    assert [cluster["name"] for cluster in after["clusters"]] == ["work", "prod"]
     assert after["clusters"][0] == json.loads(before)["clusters"][0]
 
 

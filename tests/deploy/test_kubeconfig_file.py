@@ -50,7 +50,7 @@ def test_a_symbolic_link_stays_one(tmp_path):
     edit_file(link, appended)
     assert link.is_symlink()
     assert real.read_text() == "old\nmore\n"
-    assert [each.name for each in real.parent.iterdir()] == ["kube"]
+    assert [path.name for path in real.parent.iterdir()] == ["kube"]
 
 
 def test_a_link_to_a_file_that_is_not_there_yet_is_followed(tmp_path):
@@ -72,7 +72,7 @@ def test_a_refused_change_leaves_the_file_and_nothing_else(tmp_path):
         edit_file(path, refuse)
     assert path.read_text() == "old\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
-    assert [each.name for each in tmp_path.iterdir()] == ["config"]
+    assert [path.name for path in tmp_path.iterdir()] == ["config"]
 
 
 def test_no_change_writes_nothing(tmp_path):

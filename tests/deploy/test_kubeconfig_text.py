@@ -126,8 +126,8 @@ def test_long_lines_and_letters_of_all_languages_stay_as_they_are() -> None:
 def test_an_empty_list_in_brackets_becomes_lines() -> None:
     after = merge_entries("clusters: []\nusers:\ncontexts: [{name: work, context: {}}]\n", ACCESS, switch=False)
     assert "clusters:\n- name: prod\n" in after
-    assert [each["name"] for each in yaml.safe_load(after)["contexts"]] == ["work", "prod"]
-    assert [each["name"] for each in yaml.safe_load(after)["users"]] == ["prod"]
+    assert [context["name"] for context in yaml.safe_load(after)["contexts"]] == ["work", "prod"]
+    assert [user["name"] for user in yaml.safe_load(after)["users"]] == ["prod"]
 
 
 @pytest.mark.parametrize(

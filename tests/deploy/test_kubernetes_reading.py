@@ -85,16 +85,16 @@ def test_everything_that_is_looked_at_can_be_read(where, endpoint):
     with reading(where, endpoint) as api:
         assert api.version() == "1.36.3"
         assert api.readiness().ready
-        nodes = {each.instance_id: each for each in api.nodes()}
+        nodes = {node.instance_id: node for node in api.nodes()}
         pods = api.system_pods()
         assert api.load_balancers() == ()
         assert api.persistent_volumes() == ()
     [master] = where.instances("MasterAAutoScalingGroup")
     assert set(nodes) == {master, *where.instances("NodeGroupNodesAutoScalingGroup")}
-    assert all(each.ready and each.initialised and each.routed and each.version == "1.36.3" for each in nodes.values())
+    assert all(node.ready and node.initialised and node.routed and node.version == "1.36.3" for node in nodes.values())
     assert [name for name, each in nodes.items() if each.master] == [master]
-    assert {"coredns", "etcd", "kube"} <= {each.name.split("-")[0] for each in pods}
-    assert all(each.ready for each in pods)
+    assert {"coredns", "etcd", "kube"} <= {pod.name.split("-")[0] for pod in pods}
+    assert all(pod.ready for pod in pods)
 
 
 def test_what_kubernetes_made_in_aws_is_listed(where, endpoint):

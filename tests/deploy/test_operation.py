@@ -42,7 +42,7 @@ def change_sets(operator: Operator, name: str = "one"):
 
 
 def stacks(operator: Operator):
-    return {each.name: each.status for each in operator.cloud.engine.stacks() if each.status != "DELETE_COMPLETE"}
+    return {stack.name: stack.status for stack in operator.cloud.engine.stacks() if stack.status != "DELETE_COMPLETE"}
 
 
 def test_a_new_cluster_is_created_protected_and_tagged(operator: Operator):
@@ -52,12 +52,12 @@ def test_a_new_cluster_is_created_protected_and_tagged(operator: Operator):
     made = stack(operator)
     assert made["EnableTerminationProtection"] is True
     assert {"Key": "cfngen:cluster", "Value": "one"} in made["Tags"]
-    assert {each.status for each in operator.cloud.engine.stacks()} == {"CREATE_COMPLETE"}
+    assert {stack.status for stack in operator.cloud.engine.stacks()} == {"CREATE_COMPLETE"}
 
 
 def test_data_and_addresses_are_protected_by_stack_policies(operator: Operator):
     operator.deploy(ONE)
-    master = next(each for each in operator.cloud.engine.stacks() if "MasterStack" in each.name)
+    master = next(stack for stack in operator.cloud.engine.stacks() if "MasterStack" in stack.name)
     assert "AWS::EC2::Volume" in operator.cloud.engine.stack_policy(master.id)
 
 
@@ -80,9 +80,9 @@ def test_repeating_it_changes_nothing_and_ends_well(operator: Operator):
 
 def test_a_plan_of_a_new_cluster_leaves_nothing_but_templates(operator: Operator):
     before = inventory(operator.cloud.cluster.region)
-    found = operator.plan(ONE)
-    assert found.operation == "create"
-    assert not found.is_empty
+    plan = operator.plan(ONE)
+    assert plan.operation == "create"
+    assert not plan.is_empty
     assert stacks(operator) == {}
     assert inventory(operator.cloud.cluster.region) == before
 
@@ -102,7 +102,7 @@ def test_a_changed_instance_type_rolls_the_group(operator: Operator):
     instances = client("ec2", operator.cloud.cluster.region).describe_instances(
         Filters=[{"Name": "instance-state-name", "Values": ["running"]}]
     )
-    types = sorted(each["InstanceType"] for one in instances["Reservations"] for each in one["Instances"])
+    types = sorted(instance["InstanceType"] for one in instances["Reservations"] for instance in one["Instances"])
     assert types == ["m5.large", "m5.large", "t3.medium"]
 
 
@@ -284,7 +284,7 @@ def test_a_value_without_default_is_kept_on_update(operator: Operator):
     operator.deploy(ONE)
     finished = operator.deploy({"name": "one", "nodeGroups": groups("general", "extra")}, flags={})
     assert finished.status == "UPDATE_COMPLETE"
-    parameters = {each["ParameterKey"]: each["ParameterValue"] for each in stack(operator)["Parameters"]}
+    parameters = {parameter["ParameterKey"]: parameter["ParameterValue"] for parameter in stack(operator)["Parameters"]}
     assert parameters["ApiAllowedCidr"] == ALLOWED["ApiAllowedCidr"]
 
 
@@ -300,16 +300,16 @@ def test_templates_that_only_move_to_another_bucket_endanger_nothing(operator: O
     operator.deploy(ONE)
     where = {"LocationConstraint": operator.cloud.cluster.region}
     operator.cloud.client("s3").create_bucket(Bucket="elsewhere", CreateBucketConfiguration=where)
-    found = operator.plan(ONE, bucket="elsewhere")
-    assert not found.is_dangerous
-    assert found.replaces == ()
+    plan = operator.plan(ONE, bucket="elsewhere")
+    assert not plan.is_dangerous
+    assert plan.replaces == ()
     assert operator.deploy(ONE, bucket="elsewhere").status == "UPDATE_COMPLETE"
 
 
 def test_tags_of_an_earlier_deployment_stay(operator: Operator):
     operator.deploy(ONE, tags={"team": "blue", "stage": "test"})
     operator.deploy({"name": "one", "nodeGroups": groups("general", "extra")}, tags={"stage": "production"})
-    tags = {each["Key"]: each["Value"] for each in stack(operator)["Tags"]}
+    tags = {tag["Key"]: tag["Value"] for tag in stack(operator)["Tags"]}
     assert tags == {"team": "blue", "stage": "production", "cfngen:cluster": "one"}
 
 
@@ -322,7 +322,7 @@ def test_a_dangerous_change_is_asked_for_by_name_and_the_protection_put_back(ope
     [found] = operator.reported(Plan)
     assert found.is_dangerous
     assert finished.status == "UPDATE_COMPLETE"
-    master = next(each for each in operator.cloud.engine.stacks() if "MasterStack" in each.name)
+    master = next(stack for stack in operator.cloud.engine.stacks() if "MasterStack" in stack.name)
     assert "AWS::EC2::NetworkInterface" in operator.cloud.engine.stack_policy(master.id)
 
 

@@ -76,4 +76,4 @@ def test_who_may_only_read_changes_nothing(where: Place, group: str) -> None:
         operator = Operator(SimpleNamespace(session=where.session_of(credentials), cluster=CLUSTER, clock=where.clock))
         with pytest.raises((BucketOwnerError, DeniedError)):
             operator.deploy(ONE)
-    assert not [each for each in where.world.cloud.stacks() if each.status == "REVIEW_IN_PROGRESS"]
+    assert not [stack for stack in where.world.cloud.stacks() if stack.status == "REVIEW_IN_PROGRESS"]

@@ -33,32 +33,32 @@ def stack(**parameters):
 
 def entries(found):
     return {
-        each["ParameterKey"]: "kept" if each.get("UsePreviousValue") else each["ParameterValue"]
-        for each in found.entries
+        entry["ParameterKey"]: "kept" if entry.get("UsePreviousValue") else entry["ParameterValue"]
+        for entry in found.entries
     }
 
 
 def test_a_flag_is_stronger_than_the_file_and_the_file_than_the_default():
     file = ParameterFile("p.yaml", {"ApiAllowedCidr": "10.0.0.0/8", "MaxSize": "6"})
-    found = choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, file=file)
-    assert entries(found) == {"ApiAllowedCidr": CIDR, "MasterVolumeType": "gp3", "MaxSize": "6"}
-    assert found.values == entries(found)
+    values = choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, file=file)
+    assert entries(values) == {"ApiAllowedCidr": CIDR, "MasterVolumeType": "gp3", "MaxSize": "6"}
+    assert values.values == entries(values)
 
 
 def test_defaults_are_passed_on_an_update_too():
-    found = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="4", MasterVolumeType="gp2"))
-    assert entries(found)["MasterVolumeType"] == "gp3"
+    values = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="4", MasterVolumeType="gp2"))
+    assert entries(values)["MasterVolumeType"] == "gp3"
 
 
 def test_without_default_the_value_of_the_stack_stays():
-    found = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR))
-    assert entries(found)["ApiAllowedCidr"] == "kept"
-    assert found.values["ApiAllowedCidr"] == CIDR
+    values = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR))
+    assert entries(values)["ApiAllowedCidr"] == "kept"
+    assert values.values["ApiAllowedCidr"] == CIDR
 
 
 def test_the_order_is_the_templates():
-    found = choose_values(ROOT, flags={"MaxSize": "1", "ApiAllowedCidr": CIDR})
-    assert [each["ParameterKey"] for each in found.entries] == list(ROOT["Parameters"])
+    values = choose_values(ROOT, flags={"MaxSize": "1", "ApiAllowedCidr": CIDR})
+    assert [entry["ParameterKey"] for entry in values.entries] == list(ROOT["Parameters"])
 
 
 def test_everything_missing_is_listed_with_its_description():
@@ -74,10 +74,10 @@ def test_everything_missing_is_listed_with_its_description():
 
 
 def test_a_value_of_the_stack_is_kept_if_the_user_asks():
-    found = choose_values(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="9"))
-    assert entries(found)["MaxSize"] == "kept"
-    assert found.values["MaxSize"] == "9"
-    assert found.notices == ()
+    values = choose_values(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="9"))
+    assert entries(values)["MaxSize"] == "kept"
+    assert values.values["MaxSize"] == "9"
+    assert values.notices == ()
 
 
 def test_a_file_can_ask_to_keep_and_a_flag_overrules_it():
@@ -101,9 +101,9 @@ def test_what_an_operator_changed_in_the_console_is_not_changed_back_in_silence(
 
 def test_a_change_of_the_cluster_file_is_no_surprise():
     before = {"Parameters": {**ROOT["Parameters"], "MaxSize": {"Type": "Number", "Default": 3}}}
-    found = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="3"), previous_root=before)
-    assert entries(found)["MaxSize"] == "4"
-    assert found.notices == ()
+    values = choose_values(ROOT, previous=stack(ApiAllowedCidr=CIDR, MaxSize="3"), previous_root=before)
+    assert entries(values)["MaxSize"] == "4"
+    assert values.notices == ()
 
 
 @pytest.mark.parametrize("given", [{"flags": {"MaxSize": "5"}}, {"file": ParameterFile("p", {"MaxSize": "5"})}])
@@ -204,18 +204,18 @@ def test_everything_wrong_is_said_at_once():
 
 
 def test_secrets_are_never_shown():
-    found = choose_values(SECRET, flags={"Token": "second-secret"})
-    assert entries(found) == {"Token": "second-secret"}
+    values = choose_values(SECRET, flags={"Token": "second-secret"})
+    assert entries(values) == {"Token": "second-secret"}
     with pytest.raises(ParameterError) as refused:
         choose_values(SECRET, flags={"Token": "short"})
     assert "short" not in str(refused.value)
 
 
 def test_a_secret_of_the_stack_is_kept_rather_than_reset_to_its_default():
-    found = choose_values(SECRET, previous=stack(Token="****"), previous_root=SECRET)
-    assert entries(found) == {"Token": "kept"}
-    assert found.values == {}
-    assert found.notices == ()
+    values = choose_values(SECRET, previous=stack(Token="****"), previous_root=SECRET)
+    assert entries(values) == {"Token": "kept"}
+    assert values.values == {}
+    assert values.notices == ()
 
 
 def test_a_pattern_that_is_described_is_not_shown():
@@ -228,7 +228,7 @@ def test_a_pattern_that_is_described_is_not_shown():
 def test_an_api_that_is_open_to_everybody_is_told(value, count):
     for given in ({"flags": {"ApiAllowedCidr": value}}, {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": value})}):
         notices = choose_values(ROOT, **given).notices
-        assert ["everybody may try the Kubernetes API" in each.text for each in notices] == [True] * count
+        assert ["everybody may try the Kubernetes API" in notice.text for notice in notices] == [True] * count
     kept = choose_values(ROOT, previous=stack(ApiAllowedCidr=value)).notices
     assert ["everybody may try the Kubernetes API" in each.text for each in kept] == [True] * count
     # What the cluster file says, its own check has told.
@@ -242,18 +242,20 @@ def test_of_several_values_in_the_stack_those_that_somebody_has_set_are_told():
     definitions["Hidden"]["NoEcho"] = "true"
     before = {"Parameters": {"File": {"Default": "old"}, "Set": {"Default": "was"}, "Later": {}}}
     there = stack(Given="a", Same="new", Hidden="****", File="old", Set="byhand", Later="x")
-    found = choose_values({"Parameters": definitions}, flags={"Given": "b"}, previous=there, previous_root=before)
-    assert [each.text.partition(" was ")[0] for each in found.notices] == ["Set", "Later"]
+    values = choose_values({"Parameters": definitions}, flags={"Given": "b"}, previous=there, previous_root=before)
+    assert [notice.text.partition(" was ")[0] for notice in values.notices] == ["Set", "Later"]
     # Without the template that the stack has now, every difference is told.
-    found = choose_values({"Parameters": definitions}, flags={"Given": "b"}, previous=there)
-    assert [each.text.partition(" was ")[0] for each in found.notices] == ["File", "Set", "Later"]
+    values = choose_values({"Parameters": definitions}, flags={"Given": "b"}, previous=there)
+    assert [notice.text.partition(" was ")[0] for notice in values.notices] == ["File", "Set", "Later"]
 
 
 def test_several_unknown_names_are_each_told():
     keep = ["TemplateBucket", "Odd", "MaxSizes", "maxsize"]
     with pytest.raises(ParameterError) as refused:
         choose_values(ROOT, flags={"ApiAllowedCidr": CIDR}, keep=keep)
-    assert [each.partition(":")[0] for each in refused.value.problems] == [f"--keep {name}" for name in sorted(keep)]
+    assert [problem.partition(":")[0] for problem in refused.value.problems] == [
+        f"--keep {name}" for name in sorted(keep)
+    ]
     with pytest.raises(ParameterError, match="the template has none"):
         choose_values({}, flags={"Odd": "1"})
     with pytest.raises(ParameterError) as refused:
@@ -343,7 +345,7 @@ def test_what_is_missing_is_told_beside_what_is_wrong():
     with pytest.raises(ParameterError) as refused:
         choose_values(ROOT, flags={"MaxSize": "x"})
     assert not isinstance(refused.value, MissingParameterError)
-    assert [each.partition(" ")[0] for each in refused.value.problems] == ["--parameter", "ApiAllowedCidr"]
+    assert [problem.partition(" ")[0] for problem in refused.value.problems] == ["--parameter", "ApiAllowedCidr"]
     root = {"Parameters": {"A": {"Description": "What."}, "B": {"ConstraintDescription": "must be"}, "C": {}}}
     with pytest.raises(MissingParameterError) as missing:
         choose_values(root)

@@ -194,7 +194,7 @@ def test_a_parameter_of_the_aws_cli(read, fields, kept, values):
 def test_every_problem_has_its_line(read, text, problems):
     with pytest.raises(ParameterFileError) as refused:
         read(text)
-    found = [each.partition("parameters.yaml")[2] for each in refused.value.problems]
+    found = [problem.partition("parameters.yaml")[2] for problem in refused.value.problems]
     assert [each.startswith(start) for each, start in zip(found, problems, strict=True)] == [True] * len(problems), (
         found
     )

@@ -155,7 +155,7 @@ def test_a_group_whose_template_cannot_be_read_goes_with_the_rest() -> None:
 
 
 def test_volumes_change_alone() -> None:
-    made = {each.name: each for each in volume_phase_documents(DEPLOYED, WANTED)}
+    made = {document.name: document for document in volume_phase_documents(DEPLOYED, WANTED)}
     assert list(made) == ["vpc", "master", "nodes-kept", "nodes-gone", "cluster"]
     assert made["cluster"].children == ("vpc", "master", "nodes-kept", "nodes-gone")
     assert {each.module for each in made.values()} == {"cfngen.templates.root"}
@@ -220,7 +220,7 @@ def test_what_ebs_modifies(name: str) -> None:
 
 def test_kept_groups_stay_as_they_are_deployed() -> None:
     kept = ["NodeGroupNewStack", "NodeGroupKeptStack", "NodeGroupGoneStack"]
-    made = {each.name: each for each in with_unchanged_groups(DEPLOYED, WANTED, kept)}
+    made = {document.name: document for document in with_unchanged_groups(DEPLOYED, WANTED, kept)}
     assert list(made) == ["vpc", "iam", "master", "nodes-kept", "nodes-gone", "cluster"]
     assert made["cluster"].children == ("vpc", "iam", "master", "nodes-kept", "nodes-gone")
     assert made["cluster"].module == "cfngen.templates.root"
@@ -243,7 +243,7 @@ def test_kept_groups_stay_as_they_are_deployed() -> None:
 
 
 def test_what_is_not_kept_is_as_wanted() -> None:
-    made = {each.name: each for each in with_unchanged_groups(DEPLOYED, WANTED, ["NodeGroupNewStack"])}
+    made = {document.name: document for document in with_unchanged_groups(DEPLOYED, WANTED, ["NodeGroupNewStack"])}
     assert list(made) == ["vpc", "iam", "master", "nodes-kept", "cluster"]
     assert made["nodes-kept"].body == GROUP
     assert made["cluster"].body["Resources"]["NodeGroupKeptStack"] == ROOT.body["Resources"]["NodeGroupKeptStack"]

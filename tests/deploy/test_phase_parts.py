@@ -37,7 +37,7 @@ def parts(*stacks: StackPlan, separate: tuple[str, ...] = (A, B, C), order: tupl
         (
             part.kind,
             part.groups,
-            ["/".join((*each.path, one.logical_id)) for each in part.stacks for one in each.changes],
+            ["/".join((*stack.path, one.logical_id)) for stack in part.stacks for one in stack.changes],
         )
         for part in divide_into_parts(Plan("one", "arn", "update", "arn", stacks=stacks), separate, order)
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from recorded import change, detail, nested
-from test_plan_certainty import ASG, GROUP, RULE, SECURITY_GROUPS, SUBNET, VPC, by_id, handed, planned
+from test_plan_replacement import ASG, GROUP, RULE, SECURITY_GROUPS, SUBNET, VPC, by_id, handed, planned
 
 from cfngen.deploy.preview.change_set_reading import UNKNOWN
 from cfngen.deploy.preview.changes import Replacement
@@ -27,8 +27,8 @@ def rule(*details: dict[str, Any]) -> dict[str, Any]:
 def test_what_refers_to_a_resource_that_comes_or_goes_is_replaced(action: str, expected: Replacement) -> None:
     other = change("MasterSecurityGroup", GROUP, action=action)
     refers = rule(detail("GroupId", "sg-1", UNKNOWN, recreation="Always", cause="MasterSecurityGroup.GroupId"))
-    found = verdicts(nested("SecurityGroupsStack"), SecurityGroupsStack=(other, refers))
-    assert found["MasterApiFromNodes"] is expected
+    replacements = verdicts(nested("SecurityGroupsStack"), SecurityGroupsStack=(other, refers))
+    assert replacements["MasterApiFromNodes"] is expected
 
 
 def test_what_refers_to_a_resource_that_might_be_replaced_might_be_too() -> None:
@@ -39,23 +39,25 @@ def test_what_refers_to_a_resource_that_might_be_replaced_might_be_too() -> None
         replacement="Conditional",
     )
     refers = rule(detail("GroupId", "sg-1", UNKNOWN, recreation="Always", cause="MasterSecurityGroup.GroupId"))
-    found = verdicts(nested("SecurityGroupsStack"), SecurityGroupsStack=(other, refers))
-    assert found == {"MasterSecurityGroup": MIGHT, "MasterApiFromNodes": MIGHT}
+    replacements = verdicts(nested("SecurityGroupsStack"), SecurityGroupsStack=(other, refers))
+    assert replacements == {"MasterSecurityGroup": MIGHT, "MasterApiFromNodes": MIGHT}
 
 
 def test_an_output_of_a_stack_that_is_made_anew_might_be_another_value() -> None:
-    found = verdicts(
+    replacements = verdicts(
         nested("VpcStack", action="Add"),
         nested("SecurityGroupsStack", handed("VpcId", "VpcStack")),
         VpcStack=(change("Vpc", VPC, action="Add"),),
         SecurityGroupsStack=SECURITY_GROUPS,
     )
-    assert (found["MasterSecurityGroup"], found["MasterApiFromNodes"]) == (MIGHT, MIGHT)
+    assert (replacements["MasterSecurityGroup"], replacements["MasterApiFromNodes"]) == (MIGHT, MIGHT)
 
 
 def test_an_output_of_a_stack_that_is_not_listed_at_all_stays() -> None:
-    found = verdicts(nested("SecurityGroupsStack", handed("VpcId", "VpcStack")), SecurityGroupsStack=SECURITY_GROUPS)
-    assert found == {}
+    replacements = verdicts(
+        nested("SecurityGroupsStack", handed("VpcId", "VpcStack")), SecurityGroupsStack=SECURITY_GROUPS
+    )
+    assert replacements == {}
 
 
 @pytest.mark.parametrize(
@@ -79,8 +81,8 @@ def test_a_parameter_of_the_root_that_is_handed_on_without_its_value(evaluation:
         replacement="True",
     )
     handed_on = detail("Parameters/MasterVolumeSize", cause="MasterVolumeSize", evaluation=evaluation)
-    found = verdicts(nested("MasterStack", handed_on), MasterStack=(size,))
-    assert found == {"MasterAVolume": expected}
+    replacements = verdicts(nested("MasterStack", handed_on), MasterStack=(size,))
+    assert replacements == {"MasterAVolume": expected}
 
 
 def test_a_parameter_of_the_stack_itself_is_as_certain_as_cloudformation_says() -> None:
@@ -137,9 +139,9 @@ def without_change_set(*details: dict[str, Any]) -> dict[str, Any]:
 def test_an_output_of_a_stack_without_a_change_set_follows_from_what_it_is_handed(
     details: tuple[dict[str, Any], ...], expected: Replacement | None
 ) -> None:
-    found = verdicts(
+    replacements = verdicts(
         without_change_set(*details),
         nested("SecurityGroupsStack", handed("VpcId", "VpcStack")),
         SecurityGroupsStack=SECURITY_GROUPS,
     )
-    assert found.get("MasterSecurityGroup") == expected
+    assert replacements.get("MasterSecurityGroup") == expected

@@ -66,7 +66,7 @@ def added(logical_id: str, type_: str, after: Any = None) -> ResourceChange:
 
 
 def described(*entries: ResourceChange, children: Mapping[str, ChangeSet] | None = None) -> ChangeSet:
-    found = {each.logical_id: each for each in entries}
+    found = {entry.logical_id: entry for entry in entries}
     return ChangeSet("arn", "arn", "one", "CREATE_COMPLETE", entries=found, children=children or {})
 
 
@@ -147,8 +147,8 @@ def test_values_of_the_change_set_count(data: Any, sizes: Any, item: Item, costs
     made = creation(ONE, described(children={"NodeGroupSmallStack": child}))
     assert item in made.items
     masters = (1, "t3.large")
-    assert {(each.quantity, each.what) for each in made.costs} - {masters} >= costs
-    assert {each.what for each in made.costs} - {"public IPv4"} == {what for _, what in costs} | {masters[1]}
+    assert {(cost.quantity, cost.what) for cost in made.costs} - {masters} >= costs
+    assert {cost.what for cost in made.costs} - {"public IPv4"} == {what for _, what in costs} | {masters[1]}
 
 
 def test_groups_of_one_kind_are_counted_together_and_each_is_named() -> None:
@@ -158,7 +158,7 @@ def test_groups_of_one_kind_are_counted_together_and_each_is_named() -> None:
             "nodeGroups": [{"name": name, "instanceType": "t3.large", "minSize": 1, "maxSize": 1} for name in "ab"],
         }
     )
-    [instances] = [each for each in creation(same, described()).costs if each.unit == "instance"]
+    [instances] = [cost for cost in creation(same, described()).costs if cost.unit == "instance"]
     assert instances == Cost(3, "instance", "t3.large", "masters, group a, group b")
 
 
@@ -167,7 +167,7 @@ def test_masters_that_are_alike_are_counted_together() -> None:
     three = parse({"network": {"subnets": zones}, "controlPlane": {"count": 3, "instanceType": "t3.large"}})
     made = creation(three, described(*(added(f"Master{slot}Volume", f"{EC2}Volume", {"Size": "7"}) for slot in "ABC")))
     assert made.items[0] == Item(3, "master", "t3.large")
-    [masters] = [each for each in made.costs if each.what == "t3.large"]
+    [masters] = [cost for cost in made.costs if cost.what == "t3.large"]
     assert masters == Cost(3, "instance", "t3.large", "masters")
 
 
@@ -218,12 +218,12 @@ def test_public_addresses_cost_money(entries: list[ResourceChange], cluster: Any
 def test_of_several_masters_the_public_addresses_are_the_masters() -> None:
     made = creation(PRIVATE, described(added("Lb", BALANCER), added("Eip", f"{EC2}EIP")))
     assert Item(1, "public address of a master (Elastic IP)") in made.items
-    assert "public address of the API (Elastic IP)" not in {each.what for each in made.items}
+    assert "public address of the API (Elastic IP)" not in {item.what for item in made.items}
 
 
 def test_services_that_cost_money() -> None:
     entries = [added("Lb", BALANCER), added("S1", SECRET), added("S2", SECRET), added("K", KEY)]
-    costs = [each for each in creation(PRIVATE, described(*entries)).costs if each.unit not in ("instance", "GiB")]
+    costs = [cost for cost in creation(PRIVATE, described(*entries)).costs if cost.unit not in ("instance", "GiB")]
     assert costs == [
         Cost(1, "load balancer", "Elastic Load Balancing"),
         Cost(2, "secret", "Secrets Manager"),
@@ -236,4 +236,4 @@ def test_data_volumes_count_with_their_own_size_and_type() -> None:
     made = creation(
         PRIVATE, described(added("MasterAVolume", f"{EC2}Volume", properties), added("X", f"{EC2}VPC", properties))
     )
-    assert (100, "io2 volumes") in {(each.quantity, each.what) for each in made.costs}
+    assert (100, "io2 volumes") in {(cost.quantity, cost.what) for cost in made.costs}

@@ -31,7 +31,7 @@ def operator(cloud: Cloud) -> Operator:
 
 def changed(operator: Operator, before: int) -> list[str]:
     """Calls after the first so many that are no questions and no part of making a plan."""
-    return [each.action for each in operator.cloud.faults.calls[before:] if not each.operation.startswith(HARMLESS)]
+    return [call.action for call in operator.cloud.faults.calls[before:] if not call.operation.startswith(HARMLESS)]
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_plan_changes_nothing_in_any_status(operator: Operator, existing: Any)
     for status in (*statuses_of_aws, *UNKNOWN_ONES):
         existing.status = status
         here, before = inventory(region), len(operator.cloud.faults.calls)
-        statuses = {each.id: each.status for each in engine.stacks()}
+        statuses = {stack.id: stack.status for stack in engine.stacks()}
         with suppress(BlockedError, BusyError, LostError, RemainsError):
             operator.plan(LARGER)
         assert (status, inventory(region)) == (status, here)
@@ -89,16 +89,16 @@ def test_change_sets_of_others_stay(operator: Operator, existing: Any):
     client.create_change_set(
         StackName="one", ChangeSetName="cfngen-plan-others", UsePreviousTemplate=True,
         Capabilities=["CAPABILITY_IAM"], Tags=[{"Key": "team", "Value": "blue"}],
-        Parameters=[{"ParameterKey": each, "UsePreviousValue": True} for each in existing.parameters],
+        Parameters=[{"ParameterKey": parameter, "UsePreviousValue": True} for parameter in existing.parameters],
     )  # fmt: skip
     operator.cloud.clock.sleep(7200)
     operator.plan(LARGER)
-    assert [each["ChangeSetName"] for each in client.list_change_sets(StackName="one")["Summaries"]] == [
+    assert [summary["ChangeSetName"] for summary in client.list_change_sets(StackName="one")["Summaries"]] == [
         "cfngen-plan-others"
     ]
     operator.deploy(LARGER)
     assert "cfngen-plan-others" not in [
-        each["ChangeSetName"] for each in client.list_change_sets(StackName="one")["Summaries"]
+        summary["ChangeSetName"] for summary in client.list_change_sets(StackName="one")["Summaries"]
     ]
 
 

@@ -56,7 +56,7 @@ def policy(account, stack):
 
 
 def nested(account, logical_id):
-    return next(each.physical_id for each in resources(account, "k8s") if each.logical_id == logical_id)
+    return next(resource.physical_id for resource in resources(account, "k8s") if resource.logical_id == logical_id)
 
 
 def policies(account):
@@ -109,8 +109,8 @@ def test_a_policy_of_somebody_elses_stays_and_is_reported(account, root, said):
 def test_it_is_lifted_for_one_operation(account, root, said):
     protection.protect(account, root, report=said.append)
     with protection.lift_policies(account, root, report=said.append):
-        found = policies(account)
-        assert [found[name] for name in PROTECTED if PROTECTED[name]] == [protection.ALLOW_ALL] * 3
+        documents = policies(account)
+        assert [documents[name] for name in PROTECTED if PROTECTED[name]] == [protection.ALLOW_ALL] * 3
         # An update is no deletion.
         assert find(account, "k8s").protected
     assert policies(account) == PROTECTED
@@ -190,8 +190,8 @@ def test_a_second_ctrl_c_leaves_no_other_stack_open(account, root, said):
 
     with pytest.raises(KeyboardInterrupt), protection.lift_policies(account, root, report=said.append):
         fail()
-    found = policies(account)
-    assert [name for name in PROTECTED if found[name] != PROTECTED[name]] == [""]
+    documents = policies(account)
+    assert [name for name in PROTECTED if documents[name] != PROTECTED[name]] == [""]
     assert len(said) == 1
 
 
@@ -214,10 +214,10 @@ def give_the_master_another_address(cloud):
 def test_an_update_may_not_replace_what_others_know(cloud, account, root, said):
     protection.protect(account, root, report=said.append)
     master = nested(account, "MasterStack")
-    before = {each.logical_id: each.physical_id for each in resources(account, master)}
+    before = {resource.logical_id: resource.physical_id for resource in resources(account, master)}
     give_the_master_another_address(cloud)
     assert find(account, "k8s").status.name == "UPDATE_ROLLBACK_COMPLETE"
-    after = {each.logical_id: each.physical_id for each in resources(account, master)}
+    after = {resource.logical_id: resource.physical_id for resource in resources(account, master)}
     assert after["MasterANetworkInterface"] == before["MasterANetworkInterface"]
 
 
@@ -242,7 +242,7 @@ INTERFACE = {
 )
 def test_an_interface_may_change_and_may_not_be_replaced(cloud, policy, parameters, outcome):
     client = cloud.client("cloudformation")
-    subnets = [each["SubnetId"] for each in cloud.client("ec2").describe_subnets()["Subnets"]]
+    subnets = [subnet["SubnetId"] for subnet in cloud.client("ec2").describe_subnets()["Subnets"]]
 
     def given(**values):
         return [

@@ -31,7 +31,8 @@ def stored(account, key, bucket=OWN):
 def changed(documents, name):
     """The same documents, one with another description."""
     return [
-        replace(each, body={**each.body, "Description": "new"}) if each.name == name else each for each in documents
+        replace(document, body={**document.body, "Description": "new"}) if document.name == name else document
+        for document in documents
     ]
 
 
@@ -48,7 +49,7 @@ def test_a_key_holds_the_cluster_the_content_and_the_name(account, documents, sa
 
 def test_uploaded_templates_say_what_the_generated_ones_say(account, documents, said):
     published = publish(account, documents, cluster="kubernetes", report=said.append)
-    generated = {each.name: each.body for each in documents}
+    generated = {document.name: document.body for document in documents}
     for name, key in published.keys.items():
         if name != "cluster":
             assert json.loads(stored(account, key)["Body"].read()) == generated[name]
@@ -77,9 +78,9 @@ def test_the_root_no_longer_asks_where_its_children_are(account, documents):
 
 
 def test_the_generated_documents_are_left_alone(account, documents):
-    before = json.dumps([each.body for each in documents])
+    before = json.dumps([document.body for document in documents])
     address_templates(account, documents, cluster="kubernetes", bucket="b")
-    assert json.dumps([each.body for each in documents]) == before
+    assert json.dumps([document.body for document in documents]) == before
 
 
 @pytest.mark.parametrize(
@@ -96,8 +97,8 @@ def test_the_generated_documents_are_left_alone(account, documents):
 )
 def test_addresses_are_right_in_every_partition(account, documents, partition, region, bucket, address):
     there = replace(account, partition=partition, region=region)
-    for each in address_templates(there, documents, cluster="kubernetes", bucket=bucket):
-        assert each.url == f"{address}{each.key}"
+    for template in address_templates(there, documents, cluster="kubernetes", bucket=bucket):
+        assert template.url == f"{address}{template.key}"
 
 
 def test_nothing_is_uploaded_twice(account, calls, documents, said):
@@ -123,7 +124,7 @@ def test_a_change_of_one_template_uploads_it_and_the_root(account, documents, sa
 
 
 def test_standalone_is_not_uploaded(account, documents, said):
-    assert "standalone" in {each.name for each in documents}
+    assert "standalone" in {document.name for document in documents}
     publish(account, documents, cluster="kubernetes", report=said.append)
     keys = [each["Key"] for each in account.client("s3").list_objects_v2(Bucket=OWN)["Contents"]]
     assert not [key for key in keys if "standalone" in key]
@@ -153,8 +154,10 @@ def test_every_object_is_expected_in_the_account(account, calls, documents, said
 
 def test_a_template_over_the_limit_is_refused_before_anything_is_done(account, calls, documents, said):
     large = [
-        replace(each, body={**each.body, "Description": "x" * 1_000_001}) if each.name == "master" else each
-        for each in documents
+        replace(document, body={**document.body, "Description": "x" * 1_000_001})
+        if document.name == "master"
+        else document
+        for document in documents
     ]
     with pytest.raises(TemplateTooLargeError, match="the template master has 1,0") as refused:
         publish(account, large, cluster="kubernetes", report=said.append)
@@ -197,6 +200,10 @@ def test_the_operators_bucket_takes_the_templates(account, documents, said):
 
 def test_a_set_without_a_root_is_a_fault_of_the_caller(account, documents):
     with pytest.raises(ValueError, match="no root"):
-        address_templates(account, [each for each in documents if not each.children], cluster="kubernetes", bucket="b")
+        address_templates(
+            account, [document for document in documents if not document.children], cluster="kubernetes", bucket="b"
+        )
     with pytest.raises(ValueError, match="missing: iam"):
-        address_templates(account, [each for each in documents if each.name != "iam"], cluster="kubernetes", bucket="b")
+        address_templates(
+            account, [document for document in documents if document.name != "iam"], cluster="kubernetes", bucket="b"
+        )

@@ -35,8 +35,8 @@ def of(*groups):
 
 def test_the_default_cluster_takes_ten_processors_and_one_address(documents):
     found = count_demand(documents, {})
-    assert sum(each.count for each in found.instances) == 5
-    assert {each.type for each in found.instances} == {"t3.medium"}
+    assert sum(instance.count for instance in found.instances) == 5
+    assert {instance.type for instance in found.instances} == {"t3.medium"}
     assert found.resources["AWS::EC2::EIP"] == 1
     # Roots of a master and four nodes, and the data volume.
     assert found.storage == {"gp3": 20 + 4 * 32 + 20}
@@ -50,7 +50,9 @@ def test_values_count_instead_of_defaults(documents):
 
 
 def test_the_uploaded_root_tells_the_same_as_the_generated_one(account, documents):
-    uploaded = [each.document for each in address_templates(account, documents, cluster="kubernetes", bucket="b")]
+    uploaded = [
+        template.document for template in address_templates(account, documents, cluster="kubernetes", bucket="b")
+    ]
     assert count_demand(uploaded, {}) == count_demand(documents, {})
 
 

@@ -27,8 +27,8 @@ def subnets(account: Account) -> dict[str, str]:
 def gateways(account: Account, subnets: Sequence[str]) -> list[str]:
     ec2 = account.client("ec2")
     return [
-        ec2.create_nat_gateway(SubnetId=each, ConnectivityType="private")["NatGateway"]["NatGatewayId"]
-        for each in subnets
+        ec2.create_nat_gateway(SubnetId=subnet, ConnectivityType="private")["NatGateway"]["NatGatewayId"]
+        for subnet in subnets
     ]
 
 

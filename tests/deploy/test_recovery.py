@@ -116,11 +116,11 @@ def test_only_what_failed_to_be_rolled_back_is_skipped(operator: Operator):
     engine.durations["AWS::EC2::LaunchTemplate"] = 30
     operator.cloud.faults.after("ExecuteChangeSet", lambda: engine.fail(template, "not back", during="UPDATE", times=1))
     assert operator.deploy(LARGER).status == "UPDATE_ROLLBACK_FAILED"
-    nested = next(each for each in engine.stacks() if "NodeGroupGeneralStack" in each.name)
+    nested = next(stack for stack in engine.stacks() if "NodeGroupGeneralStack" in stack.name)
     assert {nested.resources[key].status for key in (GROUP, template)} == {"UPDATE_FAILED"}
     assert set(find_rollback_blockers(operator.account, find(operator.account, "one"))) == {f"{nested.name}.{template}"}
     assert back(operator, force=True).status.name == "UPDATE_ROLLBACK_COMPLETE"
-    assert all(GROUP not in each for question in operator.questions for each in question.consequences)
+    assert all(GROUP not in consequence for question in operator.questions for consequence in question.consequences)
 
 
 def test_named_resources_are_skipped(operator: Operator):
@@ -174,7 +174,7 @@ def test_the_end_of_a_cleanup_is_waited_for(operator: Operator):
     seen = []
 
     def meanwhile() -> None:
-        [root] = [each.status for each in operator.cloud.engine.stacks() if each.name == "one"]
+        [root] = [stack.status for stack in operator.cloud.engine.stacks() if stack.name == "one"]
         if root == "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS" and not seen:
             seen.append(root)
             outcomes.append(second.deploy({"name": "one", "nodeGroups": groups("general", "other")}))
@@ -182,7 +182,7 @@ def test_the_end_of_a_cleanup_is_waited_for(operator: Operator):
     for nth in range(1, 200):
         operator.cloud.faults.after("DescribeStackEvents", meanwhile, nth=nth)
     operator.deploy(ONE)
-    assert [each.status for each in outcomes] == ["UPDATE_COMPLETE"]
+    assert [outcome.status for outcome in outcomes] == ["UPDATE_COMPLETE"]
     assert any("waiting for one to finish" in each.text for each in second.reported(Step))
 
 
@@ -202,18 +202,18 @@ def test_a_rollback_of_a_busy_stack_is_refused(operator: Operator):
 
 def test_the_rollback_of_an_import_is_not_tried(operator: Operator):
     operator.deploy(ONE)
-    [root] = [each for each in operator.cloud.engine.stacks() if each.name == "one"]
+    [root] = [stack for stack in operator.cloud.engine.stacks() if stack.name == "one"]
     root.status = "IMPORT_ROLLBACK_FAILED"
     before = len(operator.cloud.faults.calls)
     for attempt in (back, lambda them: them.deploy(LARGER)):
         with pytest.raises(LostError, match="CloudFormation continues only the rollback of an update"):
             attempt(operator)
-    assert "ContinueUpdateRollback" not in {each.operation for each in operator.cloud.faults.calls[before:]}
+    assert "ContinueUpdateRollback" not in {call.operation for call in operator.cloud.faults.calls[before:]}
 
 
 def test_a_cancelled_update_is_not_called_a_failure(operator: Operator):
     operator.deploy(ONE)
-    [root] = [each for each in operator.cloud.engine.stacks() if each.name == "one"]
+    [root] = [stack for stack in operator.cloud.engine.stacks() if stack.name == "one"]
     root.status = "UPDATE_ROLLBACK_COMPLETE"
     operator.deploy(ONE)
     notice = operator.reported(Notice)[0]
@@ -223,14 +223,14 @@ def test_a_cancelled_update_is_not_called_a_failure(operator: Operator):
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "DELETE_FAILED", "CREATE_FAILED"])
 def test_no_second_cluster_of_a_name_is_created(operator: Operator, status: str):
     operator.deploy(ONE)
-    [root] = [each for each in operator.cloud.engine.stacks() if each.name == "one"]
+    [root] = [stack for stack in operator.cloud.engine.stacks() if stack.name == "one"]
     root.status = status
     before = len(operator.cloud.faults.calls)
     for attempt in (operator.plan, operator.deploy):
         with pytest.raises(NameConflictError, match="the cluster one lives in the stack one already") as raised:
             attempt(ONE, stack_name="two")
     assert "choose another `name`" in raised.value.hint
-    assert {each.operation for each in operator.cloud.faults.calls[before:]} <= {"DescribeStacks", "GetCallerIdentity"}
+    assert {call.operation for call in operator.cloud.faults.calls[before:]} <= {"DescribeStacks", "GetCallerIdentity"}
 
 
 def test_a_creation_that_was_taken_back_whole_is_in_nobodys_way(operator: Operator):

@@ -25,10 +25,10 @@ def operator(cloud: Cloud) -> Operator:
 def inside(operator: Operator) -> set[str]:
     engine = operator.cloud.engine
     return {
-        each.physical_id
+        resource.physical_id
         for stack in engine.stacks()
-        for each in stack.resources.values()
-        if each.exists and each.child is None and each.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+        for resource in stack.resources.values()
+        if resource.exists and resource.child is None and resource.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE")
     }
 
 
@@ -60,9 +60,9 @@ def exhausted(operator: Operator) -> None:
 
 def test_a_plan_says_that_deploying_would_try_again(operator: Operator):
     exhausted(operator)
-    found = operator.plan(MORE)
-    assert (found.is_empty, found.change_set_id) == (False, "")
-    assert f"NodeGroupLateStack/{LATE}" in found.retries
+    plan = operator.plan(MORE)
+    assert (plan.is_empty, plan.change_set_id) == (False, "")
+    assert f"NodeGroupLateStack/{LATE}" in plan.retries
     assert operator.cloud.engine.stack("one").status == "UPDATE_FAILED"
 
 

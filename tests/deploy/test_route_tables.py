@@ -39,7 +39,9 @@ def own_table(account, given):
     """Give the second subnet a table of its own."""
     ec2, other = account.client("ec2"), table(account, given["VpcId"])
     [shared] = ec2.describe_route_tables(RouteTableIds=[given["RouteTableId"]])["RouteTables"]
-    [association] = [each for each in shared["Associations"] if each.get("SubnetId") == given["SubnetBId"]]
+    [association] = [
+        association for association in shared["Associations"] if association.get("SubnetId") == given["SubnetBId"]
+    ]
     ec2.replace_route_table_association(AssociationId=association["RouteTableAssociationId"], RouteTableId=other)
     return other
 

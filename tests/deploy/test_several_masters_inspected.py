@@ -38,9 +38,9 @@ def lose(where: Place, letter: str) -> str:
 
 
 def test_a_new_cluster_of_three_is_valid(where: Place):
-    found = validate(where.account, where.name, where.cluster, override=where.override)
-    assert (found.valid, found.problems) == (True, ())
-    assert [(each.group, each.zone[-1]) for each in found.members if each.role == "master"] == [
+    validation = validate(where.account, where.name, where.cluster, override=where.override)
+    assert (validation.valid, validation.problems) == (True, ())
+    assert [(member.group, member.zone[-1]) for member in validation.members if member.role == "master"] == [
         ("a", "a"),
         ("b", "b"),
         ("c", "c"),
@@ -49,8 +49,8 @@ def test_a_new_cluster_of_three_is_valid(where: Place):
 
 def test_the_status_shows_every_slot(where: Place):
     status = read_status(where.account, where.name, where.cluster, override=where.override)
-    assert [(each.slot, each.state) for each in status.masters] == [(letter, "running") for letter in "abc"]
-    assert {each.slot for each in status.volumes} == set("abc")
+    assert [(master.slot, master.state) for master in status.masters] == [(letter, "running") for letter in "abc"]
+    assert {volume.slot for volume in status.volumes} == set("abc")
     assert status.api.ready is True
 
 
@@ -63,9 +63,9 @@ def test_the_endpoint_is_the_load_balancer_by_name(where: Place):
 
 def test_one_lost_master_is_a_problem_and_the_api_still_answers(where: Place):
     lose(where, "B")
-    found = validate(where.account, where.name, where.cluster, override=where.override)
-    assert found.version == "1.36.3"
-    assert [each.area for each in found.problems if each.area == "api"] == []
+    validation = validate(where.account, where.name, where.cluster, override=where.override)
+    assert validation.version == "1.36.3"
+    assert [problem.area for problem in validation.problems if problem.area == "api"] == []
     status = read_status(where.account, where.name, where.cluster, override=where.override)
     assert status.api.ready is True
 
@@ -73,5 +73,5 @@ def test_one_lost_master_is_a_problem_and_the_api_still_answers(where: Place):
 def test_two_lost_masters_take_the_api(where: Place):
     for letter in "BC":
         lose(where, letter)
-    found = validate(where.account, where.name, where.cluster, override=where.override)
-    assert "api" in {each.area for each in found.problems}
+    validation = validate(where.account, where.name, where.cluster, override=where.override)
+    assert "api" in {problem.area for problem in validation.problems}

@@ -18,12 +18,12 @@ def test_waiting_begins_before_the_cluster_is_there():
     with place() as fresh:
         fresh.begin()
         look = partial(validate, fresh.account, fresh.name, fresh.cluster, override=fresh.override)
-        found = wait_until_valid(look, fresh.clock, timedelta(minutes=20), reports.append)
-    assert found.valid
+        validation = wait_until_valid(look, fresh.clock, timedelta(minutes=20), reports.append)
+    assert validation.valid
     assert ("stack", "is CREATE_IN_PROGRESS") in [(each.area, each.text) for each in reports[0].appeared]
     # Only changes are told, each problem once.
-    appeared = [problem for each in reports for problem in each.appeared]
-    resolved = [problem for each in reports for problem in each.resolved]
+    appeared = [problem for report in reports for problem in report.appeared]
+    resolved = [problem for report in reports for problem in report.resolved]
     assert len(appeared) == len(set(appeared))
     assert set(resolved) < set(appeared)
     assert fresh.clock.sleeps > len(reports)

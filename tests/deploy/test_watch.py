@@ -45,7 +45,7 @@ def test_events_of_each_stack_come_in_their_order_and_with_their_place(operator:
     for stack in operator.engine.stacks():
         told = [event.id for event in operator.events if event.stack_id == stack.id]
         assert told == [event.id for event in stack.events]
-    [vpc] = [each for each in lines(operator.events) if each.endswith("/Vpc CREATE_COMPLETE")]
+    [vpc] = [line for line in lines(operator.events) if line.endswith("/Vpc CREATE_COMPLETE")]
     assert vpc == "VpcStack/Vpc CREATE_COMPLETE"
 
 
@@ -319,5 +319,5 @@ def test_what_one_stack_did_waits_until_all_were_looked_at(operator: Operator):
     assert len(told) > 2
     times = [event.time for event in told[-1]]
     assert times == sorted(times)
-    stacks = {each.id for each in operator.engine.stacks() if each.events and each.status != "REVIEW_IN_PROGRESS"}
+    stacks = {stack.id for stack in operator.engine.stacks() if stack.events and stack.status != "REVIEW_IN_PROGRESS"}
     assert {event.stack_id for event in told[-1]} == stacks

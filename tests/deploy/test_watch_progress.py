@@ -56,7 +56,7 @@ def nodes(made: ProgressTracker, second: int) -> StackProgress:
 
 
 def resource(made: ProgressTracker, second: int, name: str = "Group") -> ResourceProgress:
-    return next(each for each in nodes(made, second).resources if each.logical_id == name)
+    return next(resource for resource in nodes(made, second).resources if resource.logical_id == name)
 
 
 BEGUN = (own("CREATE_IN_PROGRESS", 0), own("CREATE_IN_PROGRESS", 1, child=True))
@@ -73,7 +73,7 @@ def test_time_and_counts():
     found = nodes(made, 65)
     assert (found.done, found.total, found.status, found.seconds) == (1, 0, "CREATE_IN_PROGRESS", 64)
     assert found.running
-    assert [(each.logical_id, each.seconds, each.running) for each in found.resources] == [
+    assert [(resource.logical_id, resource.seconds, resource.running) for resource in found.resources] == [
         ("Template", 3, False),
         ("Group", 60, True),
     ]
@@ -156,12 +156,12 @@ def test_the_default_cluster_takes_about_ten_minutes():
     bodies = {(): root.body}
     for logical_id, child in nested(root.body).items():
         bodies[logical_id,] = documents[child].body
-    found = expect_operation(bodies, "create", {"NodeGroupNodesMinSize": "7"})
-    assert 5 * 60 < found.seconds < 15 * 60
-    [group] = [each for each in found.resources if each.logical_id == "NodeGroupNodesAutoScalingGroup"]
+    expected = expect_operation(bodies, "create", {"NodeGroupNodesMinSize": "7"})
+    assert 5 * 60 < expected.seconds < 15 * 60
+    [group] = [resource for resource in expected.resources if resource.logical_id == "NodeGroupNodesAutoScalingGroup"]
     assert group.signals == 7
     one = expect_operation(bodies, {(("VpcStack",), "Vpc"): "update"})
-    assert [each.logical_id for each in one.resources] == ["Vpc"]
+    assert [resource.logical_id for resource in one.resources] == ["Vpc"]
     assert one.seconds == usual_seconds("AWS::EC2::VPC", "update")
 
 

@@ -106,15 +106,15 @@ class Operator:
 
     @property
     def events(self) -> list[Event]:
-        return [each for each in self.messages if isinstance(each, Event)]
+        return [message for message in self.messages if isinstance(message, Event)]
 
     @property
     def notices(self) -> list[str]:
-        return [each.text for each in self.messages if isinstance(each, Notice)]
+        return [message.text for message in self.messages if isinstance(message, Notice)]
 
     @property
     def progress(self) -> list[Progress]:
-        return [each for each in self.messages if isinstance(each, Progress)]
+        return [message for message in self.messages if isinstance(message, Progress)]
 
     def happened(self) -> set[str]:
         """Ids of all events of all stacks that the engine knows."""
@@ -123,7 +123,7 @@ class Operator:
     def boots(self, launched: LaunchedInstance) -> None:
         outcome = self.signals.pop(0) if self.signals else "SUCCESS"
         stacks = (stack for stack in self.engine.stacks() if "Group" in stack.template.resources)
-        [stack] = (each for each in stacks if each.status != "DELETE_COMPLETE")
+        [stack] = (stack for stack in stacks if stack.status != "DELETE_COMPLETE")
 
         def signal() -> None:
             if outcome and launched.instance_id in running():

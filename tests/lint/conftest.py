@@ -16,7 +16,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Linter:
 
 
 @pytest.fixture
-def found(judge: Linter, monkeypatch: pytest.MonkeyPatch) -> Any:
+def reported_paths(judge: Linter, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A function from a rule, a template and templates it nests to the paths at which the rule finds something."""
 
     def run(rule: str, template: dict[str, Any], **nested: dict[str, Any]) -> list[tuple[str | int, ...]]:

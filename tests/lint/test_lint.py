@@ -77,11 +77,11 @@ def test_everything_wrong_is_found_with_where_and_by_whom() -> None:
     ]
     findings = lint([vpc(), bad, root()], region="us-west-2")
     path = ("Resources", "Nodes", "Properties", "SecurityGroupIngress", 0)
-    assert [(found.rule, found.severity, found.path) for found in findings] == [
+    assert [(finding.rule, finding.severity, finding.path) for finding in findings] == [
         ("E3012", "error", (*path, "FromPort")),
         ("W9010", "warning", path),
     ]
-    assert {(found.document, found.module) for found in findings} == {
+    assert {(finding.document, finding.module) for finding in findings} == {
         ("security-groups", "cfngen.templates.security_groups")
     }
     assert findings[0].further.endswith("https://github.com/aws-cloudformation/cfn-lint/blob/main/docs/rules.md#E3012")
@@ -115,7 +115,9 @@ def test_everything_wrong_is_found_with_where_and_by_whom() -> None:
 )
 def test_what_nested_stacks_are_passed(changes: dict[str, Any], rule: str, path: tuple[Any, ...]) -> None:
     findings = lint([vpc(), security_groups(), root(**changes)], region="us-west-2")
-    assert (rule, ("Resources", *path), "cluster") in {(found.rule, found.path, found.document) for found in findings}
+    assert (rule, ("Resources", *path), "cluster") in {
+        (finding.rule, finding.path, finding.document) for finding in findings
+    }
 
 
 def test_an_output_that_a_nested_stack_does_not_have() -> None:
@@ -127,13 +129,13 @@ def test_an_output_that_a_nested_stack_does_not_have() -> None:
 
 def test_a_local_template_url_is_still_refused_in_the_document_itself() -> None:
     findings = lint([vpc(), security_groups(), root(url="security-groups.json")], region="us-west-2")
-    assert [found.rule for found in findings] == ["W3002"]
+    assert [finding.rule for finding in findings] == ["W3002"]
 
 
 def test_an_unused_parameter_of_the_root_is_found() -> None:
     document = root()
     document.body["Parameters"]["Unused"] = {"Type": "String"}
-    assert [found.rule for found in lint([vpc(), security_groups(), document], region="us-west-2")] == ["W2001"]
+    assert [finding.rule for finding in lint([vpc(), security_groups(), document], region="us-west-2")] == ["W2001"]
 
 
 def test_the_region_counts() -> None:
@@ -147,14 +149,14 @@ def test_the_region_counts() -> None:
     body = {"Resources": {"Instance": {"Type": "AWS::EC2::Instance", "Properties": instance}}}
     document = Document("instance", body, "tests")
     # Stockholm has no t2.
-    assert [found.rule for found in lint([document], region="eu-north-1")] == ["E3628"]
-    assert [found.rule for found in lint([document], region="us-west-2")] == []
+    assert [finding.rule for finding in lint([document], region="eu-north-1")] == ["E3628"]
+    assert [finding.rule for finding in lint([document], region="us-west-2")] == []
 
 
 def test_two_findings_with_the_same_message_are_two() -> None:
     gateway = {"Type": "AWS::EC2::InternetGateway"}
     document = Document("/some/where/gateways.json", {"Resources": {"One": gateway, "Two": gateway}}, "tests")
-    assert [found.path for found in lint([document], region="us-west-2")] == [
+    assert [finding.path for finding in lint([document], region="us-west-2")] == [
         ("Resources", "One", "Properties"),
         ("Resources", "Two", "Properties"),
     ]
@@ -170,9 +172,9 @@ def test_messages_are_short() -> None:
     document.body["Resources"]["Vpc"]["Type"] = "AWS::EC2::Instance"
     document.body["Resources"]["Vpc"]["Properties"] = {"InstanceType": "t99.huge", "Tags": TAGS}
     findings = lint([document], region="us-west-2")
-    assert "E3628" in {found.rule for found in findings}
-    assert all(len(found.message) <= MESSAGE_LENGTH for found in findings)
-    assert all("\n" not in found.message for found in findings)
+    assert "E3628" in {finding.rule for finding in findings}
+    assert all(len(finding.message) <= MESSAGE_LENGTH for finding in findings)
+    assert all("\n" not in finding.message for finding in findings)
 
 
 def test_shortened_messages_keep_their_beginning_and_end() -> None:
@@ -241,8 +243,9 @@ from cfngen.templates.document import Document
 from pathlib import Path
 properties = {"CidrBlock": "10.0.0.0/16", "EnableDnsSupport": "perhaps"}
 body = {"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": properties}}}
-found = lint([Document("vpc", body, "tests")], region="eu-north-1", cache=Path(sys.argv[1]) if sys.argv[1:] else None)
-print(json.dumps([[f.rule, f.message] for f in found] + ["cfnlint" in sys.modules]))
+cache = Path(sys.argv[1]) if sys.argv[1:] else None
+findings = lint([Document("vpc", body, "tests")], region="eu-north-1", cache=cache)
+print(json.dumps([[f.rule, f.message] for f in findings] + ["cfnlint" in sys.modules]))
 """
 REPOSITORY = Path(__file__).parents[2]
 

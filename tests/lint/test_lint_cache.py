@@ -58,7 +58,7 @@ def test_the_second_time_nothing_is_judged(judged: list[str], tmp_path: Path) ->
     judged.clear()
     assert lint(documents(), region="us-west-2", cache=tmp_path) == first
     assert judged == []
-    assert [(found.document, found.module, found.path) for found in first] == [
+    assert [(finding.document, finding.module, finding.path) for finding in first] == [
         ("vpc", "m.vpc", ("Resources", 0)),
         ("iam", "m.iam", ("Resources", 0)),
         ("cluster", "m.root", ("Resources", 0)),

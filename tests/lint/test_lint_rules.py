@@ -65,9 +65,9 @@ PARAMETERS = {
     ],
     ids=str,
 )
-def test_user_data_size(found: Any, user_data: Any, refused: bool) -> None:
+def test_user_data_size(reported_paths: Any, user_data: Any, refused: bool) -> None:
     template = {"Parameters": PARAMETERS, "Resources": {"Template": launch_template(UserData=user_data)}}
-    assert found("E9001", template) == ([(*DATA, "UserData")] if refused else [])
+    assert reported_paths("E9001", template) == ([(*DATA, "UserData")] if refused else [])
 
 
 @pytest.mark.parametrize(("size", "rules"), [(50_000, []), (60_000, ["I9003"]), (1_000_001, ["E9002", "I9003"])])
@@ -76,9 +76,11 @@ def test_template_size(judge: Linter, size: int, rules: list[str], tmp_path: Pat
     path = tmp_path / "template.json"
     path.write_text(json.dumps(template))
     listed = json.loads(cfn_lint("--include-checks", "I", "--", str(path)))
-    assert sorted(found["Rule"]["Id"] for found in listed if found["Rule"]["Id"][1] == "9") == rules
+    assert sorted(item["Rule"]["Id"] for item in listed if item["Rule"]["Id"][1] == "9") == rules
     ours = judge.judge(View("tested", template, {}))
-    assert [found["rule"] for found in ours if found["rule"][1] == "9"] == [rule for rule in rules if rule != "I9003"]
+    assert [finding["rule"] for finding in ours if finding["rule"][1] == "9"] == [
+        rule for rule in rules if rule != "I9003"
+    ]
 
 
 RULE = {"IpProtocol": "tcp", "FromPort": 1, "ToPort": 1, "CidrIp": "10.0.0.0/8"}
@@ -98,21 +100,23 @@ GROUP = ("Resources", "Group", "Properties")
         ),
     ],
 )
-def test_inline_security_group_rule_descriptions(found: Any, resource: dict[str, Any], paths: list[Any]) -> None:
+def test_inline_security_group_rule_descriptions(
+    reported_paths: Any, resource: dict[str, Any], paths: list[Any]
+) -> None:
     group = {
         "Type": "AWS::EC2::SecurityGroup",
         "Properties": {"GroupDescription": "x", "VpcId": "vpc-1", "Tags": TAGS, **resource},
     }
-    assert found("W9010", {"Resources": {"Group": group}}) == paths
+    assert reported_paths("W9010", {"Resources": {"Group": group}}) == paths
 
 
 @pytest.mark.parametrize("kind", ["Ingress", "Egress"])
-def test_separate_security_group_rule_descriptions(found: Any, kind: str) -> None:
+def test_separate_security_group_rule_descriptions(reported_paths: Any, kind: str) -> None:
     def rule(properties: dict[str, Any]) -> dict[str, Any]:
         return {"Type": f"AWS::EC2::SecurityGroup{kind}", "Properties": {"GroupId": "sg-1", **properties}}
 
     template = {"Resources": {"Good": rule(DESCRIBED), "Bad": rule(RULE)}}
-    assert found("W9010", template) == [("Resources", "Bad", "Properties")]
+    assert reported_paths("W9010", template) == [("Resources", "Bad", "Properties")]
 
 
 @pytest.mark.parametrize(
@@ -131,9 +135,9 @@ def test_separate_security_group_rule_descriptions(found: Any, kind: str) -> Non
         ("Custom::Anything", {"ServiceToken": "arn:aws:lambda:us-west-2:123456789012:function:f"}, False),
     ],
 )
-def test_untagged_resources(found: Any, kind: str, properties: dict[str, Any] | None, refused: bool) -> None:
+def test_untagged_resources(reported_paths: Any, kind: str, properties: dict[str, Any] | None, refused: bool) -> None:
     resource = {"Type": kind, **({"Properties": properties} if properties is not None else {})}
-    assert bool(found("W9011", {"Resources": {"Tested": resource}})) == refused
+    assert bool(reported_paths("W9011", {"Resources": {"Tested": resource}})) == refused
 
 
 @pytest.mark.parametrize(
@@ -150,33 +154,38 @@ def test_untagged_resources(found: Any, kind: str, properties: dict[str, Any] | 
     ],
 )
 @pytest.mark.parametrize("kind", ["AWS::EC2::LaunchTemplate", "AWS::EC2::Instance"])
-def test_instance_metadata(found: Any, kind: str, options: dict[str, Any], refused: bool) -> None:
+def test_instance_metadata(reported_paths: Any, kind: str, options: dict[str, Any], refused: bool) -> None:
     properties = {"LaunchTemplateData": options} if kind == "AWS::EC2::LaunchTemplate" else options
     template = {"Parameters": PARAMETERS, "Resources": {"Tested": {"Type": kind, "Properties": properties}}}
-    assert bool(found("W9012", template)) == refused
+    assert bool(reported_paths("W9012", template)) == refused
 
 
-def test_instance_metadata_of_an_instance_is_its_launch_templates(found: Any) -> None:
+def test_instance_metadata_of_an_instance_is_its_launch_templates(reported_paths: Any) -> None:
     instance = {
         "Type": "AWS::EC2::Instance",
         "Properties": {"LaunchTemplate": {"LaunchTemplateId": "lt-1", "Version": "1"}},
     }
-    assert found("W9012", {"Resources": {"Instance": instance}}) == []
+    assert reported_paths("W9012", {"Resources": {"Instance": instance}}) == []
 
 
 @pytest.mark.parametrize(
     ("encrypted", "refused"),
     [({"Encrypted": True}, False), ({"Encrypted": "true"}, False), ({"Encrypted": False}, True), ({}, True)],
 )
-def test_volume_encryption(found: Any, encrypted: dict[str, Any], refused: bool) -> None:
+def test_volume_encryption(reported_paths: Any, encrypted: dict[str, Any], refused: bool) -> None:
     volume = {"Type": "AWS::EC2::Volume", "Properties": {"AvailabilityZone": "us-west-2a", "Size": 1, **encrypted}}
-    assert bool(found("W9013", {"Resources": {"Volume": volume}})) == refused
+    assert bool(reported_paths("W9013", {"Resources": {"Volume": volume}})) == refused
     mapping = {"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 8, **encrypted}}
     expected = [(*DATA, "BlockDeviceMappings", 1, "Ebs")] if refused else []
     devices = [{"DeviceName": "/dev/sdb", "VirtualName": "ephemeral0"}, mapping]
-    assert found("W9013", {"Resources": {"Template": launch_template(BlockDeviceMappings=devices)}}) == expected
+    assert (
+        reported_paths("W9013", {"Resources": {"Template": launch_template(BlockDeviceMappings=devices)}}) == expected
+    )
     either = [{"Fn::If": ["Condition", mapping, {"Ref": "AWS::NoValue"}]}]
-    assert bool(found("W9013", {"Resources": {"Template": launch_template(BlockDeviceMappings=either)}})) == refused
+    assert (
+        bool(reported_paths("W9013", {"Resources": {"Template": launch_template(BlockDeviceMappings=either)}}))
+        == refused
+    )
 
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIE"
@@ -195,10 +204,10 @@ ACCESS_KEY = "AKIA" + "IOSFODNN7EXAMPLE".replace("7", "Z")
         ("", False),
     ],
 )
-def test_secret_strings(found: Any, value: Any, refused: bool) -> None:
+def test_secret_strings(reported_paths: Any, value: Any, refused: bool) -> None:
     secret = {"Type": "AWS::SecretsManager::Secret", "Properties": {"SecretString": value, "Tags": TAGS}}
     template = {"Parameters": PARAMETERS, "Resources": {"Secret": secret}}
-    assert bool(found("E9014", template)) == refused
+    assert bool(reported_paths("E9014", template)) == refused
 
 
 @pytest.mark.parametrize(
@@ -212,9 +221,9 @@ def test_secret_strings(found: Any, value: Any, refused: bool) -> None:
         ("JoinSecretArn", {"Default": "x"}, False),
     ],
 )
-def test_secret_parameters(found: Any, name: str, definition: dict[str, Any], refused: bool) -> None:
+def test_secret_parameters(reported_paths: Any, name: str, definition: dict[str, Any], refused: bool) -> None:
     template = {"Parameters": {name: {"Type": "String", **definition}}}
-    assert bool(found("E9014", template)) == refused
+    assert bool(reported_paths("E9014", template)) == refused
 
 
 @pytest.mark.parametrize(
@@ -229,10 +238,10 @@ def test_secret_parameters(found: Any, name: str, definition: dict[str, Any], re
         ("nothing at all", False),
     ],
 )
-def test_secrets_in_text(found: Any, text: str, refused: bool) -> None:
+def test_secrets_in_text(reported_paths: Any, text: str, refused: bool) -> None:
     template = {"Resources": {"Template": launch_template(UserData={"Fn::Base64": {"Fn::Join": ["", ["#!", text]]}})}}
     expected = [(*DATA, "UserData", "Fn::Base64", "Fn::Join", 1, 1)] if refused else []
-    assert found("E9014", template) == expected
+    assert reported_paths("E9014", template) == expected
 
 
 @lru_cache

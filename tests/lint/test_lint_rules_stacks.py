@@ -39,22 +39,24 @@ GROUP_OF_INSTANCES = {
         ),
     ],
 )
-def test_creation_policies(found: Any, policy: dict[str, Any], path: tuple[str, ...] | None) -> None:
+def test_creation_policies(reported_paths: Any, policy: dict[str, Any], path: tuple[str, ...] | None) -> None:
     template = {"Parameters": PARAMETERS, "Resources": {"Group": {**GROUP_OF_INSTANCES, "CreationPolicy": policy}}}
-    assert found("E9015", template) == ([("Resources", "Group", "CreationPolicy", *path)] if path else [])
+    assert reported_paths("E9015", template) == ([("Resources", "Group", "CreationPolicy", *path)] if path else [])
 
 
-def test_creation_policy_where_none_can_be(found: Any) -> None:
+def test_creation_policy_where_none_can_be(reported_paths: Any) -> None:
     resource = {**LAUNCH_TEMPLATE, "CreationPolicy": {"ResourceSignal": {"Timeout": "PT5M"}}}
-    assert found("E9015", {"Resources": {"Template": resource}}) == [("Resources", "Template", "CreationPolicy")]
+    assert reported_paths("E9015", {"Resources": {"Template": resource}}) == [
+        ("Resources", "Template", "CreationPolicy")
+    ]
 
 
 @pytest.mark.parametrize(
     ("pause", "refused"), [("PT1H", False), ("PT61M", True), ("10 minutes", True), ("PT0S", False)]
 )
-def test_pause_times(found: Any, pause: str, refused: bool) -> None:
+def test_pause_times(reported_paths: Any, pause: str, refused: bool) -> None:
     group = {**GROUP_OF_INSTANCES, "UpdatePolicy": {"AutoScalingRollingUpdate": {"PauseTime": pause}}}
-    assert bool(found("E9015", {"Resources": {"Group": group}})) == refused
+    assert bool(reported_paths("E9015", {"Resources": {"Group": group}})) == refused
 
 
 def exported(name: Any, **more: Any) -> dict[str, Any]:
@@ -73,13 +75,13 @@ def exported(name: Any, **more: Any) -> dict[str, Any]:
         ({"A": {"Value": "x"}, "B": {"Value": "x"}}, False),
     ],
 )
-def test_export_names(found: Any, outputs: dict[str, Any], refused: bool) -> None:
+def test_export_names(reported_paths: Any, outputs: dict[str, Any], refused: bool) -> None:
     conditions = {
         "Yes": {"Fn::Equals": [{"Ref": "AWS::Region"}, "us-west-2"]},
         "No": {"Fn::Not": [{"Condition": "Yes"}]},
     }
     expected = [("Outputs", "B", "Export", "Name")] if refused else []
-    assert found("E9016", {"Conditions": conditions, "Outputs": outputs}) == expected
+    assert reported_paths("E9016", {"Conditions": conditions, "Outputs": outputs}) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,11 +94,11 @@ def test_export_names(found: Any, outputs: dict[str, Any], refused: bool) -> Non
         ("one", "two", False),
     ],
 )
-def test_export_names_of_nested_stacks(found: Any, first: Any, second: Any, refused: bool) -> None:
+def test_export_names_of_nested_stacks(reported_paths: Any, first: Any, second: Any, refused: bool) -> None:
     root = {"Resources": {name: nested_stack(f"{name}.json") for name in ("One", "Two")}}
     children = {"One": {"Outputs": {"A": exported(first)}}, "Two": {"Outputs": {"B": exported(second)}}}
     expected = [("Resources", "Two", "Properties", "TemplateURL")] if refused else []
-    assert found("E9016", root, **children) == expected
+    assert reported_paths("E9016", root, **children) == expected
 
 
 def nested_stack(url: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -104,18 +106,18 @@ def nested_stack(url: str, parameters: dict[str, Any] | None = None) -> dict[str
     return {"Type": "AWS::CloudFormation::Stack", "Properties": properties}
 
 
-def test_launch_configurations(found: Any) -> None:
+def test_launch_configurations(reported_paths: Any) -> None:
     configuration = {
         "Type": "AWS::AutoScaling::LaunchConfiguration",
         "Properties": {"ImageId": "ami-1", "InstanceType": "t3.medium", "MetadataOptions": {"HttpTokens": "required"}},
     }
     group = copy.deepcopy(GROUP_OF_INSTANCES)
     group["Properties"]["LaunchConfigurationName"] = {"Ref": "Configuration"}
-    assert found("W9017", {"Resources": {"Configuration": configuration, "Group": group}}) == [
+    assert reported_paths("W9017", {"Resources": {"Configuration": configuration, "Group": group}}) == [
         ("Resources", "Group", "Properties", "LaunchConfigurationName"),
         ("Resources", "Configuration"),
     ]
-    assert found("W9017", {"Resources": {"Template": LAUNCH_TEMPLATE, "Group": GROUP_OF_INSTANCES}}) == []
+    assert reported_paths("W9017", {"Resources": {"Template": LAUNCH_TEMPLATE, "Group": GROUP_OF_INSTANCES}}) == []
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,9 @@ def test_launch_configurations(found: Any) -> None:
         ({"Type": "String", "AllowedPattern": r"\p{Alpha}+"}, "abc", False),
     ],
 )
-def test_values_of_nested_parameters(found: Any, definition: dict[str, Any], value: Any, refused: bool) -> None:
+def test_values_of_nested_parameters(
+    reported_paths: Any, definition: dict[str, Any], value: Any, refused: bool
+) -> None:
     template = {
         "Parameters": {
             "Free": {"Type": "String"},
@@ -153,16 +157,16 @@ def test_values_of_nested_parameters(found: Any, definition: dict[str, Any], val
         "Resources": {"Nested": nested_stack("child.json", {"Wanted": value})},
     }
     expected = [("Resources", "Nested", "Properties", "Parameters", "Wanted")] if refused else []
-    assert found("E9018", template, child={"Parameters": {"Wanted": definition}}) == expected
+    assert reported_paths("E9018", template, child={"Parameters": {"Wanted": definition}}) == expected
 
 
-def test_missing_nested_parameters(found: Any) -> None:
+def test_missing_nested_parameters(reported_paths: Any) -> None:
     child = {"Parameters": {"Needed": {"Type": "String"}, "Optional": {"Type": "String", "Default": ""}}}
     without = {"Resources": {"Nested": nested_stack("child.json")}}
-    assert found("E9018", without, child=child) == [("Resources", "Nested", "Properties", "TemplateURL")]
-    assert found("E9018", without, child={}) == []
+    assert reported_paths("E9018", without, child=child) == [("Resources", "Nested", "Properties", "TemplateURL")]
+    assert reported_paths("E9018", without, child={}) == []
     empty = {"Resources": {"Nested": nested_stack("child.json", {})}}
-    assert found("E3043", empty, child=child) == [("Resources", "Nested", "Properties", "Parameters")]
+    assert reported_paths("E3043", empty, child=child) == [("Resources", "Nested", "Properties", "Parameters")]
 
 
 KNOWN_LATER = [{"Fn::GetAtt": ["Wait", "Arn"]}, {"Ref": "Wait"}, {"Fn::Sub": "x-${Wait}"}, {"Fn::Sub": "${Wait.Arn}"}]
@@ -182,17 +186,17 @@ KNOWN_LATER = [{"Fn::GetAtt": ["Wait", "Arn"]}, {"Ref": "Wait"}, {"Fn::Sub": "x-
     ],
 )
 def test_parameters_that_take_what_is_known_later(
-    found: Any, value: Any, definition: dict[str, Any], refused: bool
+    reported_paths: Any, value: Any, definition: dict[str, Any], refused: bool
 ) -> None:
     template = {"Resources": {"Wait": HANDLE, "Nested": nested_stack("child.json", {"Later": value})}}
     expected = [("Resources", "Nested", "Properties", "Parameters", "Later")] if refused else []
-    assert found("E9019", template, child={"Parameters": {"Later": definition}}) == expected
+    assert reported_paths("E9019", template, child={"Parameters": {"Later": definition}}) == expected
 
 
-def test_what_a_person_types_keeps_its_type(found: Any) -> None:
+def test_what_a_person_types_keeps_its_type(reported_paths: Any) -> None:
     vpc = {"Type": "AWS::EC2::VPC::Id"}
     template = {"Parameters": {"Vpc": vpc}, "Resources": {"Nested": nested_stack("child.json", {"V": {"Ref": "Vpc"}})}}
-    assert found("E9019", template, child={"Parameters": {"V": vpc}}) == []
+    assert reported_paths("E9019", template, child={"Parameters": {"V": vpc}}) == []
 
 
 @pytest.mark.parametrize(
@@ -205,7 +209,7 @@ def test_what_a_person_types_keeps_its_type(found: Any) -> None:
         ({"Fn::FindInMap": ["Map", {"Ref": "Later"}, "x"]}, True),
     ],
 )
-def test_functions_that_look_into_what_is_known_later(found: Any, value: Any, refused: bool) -> None:
+def test_functions_that_look_into_what_is_known_later(reported_paths: Any, value: Any, refused: bool) -> None:
     template = {
         "Resources": {"Wait": HANDLE, "Nested": nested_stack("child.json", {"Later": {"Fn::GetAtt": ["Wait", "Arn"]}})}
     }
@@ -214,7 +218,7 @@ def test_functions_that_look_into_what_is_known_later(found: Any, value: Any, re
         "Resources": {"Table": {"Type": "AWS::EC2::RouteTable", "Properties": {"VpcId": value}}},
     }
     expected = [("Resources", "Nested", "Properties", "Parameters", "Later")] if refused else []
-    assert found("E9019", template, child=child) == expected
+    assert reported_paths("E9019", template, child=child) == expected
     rule = {"Assertions": [{"Assert": {"Fn::Equals": [{"Ref": "Later"}, "x"]}}]}
     ruled = {"Parameters": {"Later": {"Type": "String"}}, "Rules": {"R": rule}}
-    assert found("E9019", template, child=ruled)
+    assert reported_paths("E9019", template, child=ruled)

@@ -42,16 +42,16 @@ def ingress(description: Any, **sections: Any) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_description_of_a_rule(found: Any, description: Any, refused: bool) -> None:
+def test_description_of_a_rule(reported_paths: Any, description: Any, refused: bool) -> None:
     parameters = {"Fine": {"Type": "String", "Default": "fine"}, "Quoted": {"Type": "String", "Default": "it's"}}
-    paths = found("E9020", ingress(description, Parameters=parameters))
+    paths = reported_paths("E9020", ingress(description, Parameters=parameters))
     assert paths == ([(*PROPERTIES, "Description")] if refused else [])
 
 
-def test_each_branch_of_a_condition(found: Any) -> None:
+def test_each_branch_of_a_condition(reported_paths: Any) -> None:
     conditions = {"Often": {"Fn::Equals": ["a", {"Ref": "AWS::Region"}]}}
     template = ingress({"Fn::If": ["Often", "fine", "isn't"]}, Conditions=conditions)
-    assert found("E9020", template) == [(*PROPERTIES, "Description", "Fn::If", 2)]
+    assert reported_paths("E9020", template) == [(*PROPERTIES, "Description", "Fn::If", 2)]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,10 @@ def test_each_branch_of_a_condition(found: Any) -> None:
     ],
     ids=str,
 )
-def test_texts_of_other_services(found: Any, kind: str, properties: dict[str, Any], path: tuple[Any, ...]) -> None:
-    assert found("E9020", template_of(kind, properties)) == [(*PROPERTIES, *path)]
+def test_texts_of_other_services(
+    reported_paths: Any, kind: str, properties: dict[str, Any], path: tuple[Any, ...]
+) -> None:
+    assert reported_paths("E9020", template_of(kind, properties)) == [(*PROPERTIES, *path)]
 
 
 @pytest.mark.parametrize(
@@ -110,14 +112,14 @@ def test_texts_of_other_services(found: Any, kind: str, properties: dict[str, An
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_texts_of_a_template(found: Any, sections: dict[str, Any], path: tuple[str, ...]) -> None:
-    assert found("E9020", sections) == [path]
+def test_texts_of_a_template(reported_paths: Any, sections: dict[str, Any], path: tuple[str, ...]) -> None:
+    assert reported_paths("E9020", sections) == [path]
 
 
-def test_tags_of_iam_are_the_same_in_upper_and_lower_case(found: Any) -> None:
+def test_tags_of_iam_are_the_same_in_upper_and_lower_case(reported_paths: Any) -> None:
     tags = [{"Key": key, "Value": "x"} for key in ("Name", "Team", "name", "other")]
-    assert found("E9021", template_of("AWS::IAM::Role", {"Tags": tags})) == [(*PROPERTIES, "Tags", 2, "Key")]
-    assert found("E9021", template_of("AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16", "Tags": tags})) == []
+    assert reported_paths("E9021", template_of("AWS::IAM::Role", {"Tags": tags})) == [(*PROPERTIES, "Tags", 2, "Key")]
+    assert reported_paths("E9021", template_of("AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16", "Tags": tags})) == []
 
 
 CLUSTER = {"Key": "kubernetes.io/cluster/blue", "Value": "owned"}
@@ -148,12 +150,14 @@ def launched(options: Any, *, own: list[Any], groups: list[Any]) -> dict[str, An
     ],
     ids=str,
 )
-def test_tags_that_the_metadata_service_cannot_show(found: Any, options: dict[str, Any], refused: bool) -> None:
-    assert bool(found("W9022", launched(options, own=[CLUSTER], groups=[]))) == refused
+def test_tags_that_the_metadata_service_cannot_show(
+    reported_paths: Any, options: dict[str, Any], refused: bool
+) -> None:
+    assert bool(reported_paths("W9022", launched(options, own=[CLUSTER], groups=[]))) == refused
     passed_on = [{**CLUSTER, "PropagateAtLaunch": True}]
-    assert bool(found("W9022", launched(options, own=[], groups=passed_on))) == refused
+    assert bool(reported_paths("W9022", launched(options, own=[], groups=passed_on))) == refused
 
 
-def test_tags_that_the_metadata_service_can_show(found: Any) -> None:
+def test_tags_that_the_metadata_service_can_show(reported_paths: Any) -> None:
     kept = [{**CLUSTER, "PropagateAtLaunch": False}]
-    assert found("W9022", launched({}, own=[{"Key": "Name", "Value": "a"}], groups=kept)) == []
+    assert reported_paths("W9022", launched({}, own=[{"Key": "Name", "Value": "a"}], groups=kept)) == []

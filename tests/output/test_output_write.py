@@ -351,8 +351,8 @@ def test_stale_tells_what_would_change_and_changes_nothing(tmp_path: Path) -> No
     write(tmp_path, OLD)
     (tmp_path / "notes.md").write_text("mine")
     before = state(tmp_path)
-    found = {difference.path: difference.kind for difference in differences(tmp_path, NEW)}
-    assert found == {
+    kinds = {difference.path: difference.kind for difference in differences(tmp_path, NEW)}
+    assert kinds == {
         "README.md": "different",
         "nodes-new.json": "missing",
         "nodes-old.json": "stale",

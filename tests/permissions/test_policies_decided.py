@@ -241,8 +241,8 @@ def test_the_bucket_of_a_stack_is_known_by_what_cloudformation_leaves_of_its_nam
 def test_statements_about_the_same_resources_are_one() -> None:
     """A managed policy has room for 6,144 characters."""
     statements = POLICIES["operator"]["Statement"]
-    about = [(str(each["Resource"]), str(each.get("Condition"))) for each in statements]
+    about = [(str(statement["Resource"]), str(statement.get("Condition"))) for statement in statements]
     assert len(set(about)) == len(about)
-    [templates] = [each["Action"] for each in statements if each["Resource"] == BUCKET]
+    [templates] = [statement["Action"] for statement in statements if statement["Resource"] == BUCKET]
     assert {"s3:CreateBucket", "s3:DeleteBucket"} <= set(templates)
     assert templates == sorted(set(templates))

@@ -23,7 +23,7 @@ NOT_NEEDED = {
 
 def kinds(**configuration):
     documents = generate(parse(configuration))
-    return {each["Type"] for document in documents for each in document.body["Resources"].values()}
+    return {resource["Type"] for document in documents for resource in document.body["Resources"].values()}
 
 
 def balancing():
@@ -49,8 +49,8 @@ def test_the_service_may_look_at_security_groups_for_its_caller():
 
 
 def test_one_master_needs_none_of_it():
-    assert not [each for each in kinds() if "ElasticLoadBalancing" in each]
-    assert not [each for each in actions(execution_policy()) if each.startswith("elasticloadbalancing:")]
+    assert not [kind for kind in kinds() if "ElasticLoadBalancing" in kind]
+    assert not [action for action in actions(execution_policy()) if action.startswith("elasticloadbalancing:")]
 
 
 @pytest.mark.parametrize("name", ["kubernetes-api", "kubernetes-int"])

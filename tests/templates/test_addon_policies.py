@@ -37,11 +37,11 @@ def statements(templates: Any, addons: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def actions(templates: Any, addons: dict[str, Any]) -> set[str]:
-    return {action for each in statements(templates, addons) for action in each["Action"]}
+    return {action for statement in statements(templates, addons) for action in statement["Action"]}
 
 
 def granting(templates: Any, action: str) -> list[dict[str, Any]]:
-    return [each for each in statements(templates, ALL) if action in each["Action"]]
+    return [statement for statement in statements(templates, ALL) if action in statement["Action"]]
 
 
 def test_policy_is_the_masters_alone(templates: Any) -> None:
@@ -91,14 +91,14 @@ def test_policy_fits_iams_limit(templates: Any) -> None:
 
 
 def test_writes_are_bound_to_the_clusters_tag_or_to_named_resources(templates: Any) -> None:
-    for each in statements(templates, ALL):
-        writes = [action for action in each["Action"] if not action.split(":")[1].startswith(READS)]
-        if each["Sid"] == "LoadBalancersOrderRules":
+    for statement in statements(templates, ALL):
+        writes = [action for action in statement["Action"] if not action.split(":")[1].startswith(READS)]
+        if statement["Sid"] == "LoadBalancersOrderRules":
             # Its requests carry no tags; see test_condition_keys.
-            assert all(":listener-rule/" in json.dumps(named) for named in each["Resource"])
-        elif set(writes) - UNBOUND and "hostedzone" not in json.dumps(each["Resource"]):
-            assert "/KubernetesCluster" in json.dumps(each["Condition"]["StringEquals"]), each["Sid"]
-            assert "prod" in each["Condition"]["StringEquals"].values(), each["Sid"]
+            assert all(":listener-rule/" in json.dumps(named) for named in statement["Resource"])
+        elif set(writes) - UNBOUND and "hostedzone" not in json.dumps(statement["Resource"]):
+            assert "/KubernetesCluster" in json.dumps(statement["Condition"]["StringEquals"]), statement["Sid"]
+            assert "prod" in statement["Condition"]["StringEquals"].values(), statement["Sid"]
 
 
 @pytest.mark.parametrize("action", ["ec2:DeleteVolume", "ec2:DetachVolume", "ec2:ModifyVolume", "ec2:AttachVolume"])
@@ -142,9 +142,9 @@ def test_new_volumes_must_bear_the_clusters_tag(templates: Any) -> None:
 
 @pytest.mark.parametrize("key", [{}, {"volume": {"kmsKey": "arn:aws:kms:us-west-2:123456789012:key/1111-2222"}}])
 def test_volumes_of_claims_may_have_another_key_than_the_masters(templates: Any, key: dict[str, Any]) -> None:
-    found = templates({"name": "prod", "controlPlane": key})
-    inline = found.properties("MasterRole")["Policies"][0]["PolicyDocument"]["Statement"]
-    granted = [*inline, *found.properties("AddonsPolicy")["PolicyDocument"]["Statement"]]
+    generated = templates({"name": "prod", "controlPlane": key})
+    inline = generated.properties("MasterRole")["Policies"][0]["PolicyDocument"]["Statement"]
+    granted = [*inline, *generated.properties("AddonsPolicy")["PolicyDocument"]["Statement"]]
     keys = [each["Resource"] for each in granted if "kms:CreateGrant" in each["Action"]]
     assert any("key/*" in json.dumps(each) for each in keys)
     assert all(

@@ -40,8 +40,8 @@ OTHERS = (2379, 2380, 2381, 10248, 10249, 10250, 10256, 10257, 10258, 10259)
 
 
 def opened(templates: Any, plugin: str, chosen: dict[str, Any]) -> set[tuple[str, int | None, int | None]]:
-    found = templates({"network": {"plugin": plugin}, "addons": chosen})
-    return rules(found, "MasterSecurityGroup", "NodeSecurityGroup") - ALWAYS - OPEN[plugin]
+    generated = templates({"network": {"plugin": plugin}, "addons": chosen})
+    return rules(generated, "MasterSecurityGroup", "NodeSecurityGroup") - ALWAYS - OPEN[plugin]
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
@@ -71,7 +71,7 @@ def test_every_add_on_says_which_ports_of_masters_it_listens_on() -> None:
 
 def test_pods_with_the_masters_network_have_known_ports() -> None:
     """What cfngen itself gives the host's network is in the table, under the key of its add-on."""
-    releases = {each["name"]: each for each in addons.releases(parse({"addons": PLAIN}))}
+    releases = {release["name"]: release for release in addons.releases(parse({"addons": PLAIN}))}
     hosted = {
         name
         for name, each in releases.items()

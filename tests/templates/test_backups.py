@@ -50,10 +50,10 @@ def test_it_is_private(templates: Any) -> None:
 def test_snapshots_expire_as_the_cluster_file_says(templates: Any) -> None:
     configuration = {"name": "one", "etcd": {"backups": {"hourlyDays": 3, "dailyDays": 30}}}
     rules = templates(configuration).properties("BackupBucket")["LifecycleConfiguration"]["Rules"]
-    expiring = {each["Prefix"]: each["ExpirationInDays"] for each in rules if "ExpirationInDays" in each}
+    expiring = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules if "ExpirationInDays" in rule}
     assert expiring == {"one/etcd/hourly/": 3, "one/etcd/daily/": 30}
-    assert all(each["Status"] == "Enabled" for each in rules)
-    [aborted] = [each for each in rules if "AbortIncompleteMultipartUpload" in each]
+    assert all(rule["Status"] == "Enabled" for rule in rules)
+    [aborted] = [rule for rule in rules if "AbortIncompleteMultipartUpload" in rule]
     assert "Prefix" not in aborted
 
 
@@ -95,7 +95,7 @@ def test_without_backups_there_is_nothing_of_them(templates: Any) -> None:
     made = templates(OFF)
     assert made.of_type("AWS::S3::Bucket") == {}
     assert "BackupBucketName" not in json.dumps(made["standalone"])
-    assert not [each for each in statements(templates, OFF) if each.startswith("Backups")]
+    assert not [statement for statement in statements(templates, OFF) if statement.startswith("Backups")]
     data = of_master(OFF)
     assert not [path for path in data.files if "backup" in path]
     assert "backup" not in json.loads(data.files["role.json"])["tasks"]

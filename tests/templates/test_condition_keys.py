@@ -49,8 +49,8 @@ def reference() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for service in json.loads(text):
         entry = found.setdefault(service["prefix"], {"actions": {}, "resources": {}})
-        entry["actions"].update({each["privilege"].lower(): each for each in service["privileges"]})
-        entry["resources"].update({each["resource"]: each["arn"] for each in service["resources"]})
+        entry["actions"].update({privilege["privilege"].lower(): privilege for privilege in service["privileges"]})
+        entry["resources"].update({resource["resource"]: resource["arn"] for resource in service["resources"]})
     return found
 
 

@@ -115,7 +115,7 @@ def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str) -> None:
     on = {"enabled": True}
     secret = "arn:aws-us-gov:secretsmanager:us-gov-west-1:123456789012:secret:" + "c" * 80 + "-AbCdEf"
     key = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"
-    found = templates(
+    generated = templates(
         {
             "name": "a-cluster-of-28-letters-long",
             "region": "us-gov-west-1",
@@ -136,14 +136,14 @@ def test_policies_of_a_maximal_cluster_fit(templates: Any, plugin: str) -> None:
             },
         }
     )
-    for name, role in found.of_type("AWS::IAM::Role").items():
-        documents = [each["PolicyDocument"] for each in role["Properties"]["Policies"]]
-        assert sum(len(json.dumps(spelled(each), separators=(",", ":"))) for each in documents) <= ROLE, name
-    for name, policy in found.of_type("AWS::IAM::ManagedPolicy").items():
+    for name, role in generated.of_type("AWS::IAM::Role").items():
+        documents = [policy["PolicyDocument"] for policy in role["Properties"]["Policies"]]
+        assert sum(len(json.dumps(spelled(document), separators=(",", ":"))) for document in documents) <= ROLE, name
+    for name, policy in generated.of_type("AWS::IAM::ManagedPolicy").items():
         document = policy["Properties"]["PolicyDocument"]
         assert len(json.dumps(spelled(document), separators=(",", ":"))) <= MANAGED, name
 
 
 def test_every_tag_set_fits_the_limit_of_fifty(templates: Any) -> None:
     body = templates({**maximal(1), "tags": {f"tag-{index}": "v" for index in range(40)}})["standalone"]
-    assert all(len(each.get("Properties", {}).get("Tags", [])) <= 50 for each in body["Resources"].values())
+    assert all(len(resource.get("Properties", {}).get("Tags", [])) <= 50 for resource in body["Resources"].values())

@@ -23,7 +23,7 @@ def actions(found: dict[str, dict[str, Any]]) -> set[str]:
 def test_volumes_are_detached_only_where_masters_and_their_volumes_bear_the_clusters_tag(
     templates: Any,
 ) -> None:
-    found = [each for each in statements(templates).values() if "ec2:DetachVolume" in each["Action"]]
+    found = [statement for statement in statements(templates).values() if "ec2:DetachVolume" in statement["Action"]]
     assert [each["Condition"] for each in found] == [
         {
             "StringEquals": {

@@ -48,41 +48,44 @@ def rules(found: Any, group: str, source: str) -> set[tuple[str, int | None, int
 
 def granted(templates: Any, configuration: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """What each role may do; of a plug-in with addresses of the VPC the masters have that in a policy of its own."""
-    found = policies(templates, configuration)
+    documents = policies(templates, configuration)
     for policy in templates(configuration).of_type("AWS::IAM::ManagedPolicy").values():
         if policy["Properties"]["Description"].startswith("pods' addresses"):
             assert policy["Properties"]["Roles"] == [{"Ref": "MasterRole"}]
             more = policy["Properties"]["PolicyDocument"]["Statement"]
-            found["MasterRole"] = {**found["MasterRole"], "Statement": found["MasterRole"]["Statement"] + more}
-    return found
+            documents["MasterRole"] = {
+                **documents["MasterRole"],
+                "Statement": documents["MasterRole"]["Statement"] + more,
+            }
+    return documents
 
 
 def actions(policy: dict[str, Any], sid: str = "") -> set[str]:
     statements = (each for each in policy["Statement"] if each["Sid"].startswith(sid))
-    return {action for each in statements for action in each["Action"]}
+    return {action for statement in statements for action in statement["Action"]}
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_nodes_reach_masters_where_the_plugin_needs_it_and_nowhere_else(templates: Any, plugin: str) -> None:
-    found = templates(of(plugin))
-    assert rules(found, "MasterSecurityGroup", "NodeSecurityGroup") == ALWAYS | OPEN[plugin]
+    generated = templates(of(plugin))
+    assert rules(generated, "MasterSecurityGroup", "NodeSecurityGroup") == ALWAYS | OPEN[plugin]
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_all_else_between_instances_is_open_whatever_the_plugin_is(templates: Any, plugin: str) -> None:
-    found = templates(of(plugin))
+    generated = templates(of(plugin))
     every = {("-1", None, None)}
-    assert rules(found, "NodeSecurityGroup", "NodeSecurityGroup") == every
-    assert rules(found, "NodeSecurityGroup", "MasterSecurityGroup") == every
-    assert rules(found, "MasterSecurityGroup", "MasterSecurityGroup") == every
+    assert rules(generated, "NodeSecurityGroup", "NodeSecurityGroup") == every
+    assert rules(generated, "NodeSecurityGroup", "MasterSecurityGroup") == every
+    assert rules(generated, "MasterSecurityGroup", "MasterSecurityGroup") == every
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_routes_may_be_written_only_where_pods_have_routes(templates: Any, plugin: str) -> None:
-    found = policies(templates, of(plugin))
+    documents = policies(templates, of(plugin))
     routing = {"ec2:CreateRoute", "ec2:DeleteRoute", "ec2:ModifyInstanceAttribute"}
-    assert actions(found["MasterRole"]) & routing == (routing if plugin == "vpc-routes" else set())
-    assert not actions(found["NodeRole"]) & routing
+    assert actions(documents["MasterRole"]) & routing == (routing if plugin == "vpc-routes" else set())
+    assert not actions(documents["NodeRole"]) & routing
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
@@ -107,7 +110,7 @@ def test_network_interfaces_are_made_only_where_pods_have_their_addresses(templa
 def test_policies_of_every_plugin_are_sound(templates: Any, plugin: str) -> None:
     for role, policy in granted(templates, of(plugin)).items():
         findings = analyze_policy_string(json.dumps(resolved(policy))).findings
-        assert [str(each) for each in findings if not (accepted(each) or split(each, policy))] == [], role
+        assert [str(finding) for finding in findings if not (accepted(finding) or split(finding, policy))] == [], role
 
 
 def split(finding: Any, policy: dict[str, Any]) -> bool:
@@ -149,12 +152,12 @@ def test_the_vpc_plugin_changes_only_what_is_the_clusters(templates: Any) -> Non
 
 def test_nodes_leave_the_interfaces_of_masters_alone(templates: Any) -> None:
     tag = "aws:ResourceTag/k8s.io/role/master"
-    found = templates(of("amazon-vpc"))
+    generated = templates(of("amazon-vpc"))
     own = [each for each in policies(templates, of("amazon-vpc"))["NodeRole"]["Statement"] if "Own" in each["Sid"]]
     changing = [each for each in own if each["Sid"].startswith("PodAddressesOwn")]
     assert len(changing) == 2
     assert all(each["Condition"]["StringNotEquals"] == {tag: "1"} for each in changing)
-    tags = {each["Key"]: each["Value"] for each in found.properties("MasterANetworkInterface")["Tags"]}
+    tags = {tag["Key"]: tag["Value"] for tag in generated.properties("MasterANetworkInterface")["Tags"]}
     assert tags["k8s.io/role/master"] == "1"
     # Nor can they give that tag away or take it.
     marking = next(each for each in own if each["Sid"] == "PodAddressesMarkOwnInterfaces")
@@ -164,8 +167,8 @@ def test_nodes_leave_the_interfaces_of_masters_alone(templates: Any) -> None:
 
 def test_a_group_with_a_role_of_its_own_has_the_plugins_permissions_too(templates: Any) -> None:
     group = {"name": "batch", "additionalPolicies": ["arn:aws:iam::123456789012:policy/batch"]}
-    found = policies(templates, {**of("amazon-vpc"), "nodeGroups": [group]})
-    assert "ec2:AttachNetworkInterface" in actions(found["NodeGroupBatchRole"])
+    documents = policies(templates, {**of("amazon-vpc"), "nodeGroups": [group]})
+    assert "ec2:AttachNetworkInterface" in actions(documents["NodeGroupBatchRole"])
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)

@@ -102,10 +102,10 @@ def test_writes_on_everything_are_bound_to_the_clusters_tag(templates: Any) -> N
 
 
 def test_instances_signal_and_read_only_the_stacks_they_are_in(templates: Any) -> None:
-    found = policies(templates, {"name": "prod"})
+    documents = policies(templates, {"name": "prod"})
     nested = {"MasterRole": "MasterStack", "NodeRole": "NodeGroup*Stack"}
     for role, title in nested.items():
-        [own] = [each for each in found[role]["Statement"] if "cloudformation:SignalResource" in each["Action"]]
+        [own] = [each for each in documents[role]["Statement"] if "cloudformation:SignalResource" in each["Action"]]
         stacks = [each["Fn::Sub"].rpartition(":stack/")[2] for each in own["Resource"]]
         # The root, where the standalone template has everything; of `prod-eu` none.
         assert stacks == ["${AWS::StackName}/*", f"${{AWS::StackName}}-{title}-*/*"], role
@@ -120,15 +120,15 @@ def test_session_manager_speaks_for_instances_of_the_account_only(templates: Any
 def test_nodes_read_the_join_secret_and_no_other(templates: Any) -> None:
     node = policies(templates, {})["NodeRole"]
     secrets = [each for each in node["Statement"] if any("secretsmanager" in action for action in each["Action"])]
-    assert [each["Resource"] for each in secrets] == [[{"Ref": "JoinSecret"}]]
-    assert all("Put" not in action for each in secrets for action in each["Action"])
+    assert [secret["Resource"] for secret in secrets] == [[{"Ref": "JoinSecret"}]]
+    assert all("Put" not in action for secret in secrets for action in secret["Action"])
 
 
 def test_only_masters_encrypt_with_the_key_of_the_secrets_and_only_through_secrets_manager(templates: Any) -> None:
-    found = policies(templates, {})
+    documents = policies(templates, {})
     rights = {"MasterRole": {"kms:Decrypt", "kms:GenerateDataKey"}, "NodeRole": {"kms:Decrypt"}}
     for role, actions in rights.items():
-        about = [each for each in found[role]["Statement"] if "SecretsKey" in json.dumps(each["Resource"])]
+        about = [each for each in documents[role]["Statement"] if "SecretsKey" in json.dumps(each["Resource"])]
         assert {action for each in about for action in each["Action"]} == actions, role
         for each in about:
             via = {"Fn::Sub": "secretsmanager.${AWS::Region}.amazonaws.com"}
@@ -147,9 +147,9 @@ def test_nobody_writes_with_any_other_key(templates: Any) -> None:
 
 
 def test_only_masters_may_write_routes_and_only_to_the_clusters_table(templates: Any) -> None:
-    found = policies(templates, {})
-    assert "ec2:CreateRoute" not in json.dumps(found["NodeRole"])
-    routes = next(each for each in found["MasterRole"]["Statement"] if "ec2:CreateRoute" in each["Action"])
+    documents = policies(templates, {})
+    assert "ec2:CreateRoute" not in json.dumps(documents["NodeRole"])
+    routes = next(each for each in documents["MasterRole"]["Statement"] if "ec2:CreateRoute" in each["Action"])
     assert [each["Fn::Sub"].rpartition("/")[2] for each in routes["Resource"]] == ["${RouteTable}"]
 
 
@@ -180,8 +180,8 @@ def test_the_first_load_balancer_of_an_account_can_be_made(templates: Any) -> No
 
 
 def test_the_controller_knows_the_cluster_by_the_tag_that_its_permissions_ask_for(templates: Any) -> None:
-    found = templates({"name": "prod"})
-    files = next(each for each in userdata.roles(found.cluster) if each.role == "master").files
+    generated = templates({"name": "prod"})
+    files = next(role for role in userdata.roles(generated.cluster) if role.role == "master").files
     assert "KubernetesClusterTag = prod" in files["files/etc/kubernetes/cloud.config"].splitlines()
     assert "aws:RequestTag/KubernetesCluster" in json.dumps(policies(templates, {"name": "prod"})["MasterRole"])
 
@@ -201,12 +201,12 @@ def test_a_permissions_boundary_bounds_every_role(templates: Any) -> None:
 
 def test_a_group_with_policies_of_its_own_gets_a_role_of_its_own(templates: Any) -> None:
     policy = "arn:aws:iam::123456789012:policy/batch"
-    found = templates({"nodeGroups": [{"name": "plain"}, {"name": "batch", "additionalPolicies": [policy]}]})
-    assert found.properties("NodeGroupBatchRole")["ManagedPolicyArns"] == [policy]
-    assert "ManagedPolicyArns" not in found.properties("NodeRole")
+    generated = templates({"nodeGroups": [{"name": "plain"}, {"name": "batch", "additionalPolicies": [policy]}]})
+    assert generated.properties("NodeGroupBatchRole")["ManagedPolicyArns"] == [policy]
+    assert "ManagedPolicyArns" not in generated.properties("NodeRole")
     profiles = {
         name: template["Properties"]["LaunchTemplateData"]["IamInstanceProfile"]["Arn"]["Fn::GetAtt"][0]
-        for name, template in found.of_type("AWS::EC2::LaunchTemplate").items()
+        for name, template in generated.of_type("AWS::EC2::LaunchTemplate").items()
     }
     assert profiles["NodeGroupPlainLaunchTemplate"] == "NodeInstanceProfile"
     assert profiles["NodeGroupBatchLaunchTemplate"] == "NodeGroupBatchInstanceProfile"

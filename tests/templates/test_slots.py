@@ -38,7 +38,7 @@ def test_each_group_follows_the_one_before_it(templates: Any, count: int) -> Non
     groups = of_masters(templates(masters(count)), GROUP)
     assert len(groups) == count
     order = [f"Master{letter}AutoScalingGroup" for letter in "ABCDE"[:count]]
-    chain = [[each for each in needs(groups[key]) if each in groups] for key in order]
+    chain = [[supplier for supplier in needs(groups[key]) if supplier in groups] for key in order]
     assert chain == [[], *([each] for each in order[:-1])]
 
 
@@ -55,40 +55,40 @@ def test_nothing_depends_on_a_wait_condition(templates: Any, form: str) -> None:
 
 
 def test_no_group_of_several_has_a_creation_policy_and_every_condition_has_one(templates: Any) -> None:
-    found = templates(masters(3, nodeGroups=[]))
-    assert not [key for key, each in of_masters(found, GROUP).items() if "CreationPolicy" in each]
-    for key, each in found.of_type(CONDITION).items():
+    generated = templates(masters(3, nodeGroups=[]))
+    assert not [key for key, each in of_masters(generated, GROUP).items() if "CreationPolicy" in each]
+    for key, each in generated.of_type(CONDITION).items():
         assert each["CreationPolicy"]["ResourceSignal"] == {"Count": 1, "Timeout": "PT20M"}
         assert "Properties" not in each
         assert needs(each) == [key.replace("WaitCondition", "AutoScalingGroup")]
 
 
 def test_every_group_waits_for_its_new_instance_in_updates(templates: Any) -> None:
-    for each in of_masters(templates(masters(3)), GROUP).values():
-        rolling = each["UpdatePolicy"]["AutoScalingRollingUpdate"]
+    for group in of_masters(templates(masters(3)), GROUP).values():
+        rolling = group["UpdatePolicy"]["AutoScalingRollingUpdate"]
         assert rolling["WaitOnResourceSignals"] is True
         assert (rolling["MaxBatchSize"], rolling["MinInstancesInService"]) == (1, 0)
 
 
 def test_one_master_has_a_condition_and_no_load_balancer(templates: Any) -> None:
-    found = templates(masters(1))
-    assert list(found.of_type(CONDITION)) == ["MasterAWaitCondition"]
-    assert not [key for key in found["standalone"]["Resources"] if "LoadBalancer" in key]
+    generated = templates(masters(1))
+    assert list(generated.of_type(CONDITION)) == ["MasterAWaitCondition"]
+    assert not [key for key in generated["standalone"]["Resources"] if "LoadBalancer" in key]
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_condition_is_where_its_masters_signal_it(templates: Any, count: int) -> None:
     """Nested, it is the root's: the masters' stack is complete without it."""
-    found = templates(masters(count))
-    conditions = found.of_type(CONDITION)
+    generated = templates(masters(count))
+    conditions = generated.of_type(CONDITION)
     assert len(conditions) == count
-    assert not [key for key in found["master"]["Resources"] if key in conditions]
+    assert not [key for key in generated["master"]["Resources"] if key in conditions]
     for key in conditions:
-        assert found["cluster"]["Resources"][key]["DependsOn"] == ["MasterStack"]
-        told = json.dumps(found["master"]["Resources"][key.replace("WaitCondition", "LaunchTemplate")])
+        assert generated["cluster"]["Resources"][key]["DependsOn"] == ["MasterStack"]
+        told = json.dumps(generated["master"]["Resources"][key.replace("WaitCondition", "LaunchTemplate")])
         assert f'\\"condition\\": \\"{key}\\"' in told
         assert '\\"conditionStack\\": \\"", {"Ref": "ClusterStackName"}' in told
-    assert found["cluster"]["Resources"]["MasterStack"]["Properties"]["Parameters"]["ClusterStackName"] == {
+    assert generated["cluster"]["Resources"]["MasterStack"]["Properties"]["Parameters"]["ClusterStackName"] == {
         "Ref": "AWS::StackName"
     }
 
@@ -101,9 +101,9 @@ def test_a_master_that_gets_company_keeps_everything_it_has(templates: Any) -> N
 
 
 def test_masters_take_their_slots_zone(templates: Any) -> None:
-    found = templates(masters(5))
+    generated = templates(masters(5))
     zones = [
-        found.properties(f"Master{letter}{kind}")[key]
+        generated.properties(f"Master{letter}{kind}")[key]
         for letter in "ABCDE"
         for kind, key in (("Volume", "AvailabilityZone"), ("AutoScalingGroup", "AvailabilityZones"))
     ]
@@ -113,11 +113,11 @@ def test_masters_take_their_slots_zone(templates: Any) -> None:
 
 
 def test_the_load_balancer_asks_each_api_server_whether_it_is_ready(templates: Any) -> None:
-    found = templates(masters(3, api={"port": 6443}))
-    targets = found.properties("ApiTargetGroup")
+    generated = templates(masters(3, api={"port": 6443}))
+    targets = generated.properties("ApiTargetGroup")
     assert (targets["HealthCheckProtocol"], targets["HealthCheckPath"]) == ("HTTPS", "/readyz")
     assert (targets["TargetType"], targets["Protocol"], targets["Port"]) == ("ip", "TCP", 6443)
-    assert [each["Id"] for each in targets["Targets"]] == [
+    assert [target["Id"] for target in targets["Targets"]] == [
         {"Fn::GetAtt": [f"Master{letter}NetworkInterface", "PrimaryPrivateIpAddress"]} for letter in "ABC"
     ]
     assert {"Key": "preserve_client_ip.enabled", "Value": "false"} in targets["TargetGroupAttributes"]
@@ -136,8 +136,8 @@ def test_it_is_named_after_the_cluster_and_its_scheme(templates: Any) -> None:
 
 
 def test_people_reach_the_load_balancer_and_not_the_masters(templates: Any) -> None:
-    found = templates(masters(3, api={"allowedCidrs": ["203.0.113.0/24"]}))
-    rules = found.of_type("AWS::EC2::SecurityGroupIngress")
+    generated = templates(masters(3, api={"allowedCidrs": ["203.0.113.0/24"]}))
+    rules = generated.of_type("AWS::EC2::SecurityGroupIngress")
     by_range = {key for key, each in rules.items() if each["Properties"].get("CidrIp")}
     assert by_range == {"ApiLoadBalancerFrom203x0x113x0x24"}
     source = rules["MasterApiFromLoadBalancer"]["Properties"]["SourceSecurityGroupId"]
@@ -145,33 +145,33 @@ def test_people_reach_the_load_balancer_and_not_the_masters(templates: Any) -> N
 
 
 def test_the_console_asks_who_may_reach_the_load_balancer(templates: Any) -> None:
-    found = templates(masters(3))
-    rule = found.properties("ApiLoadBalancerFromAllowedCidr")
+    generated = templates(masters(3))
+    rule = generated.properties("ApiLoadBalancerFromAllowedCidr")
     assert rule["CidrIp"] == {"Ref": "ApiAllowedCidr"}
-    assert "Default" not in found["cluster"]["Parameters"]["ApiAllowedCidr"]
+    assert "Default" not in generated["cluster"]["Parameters"]["ApiAllowedCidr"]
 
 
 def test_the_load_balancers_group_is_marked_by_nothing_that_kubernetes_looks_for(templates: Any) -> None:
-    found = templates(masters(3, name="prod"))
-    tags = {each["Key"] for each in found.properties("ApiLoadBalancerSecurityGroup")["Tags"]}
-    of_stack = {each["Key"] for each in found["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]["Tags"]}
+    generated = templates(masters(3, name="prod"))
+    tags = {tag["Key"] for tag in generated.properties("ApiLoadBalancerSecurityGroup")["Tags"]}
+    of_stack = {tag["Key"] for tag in generated["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]["Tags"]}
     for keys in (tags, of_stack):
         assert "KubernetesCluster" in keys
-        assert not [each for each in keys if each.startswith("kubernetes.io/")]
+        assert not [key for key in keys if key.startswith("kubernetes.io/")]
 
 
 @pytest.mark.parametrize("count", [3, 5])
 def test_every_master_of_a_public_cluster_has_its_own_way_out(templates: Any, count: int) -> None:
-    found = templates(masters(count))
-    assert len(found.of_type("AWS::EC2::EIP")) == count
-    groups = of_masters(found, GROUP)
+    generated = templates(masters(count))
+    assert len(generated.of_type("AWS::EC2::EIP")) == count
+    groups = of_masters(generated, GROUP)
     for letter in "ABCDE"[:count]:
         assert f"Master{letter}ElasticIpAssociation" in needs(groups[f"Master{letter}AutoScalingGroup"])
 
 
 def test_masters_of_a_private_api_use_their_subnets_way_out(templates: Any) -> None:
-    found = templates({**INSIDE, "controlPlane": {"count": 3}})
-    assert not found.of_type("AWS::EC2::EIP")
+    generated = templates({**INSIDE, "controlPlane": {"count": 3}})
+    assert not generated.of_type("AWS::EC2::EIP")
 
 
 def test_the_endpoint_that_is_put_out_is_the_load_balancers(templates: Any) -> None:
@@ -195,9 +195,9 @@ def test_a_shell_opens_on_a_master_and_not_on_the_load_balancer(templates: Any) 
 
 
 def test_instances_are_told_their_condition_and_the_name_of_the_load_balancer(templates: Any) -> None:
-    found = templates(masters(3))
+    generated = templates(masters(3))
     for letter in "ABC":
-        data = found.properties(f"Master{letter}LaunchTemplate")["LaunchTemplateData"]
+        data = generated.properties(f"Master{letter}LaunchTemplate")["LaunchTemplateData"]
         told = json.dumps(data["UserData"])
         assert f"Master{letter}WaitCondition" in told
         assert '{"Fn::GetAtt": ["ApiLoadBalancer", "DNSName"]}' in told
@@ -208,7 +208,7 @@ def test_the_certificate_is_valid_for_the_load_balancer(templates: Any) -> None:
 
     for configuration in (masters(3), {**INSIDE, "controlPlane": {"count": 3}}):
         documents = kubeadm.init(templates(configuration).cluster)
-        [settings] = [each for each in documents if each["kind"] == "ClusterConfiguration"]
+        [settings] = [document for document in documents if document["kind"] == "ClusterConfiguration"]
         assert "${publicAddress}" in settings["apiServer"]["certSANs"]
 
 

@@ -37,7 +37,7 @@ def cluster_tagged(found: Any) -> set[str]:
     return {
         name
         for name, group in found.of_type("AWS::EC2::SecurityGroup").items()
-        if any(each["Key"].startswith("kubernetes.io/cluster/") for each in group["Properties"]["Tags"])
+        if any(tag["Key"].startswith("kubernetes.io/cluster/") for tag in group["Properties"]["Tags"])
     }
 
 
@@ -53,36 +53,40 @@ def test_what_a_cluster_brings_itself_is_allowed_for(templates: Any, file: dict[
 
 
 def test_a_few_ranges_need_no_further_group(templates: Any) -> None:
-    found = templates({"api": {"allowedCidrs": ranges(20)}, "ssh": {"keyName": "k", "allowedCidrs": ranges(10)}})
-    assert set(found.of_type("AWS::EC2::SecurityGroup")) == {"MasterSecurityGroup", "NodeSecurityGroup"}
+    generated = templates({"api": {"allowedCidrs": ranges(20)}, "ssh": {"keyName": "k", "allowedCidrs": ranges(10)}})
+    assert set(generated.of_type("AWS::EC2::SecurityGroup")) == {"MasterSecurityGroup", "NodeSecurityGroup"}
 
 
 def test_many_ranges_go_into_further_groups_without_the_clusters_tag(templates: Any) -> None:
-    found = templates({"api": {"allowedCidrs": ranges(120)}, "ssh": {"keyName": "k", "allowedCidrs": ranges(60, 11)}})
-    assert all(count <= 60 - RULES_KEPT_FREE for count in rules(found).values())
+    generated = templates(
+        {"api": {"allowedCidrs": ranges(120)}, "ssh": {"keyName": "k", "allowedCidrs": ranges(60, 11)}}
+    )
+    assert all(count <= 60 - RULES_KEPT_FREE for count in rules(generated).values())
     opened = [
         rule["Properties"]["CidrIp"]
-        for rule in found.of_type("AWS::EC2::SecurityGroupIngress").values()
+        for rule in generated.of_type("AWS::EC2::SecurityGroupIngress").values()
         if "CidrIp" in rule["Properties"]
     ]
     assert Counter(opened) == Counter([*ranges(120), *ranges(60, 11), *ranges(60, 11)])
     further = ["MasterAccessSecurityGroup2", "MasterAccessSecurityGroup3", "MasterAccessSecurityGroup4"]
-    interface = found.properties("MasterANetworkInterface")["GroupSet"]
+    interface = generated.properties("MasterANetworkInterface")["GroupSet"]
     assert [each["Fn::GetAtt"][0] for each in interface] == ["MasterSecurityGroup", *further]
-    nodes = found.properties("NodeGroupNodesLaunchTemplate")["LaunchTemplateData"]["NetworkInterfaces"][0]["Groups"]
-    assert [each["Fn::GetAtt"][0] for each in nodes] == ["NodeSecurityGroup", "NodeAccessSecurityGroup2"]
-    assert cluster_tagged(found) == {"MasterSecurityGroup", "NodeSecurityGroup"}
+    nodes = generated.properties("NodeGroupNodesLaunchTemplate")["LaunchTemplateData"]["NetworkInterfaces"][0]["Groups"]
+    assert [node["Fn::GetAtt"][0] for node in nodes] == ["NodeSecurityGroup", "NodeAccessSecurityGroup2"]
+    assert cluster_tagged(generated) == {"MasterSecurityGroup", "NodeSecurityGroup"}
     # What is in a nested stack takes over its tags.
-    tags = found["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]["Tags"]
-    assert not any(each["Key"].startswith("kubernetes.io/cluster/") for each in tags)
+    tags = generated["cluster"]["Resources"]["SecurityGroupsStack"]["Properties"]["Tags"]
+    assert not any(tag["Key"].startswith("kubernetes.io/cluster/") for tag in tags)
 
 
 def test_the_load_balancer_has_further_groups_too_which_lead_to_masters_only(templates: Any) -> None:
-    found = templates({**THREE, "api": {"allowedCidrs": ranges(80)}})
-    names = [each["Fn::GetAtt"][0] for each in found.properties("ApiLoadBalancer")["SecurityGroups"]]
+    generated = templates({**THREE, "api": {"allowedCidrs": ranges(80)}})
+    names = [
+        security_group["Fn::GetAtt"][0] for security_group in generated.properties("ApiLoadBalancer")["SecurityGroups"]
+    ]
     assert names == ["ApiLoadBalancerSecurityGroup", "ApiLoadBalancerAccessSecurityGroup2"]
     for name in names:
-        [way_out] = found.properties(name)["SecurityGroupEgress"]
+        [way_out] = generated.properties(name)["SecurityGroupEgress"]
         assert way_out["DestinationSecurityGroupId"] == {"Fn::GetAtt": ["MasterSecurityGroup", "GroupId"]}
 
 
@@ -97,20 +101,20 @@ def test_a_range_at_the_end_moves_no_other(templates: Any) -> None:
 
 
 def test_prefix_lists_count_by_their_entries(templates: Any) -> None:
-    found = templates({"api": {"allowedPrefixLists": lists(30, 30, 20)}})
-    assert "ApiAllowedCidr" not in found["cluster"]["Parameters"]
+    generated = templates({"api": {"allowedPrefixLists": lists(30, 30, 20)}})
+    assert "ApiAllowedCidr" not in generated["cluster"]["Parameters"]
     weights = {"pl-00000000": 30, "pl-00000001": 30, "pl-00000002": 20}
-    assert rules(found, weights)["MasterAccessSecurityGroup2"] == 50
-    rule = found.properties("MasterApiFromPl00000000")
+    assert rules(generated, weights)["MasterAccessSecurityGroup2"] == 50
+    rule = generated.properties("MasterApiFromPl00000000")
     assert (rule["SourcePrefixListId"], rule["FromPort"]) == ("pl-00000000", 443)
     assert "CidrIp" not in rule
-    assert found.properties("MasterApiFromPl00000001")["GroupId"] != rule["GroupId"]
+    assert generated.properties("MasterApiFromPl00000001")["GroupId"] != rule["GroupId"]
 
 
 def test_prefix_lists_open_ssh(templates: Any) -> None:
-    found = templates({"ssh": {"keyName": "k", "allowedPrefixLists": lists(5)}})
-    assert found.properties("NodeSshFromPl00000000")["FromPort"] == 22
-    assert "ssh ubuntu@" in str(found["standalone"]["Outputs"]["ShellCommand"])
+    generated = templates({"ssh": {"keyName": "k", "allowedPrefixLists": lists(5)}})
+    assert generated.properties("NodeSshFromPl00000000")["FromPort"] == 22
+    assert "ssh ubuntu@" in str(generated["standalone"]["Outputs"]["ShellCommand"])
 
 
 @pytest.mark.parametrize(
@@ -151,6 +155,6 @@ def test_more_than_an_interface_holds_is_refused(file: dict[str, Any], key: str,
     ],
 )  # fmt: skip
 def test_a_raised_quota_makes_room(templates: Any, file: dict[str, Any]) -> None:
-    found = templates(file)
+    generated = templates(file)
     limit = file.get("network", {}).get("quotas", {}).get("rulesPerSecurityGroup", 60)
-    assert max(rules(found).values()) <= limit
+    assert max(rules(generated).values()) <= limit

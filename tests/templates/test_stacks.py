@@ -34,12 +34,12 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_flat_template_holds_exactly_the_resources_of_the_stacks(templates: Any, shape: str) -> None:
-    found = templates(SHAPES[shape])
-    children = [body for name, body in found.bodies.items() if name not in ("cluster", "standalone")]
+    generated = templates(SHAPES[shape])
+    children = [body for name, body in generated.bodies.items() if name not in ("cluster", "standalone")]
     types = [resource["Type"] for body in children for resource in body["Resources"].values()]
     # The root itself has what the creation waits for.
-    types += [CONDITION for _ in found.of_type(CONDITION)]
-    assert sorted(types) == sorted(each["Type"] for each in found["standalone"]["Resources"].values())
+    types += [CONDITION for _ in generated.of_type(CONDITION)]
+    assert sorted(types) == sorted(resource["Type"] for resource in generated["standalone"]["Resources"].values())
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -56,19 +56,19 @@ def test_every_reference_of_the_flat_template_has_a_target(templates: Any, shape
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_root_passes_every_child_exactly_its_parameters(templates: Any, shape: str) -> None:
-    found = templates(SHAPES[shape])
-    for resource in found["cluster"]["Resources"].values():
+    generated = templates(SHAPES[shape])
+    for resource in generated["cluster"]["Resources"].values():
         if resource["Type"] == CONDITION:
             continue
         name = resource["Properties"]["TemplateURL"]["Fn::Sub"].rpartition("}")[2].removesuffix(".json")
-        assert set(resource["Properties"].get("Parameters", {})) == set(found[name].get("Parameters", {})), name
+        assert set(resource["Properties"].get("Parameters", {})) == set(generated[name].get("Parameters", {})), name
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_root_and_flat_template_ask_for_the_same(templates: Any, shape: str) -> None:
-    found = templates(SHAPES[shape])
+    generated = templates(SHAPES[shape])
     where = {"TemplateBucket", "TemplatePrefix"}
-    assert set(found["cluster"]["Parameters"]) - where == set(found["standalone"]["Parameters"])
+    assert set(generated["cluster"]["Parameters"]) - where == set(generated["standalone"]["Parameters"])
 
 
 def test_the_default_network_is_kube_ups(templates: Any) -> None:
@@ -94,45 +94,47 @@ def test_dhcp_hands_out_the_regions_domain(templates: Any, region: str, domain: 
 
 
 def test_a_given_dhcp_option_set_is_associated_and_none_is_made(templates: Any) -> None:
-    found = templates({"network": {"dhcpOptions": "dopt-0123456789abcdef0"}})
-    assert found.properties("DhcpOptionsAssociation")["DhcpOptionsId"] == "dopt-0123456789abcdef0"
-    assert not found.of_type("AWS::EC2::DHCPOptions")
+    generated = templates({"network": {"dhcpOptions": "dopt-0123456789abcdef0"}})
+    assert generated.properties("DhcpOptionsAssociation")["DhcpOptionsId"] == "dopt-0123456789abcdef0"
+    assert not generated.of_type("AWS::EC2::DHCPOptions")
     assert not templates({"network": {"dhcpOptions": "default"}}).of_type("AWS::EC2::VPCDHCPOptionsAssociation")
 
 
 def test_an_existing_network_makes_no_vpc_stack(templates: Any) -> None:
-    found = templates(SHAPES["existing"])
-    assert "vpc" not in found.bodies
-    assert found["cluster"]["Parameters"]["SubnetAId"]["Default"] == "subnet-0123456789abcdef0"
-    assert "Default" not in found["cluster"]["Parameters"]["RouteTableId"], "the console must ask for the route table"
+    generated = templates(SHAPES["existing"])
+    assert "vpc" not in generated.bodies
+    assert generated["cluster"]["Parameters"]["SubnetAId"]["Default"] == "subnet-0123456789abcdef0"
+    assert "Default" not in generated["cluster"]["Parameters"]["RouteTableId"], (
+        "the console must ask for the route table"
+    )
 
 
 def test_subnets_in_an_existing_vpc_ask_for_the_internet_gateway(templates: Any) -> None:
     vpc = {"id": "vpc-0123456789abcdef0", "cidr": "172.20.0.0/16"}
-    found = templates({"network": {"vpc": vpc, "subnets": [{"zone": "us-west-2a", "cidr": "172.20.8.0/24"}]}})
-    assert "Default" not in found["standalone"]["Parameters"]["InternetGatewayId"]
-    assert not found.of_type("AWS::EC2::VPC")
-    assert found.of_type("AWS::EC2::Subnet")
+    generated = templates({"network": {"vpc": vpc, "subnets": [{"zone": "us-west-2a", "cidr": "172.20.8.0/24"}]}})
+    assert "Default" not in generated["standalone"]["Parameters"]["InternetGatewayId"]
+    assert not generated.of_type("AWS::EC2::VPC")
+    assert generated.of_type("AWS::EC2::Subnet")
 
 
 def test_a_master_keeps_address_and_volume_when_its_instance_goes(templates: Any) -> None:
-    found = templates({})
-    group = found.properties("MasterAAutoScalingGroup")
+    generated = templates({})
+    group = generated.properties("MasterAAutoScalingGroup")
     assert (group["MinSize"], group["MaxSize"]) == ("1", "1")
     assert group["AvailabilityZones"] == [{"Ref": "ZoneA"}]
-    data = found.properties("MasterALaunchTemplate")["LaunchTemplateData"]
+    data = generated.properties("MasterALaunchTemplate")["LaunchTemplateData"]
     assert data["NetworkInterfaces"] == [
         {"DeviceIndex": 0, "DeleteOnTermination": False, "NetworkInterfaceId": {"Ref": "MasterANetworkInterface"}}
     ]
-    volume = found.of_type("AWS::EC2::Volume")["MasterAVolume"]
+    volume = generated.of_type("AWS::EC2::Volume")["MasterAVolume"]
     assert volume["DeletionPolicy"] == volume["UpdateReplacePolicy"] == "Snapshot"
     assert volume["Properties"]["Encrypted"] is True
 
 
 def test_groups_wait_for_signals_on_creation_and_roll_one_at_a_time(templates: Any) -> None:
-    found = templates({})
-    for logical_id, group in found.of_type("AWS::AutoScaling::AutoScalingGroup").items():
-        waits = found["standalone"]["Resources"]["MasterAWaitCondition"] if "Master" in logical_id else group
+    generated = templates({})
+    for logical_id, group in generated.of_type("AWS::AutoScaling::AutoScalingGroup").items():
+        waits = generated["standalone"]["Resources"]["MasterAWaitCondition"] if "Master" in logical_id else group
         assert waits["CreationPolicy"]["ResourceSignal"]["Timeout"] == "PT20M", logical_id
         rolling = group["UpdatePolicy"]["AutoScalingRollingUpdate"]
         assert rolling["WaitOnResourceSignals"] is True
@@ -143,8 +145,8 @@ def test_groups_wait_for_signals_on_creation_and_roll_one_at_a_time(templates: A
 
 def test_desired_capacity_is_set_only_when_asked_for(templates: Any) -> None:
     assert "DesiredCapacity" not in templates({}).properties("NodeGroupNodesAutoScalingGroup")
-    found = templates({"nodeGroups": [{"name": "nodes", "minSize": 1, "maxSize": 5, "desiredSize": 3}]})
-    group = found.of_type("AWS::AutoScaling::AutoScalingGroup")["NodeGroupNodesAutoScalingGroup"]
+    generated = templates({"nodeGroups": [{"name": "nodes", "minSize": 1, "maxSize": 5, "desiredSize": 3}]})
+    group = generated.of_type("AWS::AutoScaling::AutoScalingGroup")["NodeGroupNodesAutoScalingGroup"]
     assert group["Properties"]["DesiredCapacity"] == "3"
     assert group["CreationPolicy"]["ResourceSignal"]["Count"] == "3"
 
@@ -161,9 +163,9 @@ def test_desired_capacity_is_set_only_when_asked_for(templates: Any) -> None:
 def test_no_two_sizes_that_may_be_typed_are_out_of_order(
     templates: Any, group: dict[str, int], least: tuple[int, int], greatest: tuple[int, int]
 ) -> None:
-    found = templates({"nodeGroups": [{"name": "nodes", **group}]})
+    generated = templates({"nodeGroups": [{"name": "nodes", **group}]})
     for name in ("cluster", "standalone", "nodes-nodes"):
-        asked = [found[name]["Parameters"][f"NodeGroupNodes{bound}Size"] for bound in ("Min", "Max")]
+        asked = [generated[name]["Parameters"][f"NodeGroupNodes{bound}Size"] for bound in ("Min", "Max")]
         assert [(each["MinValue"], each["MaxValue"]) for each in asked] == [least, greatest]
         assert all(each["MinValue"] <= each["Default"] <= each["MaxValue"] for each in asked)
         # Whichever two values pass their own bounds, minimum <= desired <= maximum holds.
@@ -173,17 +175,17 @@ def test_no_two_sizes_that_may_be_typed_are_out_of_order(
 @pytest.mark.parametrize(("count", "last"), [(1, "A"), (3, "C")])
 def test_nodes_come_after_the_masters_groups_and_wait_for_no_master(templates: Any, count: int, last: str) -> None:
     """The groups of masters wait for their instances in updates alone, so this orders nothing but updates."""
-    found = templates({"controlPlane": {"count": count}, "nodeGroups": [{"name": "one"}, {"name": "two"}]})
+    generated = templates({"controlPlane": {"count": count}, "nodeGroups": [{"name": "one"}, {"name": "two"}]})
     for name in ("NodeGroupOne", "NodeGroupTwo"):
-        assert found["cluster"]["Resources"][f"{name}Stack"]["DependsOn"] == ["MasterStack"]
-        group = found["standalone"]["Resources"][f"{name}AutoScalingGroup"]
+        assert generated["cluster"]["Resources"][f"{name}Stack"]["DependsOn"] == ["MasterStack"]
+        group = generated["standalone"]["Resources"][f"{name}AutoScalingGroup"]
         assert f"Master{last}AutoScalingGroup" in group["DependsOn"]
-    assert "CreationPolicy" not in json.dumps(found["master"])
+    assert "CreationPolicy" not in json.dumps(generated["master"])
 
 
 def test_spot_instances_are_one_time_requests(templates: Any) -> None:
-    found = templates({"nodeGroups": [{"name": "spot", "spotPrice": "0.05"}]})
-    options = found.properties("NodeGroupSpotLaunchTemplate")["LaunchTemplateData"]["InstanceMarketOptions"]
+    generated = templates({"nodeGroups": [{"name": "spot", "spotPrice": "0.05"}]})
+    options = generated.properties("NodeGroupSpotLaunchTemplate")["LaunchTemplateData"]["InstanceMarketOptions"]
     assert options["SpotOptions"] == {"MaxPrice": {"Ref": "NodeGroupSpotSpotPrice"}, "SpotInstanceType": "one-time"}
 
 
@@ -198,8 +200,8 @@ def test_instances_require_imdsv2_and_encrypt_their_disks(templates: Any, shape:
 
 def test_an_ssh_key_is_named_imported_or_absent(templates: Any) -> None:
     def key(configuration: dict[str, Any]) -> Any:
-        found = templates({"ssh": configuration})
-        return found.properties("MasterALaunchTemplate")["LaunchTemplateData"].get("KeyName")
+        generated = templates({"ssh": configuration})
+        return generated.properties("MasterALaunchTemplate")["LaunchTemplateData"].get("KeyName")
 
     assert key({}) is None
     assert key({"keyName": "any name at all"}) == {"Ref": "KeyName"}
@@ -238,9 +240,9 @@ def test_nodes_do_not_reach_etcd(templates: Any) -> None:
 
 
 def test_every_rule_says_what_it_is_for(templates: Any) -> None:
-    found = templates({"ssh": {"keyName": "k", "allowedCidrs": ["203.0.113.0/24"]}})
-    rules = [rule["Properties"] for rule in found.of_type("AWS::EC2::SecurityGroupIngress").values()]
-    for group in found.of_type("AWS::EC2::SecurityGroup").values():
+    generated = templates({"ssh": {"keyName": "k", "allowedCidrs": ["203.0.113.0/24"]}})
+    rules = [rule["Properties"] for rule in generated.of_type("AWS::EC2::SecurityGroupIngress").values()]
+    for group in generated.of_type("AWS::EC2::SecurityGroup").values():
         rules += group["Properties"]["SecurityGroupEgress"]
     assert rules
     assert all(rule["Description"] for rule in rules)
@@ -249,20 +251,20 @@ def test_every_rule_says_what_it_is_for(templates: Any) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_exactly_one_security_group_of_an_instance_carries_the_clusters_tag(templates: Any, shape: str) -> None:
     # The cloud controller manager fails when an instance has two.
-    found = templates(SHAPES[shape])
+    generated = templates(SHAPES[shape])
     tagged = {
         key
-        for key, group in found.of_type("AWS::EC2::SecurityGroup").items()
-        if any(each["Key"].startswith("kubernetes.io/cluster/") for each in group["Properties"]["Tags"])
+        for key, group in generated.of_type("AWS::EC2::SecurityGroup").items()
+        if any(tag["Key"].startswith("kubernetes.io/cluster/") for tag in group["Properties"]["Tags"])
     }
     assert tagged == {"MasterSecurityGroup", "NodeSecurityGroup"}
-    assert len(found.properties("MasterANetworkInterface")["GroupSet"]) == 1
-    assert len(found.of_type("AWS::EC2::RouteTable")) <= 1
+    assert len(generated.properties("MasterANetworkInterface")["GroupSet"]) == 1
+    assert len(generated.of_type("AWS::EC2::RouteTable")) <= 1
 
 
 def test_every_taggable_resource_bears_both_cluster_tags(templates: Any) -> None:
-    found = templates({"name": "prod", "tags": {"team": "platform"}})
-    for logical_id, resource in found["standalone"]["Resources"].items():
+    generated = templates({"name": "prod", "tags": {"team": "platform"}})
+    for logical_id, resource in generated["standalone"]["Resources"].items():
         tags = resource.get("Properties", {}).get("Tags")
         if tags:
             pairs = {tag["Key"]: tag["Value"] for tag in tags}
@@ -282,7 +284,7 @@ def test_stacks_are_bound_to_their_region(templates: Any) -> None:
 def test_every_parameter_is_described_labelled_and_grouped(templates: Any, name: str) -> None:
     body = templates(SHAPES["three zones"])[name]
     interface = body["Metadata"]["AWS::CloudFormation::Interface"]
-    grouped = [each for group in interface["ParameterGroups"] for each in group["Parameters"]]
+    grouped = [parameter for group in interface["ParameterGroups"] for parameter in group["Parameters"]]
     assert sorted(grouped) == sorted(body["Parameters"]) == sorted(interface["ParameterLabels"])
     assert all(parameter["Description"] for parameter in body["Parameters"].values())
 
@@ -325,7 +327,7 @@ def test_a_changed_key_or_tag_gives_the_imported_key_pair_another_name(templates
         name({"ssh": {"publicKey": "ssh-ed25519 AAAA"}, "tags": {"team": "platform"}}),
     }
     assert len(names) == 3
-    assert all(each.startswith("kubernetes-ssh-") for each in names)
+    assert all(name.startswith("kubernetes-ssh-") for name in names)
 
 
 def test_the_types_that_the_console_offers_fit_the_image(templates: Any) -> None:
@@ -336,7 +338,7 @@ def test_the_types_that_the_console_offers_fit_the_image(templates: Any) -> None
         (("t3.medium", "m7i.metal-24xl", "g4dn.xlarge"), amd64),
         (("t4g.small", "t4g.medium", "a1.large"), graviton),
     ):
-        assert all(re.match(pattern, each) for each in fits)
+        assert all(re.match(pattern, example) for example in fits)
     small = ("t3.micro", "t2.nano", "t2.small", "m3.medium", "c1.medium")
     assert not any(re.match(amd64, each) for each in (*small, "m7g.large", "a1.large", "mac1.metal"))
     few = ("t4g.nano", "t4g.micro", "m7g.medium", "a1.medium")

@@ -42,8 +42,8 @@ def free_texts(annotation: Any, checks: tuple[Any, ...] = (), path: tuple[str, .
     elif arguments:
         inherited = checks if origin is Union or not isinstance(origin, type) else ()
         values = arguments[1:] if origin is dict else arguments
-        for each in values:
-            yield from free_texts(each, inherited, path)
+        for value in values:
+            yield from free_texts(value, inherited, path)
     elif annotation in (str, Any):
         form = next((form for form in FORMS if takes(checks, form.format(PLAIN))), None)
         if form:
@@ -118,8 +118,8 @@ def fields(part: str) -> set[str]:
                 found.update(field.alias or key for key, field in annotation.model_fields.items())
             for key, field in annotation.model_fields.items():
                 walk(field.annotation, field.alias or key)
-        for each in get_args(annotation):
-            walk(each, name)
+        for argument in get_args(annotation):
+            walk(argument, name)
 
     walk(Cluster, "")
     return found
@@ -208,8 +208,8 @@ def test_text_comes_out_byte_for_byte(path: str) -> None:
     for body in bodies.values():
         assert not any("${X}" in each or "${!Y}" in each for each in substituted(body))
         # Whatever is outside of Fn::Sub looks like text, to cfn-lint (E1029) as to people.
-        shown = [each.get("Properties") for each in body["Resources"].values()]
-        assert not any("${X}" in each for each in strings(shown))
+        shown = [resource.get("Properties") for resource in body["Resources"].values()]
+        assert not any("${X}" in text for text in strings(shown))
 
 
 @pytest.mark.parametrize("path", ["ssh.keyName", "ssh.publicKey"])

@@ -1,0 +1,79 @@
+"""Where each value in effect came from, as `cfngen config` shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cfngen.cluster.load import Origin, load
+from cfngen.cluster.paths import dotted, leaves
+
+FILE = """\
+name: blue
+kubernetesVersion: 1.35
+network:
+  vpc:
+    cidr: 10.7.0.0/16
+  routeTable:
+image:
+  distribution: debian-12
+ssh: {keyName: mine, allowedCidrs: [203.0.113.0/24]}
+nodeGroups:
+  - name: first
+    minSize: 2
+  - {name: second, instanceType: t4g.medium}
+kubernetes:
+  kubeletConfiguration: {maxPods: 50}
+"""
+
+
+@pytest.fixture
+def origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Origin]:
+    monkeypatch.chdir(tmp_path)
+    Path("cluster.yaml").write_text(FILE)
+    environ = {"MASTER_SIZE": "t3.large", "KUBE_RUNTIME_CONFIG": "api/all=true"}
+    loaded = load(Path("cluster.yaml"), environ=environ, overrides=["api.port=6443", "nodeGroups[1].maxSize=9"])
+    assert loaded.warnings == ()
+    return dict(loaded.origins)
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "where"),
+    [
+        ("name", "file", "cluster.yaml:1"),
+        ("network.vpc.cidr", "file", "cluster.yaml:5"),
+        ("ssh.allowedCidrs[0]", "file", "cluster.yaml:9"),
+        ("nodeGroups[0].minSize", "file", "cluster.yaml:12"),
+        ("nodeGroups[1].instanceType", "file", "cluster.yaml:13"),
+        ("kubernetes.kubeletConfiguration.maxPods", "file", "cluster.yaml:15"),
+        ("controlPlane.instanceType", "environment", "MASTER_SIZE"),
+        ("kubernetes.clusterConfiguration.apiServer.extraArgs[0].value", "environment", "KUBE_RUNTIME_CONFIG"),
+        ("api.port", "flag", "--set api.port=6443"),
+        ("nodeGroups[1].maxSize", "flag", "--set nodeGroups[1].maxSize=9"),
+        ("kubernetesVersion", "derived", "newest known patch of 1.35"),
+        ("network.vpc.name", "derived", "from name"),
+        ("network.subnets[0].cidr", "derived", "next free part of network.vpc.cidr"),
+        ("controlPlane.addresses[0]", "derived", "from network.subnets[0].cidr"),
+        ("nodeGroups[0].maxSize", "derived", "from minSize"),
+        ("nodeGroups[0].image.distribution", "derived", "from image.distribution"),
+        ("nodeGroups[1].image.architecture", "derived", "from instanceType"),
+        ("region", "default", ""),
+        ("network.subnets[0].zone", "default", ""),
+        ("network.podCidr", "default", ""),
+        ("network.routeTable", "default", ""),
+        ("nodeGroups[0].instanceType", "default", ""),
+        ("nodeGroups[0].rootVolume.size", "default", ""),
+        ("nodeGroups[0].image.architecture", "default", ""),
+    ],
+)
+def test_origin_of_a_value(origins: dict[str, Origin], key: str, kind: str, where: str) -> None:
+    assert origins[key] == Origin(kind, where)
+
+
+def test_every_leaf_has_an_origin() -> None:
+    loaded = load(None, environ={})
+    assert set(loaded.origins) == {
+        dotted(path) for path, _ in leaves(loaded.cluster.model_dump(mode="json", by_alias=True))
+    }
+    assert {origin.kind for origin in loaded.origins.values()} == {"default"}

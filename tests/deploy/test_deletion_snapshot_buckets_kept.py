@@ -1,0 +1,64 @@
+"""Buckets of etcd's snapshots that stay: the stack's own, and one of the operator's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from answering import Aws, refusing
+from aws_descriptions import resource
+
+from cfngen.deploy.deletion import snapshot_buckets
+from cfngen.deploy.deletion.scope import Scope
+
+HOURLY = {"Key": "one/etcd/hourly/2025-12-31T235900Z.db", "Size": 3 * 2**19}
+LIST = "s3:ListObjectsV2"
+
+
+@pytest.mark.parametrize(
+    ("answer", "holds"),
+    [
+        ({"Contents": [HOURLY, {**HOURLY, "Key": "one/etcd/daily/2025-12-31T235900Z.db"}]}, "2 snapshots, 3.0 MiB; "),
+        ({"Contents": [HOURLY]}, "1 snapshot, 1.5 MiB; "),
+        ({}, "0 snapshots, 0.0 MiB; "),
+        (refusing("AccessDenied"), "snapshots that you may not list; "),
+        (refusing("NoSuchBucket"), None),
+    ],
+)
+def test_the_stacks_own_bucket_is_told_while_it_is_there(aws: Aws, answer: Any, holds: str | None) -> None:
+    aws.answers[LIST] = answer
+    scope = Scope("one", (resource("bucket-1", "DELETE_SKIPPED"),))
+    found = snapshot_buckets.find(aws.account, scope, {"BackupBucketName": "bucket-1"})
+    if holds is None:
+        assert found == ()
+        return
+    [bucket] = found
+    assert (bucket.kind, bucket.id) == ("bucket of etcd's snapshots", "bucket-1")
+    assert bucket.why.startswith(holds)
+    assert bucket.command == "aws s3 rb --force s3://bucket-1 --region us-west-2"
+    assert bucket.cost == "S3 storage, billed per GiB and month"
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"Contents": [HOURLY]}, "1 snapshot, 1.5 MiB, in a bucket of yours"),
+        (refusing("AccessDenied"), "snapshots that you may not list, in a bucket of yours"),
+        ({}, None),
+        (refusing("NoSuchBucket"), None),
+    ],
+)
+def test_of_an_operators_bucket_only_what_lies_under_the_clusters_name_is_told(
+    aws: Aws, answer: Any, why: str | None
+) -> None:
+    aws.answers[LIST] = answer
+    found = snapshot_buckets.find(aws.account, Scope("one"), {"BackupBucketName": "mine"})
+    assert [(each.kind, each.id, each.why, each.command) for each in found] == (
+        [("etcd's snapshots", "s3://mine/one/etcd/", why, "aws s3 rm --recursive s3://mine/one/etcd/")] if why else []
+    )
+    assert not any(not each.cost for each in found)
+
+
+def test_a_cluster_without_a_bucket_has_none(aws: Aws) -> None:
+    assert snapshot_buckets.find(aws.account, Scope("one", (resource("vpc-1"),)), {}) == ()
+    assert aws.calls == []

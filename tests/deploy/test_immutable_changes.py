@@ -1,0 +1,116 @@
+"""What a deployment changes that no change set says: refused, or said where it can be seen."""
+
+from __future__ import annotations
+
+import pytest
+from cloud import Cloud
+from clusters import inventory
+from deployments import Operator, groups
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.parameters.parameter_values import MissingParameterError
+from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
+from cfngen.templates import generate
+
+ONE = {"name": "one", "nodeGroups": groups("general")}
+
+
+def root(**keys):
+    documents = {each.name: each.body for each in generate(parse({**ONE, **keys}))}
+    return documents["cluster"]
+
+
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [
+        ("api.port", {"api": {"port": 6443}}),
+        ("network.podCidr", {"network": {"podCidr": "10.200.0.0/16"}}),
+        ("network.serviceCidr", {"network": {"serviceCidr": "10.96.0.0/16"}}),
+        ("network.dnsDomain", {"network": {"dnsDomain": "k8s.example"}}),
+        ("network.plugin", {"network": {"plugin": "cilium"}}),
+        ("network.plugin", {"network": {"plugin": "amazon-vpc"}}),
+    ],
+)
+def test_what_is_decided_once_is_refused(key, change):
+    with pytest.raises(ImmutableSettingError, match=f"^{key}: was ") as raised:
+        setting_impacts(root(), parse({**ONE, **change}))
+    assert "make a new cluster" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [("1.36", "1.35", "do not go back"), ("1.34", "1.36", "go through 1.35 first")],
+)
+def test_versions_that_kubernetes_cannot_go_to_are_refused(before, after, message):
+    with pytest.raises(ImmutableSettingError, match=message):
+        setting_impacts(root(kubernetesVersion=before), parse({**ONE, "kubernetesVersion": after}))
+
+
+def test_a_minor_version_that_is_skipped_is_no_reason_for_a_new_cluster():
+    with pytest.raises(ImmutableSettingError) as raised:
+        setting_impacts(root(kubernetesVersion="1.34"), parse({**ONE, "kubernetesVersion": "1.36"}))
+    assert raised.value.hint == "set kubernetesVersion to 1.35, deploy, and go on from there."
+
+
+def test_fewer_masters_are_refused_by_the_number_there_is_now():
+    with pytest.raises(ImmutableSettingError, match=r"^controlPlane\.count: is 3 and cannot become 1: "):
+        setting_impacts(root(controlPlane={"count": 3}), parse(ONE))
+
+
+def test_a_new_minor_version_is_named_and_dangerous():
+    [meaning] = setting_impacts(root(kubernetesVersion="1.35"), parse({**ONE, "kubernetesVersion": "1.36"}))
+    assert meaning.danger is Danger.DANGEROUS
+    assert meaning.text.startswith("Kubernetes 1.35.")
+    assert " becomes 1.36." in meaning.text
+    assert "new nodes wait for the last of them" in meaning.text
+    assert "no way back but a snapshot of etcd" in meaning.text
+
+
+def test_a_patch_may_go_either_way():
+    [meaning] = setting_impacts(root(kubernetesVersion="1.36.2"), parse({**ONE, "kubernetesVersion": "1.36.3"}))
+    assert meaning.danger is Danger.DISRUPTIVE
+    assert setting_impacts(root(kubernetesVersion="1.36.3"), parse({**ONE, "kubernetesVersion": "1.36.2"}))
+
+
+def test_clusters_of_a_time_with_one_plugin_keep_it():
+    before = root()
+    del before["Metadata"]["cfngen"]["immutableSettings"]["network.plugin"]
+    assert setting_impacts(before, parse(ONE)) == ()
+    with pytest.raises(ImmutableSettingError, match=r"^network\.plugin: was vpc-routes "):
+        setting_impacts(before, parse({**ONE, "network": {"plugin": "calico"}}))
+
+
+def test_nothing_changed_or_nothing_noted_means_nothing():
+    assert setting_impacts(root(), parse(ONE)) == ()
+    assert setting_impacts({}, parse({**ONE, "api": {"port": 6443}})) == ()
+
+
+@pytest.fixture
+def operator(cloud: Cloud) -> Operator:
+    return Operator(cloud)
+
+
+def test_the_plan_of_an_upgrade_is_dangerous(operator: Operator):
+    operator.deploy({**ONE, "kubernetesVersion": "1.35"})
+    plan = operator.plan({**ONE, "kubernetesVersion": "1.36"})
+    assert plan.is_dangerous
+    assert plan.consequences[0].text.startswith("Kubernetes 1.35.")
+
+
+def test_a_refused_change_leaves_everything_as_it_is(operator: Operator):
+    operator.deploy(ONE)
+    before = inventory(operator.cloud.cluster.region)
+    with pytest.raises(ImmutableSettingError):
+        operator.deploy({**ONE, "api": {"port": 6443}})
+    assert inventory(operator.cloud.cluster.region) == before
+
+
+def test_a_missing_parameter_is_said_before_anything_is_sent(operator: Operator):
+    with pytest.raises(MissingParameterError):
+        operator.deploy(ONE, flags={})
+    assert operator.cloud.client("s3").list_buckets()["Buckets"] == [
+        bucket
+        for bucket in operator.cloud.client("s3").list_buckets()["Buckets"]
+        if not bucket["Name"].startswith("cfngen-")
+    ]

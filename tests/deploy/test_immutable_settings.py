@@ -1,0 +1,208 @@
+"""What a deployment may not change, or says that it changes: notes of the root and its parameters, one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.preview.changes import Danger
+from cfngen.deploy.preview.foundations import check
+from cfngen.deploy.preview.immutable_changes import ImmutableSettingError, setting_impacts
+from cfngen.templates.immutable_settings import immutable_settings
+
+NOW: dict[str, Any] = {"kubernetesVersion": "1.35"}
+EXACT = immutable_settings(parse(NOW))["kubernetesVersion"]
+ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
+THREE = {**NOW, "network": {"subnets": ZONES}, "controlPlane": {"count": 3}}
+FIVE = {**NOW, "network": {"subnets": ZONES}, "controlPlane": {"count": 5}}
+NEW_CLUSTER = "set it back in the cluster file, or make a new cluster."
+KEEP = (
+    "Use --on-failure keep: an update that is taken back after they have joined leaves etcd without a majority, and "
+    "the way back is a snapshot of etcd from before"
+)
+
+
+def told(was: dict[str, str], wanted: dict[str, Any]) -> list[tuple[str, Danger]]:
+    """What is foreseen of a wanted cluster whose root has other notes."""
+    cluster = parse(wanted)
+    root = {"Metadata": {"cfngen": {"immutableSettings": {**immutable_settings(cluster), **was}}}}
+    return [(impact.text, impact.danger) for impact in setting_impacts(root, cluster)]
+
+
+def refused(was: dict[str, str], wanted: dict[str, Any]) -> ImmutableSettingError:
+    with pytest.raises(ImmutableSettingError) as raised:
+        told(was, wanted)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "controlPlane.volume.kmsKey",
+        "certificateAuthority.secret",
+        "api.port",
+        "network.plugin",
+        "network.podCidr",
+        "network.serviceCidr",
+        "network.dnsServiceIp",
+        "network.dnsDomain",
+    ],
+)
+def test_what_is_decided_once_is_refused(key: str) -> None:
+    error = refused({key: "another"}, NOW)
+    [problem] = error.problems
+    assert problem.startswith(f"{key}: was another when the cluster was made and cannot become ")
+    assert (str(error), error.hint) == (problem, NEW_CLUSTER)
+    # What was not noted, or is not decided any more, is not judged.
+    cluster = parse(NOW)
+    notes = {name: value for name, value in immutable_settings(cluster).items() if name != key}
+    assert setting_impacts({"Metadata": {"cfngen": {"immutableSettings": notes}}}, cluster) == ()
+    assert told({"network.other": "another"}, NOW) == []
+
+
+def test_all_that_cannot_be_is_said_at_once() -> None:
+    error = refused({"api.port": "6444", "kubernetesVersion": "1.33.1"}, NOW)
+    assert [problem.partition(":")[0] for problem in error.problems] == ["api.port", "kubernetesVersion"]
+    assert error.hint == NEW_CLUSTER
+    assert str(error) == "; ".join(error.problems)
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "danger"),
+    [
+        ("1.34.9", f"Kubernetes 1.34.9 becomes {EXACT}: masters are replaced one at a time, ", Danger.DANGEROUS),
+        ("1.35.1", f"Kubernetes 1.35.1 becomes {EXACT}", Danger.DISRUPTIVE),
+        ("1.35.99", f"Kubernetes 1.35.99 becomes {EXACT}", Danger.DISRUPTIVE),
+    ],
+)
+def test_a_version_that_changes(version: str, words: str, danger: Danger) -> None:
+    [(text, worst)] = told({"kubernetesVersion": version}, NOW)
+    assert (text[: len(words)], worst) == (words, danger)
+
+
+@pytest.mark.parametrize(
+    ("version", "problem", "hint"),
+    [
+        ("1.36.1", f"cannot become {EXACT}: Kubernetes' minor versions do not go back", NEW_CLUSTER),
+        (
+            "1.33.1",
+            f"cannot become {EXACT} at once: go through 1.34 first",
+            "set kubernetesVersion to 1.34, deploy, and go on from there.",
+        ),
+        ("1.30.1", "go through 1.31 first", "set kubernetesVersion to 1.31, deploy, and go on from there."),
+    ],
+)
+def test_a_version_that_cannot_be(version: str, problem: str, hint: str) -> None:
+    error = refused({"kubernetesVersion": version}, NOW)
+    assert problem in str(error)
+    assert error.hint == hint
+
+
+def test_masters_neither_go_nor_move() -> None:
+    error = refused({"controlPlane.count": "5", "controlPlane.zones": "x y z x y"}, THREE)
+    [problem] = error.problems
+    assert problem == (
+        "controlPlane.count: is 5 and cannot become 3: the masters that go take their parts of etcd with them, and "
+        "those that stay would wait for them"
+    )
+    moved = refused({"controlPlane.zones": "us-west-2c us-west-2b us-west-2a"}, THREE)
+    assert moved.problems == tuple(
+        f"controlPlane.addresses: master {letter} is in us-west-2{old} and cannot move to us-west-2{letter}: its "
+        f"volume stays there; give it an address of the subnet in us-west-2{old}"
+        for letter, old in (("a", "c"), ("c", "a"))
+    )
+
+
+@pytest.mark.parametrize("notes", ["controlPlane.count", "controlPlane.zones"])
+def test_notes_that_an_earlier_version_did_not_make_are_not_judged(notes: str) -> None:
+    cluster = parse(THREE)
+    was = {name: value for name, value in immutable_settings(cluster).items() if name != notes}
+    assert setting_impacts({"Metadata": {"cfngen": {"immutableSettings": was}}}, cluster) == ()
+
+
+@pytest.mark.parametrize(
+    ("count", "wanted", "words"),
+    [
+        ("1", THREE, "1 master becomes 3: the API's address becomes that of a load balancer, "),
+        ("1", FIVE, "1 master becomes 5: the API's address becomes that of a load balancer, "),
+        ("3", FIVE, "3 masters become 5: those that are there are replaced one at a time, then the others join; the "),
+    ],
+)
+def test_masters_that_are_added(count: str, wanted: dict[str, Any], words: str) -> None:
+    [(text, danger)] = told({"controlPlane.count": count}, wanted)
+    assert text.startswith(words)
+    assert text.endswith(KEEP)
+    assert danger is Danger.DANGEROUS
+
+
+def test_a_version_and_more_masters_are_both_said() -> None:
+    found = told({"controlPlane.count": "1", "kubernetesVersion": "1.35.1"}, THREE)
+    assert [text.split()[0] for text, _ in found] == ["Kubernetes", "1"]
+
+
+VPC = "network.vpc: is 10.0.0.0/16 and cannot become {}: everything of the cluster is in it, and nothing can move"
+SUBNET = (
+    "network.subnets (zone A): is 10.0.0.0/24 and cannot become {}: the instances and network interfaces in this "
+    "subnet cannot move"
+)
+ZONE = "network.subnets (zone A): is us-west-2a and cannot become us-west-2b: subnets and volumes stay in their zone"
+BACK = "set it back in the cluster file (and in the parameters), or make a new cluster."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem", "kept"),
+    [
+        ({"VpcCidr": "10.0.0.0/16"}, {"VpcCidr": "10.1.0.0/16"}, VPC.format("10.1.0.0/16"), "--keep VpcCidr"),
+        ({"VpcCidr": "10.0.0.0/16"}, {"VpcId": "vpc-1"}, VPC.format("vpc-1"), ""),
+        ({"VpcId": "vpc-1"}, {"VpcCidr": "10.0.0.0/16"}, VPC.replace("10.0.0.0/16", "vpc-1").format("10.0.0.0/16"), ""),
+        (
+            {"SubnetACidr": "10.0.0.0/24"},
+            {"SubnetACidr": "10.0.1.0/24"},
+            SUBNET.format("10.0.1.0/24"),
+            "--keep SubnetACidr",
+        ),
+        ({"SubnetACidr": "10.0.0.0/24"}, {"SubnetAId": "subnet-1"}, SUBNET.format("subnet-1"), ""),
+        (
+            {"SubnetAId": "subnet-1"},
+            {"SubnetAId": "subnet-2"},
+            SUBNET.replace("10.0.0.0/24", "subnet-1").format("subnet-2"),
+            "--keep SubnetAId",
+        ),
+        ({"ZoneA": "us-west-2a"}, {"ZoneA": "us-west-2b"}, ZONE, "--keep ZoneA"),
+        (
+            {"ZoneA": "us-west-2a", "ZZZ": "1", "Gone": "1", "Same": "1"},
+            {"ZoneA": "us-west-2b", "ZZZ": "2", "Same": "1"},
+            ZONE,
+            "--keep ZZZ --keep ZoneA",
+        ),
+    ],
+)
+def test_what_a_cluster_stands_on_stays(before: dict[str, str], after: dict[str, str], problem: str, kept: str) -> None:
+    with pytest.raises(ImmutableSettingError) as raised:
+        check(before, after)
+    assert raised.value.problems == (problem,)
+    assert raised.value.hint == (f"{BACK} `{kept}` goes on with what the stack has." if kept else BACK)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"VpcCidr": "10.0.0.0/16"}),
+        ({"VpcCidr": "10.0.0.0/16"}, {}),
+        ({"VpcCidr": "10.0.0.0/16", "VpcId": "a"}, {"VpcCidr": "10.0.0.0/16", "VpcId": "b"}),
+        ({"SubnetACidr": "1"}, {"SubnetBCidr": "2"}),
+        ({"ZoneA": "1"}, {"ZoneB": "2"}),
+        ({"SubnetCount": "1", "Zone": "1", "MyZoneA": "1"}, {"SubnetCount": "2", "Zone": "2", "MyZoneA": "2"}),
+    ],
+)
+def test_what_comes_goes_or_stays_is_no_exchange(before: dict[str, str], after: dict[str, str]) -> None:
+    check(before, after)
+
+
+def test_every_exchange_is_named() -> None:
+    with pytest.raises(ImmutableSettingError) as raised:
+        check({"VpcCidr": "1", "SubnetACidr": "1", "ZoneB": "1"}, {"VpcCidr": "2", "SubnetACidr": "2", "ZoneB": "2"})
+    keys = [problem.partition(":")[0] for problem in raised.value.problems]
+    assert keys == ["network.vpc", "network.subnets (zone A)", "network.subnets (zone B)"]

@@ -1,0 +1,79 @@
+"""What changes mean where there are several masters: what stays up, and what people notice."""
+
+from __future__ import annotations
+
+import pytest
+
+from cfngen.cluster.load import parse
+from cfngen.deploy.preview.change_set_reading import ResourceChange
+from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
+from cfngen.deploy.preview.impact import ImpactAssessment
+
+ASG = "AWS::AutoScaling::AutoScalingGroup"
+BALANCER, TARGETS = "AWS::ElasticLoadBalancingV2::LoadBalancer", "AWS::ElasticLoadBalancingV2::TargetGroup"
+LISTENER, RULE = "AWS::ElasticLoadBalancingV2::Listener", "AWS::EC2::SecurityGroupIngress"
+EIP, GROUP = "AWS::EC2::EIP", "AWS::EC2::SecurityGroup"
+THREE = parse(
+    {"network": {"subnets": [{"zone": f"us-west-2{letter}"} for letter in "abc"]}, "controlPlane": {"count": 3}}
+)
+
+
+def meaning(
+    logical_id: str,
+    kind: str,
+    *paths: str,
+    action: str = "update",
+    replacement: Replacement = Replacement.NO,
+    masters: int = 3,
+) -> Impact | None:
+    properties = tuple(PropertyChange(path, "1", "2", known=True, certain=True) for path in paths)
+    change = Change(logical_id, "id", kind, action, replacement, "", properties)
+    return ImpactAssessment(THREE, masters).of_resource(change, ResourceChange("Modify", logical_id, "id", kind))
+
+
+def test_a_rolling_update_leaves_the_api_up():
+    impact = meaning("MasterBAutoScalingGroup", ASG, "/Properties/LaunchTemplate/Version")
+    assert impact is not None
+    assert impact.text == "master b is replaced, one master at a time; the API stays up"
+    assert impact.danger is Danger.DISRUPTIVE
+
+
+def test_a_single_master_that_gets_company_is_still_the_only_one():
+    """Nobody else is up yet."""
+    impact = meaning("MasterAAutoScalingGroup", ASG, "/Properties/LaunchTemplate/Version", masters=1)
+    assert impact is not None
+    assert "the API is away" in impact.text
+
+
+@pytest.mark.parametrize(
+    ("change", "danger", "words"),
+    [
+        (("MasterCAutoScalingGroup", ASG, {"action": "add"}), Danger.NONE, "new master c: it joins"),
+        (("ApiLoadBalancer", BALANCER, {"action": "remove"}), Danger.DANGEROUS, "API address changes"),
+        (("ApiLoadBalancer", BALANCER, {"replacement": Replacement.WILL}), Danger.DANGEROUS, "kubeconfigs stop"),
+        (("ApiLoadBalancer", BALANCER, {"action": "add"}), Danger.DISRUPTIVE, "fetch kubeconfigs anew"),
+        (("ApiTargetGroup", TARGETS, {"replacement": Replacement.MIGHT}), Danger.DISRUPTIVE, "might be replaced"),
+        (("ApiListener", LISTENER, {"action": "remove"}), Danger.DISRUPTIVE, "is interrupted"),
+        (("MasterBElasticIp", EIP, {"action": "remove"}), Danger.DISRUPTIVE, "master b reaches the internet"),
+        (("ApiLoadBalancerSecurityGroup", GROUP, {"action": "remove"}), Danger.DISRUPTIVE, "API's load balancer"),
+        (("ApiLoadBalancerFrom203x0x113x0x24", RULE, {"action": "remove"}), Danger.DISRUPTIVE, "203.0.113.0/24"),
+        (("MasterApiFrom203x0x113x0x24", RULE, {"action": "remove"}), Danger.NONE, "but by the API's load balancer"),
+        (("MasterApiFromLoadBalancer", RULE, {"action": "remove"}), Danger.DISRUPTIVE, "reach each other"),
+    ],
+)
+def test_what_comes_and_goes(change, danger, words):
+    logical_id, kind, how = change
+    impact = meaning(logical_id, kind, **how)
+    assert impact is not None
+    assert (impact.danger, words in impact.text) == (danger, True), impact.text
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("/Properties/Targets/2", "other masters"), ("/Properties/HealthCheckPath", "looks after the masters")],
+)
+def test_a_target_group_that_changes_in_place_is_harmless(path, words):
+    impact = meaning("ApiTargetGroup", TARGETS, path)
+    assert impact is not None
+    assert impact.danger is Danger.NONE
+    assert words in impact.text

@@ -1,0 +1,310 @@
+"""What stays when a cluster is gone: why, what it is billed by, and how to get rid of it, each kind by its own call."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from answering import Aws, filtered, refusing
+from aws_descriptions import arn, resource
+from botocore import xform_name
+from botocore.session import get_session
+
+from cfngen.deploy.deletion import retained_resources
+from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
+from cfngen.deploy.deletion.scope import Scope
+from cfngen.deploy.publishing.template_objects import Objects
+from cfngen.deploy.stacks import StackResource
+
+VOLUMES = (resource("vol-1"), resource("vol-2", "DELETE_COMPLETE", stack_id=arn("masters")), resource("vpc-1"))
+SNAPSHOTS = {"Snapshots": [{"SnapshotId": "snap-1", "VolumeId": "vol-1", "VolumeSize": 20}]}
+
+
+def events(aws: Aws, *volumes: str) -> None:
+    aws.answers["cloudformation:DescribeStackEvents"] = {
+        "StackEvents": [
+            {
+                "StackId": arn("one"),
+                "EventId": f"event-{volume}",
+                "StackName": "one",
+                "Timestamp": datetime(2026, 1, 1, tzinfo=timezone.utc),
+                "ResourceType": volume.partition("=")[0],
+                **({"PhysicalResourceId": volume.partition("=")[2]} if volume.partition("=")[2] else {}),
+            }
+            for volume in volumes
+        ]
+    }
+
+
+def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> None:
+    aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
+    events(aws, "AWS::EC2::Volume=vol-3", "AWS::EC2::Volume=", "AWS::EC2::Instance=i-1", "AWS::EC2::Volume=vol-1")
+    [found] = retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES))
+    assert (found.kind, found.id) == ("snapshot", "snap-1")
+    assert found.command == "aws ec2 delete-snapshot --snapshot-id snap-1 --region us-west-2"
+    assert found.cost == "EBS snapshot of a volume of 20 GiB, billed per GiB of stored data and month"
+    assert found.why.startswith("etcd's data, of the master volume vol-1; ")
+    assert found.why.endswith("they went with their secret")
+    [asked] = aws.sent("ec2:DescribeSnapshots")
+    assert (filtered(asked, "volume-id"), asked["OwnerIds"]) == (["vol-1", "vol-2", "vol-3"], ["self"])
+    assert {each["StackName"] for each in aws.sent("cloudformation:DescribeStackEvents")} == {
+        arn("one"),
+        arn("masters"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"copy": "authorities.json"}, "authorities.json holds a copy of them"),
+        ({"created": False}, "etcd's data, or blank if no master came up"),
+    ],
+)
+def test_what_a_snapshot_is_worth_is_said(aws: Aws, more: dict[str, Any], words: str) -> None:
+    aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
+    [found] = retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES), **more)
+    assert words in found.why
+
+
+def test_who_may_not_see_events_still_sees_snapshots_of_the_volumes_there_are(aws: Aws) -> None:
+    aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
+    aws.answers["cloudformation:DescribeStackEvents"] = refusing("AccessDenied")
+    assert len(retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES))) == 1
+    aws.answers["cloudformation:DescribeStackEvents"] = refusing("ServiceUnavailable")
+    with pytest.raises(Exception, match="ServiceUnavailable"):
+        retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES))
+
+
+@pytest.mark.parametrize(("number", "calls"), [(0, []), (100, [100]), (101, [100, 1])])
+def test_snapshots_are_asked_for_a_hundred_volumes_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
+    retained_resources.find_snapshots(
+        aws.account, Scope("one", tuple(resource(f"vol-{each}") for each in range(number)))
+    )
+    assert [len(filtered(each, "volume-id")) for each in aws.sent("ec2:DescribeSnapshots")] == calls
+
+
+KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime(2026, 2, 3, tzinfo=timezone.utc)}
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"KeyMetadata": KEY}, "deleted on 2026-02-03; "),
+        (
+            {"KeyMetadata": {"KeyId": "key-1", "KeyState": "PendingDeletion"}},
+            "deleted on a day that KMS does not say; ",
+        ),
+        ({"KeyMetadata": {**KEY, "KeyState": "Enabled"}}, None),
+        (refusing("NotFoundException"), None),
+        (refusing("AccessDeniedException"), None),
+    ],
+)
+def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, why: str | None) -> None:
+    aws.answers["kms:DescribeKey"] = answer
+    found = retained_resources.find_keys(aws.account, Scope("one", (resource("key-1", "DELETE_COMPLETE"),)))
+    assert aws.sent("kms:DescribeKey") == [{"KeyId": "key-1"}]
+    if why is None:
+        assert found == ()
+        return
+    keeping = "until then `aws kms cancel-key-deletion --key-id key-1 --region us-west-2` keeps it"
+    assert found == (
+        retained_resources.RetainedResource("KMS key", "key-1", why + keeping, "not billed while it waits"),
+    )
+
+
+def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws) -> None:
+    for call, ask, held in (
+        ("kms:DescribeKey", retained_resources.find_keys, "AWS::KMS::Key"),
+        ("secretsmanager:DescribeSecret", retained_resources.find_secrets, "AWS::SecretsManager::Secret"),
+    ):
+        aws.answers[call] = refusing("InternalFailure")
+        with pytest.raises(Exception, match="InternalFailure"):
+            ask(aws.account, Scope("one", (resource("x", type_name=held),)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        ({"DeletedDate": datetime(2026, 2, 3, tzinfo=timezone.utc)}, True),
+        ({"ARN": "arn:secret-1-of-a-stack"}, False),
+        (refusing("ResourceNotFoundException"), False),
+        (refusing("AccessDeniedException"), False),
+    ],
+)
+def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: Any, named: bool) -> None:
+    aws.answers["secretsmanager:DescribeSecret"] = answer
+    held = resource("arn-of-a-secret-in-it", "DELETE_COMPLETE", type_name="AWS::SecretsManager::Secret")
+    found = retained_resources.find_secrets(aws.account, Scope("one", (held,)))
+    assert aws.sent("secretsmanager:DescribeSecret") == [{"SecretId": "arn-of-a-secret-in-it"}]
+    assert bool(found) is named
+    for each in found:
+        assert (each.kind, each.id, each.cost) == ("secret", "arn-of-a-secret-in-it", "not billed while it waits")
+        assert "restore-secret --secret-id arn-of-a-secret-in-it --region us-west-2`" in each.why
+        assert "delete-secret --force-delete-without-recovery --secret-id arn-of-a-secret-in-it " in each.command
+
+
+@pytest.mark.parametrize(
+    ("member", "why"),
+    [
+        (resource("vpc-1", "DELETE_SKIPPED"), "VpcStack/VPC: its DeletionPolicy, or your word, keeps it"),
+        (
+            resource("vpc-1", "DELETE_FAILED", reason="has dependencies"),
+            "VpcStack/VPC: has dependencies (CloudFormation failed to delete it)",
+        ),
+        (resource("vpc-1", "DELETE_SKIPPED", reason="retained"), "VpcStack/VPC: retained"),
+        (resource("vpc-1", "DELETE_COMPLETE"), None),
+        (resource("vpc-1"), None),
+        (resource("arn", "DELETE_FAILED", type_name="AWS::CloudFormation::Stack"), None),
+    ],
+)
+def test_what_cloudformation_did_not_delete_is_named_with_its_reason(
+    aws: Aws, member: StackResource, why: str | None
+) -> None:
+    member = StackResource(member.stack_id, ("VpcStack",), member.view)
+    found = retained_resources.find_undeleted(aws.account, [member])
+    assert [(each.kind, each.id, each.why) for each in found] == ([("AWS::EC2::VPC", "vpc-1", why)] if why else [])
+
+
+def test_what_has_no_id_is_named_by_its_logical_one_and_has_no_command(aws: Aws) -> None:
+    member = resource("", "DELETE_FAILED", type_name="AWS::EC2::VPC", name="Vpc")
+    [found] = retained_resources.find_undeleted(aws.account, [member])
+    assert (found.id, found.command, found.cost) == ("Vpc", "", "")
+
+
+BILLED = {
+    "AWS::EC2::EIP",
+    "AWS::EC2::Volume",
+    "AWS::EC2::NatGateway",
+    "AWS::EC2::VPCEndpoint",
+    "AWS::ElasticLoadBalancingV2::LoadBalancer",
+    "AWS::KMS::Key",
+    "AWS::SecretsManager::Secret",
+    "AWS::S3::Bucket",
+}
+DELETED_BY = {
+    "AWS::AutoScaling::AutoScalingGroup": ("autoscaling", "DeleteAutoScalingGroup", "AutoScalingGroupName"),
+    "AWS::EC2::DHCPOptions": ("ec2", "DeleteDhcpOptions", "DhcpOptionsId"),
+    "AWS::EC2::InternetGateway": ("ec2", "DeleteInternetGateway", "InternetGatewayId"),
+    "AWS::EC2::KeyPair": ("ec2", "DeleteKeyPair", "KeyName"),
+    "AWS::EC2::LaunchTemplate": ("ec2", "DeleteLaunchTemplate", "LaunchTemplateId"),
+    "AWS::EC2::NatGateway": ("ec2", "DeleteNatGateway", "NatGatewayId"),
+    "AWS::EC2::NetworkInterface": ("ec2", "DeleteNetworkInterface", "NetworkInterfaceId"),
+    "AWS::EC2::RouteTable": ("ec2", "DeleteRouteTable", "RouteTableId"),
+    "AWS::EC2::SecurityGroup": ("ec2", "DeleteSecurityGroup", "GroupId"),
+    "AWS::EC2::Subnet": ("ec2", "DeleteSubnet", "SubnetId"),
+    "AWS::EC2::VPC": ("ec2", "DeleteVpc", "VpcId"),
+    "AWS::EC2::VPCEndpoint": ("ec2", "DeleteVpcEndpoints", "VpcEndpointIds"),
+    "AWS::EC2::Volume": ("ec2", "DeleteVolume", "VolumeId"),
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": ("elbv2", "DeleteLoadBalancer", "LoadBalancerArn"),
+    "AWS::ElasticLoadBalancingV2::TargetGroup": ("elbv2", "DeleteTargetGroup", "TargetGroupArn"),
+    "AWS::IAM::InstanceProfile": ("iam", "DeleteInstanceProfile", "InstanceProfileName"),
+    "AWS::IAM::Role": ("iam", "DeleteRole", "RoleName"),
+    "AWS::KMS::Key": ("kms", "ScheduleKeyDeletion", "KeyId"),
+    "AWS::SecretsManager::Secret": ("secretsmanager", "DeleteSecret", "SecretId"),
+}
+
+
+@pytest.mark.parametrize("kind", sorted({*DELETED_BY, *BILLED}))
+def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str) -> None:
+    """The CLI's names are those of botocore's models, hyphenated."""
+    [found] = retained_resources.find_undeleted(aws.account, [resource("id-1", "DELETE_SKIPPED", type_name=kind)])
+    assert bool(found.cost) is (kind in BILLED)
+    if kind not in DELETED_BY:
+        assert found.command == ""
+        return
+    service, operation, argument = DELETED_BY[kind]
+    words = [word for word in shlex.split(found.command) if word != "--force-delete"]
+    option = f"--{xform_name(argument, '-')}"
+    assert words == ["aws", service, xform_name(operation, "-"), option, "id-1", "--region", "us-west-2"]
+    model = get_session().get_service_model(service).operation_model(operation).input_shape
+    assert argument in model.members
+    assert set(model.required_members) <= {argument}
+
+
+@pytest.mark.parametrize(
+    ("leftover", "why", "cost"),
+    [
+        (
+            OrphanedResource("volume", "vol-1", "data", "claim shop/data", gigabytes=8),
+            "claim shop/data: data of a claim",
+            "EBS volume of 8 GiB, billed per GiB and month",
+        ),
+        (
+            OrphanedResource("snapshot", "snap-1", "copy", gigabytes=8),
+            "data of a claim",
+            "EBS snapshot of 8 GiB, billed per GiB of stored data and month",
+        ),
+        (OrphanedResource("load balancer", "arn", "web"), "data of a claim", "load balancer, billed per hour"),
+        (OrphanedResource("security group", "sg-1", "web"), "data of a claim", ""),
+    ],
+)
+def test_what_kubernetes_made_and_stays_has_its_price(
+    aws: Aws, leftover: OrphanedResource, why: str, cost: str
+) -> None:
+    [found] = retained_resources.of_orphans(aws.account, [leftover], "data of a claim")
+    assert (found.kind, found.id, found.why, found.cost) == (leftover.kind, leftover.id, why, cost)
+    assert found.command == leftover.command("us-west-2")
+
+
+@pytest.mark.parametrize(
+    ("size", "cost"),
+    [
+        (2**30, "1.00 GiB"),
+        (2**20, "0.00 GiB"),
+        (2**20 - 1, "less than a mebibyte"),
+        (0, "less than a mebibyte"),
+    ],
+)
+def test_templates_are_named_with_their_number_and_size(size: int, cost: str) -> None:
+    objects = Objects("mine", "one/", 2, size / 2**30)
+    [found] = retained_resources.templates(objects)
+    assert (found.kind, found.id) == ("templates", "s3://mine/one/")
+    assert "2 object versions" in found.why
+    assert cost in found.cost
+    assert "--empty-bucket" in str(found.command)
+    assert "aws s3 rm --recursive s3://mine/one/" in str(found.command)
+    assert retained_resources.templates(Objects("mine", "one/")) == ()
+
+
+@pytest.mark.parametrize("size", [None, 3 * 2**29])
+def test_log_groups_are_named_with_what_they_store(aws: Aws, size: int | None) -> None:
+    name = "/aws/containerinsights/one/application"
+    described = {"logGroupName": name, **({} if size is None else {"storedBytes": size})}
+    aws.answers["logs:DescribeLogGroups"] = {"logGroups": [described]}
+    [found] = retained_resources.find_log_groups(aws.account, "one")
+    assert (found.kind, found.id) == ("log group", name)
+    assert f"{'0.00' if size is None else '1.50'} GiB" in found.cost
+    assert found.command == f"aws logs delete-log-group --log-group-name {name} --region us-west-2"
+    assert aws.sent("logs:DescribeLogGroups") == [{"logGroupNamePrefix": "/aws/containerinsights/one/"}]
+
+
+def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
+    aws.answers["logs:DescribeLogGroups"] = refusing("AccessDeniedException")
+    assert retained_resources.find_log_groups(aws.account, "one") == ()
+    aws.answers["logs:DescribeLogGroups"] = refusing("ServiceUnavailableException")
+    with pytest.raises(Exception, match="ServiceUnavailable"):
+        retained_resources.find_log_groups(aws.account, "one")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("VpcId", "vpc-7", "VPC"),
+        ("RouteTableId", "rtb-7", "route table"),
+        ("InternetGatewayId", "igw-7", "internet gateway"),
+        ("ApiElasticIpAllocationId", "eipalloc-7", "Elastic IP"),
+        ("KeyName", "alice", "key pair"),
+        ("SubnetAId", "subnet-7", "subnet"),
+        ("VpcId", "", None),
+        ("VpcId", "vpc-1", None),
+        ("ApiAllowedCidr", "0.0.0.0/0", None),
+    ],
+)
+def test_what_was_lent_is_the_operators_and_stays(name: str, value: str, kind: str | None) -> None:
+    found = retained_resources.existing_resources(Scope("one", (resource("vpc-1"),)), [(name, value)])
+    assert [(each.kind, each.id, bool(each.cost)) for each in found] == (
+        [(kind, value, kind == "Elastic IP")] if kind else []
+    )
+    assert not any(not each.why.startswith("yours") for each in found)

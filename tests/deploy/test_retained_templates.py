@@ -1,0 +1,94 @@
+"""Templates in their bucket: which go, and that nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from in_moto import Calls, in_moto
+
+from cfngen.deploy.account import Account
+from cfngen.deploy.deletion import deletion_report, retained_resources
+from cfngen.deploy.deletion.scope import Scope
+from cfngen.deploy.publishing import template_objects
+from cfngen.deploy.stacks import ResourceView, StackResource
+
+BUCKET = "templates"
+Where = tuple[Account, Calls]
+
+
+@pytest.fixture
+def where() -> Iterator[Where]:
+    with in_moto() as opened:
+        s3 = opened[0].client("s3")
+        s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+        s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+        yield opened
+
+
+def put(account: Account, *keys: str) -> None:
+    for key in keys:
+        account.client("s3").put_object(Bucket=BUCKET, Key=key, Body=b"{}")
+
+
+def keys(account: Account) -> list[str]:
+    answer: dict[str, Any] = account.client("s3").list_object_versions(Bucket=BUCKET)
+    return [each["Key"] for each in (*answer.get("Versions", ()), *answer.get("DeleteMarkers", ()))]
+
+
+def test_every_version_and_marker_of_the_cluster_goes_and_nothing_else(where: Where) -> None:
+    account, calls = where
+    put(account, "one/a/vpc.json", "one/a/vpc.json", "one/b/iam.json", "one-more/a/vpc.json", "two/a/vpc.json", "one")
+    account.client("s3").delete_object(Bucket=BUCKET, Key="one/b/iam.json")
+    there = template_objects.find(account, BUCKET, "one")
+    assert (there.bucket, there.prefix, there.versions) == (BUCKET, "one/", 4)
+    assert template_objects.empty(account, BUCKET, "one") == 4
+    assert sorted(keys(account)) == ["one", "one-more/a/vpc.json", "two/a/vpc.json"]
+    assert template_objects.find(account, BUCKET, "one").versions == 0
+    named = [each for name, each in zip(calls.names, calls.arguments, strict=True) if name == "s3:DeleteObjects"]
+    assert [each["ExpectedBucketOwner"] for each in named] == [account.id]
+
+
+def test_a_bucket_goes_only_when_it_is_empty(where: Where) -> None:
+    account, _ = where
+    put(account, "two/a/vpc.json")
+    assert not template_objects.delete_bucket(account, BUCKET)
+    template_objects.empty(account, BUCKET, "two")
+    assert template_objects.delete_bucket(account, BUCKET)
+    assert account.client("s3").list_buckets()["Buckets"] == []
+
+
+def test_no_bucket_is_no_error(where: Where) -> None:
+    assert template_objects.find(where[0], "there-is-none", "one") == template_objects.Objects(prefix="one/")
+
+
+def test_what_s3_refuses_to_delete_is_an_error(where: Where) -> None:
+    account, calls = where
+    put(account, "one/a/vpc.json")
+    calls.refuse("s3:DeleteObjects")
+    with pytest.raises(ClientError, match="AccessDenied"):
+        template_objects.empty(account, BUCKET, "one")
+
+
+def test_log_groups_named_after_the_cluster_are_reported(where: Where) -> None:
+    account, _ = where
+    for name in ("/aws/containerinsights/one/application", "/aws/containerinsights/one-more/application", "/other"):
+        account.client("logs").create_log_group(logGroupName=name)
+    [found] = retained_resources.find_log_groups(account, "one")
+    assert found.id == "/aws/containerinsights/one/application"
+    assert found.command.startswith(
+        "aws logs delete-log-group --log-group-name /aws/containerinsights/one/application "
+    )
+
+
+def test_every_kind_can_be_asked_for_after_the_deletion(where: Where) -> None:
+    """EC2's calls do not all call their filters alike."""
+    ids = {"AWS::EC2::EIP": "198.51.100.7", "AWS::SecretsManager::Secret": f"arn:aws:secretsmanager:::secret:{BUCKET}"}
+    kinds = [kind for _, kind, _ in deletion_report._KINDS]
+    views = [ResourceView(kind.rpartition(":")[2], ids.get(kind, "gone-1"), kind, "DELETE_COMPLETE") for kind in kinds]
+    scope = Scope("one", tuple(StackResource("arn", (), view) for view in views))
+    counted = deletion_report.count(where[0], scope)
+    assert {(each.gone, each.left, each.unknown) for each in counted} == {(1, (), ())}
+    assert len(counted) == len(kinds)

@@ -1,0 +1,127 @@
+"""The architecture as docs/architecture.md tells it: its picture and tables are those of the code.
+
+`CFNGEN_UPDATE_GOLDEN=1` writes the picture and the table of rooms again and still fails, so that they are looked at.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "architecture.md"
+GENERATED = re.compile(r"(?s)(<!-- Written by `make docs`[^\n]*-->\n).*?(<!-- End -->)")
+ROOMS = {path.parent.name: path for path in sorted((ROOT / "cfngen").glob("*/__init__.py"))}
+# Modules that belong to no room; `__init__` and `__main__` are but entrances.
+MODULES = {path.stem: path for path in sorted((ROOT / "cfngen").glob("[a-z]*.py"))}
+
+
+@cache
+def imports(*, types: bool = True) -> dict[str, set[str]]:
+    """The rooms that each room imports, for a type checker alone too or not."""
+    graph = grimp.build_graph("cfngen", exclude_type_checking_imports=not types, cache_dir=None)
+    imported: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for module in graph.modules:
+        room = room_of(module)
+        if room in imported:
+            imported[room] |= {room_of(other) for other in graph.find_modules_directly_imported_by(module)}
+    return {room: (others & set(ROOMS)) - {room} for room, others in imported.items()}
+
+
+def room_of(module: str) -> str:
+    return module.partition(".")[2].partition(".")[0]
+
+
+def picture() -> str:
+    """The rooms as a Mermaid flowchart: an arrow for each import that does not follow from others."""
+    imported = imports()
+    reached = {room: reachable(room, imported) for room in ROOMS}
+    arrows = [
+        (room, other)
+        for room in ROOMS
+        for other in sorted(imported[room])
+        if not any(other in reached[between] for between in imported[room] - {other})
+    ]
+    lines = [f"    {room} --> {other}" for room, other in arrows if other != "boot"]
+    return "\n".join(["```mermaid", "flowchart TD", *lines, "    userdata -. packs .-> boot", "```"])
+
+
+def reachable(room: str, imported: dict[str, set[str]]) -> set[str]:
+    """The rooms that a room imports, and those that they import."""
+    return set().union(*({other} | reachable(other, imported) for other in imported[room]))
+
+
+def table() -> str:
+    """The rooms and modules with the first sentence of their docstring, and the rooms that they import."""
+    imported = imports()
+    rooms = sorted(ROOMS, key=lambda room: (-len(reachable(room, imported)), room))
+    rows = [row(ROOMS[room], room, imported[room]) for room in rooms]
+    rows += [row(path, module, set()) for module, path in MODULES.items()]
+    return "\n".join(["| room | what it is | imports |", "|---|---|---|", *rows])
+
+
+def row(path: Path, name: str, imported: set[str]) -> str:
+    text = (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()[0]
+    return f"| `cfngen.{name}` | {text} | {', '.join(f'`{room}`' for room in sorted(imported))} |"
+
+
+def test_the_picture_and_the_table_of_rooms_are_those_of_the_code() -> None:
+    page = PAGE.read_text()
+    parts = iter((picture(), table()))
+    current = GENERATED.sub(lambda match: f"{match[1]}{next(parts)}\n{match[2]}", page)
+    assert next(parts, None) is None
+    if page != current and os.environ.get("CFNGEN_UPDATE_GOLDEN"):
+        PAGE.write_text(current)
+        pytest.fail("docs/architecture.md rewritten: review it, then run without CFNGEN_UPDATE_GOLDEN")
+    assert page == current
+
+
+def test_only_a_type_checker_reads_the_boot_program() -> None:
+    assert [room for room, others in imports(types=False).items() if "boot" in others] == []
+
+
+WHERE = re.compile(r"(?ms)^## Where do I put …\?$.*?(?=^## )")
+
+
+def test_every_file_that_a_change_goes_to_exists() -> None:
+    section = WHERE.search(PAGE.read_text())
+    assert section
+    paths = re.findall(r"`((?:cfngen|tests|docs)/[^`]*)`", section[0])
+    assert len(paths) > 20
+    assert [path for path in paths if not list(ROOT.glob(path))] == []
+
+
+def contract(folder: Path) -> str:
+    """What import-linter says about the package in a folder."""
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-logo", "--no-cache"]
+    return subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False).stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "broken"),
+    [
+        ("cluster/load.py", "import cfngen.templates", "Data flows one way"),
+        ("boot/machine.py", "from cfngen.errors import CfngenError", "import nothing of cfngen"),
+        ("boot/machine.py", "from ..errors import CfngenError", "import nothing of cfngen"),
+        ("userdata/source.py", "from cfngen.boot.machine import Machine", "Nothing imports the boot program"),
+        ("deploy/status.py", "import cfngen.sandbox.status", "The command line alone"),
+        ("sandbox/status.py", "import cfngen.cluster.load", "Who knows what the cluster file asks for"),
+        ("__init__.py", "import cfngen.cluster.load", "Importing cfngen itself"),
+    ],
+)
+def test_the_import_contract_refuses(module: str, line: str, broken: str, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "setup.cfg", tmp_path)
+    shutil.copytree(ROOT / "cfngen", tmp_path / "cfngen", ignore=shutil.ignore_patterns("__pycache__", "*.json"))
+    with (tmp_path / "cfngen" / module).open("a") as file:
+        file.write(line + "\n")
+    report = re.sub(r"\s+", " ", contract(tmp_path))
+    assert re.search(rf"{re.escape(broken)}[^.]*? BROKEN", report), report

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # cfngen's boot program, packed; `cfngen userdata` shows it.
 import base64, json, lzma, os, subprocess
-REFERENCES = {"resource": "MasterAAutoScalingGroup", "stack": "${stack}", "volumeId": "${volumeId}", "privateAddress": "${privateAddress}", "caSecretArn": "${caSecretArn}", "joinSecretArn": "${joinSecretArn}", "slot": "${slot}", "addressA": "${addressA}", "routeTableId": "${routeTableId}", "publicAddress": "${publicAddress}", "bucket": "${bucket}", "condition": "MasterAWaitCondition", "conditionStack": "${conditionStack}"}
-PROGRAM = "… 8469 characters: boot/__main__.py, boot/machine.py, boot/packages.py, boot/program.py, boot/reasons.py, boot/runner.py, cfngen-boot.service, config.json, packed …"
+REFERENCES = {"stack": "${stack}", "resource": "MasterAAutoScalingGroup", "volumeId": "${volumeId}", "privateAddress": "${privateAddress}", "slot": "${slot}", "addressA": "${addressA}", "caSecretArn": "${caSecretArn}", "joinSecretArn": "${joinSecretArn}", "routeTableId": "${routeTableId}", "bucket": "${bucket}", "publicAddress": "${publicAddress}", "condition": "MasterAWaitCondition", "conditionStack": "${conditionStack}"}
+PROGRAM = "… 8472 characters: boot/__main__.py, boot/machine.py, boot/packages.py, boot/program.py, boot/reasons.py, boot/runner.py, boot/state.py, cfngen-boot.service, config.json, packed …"
 os.umask(0o077)
 home = os.environ.get("CFNGEN_ROOT", "") + "/opt/cfngen/"
 items = lzma.decompress(base64.b85decode(PROGRAM)).decode().split("\0")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from .machine import BootError, Machine
-from .runner import remaining
+from .machine import BootError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .machine import Machine
+    from .state import Boot
 
 # DPkg::Lock::Timeout does not cover the lock of `apt-get update`, which is retried instead.
 APT = ("apt-get", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=5", "--no-install-recommends")
@@ -15,12 +20,26 @@ APT = ("apt-get", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries
 NEEDRESTART = "/etc/needrestart/conf.d/cfngen.conf"
 
 
-def install(machine: Machine, config: dict[str, Any]) -> str:
-    """Install what the image lacks: boto3 and the programs of `config["packages"]` (program: apt's, dnf's package)."""
+def install(machine: Machine, boot: Boot) -> str:
+    """Install what the image lacks of the programs that the role needs, and boto3."""
+    return provide(machine, boot.config["packages"], boot.remaining(machine))
+
+
+def provide(machine: Machine, packages: Mapping[str, Sequence[str]], seconds: float) -> str:
+    """Install the packages of programs that the image lacks, and boto3.
+
+    Args:
+        machine: the instance.
+        packages: by program, the name of apt's and of dnf's package.
+        seconds: time-out.
+
+    Raises:
+        BootError: they cannot be installed, or boto3 cannot be imported afterwards.
+    """
     apt = machine.which("apt-get")
     if apt:
         machine.write(NEEDRESTART, "$nrconf{override_rc}{qr(^cfngen-)} = 0;\n")
-    missing = [names[0 if apt else 1] for program, names in config["packages"].items() if not machine.which(program)]
+    missing = [names[0 if apt else 1] for program, names in packages.items() if not machine.which(program)]
     if not machine.has_boto3():
         missing.append("python3-boto3")
     if not missing:
@@ -39,7 +58,7 @@ def install(machine: Machine, config: dict[str, Any]) -> str:
         "packages " + names,
         attempt,
         "can the instance reach its package mirror?",
-        remaining(machine, config),
+        seconds,
         BootError,
     )
     if not machine.has_boto3():

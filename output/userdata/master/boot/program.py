@@ -10,23 +10,33 @@ import base64
 import hashlib
 import json
 import lzma
-from typing import Any
+from typing import TYPE_CHECKING
 
-from .machine import HOME, BootError, Machine, fill
-from .runner import remaining
+from .machine import HOME, BootError
+from .state import fill
+
+if TYPE_CHECKING:
+    from .contract import Config, Program
+    from .machine import Machine
+    from .state import Boot
 
 ROLE = HOME + "/role.json"
 UNPACKED = HOME + "/unpacked"
 
 
-def fetch(machine: Machine, config: dict[str, Any]) -> str:
+def fetch(machine: Machine, boot: Boot) -> str:
     """Unpack the second stage, unless that is done already, and load the role's configuration from it."""
-    resource, sha256 = config["program"]["resource"], config["program"]["sha256"]
+    program = boot.config["program"]
+    resource, sha256 = program["resource"], program["sha256"]
     is_unpacked = machine.read(UNPACKED) == sha256
     if not is_unpacked:
-        seconds, hint = remaining(machine, config), "does the stack still have this resource?"
+        seconds, hint = boot.remaining(machine), "does the stack still have this resource?"
         text = machine.wait(
-            f"the program in {resource}", lambda: _packed_program(machine, config), hint, seconds, BootError
+            f"the program in {resource}",
+            lambda: _packed_program(machine, boot.facts["stack"], program),
+            hint,
+            seconds,
+            BootError,
         )
         # A custom AMI may contain the files of another cluster.
         machine.remove(HOME + "/files/")
@@ -34,18 +44,18 @@ def fetch(machine: Machine, config: dict[str, Any]) -> str:
         for index in range(0, len(items), 2):
             machine.write(f"{HOME}/{items[index]}", items[index + 1], 0o600)
         machine.write(UNPACKED, sha256)
-    config.update(fill(json.loads(machine.read(ROLE)), config["facts"]))
+    second_stage: Config = fill(json.loads(machine.read(ROLE)), boot.facts)
+    boot.config = {**boot.config, **second_stage}
     return f"{resource} {'was there' if is_unpacked else 'unpacked'}"
 
 
-def _packed_program(machine: Machine, config: dict[str, Any]) -> str:
+def _packed_program(machine: Machine, stack: str, program: Program) -> str:
     """Return the packed program from the resource's metadata.
 
     Raises:
         BootError: the stack does not have the resource, or its digest is wrong.
     """
-    resource, sha256 = config["program"]["resource"], config["program"]["sha256"]
-    stack = config["facts"]["stack"]
+    resource, sha256 = program["resource"], program["sha256"]
     response = machine.aws("cloudformation", "describe_stack_resource", StackName=stack, LogicalResourceId=resource)
     text = str(json.loads(response["StackResourceDetail"]["Metadata"])["cfngen"]["program"])
     digest = hashlib.sha256(text.encode()).hexdigest()

@@ -6,9 +6,18 @@ import json
 import re
 import traceback
 from importlib import import_module, invalidate_caches
-from typing import Any, Callable
+from typing import TYPE_CHECKING
 
-from .machine import HOME, LOG, BootError, Machine, fill
+from .machine import HOME, LOG, BootError, Machine
+from .state import Boot, fill
+
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from .contract import Facts, Steps
+
+    # A step does its work unless that is done already, and returns a summary for the log.
+    Step = Callable[[Machine, Boot], str]
 
 SIGNALLED = HOME + "/signalled"
 # Seconds for which a signal to a wait condition is retried while that does not exist. An update creates the condition
@@ -18,54 +27,55 @@ SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
 # CloudFormation's message if a resource does not accept signals yet, or not before a failed operation is repeated.
 NOT_WAITING = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
 DUPLICATE = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
-# A step gets the role's configuration, does its work unless that is done already, and returns a summary for the log.
-Step = Callable[[Machine, "dict[str, Any]"], str]
 
 
 def main(arguments: list[str]) -> int:
     """Run the steps of the configured role, or those of one of its tasks."""
     machine = Machine()
     config = json.loads(machine.read(HOME + "/config.json"))
-    config["references"] = json.loads(machine.read(HOME + "/references.json"))
+    facts = json.loads(machine.read(HOME + "/references.json"))
     if not arguments:
-        return run(machine, config, {title: named(name) for title, name in config["steps"].items()})
+        return run(machine, Boot(config, facts), _functions(config["steps"]))
     machine.prefix = f"cfngen-{arguments[0]}"
     config.update(json.loads(machine.read(HOME + "/role.json")))
-    steps = {title: named(name) for title, name in config["tasks"][arguments[0]].items()}
-    return run(machine, config, steps, final=False)
+    return run(machine, Boot(config, facts), _functions(config["tasks"][arguments[0]]), final=False)
+
+
+def _functions(steps: Steps) -> dict[str, Step]:
+    return {title: named(name) for title, name in steps.items()}
 
 
 def named(name: str) -> Step:
     """Return the step `module.function`, imported only when it runs: an earlier step may unpack its module."""
 
-    def step(machine: Machine, config: dict[str, Any]) -> str:
-        module, _, function = name.partition(".")
+    def step(machine: Machine, boot: Boot) -> str:
+        module, _, function = name.rpartition(".")
         invalidate_caches()
-        return str(getattr(import_module("." + module, __package__), function)(machine, config))
+        return str(getattr(import_module("." + module, __package__), function)(machine, boot))
 
     return step
 
 
-def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final: bool = True) -> int:
+def run(machine: Machine, boot: Boot, steps: dict[str, Step], final: bool = True) -> int:
     """Run steps one after another, beginning with `identity`; stop at the first failure.
 
     Args:
         machine: the instance.
-        config: the role's configuration; steps add what they find out.
+        boot: this run of the program.
         steps: functions by title, in order.
         final: whether this is the boot, which signals CloudFormation, and not a timer's task.
 
     Returns:
         The process's exit code.
     """
-    machine.region = config["region"]
-    config["deadline"] = machine.clock() + config["timeout"] * 60 - 120
+    machine.region = boot.config["region"]
+    boot.deadline = machine.clock() + boot.config["timeout"] * 60 - 120
     begin = machine.clock()
     steps = {"identity": identity, **steps, **({"signal": succeed} if final else {})}
     for number, (name, step) in enumerate(steps.items(), 1):
         title, start = f"[{number}/{len(steps)}] {name}", machine.clock()
         try:
-            outcome = step(machine, config)
+            outcome = step(machine, boot)
         except BootError as error:
             failure, hint = str(error), error.hint or f"see {LOG}"
         except Exception as error:  # noqa: BLE001 - whatever it is, CloudFormation and the console must hear of it
@@ -79,7 +89,7 @@ def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final:
         machine.say(f"{title} FAILED after {machine.clock() - start:.1f} s: {failure}. What to do: {hint}")
         if final:
             try:
-                machine.say(signal(machine, config, "FAILURE"))
+                machine.say(signal(machine, boot, "FAILURE"))
             except (BootError, ImportError, KeyError) as error:
                 # Without boto3 or an identity no signal can be sent; the stack then fails by its time-out.
                 machine.say(f"CloudFormation was not told: {error}")
@@ -89,31 +99,26 @@ def run(machine: Machine, config: dict[str, Any], steps: dict[str, Step], final:
     return 0
 
 
-def identity(machine: Machine, config: dict[str, Any]) -> str:
+def identity(machine: Machine, boot: Boot) -> str:
     """Read the instance's identity document; fill it and the stack's references into the configuration."""
     document = json.loads(machine.metadata("dynamic/instance-identity/document"))
     instance, zone = document["instanceId"], document["availabilityZone"]
-    facts = {
-        **config["references"],
+    boot.facts = {
+        **boot.facts,
         "instanceId": instance,
         "address": document["privateIp"],
         "providerId": f"aws:///{zone}/{instance}",
     }
-    config.update(fill(config, facts), facts=facts)
-    return f"{instance} in {zone}, {config['role']} of {config['cluster']}"
+    boot.config = fill(boot.config, boot.facts)
+    return f"{instance} in {zone}, {boot.config['role']} of {boot.config['cluster']}"
 
 
-def remaining(machine: Machine, config: dict[str, Any]) -> float:
-    """Return for how many seconds a step may still wait and signal its failure before the stack times out."""
-    return max(60.0, float(config["deadline"]) - machine.clock())
-
-
-def succeed(machine: Machine, config: dict[str, Any]) -> str:
+def succeed(machine: Machine, boot: Boot) -> str:
     """Send the success signal to CloudFormation."""
-    return signal(machine, config, "SUCCESS")
+    return signal(machine, boot, "SUCCESS")
 
 
-def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
+def signal(machine: Machine, boot: Boot, status: str) -> str:
     """Signal the stack once in the instance's life; it is no error if no resource is waiting for a signal.
 
     A master signals its Auto Scaling group, which waits during updates, and its wait condition, which waits while the
@@ -124,7 +129,7 @@ def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
     Raises:
         BootError: CloudFormation cannot be reached, or the role lacks the permission.
     """
-    facts = config["facts"]
+    facts = boot.facts
     signalled_instance, _, signalled_status = machine.read(SIGNALLED).partition(" ")
     if signalled_instance == facts["instanceId"] and signalled_status in ("SUCCESS", status):
         return f"told CloudFormation {signalled_status} before"
@@ -139,9 +144,7 @@ def signal(machine: Machine, config: dict[str, Any], status: str) -> str:
     return f"told CloudFormation {status}" if "" in refusals or is_duplicate else "; ".join(refusals)
 
 
-def _signal_resource(
-    machine: Machine, facts: dict[str, str], stack: str, resource: str, status: str, seconds: float
-) -> str:
+def _signal_resource(machine: Machine, facts: Facts, stack: str, resource: str, status: str, seconds: float) -> str:
     """Signal a resource, retried for `seconds` while it does not accept signals; return the refusal or an empty text.
 
     A resource that CloudFormation has not created yet "does not exist": a wait condition is created after its group. An

@@ -18,9 +18,22 @@ import urllib.request
 from contextlib import suppress
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from typing import IO, Any, Callable, TypeVar
+from typing import TYPE_CHECKING
 
 from .reasons import reason
+
+if TYPE_CHECKING:
+    from typing import IO, Any, Callable, Protocol, TypeVar
+
+    from .contract import JsonObject
+
+    Result = TypeVar("Result")
+
+    class Client(Protocol):
+        """A boto3 client, whose methods depend on the service."""
+
+        def __getattr__(self, operation: str) -> Callable[..., JsonObject]: ...
+
 
 HOME = "/opt/cfngen"
 LOG = "/var/log/cfngen.log"
@@ -33,8 +46,6 @@ TOKEN = re.compile(r"\b([a-z0-9]{6})\.[a-z0-9]{16}\b")
 TRANSIENT = re.compile(
     "Denied|Unauthorized|AuthFailure|ClientToken|UnrecognizedClient|Throttl|Internal|Unavailable|LimitExceeded"
 )
-
-Result = TypeVar("Result")
 
 
 class BootError(Exception):
@@ -66,7 +77,7 @@ class Machine:
     prefix = "cfngen"
 
     def __init__(self) -> None:
-        self._clients: dict[str, Any] = {}
+        self._clients: dict[str, Client] = {}
 
     def say(self, text: str) -> None:
         """Write one line to the journal and the console, both of which systemd connects to standard output."""
@@ -317,7 +328,7 @@ class Machine:
         retry_on = (OSError, http.client.HTTPException)
         return self.wait("instance metadata", probe, "is the metadata service enabled?", retry_on=retry_on)
 
-    def aws(self, service: str, operation: str, *expected: str, **arguments: Any) -> dict[str, Any]:
+    def aws(self, service: str, operation: str, *expected: str, **arguments: Any) -> JsonObject:
         """Call an AWS API operation, retrying transient errors for a minute, and return its response.
 
         Args:
@@ -331,7 +342,7 @@ class Machine:
         """
         errors = import_module("botocore.exceptions")
 
-        def probe() -> dict[str, Any]:
+        def probe() -> JsonObject:
             for argument in arguments.values():
                 if hasattr(argument, "seek"):
                     argument.seek(0)  # a file body that an earlier attempt has read
@@ -351,7 +362,7 @@ class Machine:
 
         return self.wait(operation, probe, "has the instance a way to AWS? Does its role allow it?", 60)
 
-    def _client(self, service: str) -> Any:
+    def _client(self, service: str) -> Client:
         if service not in self._clients:
             # Older versions of boto3 ignore this variable.
             endpoint = os.environ.get("AWS_ENDPOINT_URL")
@@ -361,14 +372,3 @@ class Machine:
                 service, region_name=self.region, endpoint_url=endpoint, config=config
             )
         return self._clients[service]
-
-
-def fill(value: Any, facts: dict[str, str]) -> Any:
-    """Return `value` with `${name}` replaced by facts in every string; unknown names are left as they are."""
-    if isinstance(value, dict):
-        return {key: fill(item, facts) for key, item in value.items()}
-    if isinstance(value, list):
-        return [fill(item, facts) for item in value]
-    if isinstance(value, str):
-        return re.sub(r"\$\{(\w+)\}", lambda match: facts.get(match[1], match[0]), value)
-    return value

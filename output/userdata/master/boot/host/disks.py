@@ -1,0 +1,169 @@
+"""Makes one file system of all instance store volumes, for the kubelet and containerd.
+
+Instance store volumes are blank after every start except a reboot; they are lost with the instance.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .. import packages
+from ..machine import BootError, Machine, Pending
+from . import filesystem, kubelet
+
+if TYPE_CHECKING:
+    from ..state import Boot
+
+MOUNT = "/mnt/instance-storage"
+# Folders that are moved to the new file system, by their name there.
+BIND_MOUNTS = {"containerd": "/var/lib/containerd", "kubelet": "/var/lib/kubelet", "pods": "/var/log/pods"}
+SERVICES = ("containerd", "kubelet")
+FSTAB = "/etc/fstab"
+# NVMe model of instance store volumes (EC2 User Guide, "Identify Amazon EBS volumes"); EBS volumes have another one.
+MODEL = "Amazon EC2 NVMe Instance Storage"
+LABEL = "cfngen-storage"
+ARRAY = "/dev/md/cfngen"
+# Programs with apt's and dnf's package; mdadm is needed only for several disks.
+FORMATTING = {"mkfs.ext4": ("e2fsprogs", "e2fsprogs")}
+ARRAYS = {"mdadm": ("mdadm", "mdadm")}
+MAPPING = "meta-data/block-device-mapping/"
+DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) + "\n"
+
+
+def disks(machine: Machine, boot: Boot) -> str:
+    """Mount one file system over all instance store volumes, made if necessary; bind-mount the folders onto it."""
+    nvme = _nvme_disks(machine)
+    # The metadata are needed only on Xen instances.
+    devices = nvme or (machine.glob("/sys/block/xvd*/size") and _xen_disks(machine))
+    if not devices:
+        return "this instance has no disks of its own"
+    is_new = False
+    if not machine.mounted(MOUNT):
+        # Services that the image or an earlier boot has started must not write below the new mount points.
+        machine.run("systemctl", "stop", *reversed(SERVICES), expect=(0, 5))
+        packages.provide(machine, {**FORMATTING, **(ARRAYS if devices[1:] else {})}, boot.remaining(machine))
+        is_new = not _has_file_system(machine, devices)
+        if is_new:
+            # Not on Xen, where EC2 itself formats the first disk with ext3.
+            _check_blank(machine, nvme)
+            # The kubelet's certificate was lost with the disks' content: this instance has to join again.
+            machine.remove(kubelet.SET_UP_FILE)
+            _format(machine, devices)
+        else:
+            filesystem.check(
+                machine, _labelled_device(machine), "terminate this instance: nothing on its own disks outlives it"
+            )
+        _write_fstab(machine)
+        machine.run("mkdir", "-p", MOUNT)
+        machine.run("systemctl", "daemon-reload")
+        machine.run("mount", "-o", "noatime", "LABEL=" + LABEL, MOUNT)
+        if not machine.mounted(MOUNT):
+            raise BootError(
+                f"the instance's own disks do not stay mounted at {MOUNT}", "`journalctl -b | grep -i mount`"
+            )
+    for name, folder in BIND_MOUNTS.items():
+        if not machine.mounted(folder):
+            _bind_mount(machine, f"{MOUNT}/{name}", folder)
+    return f"{', '.join(devices)} {'formatted and ' if is_new else ''}mounted at {MOUNT}"
+
+
+def _nvme_disks(machine: Machine) -> list[str]:
+    models = "/sys/block/nvme*/device/model"
+    disks = [path.split("/")[3] for path in machine.glob(models) if machine.read(path).strip() == MODEL]
+    return ["/dev/" + name for name in disks]
+
+
+def _xen_disks(machine: Machine) -> list[str]:
+    """Return the disks that the instance metadata list as ephemeral."""
+    names = re.findall(r"(?m)^ephemeral\d+$", machine.metadata(MAPPING, missing=""))
+    paths = ["/dev/" + machine.metadata(MAPPING + name).replace("sd", "xvd", 1) for name in names]
+    devices = sorted(path for path in paths if machine.exists(path))
+    for path in devices:
+        # cloud-init mounts the first one at /mnt by itself.
+        if re.search(rf"(?m)^{path} /mnt ", machine.read("/proc/mounts")):
+            machine.run("umount", path)
+    lines = [
+        line for line in machine.read(FSTAB).splitlines() if line.split(" ", 1)[0].split("\t", 1)[0] not in devices
+    ]
+    machine.write(FSTAB, "\n".join([*lines, ""]))
+    return devices
+
+
+def _has_file_system(machine: Machine, devices: list[str]) -> bool:
+    """Return whether the disks have the file system of an earlier boot."""
+    if devices[1:]:
+        # After a reboot udev has usually assembled the array already; exit codes 1 and 2: nothing to do.
+        machine.run("mdadm", "--assemble", "--scan", expect=(0, 1, 2))
+        machine.run("udevadm", "settle")
+    return machine.run("blkid", "-c", "/dev/null", "-L", LABEL, expect=(0, 2))[0] == 0
+
+
+def _labelled_device(machine: Machine) -> str:
+    return machine.run("blkid", "-c", "/dev/null", "-L", LABEL)[1].strip()
+
+
+def _check_blank(machine: Machine, devices: list[str]) -> None:
+    """Check that the disks are blank, or part of the array of an interrupted attempt.
+
+    Raises:
+        BootError: one holds something else.
+    """
+    for path in devices:
+        _, text = machine.run("blkid", "-p", "-o", "export", path, expect=(0, 2))
+        content = dict(re.findall(r"(?m)^(\w+)=(.*)$", text))
+        kind = content.get("TYPE") or content.get("PTTYPE")
+        if kind and kind != "linux_raid_member":
+            raise BootError(
+                f"{path} holds {kind} and is left as it is",
+                "let nothing else format it, or say instanceStorage: none in the cluster file",
+            )
+
+
+def _format(machine: Machine, devices: list[str]) -> None:
+    """Format one disk, or several as one RAID 0 array."""
+    device = devices[0]
+    if devices[1:]:
+        # An interrupted attempt may have left an array without a file system.
+        machine.run("mdadm", "--stop", ARRAY, expect=(0, 1, 2))
+        machine.run("wipefs", "-a", "-q", *devices)
+        array = ("--level=0", "--name=cfngen", "--homehost=any", f"--raid-devices={len(devices)}")
+        machine.run("mdadm", "--create", ARRAY, "--run", *array, *devices)
+        machine.run("udevadm", "settle")
+        device = machine.wait("the array", lambda: _array_device(machine), "`cat /proc/mdstat`")
+    machine.run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard", "-L", LABEL, device)
+    # mount finds it by its label, which udev must have seen.
+    machine.run("udevadm", "settle")
+
+
+def _array_device(machine: Machine) -> str:
+    if not machine.exists(ARRAY):
+        raise Pending(f"there is no {ARRAY}")
+    return ARRAY
+
+
+def _write_fstab(machine: Machine) -> None:
+    # nofail: an instance whose disks have become blank must still boot, to format them again.
+    timeout = "x-systemd.device-timeout=30s"
+    own_lines = [f"LABEL={LABEL} {MOUNT} ext4 noatime,nofail,{timeout} 0 2"]
+    own_lines += [
+        f"{MOUNT}/{name} {folder} none bind,nofail,x-systemd.requires-mounts-for={MOUNT} 0 0"
+        for name, folder in BIND_MOUNTS.items()
+    ]
+    other_lines = [line for line in machine.read(FSTAB).splitlines() if MOUNT not in line]
+    machine.write(FSTAB, "\n".join([*other_lines, *own_lines, ""]))
+    for unit in SERVICES:
+        machine.write(f"/etc/systemd/system/{unit}.service.d/cfngen-storage.conf", DROP_IN)
+
+
+def _bind_mount(machine: Machine, source: str, folder: str) -> None:
+    """Bind-mount a folder of the new file system; on first use the content is copied, completely or not at all."""
+    machine.run("mkdir", "-p", folder)
+    if not machine.exists(source):
+        # A custom AMI may contain container images that then need not be pulled again.
+        machine.remove(source + ".partial")
+        machine.run("cp", "-a", folder, source + ".partial")
+        machine.run("mv", source + ".partial", source)
+    machine.run("mount", "--bind", source, folder)
+    if not machine.mounted(folder):
+        raise BootError(f"{source} does not stay mounted at {folder}", "`journalctl -b | grep -i mount`")

@@ -1,0 +1,137 @@
+"""What masters and nodes have in common: files, kernel settings, downloads, services."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+from urllib.error import HTTPError
+
+from ..machine import HOME, BootError, Machine, Pending
+from ..state import fill
+from . import kubelet
+
+if TYPE_CHECKING:
+    from ..contract import Asset
+    from ..state import Boot
+
+FILES = HOME + "/files"
+SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
+# How often a download with a wrong digest or a 4xx status is tried: for about ten seconds.
+MAX_REFUSALS = 5
+# The plug-ins of containerd 2 that the kubelet needs, by type and id as in `ctr plugins ls`.
+CRI_PLUGINS = {
+    ("io.containerd.cri.v1", "images"),
+    ("io.containerd.cri.v1", "runtime"),
+    ("io.containerd.grpc.v1", "cri"),
+}
+# HTTP status codes below 500 that are retried: Request Timeout, Too Early, Too Many Requests.
+RETRYABLE_STATUS = (408, 425, 429)
+
+
+def settings(machine: Machine, boot: Boot) -> str:
+    """Copy the files below /opt/cfngen/files to /, load kernel modules, set kernel parameters, turn swap off."""
+    files = {path[len(FILES) :]: fill(machine.read(path), boot.facts) for path in machine.glob(FILES + "/**/*")}
+    changed = [path for path, text in files.items() if machine.write(path, text)]
+    # Errors are ignored: modules may be built in, parameters unknown; kubeadm checks those that matter.
+    machine.run("modprobe", "-a", "overlay", "br_netfilter", expect=(0, 1))
+    machine.run("sysctl", "-e", "-p", SYSCTL, expect=(0, 1))
+    if len(machine.read("/proc/swaps").splitlines()) > 1:
+        machine.run("swapoff", "-a")
+        machine.run("systemctl", "mask", "swap.target")
+    return f"wrote {len(changed)} of {len(files)} files"
+
+
+def downloads(machine: Machine, boot: Boot) -> str:
+    """Download files that are missing or have another digest, four at a time; unpack archives."""
+    seconds = boot.remaining(machine)
+    with ThreadPoolExecutor(4) as pool:
+        fetched = list(pool.map(lambda asset: provide(machine, asset, seconds), boot.config["assets"]))
+    return f"fetched {sum(fetched)} of {len(fetched)} files"
+
+
+def provide(machine: Machine, asset: Asset, seconds: float) -> bool:
+    """Download a file unless it exists with the right digest, and unpack it if it is an archive.
+
+    Args:
+        machine: the instance.
+        asset: `url` and `sha256`, and either the `file` to write, or the `folder` to unpack it in. With `members`
+            (shell patterns) only those are unpacked, without the archive's top-level folder.
+        seconds: time-out.
+
+    Returns:
+        Whether it had to be downloaded.
+
+    Raises:
+        BootError: the download failed, or its digest is wrong.
+    """
+    url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
+    path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
+    is_missing = bool(machine.sha256(path) != sha256)
+    if is_missing:
+        _download(machine, url, path, sha256, seconds)
+    if folder and machine.read(path + ".unpacked") != sha256:
+        machine.run("mkdir", "-p", folder)
+        members = ["--strip-components=1", "--wildcards", *asset["members"]] if "members" in asset else []
+        machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner", *members)
+        machine.write(path + ".unpacked", sha256)
+    return is_missing
+
+
+def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float) -> None:
+    """Download a file, retried while the server does not answer.
+
+    If the digest is wrong or the server has no such file, the boot fails after a few attempts, before its time-out.
+    """
+    refusals = 0
+
+    def attempt() -> None:
+        nonlocal refusals
+        try:
+            machine.download(url, path, sha256)
+        except (BootError, HTTPError) as error:
+            if isinstance(error, HTTPError) and (error.code >= 500 or error.code in RETRYABLE_STATUS):
+                raise
+            refusals += 1
+            if refusals < MAX_REFUSALS:
+                raise Pending(str(error)) from error
+            message = str(error) if url in str(error) else f"{url}: {error}"
+            raise BootError(message, "has the server, or assets.mirror, this very file?") from error
+
+    machine.wait("download", attempt, f"can the instance reach {url}?", seconds, (Pending, OSError))
+
+
+def services(machine: Machine, boot: Boot) -> str:
+    """Start containerd and the masquerading of pods' traffic; enable the kubelet for later boots."""
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "enable", "--now", *boot.config["services"])
+    if not kubelet.is_set_up(machine, boot):
+        # An AMI may have started them already, with its own configuration. Containers survive the restart.
+        machine.run("systemctl", "restart", *boot.config["services"])
+    hint = "`systemctl status containerd`; `journalctl -u containerd`"
+    machine.wait("containerd", lambda: _check_containerd(machine), hint, 60)
+    machine.run("systemctl", "enable", "kubelet")
+    return ", ".join(boot.config["services"]) + " running"
+
+
+def _check_containerd(machine: Machine) -> None:
+    """Check that containerd has loaded its CRI plug-ins; it also runs without them.
+
+    Raises:
+        Pending: it does not answer yet.
+        BootError: a plug-in was not loaded; to wait would not help.
+    """
+    code, text = machine.run("ctr", "plugins", "ls", expect=(0, 1))
+    if code:
+        raise Pending("it does not answer")
+    states = {tuple(row[:2]): row[-1] for row in map(str.split, text.splitlines()) if row}
+    for kind, name in sorted(CRI_PLUGINS):
+        state = states.get((kind, name), "not there")
+        if state != "ok":
+            _, details = machine.run("ctr", "plugins", "ls", "-d", f"type=={kind},id=={name}", expect=(0, 1))
+            match = re.search(r"Message:\s*(.+)", details)
+            cause = match[1] if match else "no reason given"
+            raise BootError(
+                f"containerd runs, but its plug-in {kind}.{name} is {state}: {cause}",
+                "is `containerd.configuration` of the cluster file right? `journalctl -u containerd`",
+            )

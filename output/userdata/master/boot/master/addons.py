@@ -1,0 +1,238 @@
+"""Installs the add-ons: essential ones during boot, all others by a timer, on one master at a time.
+
+A ConfigMap records each Helm release: version, status, time, message. A release is upgraded only if its chart or values
+differ from its record, and uninstalled when it is no longer configured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from ..host import system
+from ..host.kubectl import documents, kubectl
+from ..machine import LOG, BootError, Machine, Pending
+from . import helm, lease
+
+if TYPE_CHECKING:
+    from ..contract import MasterBoot, Release
+
+NAME = "cfngen-addons"
+NAMESPACE = "kube-system"
+CONFIGURATION_ANNOTATION = "cfngen/configuration"
+SINCE_ANNOTATION = "cfngen/since"
+UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
+# Seconds between attempts to install a failed release; a chart's hook may be waiting for the first node.
+RETRY_DELAYS = (60, 120, 240, 480)
+
+
+def essentials(machine: Machine, boot: MasterBoot) -> str:
+    """Apply the manifests and the essential charts, wait until they work, and leave the other charts to the timer."""
+    manifests, node = documents(*boot.config["manifests"]), boot.facts["instanceId"]
+    seconds = boot.remaining(machine)
+    charts = [release for release in boot.config["addons"] if release["essential"]]
+
+    def apply() -> None:
+        kubectl(machine, "apply", "--server-side", "--force-conflicts", "-f", "-", stdin=manifests)
+
+    def install() -> None:
+        _apply_releases(machine, boot, charts)
+
+    def check_node() -> None:
+        # The cloud controller manager removes this taint. Without it no pods are scheduled or routed.
+        node_object = json.loads(kubectl(machine, "get", "node", node, "-o", "json")[1])
+        if any(taint["key"] == UNINITIALIZED_TAINT for taint in node_object["spec"].get("taints", [])):
+            raise Pending("the node still has its taint")
+        conditions = {condition["type"]: condition for condition in node_object.get("status", {}).get("conditions", [])}
+        ready_condition = conditions.get("Ready", {})
+        # Nor are pods scheduled before the network plug-in works, where that is a chart.
+        if charts and ready_condition.get("status") != "True":
+            raise Pending(f"the node is not Ready: {ready_condition.get('message', 'no word from its kubelet')}")
+
+    machine.wait("kubectl apply", apply, "is the API server healthy?", seconds, BootError)
+    if charts:
+        names = " and ".join(release["name"] for release in charts)
+        machine.wait(
+            names,
+            install,
+            f"`kubectl -n {NAMESPACE} get configmap {NAME} -o yaml`",
+            seconds,
+            (BootError, Pending),
+        )
+    components = " and ".join(["the cloud controller manager", *(release["name"] for release in charts)])
+    hint = "`kubectl get pods --all-namespaces`; `kubectl -n kube-system logs daemonset/cloud-controller-manager`"
+    machine.wait(components, check_node, hint, seconds, (BootError, Pending))
+    machine.run("systemctl", "enable", "--now", f"{NAME}.timer")
+    # Also start it now, without waiting for it: add-ons may wait for nodes, which wait for this master.
+    machine.run("systemctl", "start", "--no-block", f"{NAME}.service")
+    return f"{components} at work; {len(boot.config['addons']) - len(charts)} charts follow"
+
+
+def apply(machine: Machine, boot: MasterBoot) -> str:
+    """Install, upgrade and uninstall releases as configured; retry failures for a quarter of an hour.
+
+    Raises:
+        BootError: a release could not be installed or uninstalled; the timer tries again.
+    """
+    outcome, error = _try_releases(machine, boot)
+    for delay in RETRY_DELAYS:
+        if error:
+            machine.sleep(delay)
+            outcome, error = _try_releases(machine, boot)
+    if isinstance(error, BootError):
+        raise BootError(str(error), f"{error.hint or f'see {LOG}'}; the next try is within the hour") from error
+    return outcome
+
+
+def _try_releases(machine: Machine, boot: MasterBoot) -> tuple[str, Exception | None]:
+    """Process all releases once; return what was done, or the error as text and as exception."""
+    try:
+        return _apply_releases(machine, boot, boot.config["addons"]), None
+    except (BootError, Pending) as error:
+        return str(error), error
+
+
+def _apply_releases(machine: Machine, boot: MasterBoot, releases: list[Release]) -> str:
+    """Bring some releases to their configured state, under the lease; return what was done, if anything.
+
+    Raises:
+        BootError: some failed; the others are done.
+        Pending: another master holds the lease.
+    """
+    holder = boot.facts["instanceId"]
+    plan = _Plan(machine, boot, releases)
+    if plan.stale or plan.complete():
+        return ""
+    fetch_errors = {release["name"]: _fetch_chart(machine, release) for release in plan.due()}
+    lease.take(machine, NAME, holder)
+    try:
+        # Another master may have changed the records before this one got the lease.
+        plan = _Plan(machine, boot, releases)
+        return "" if plan.stale else plan.carry_out(fetch_errors)
+    finally:
+        lease.release(machine, NAME, holder)
+
+
+def _fetch_chart(machine: Machine, release: Release) -> str:
+    """Download a release's chart; return the error message, or an empty text."""
+    try:
+        system.provide(machine, release["chart"], 60)
+    except BootError as error:
+        return str(error)
+    return ""
+
+
+def digest(release: Release) -> str:
+    """Return a digest of everything about a release whose change requires an upgrade."""
+    parts = [release["chart"]["sha256"], release["namespace"], release["values"], release["patches"]]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+class _Plan:
+    """The recorded state of the releases, compared with the configured one.
+
+    Attributes:
+        stale: whether a younger master has applied another configuration. Then this one applies nothing: during a
+            rolling update the old masters would undo what the new ones did.
+    """
+
+    def __init__(self, machine: Machine, boot: MasterBoot, releases: list[Release]) -> None:
+        self.machine, self.boot, self.releases = machine, boot, releases
+        output = kubectl(machine, "-n", NAMESPACE, "get", "configmap", NAME, "-o", "json", "--ignore-not-found")[1]
+        config_map = json.loads(output) if output.strip() else {}
+        self.records: dict[str, dict[str, str]] = {
+            name: json.loads(text) for name, text in config_map.get("data", {}).items()
+        }
+        self.annotations = config_map.get("metadata", {}).get("annotations", {})
+        node = ("get", "node", boot.facts["instanceId"], "--ignore-not-found")
+        self.since = kubectl(machine, *node, "-o", "jsonpath={.metadata.creationTimestamp}")[1].strip()
+        self.digests = {release["name"]: digest(release) for release in boot.config["addons"]}
+        self.configuration = hashlib.sha256(json.dumps(self.digests, sort_keys=True).encode()).hexdigest()
+        is_different = self.annotations.get(CONFIGURATION_ANNOTATION, self.configuration) != self.configuration
+        self.stale = is_different and self.annotations.get(SINCE_ANNOTATION, "") > self.since
+        if not is_different:
+            # Keep the creation time of the youngest master that has this configuration.
+            self.since = max(self.since, self.annotations.get(SINCE_ANNOTATION, ""))
+
+    def due(self) -> list[Release]:
+        """Return the releases that are not installed as configured."""
+        return [
+            release
+            for release in self.releases
+            if (self._recorded(release, "status"), self._recorded(release, "hash")) != ("deployed", digest(release))
+        ]
+
+    def unconfigured(self) -> list[str]:
+        """Return the recorded releases that are no longer configured; none in a plan of the essential releases only."""
+        covers_all = len(self.releases) == len(self.digests)
+        return [name for name in self.records if covers_all and name not in self.digests]
+
+    def complete(self) -> bool:
+        """Return whether nothing is to do."""
+        return not self.due() and not self.unconfigured()
+
+    def carry_out(self, fetch_errors: dict[str, str]) -> str:
+        """Install and uninstall releases one after another, and record the result of each.
+
+        Args:
+            fetch_errors: why a chart could not be downloaded, by release; empty where it was.
+
+        Raises:
+            BootError: at least one release failed.
+        """
+        failures = []
+        releases, unconfigured = self.due(), self.unconfigured()
+        for release in releases:
+            name, namespace = release["name"], release["namespace"]
+            previous = self.records.get(name, {})
+            record = {"version": release["version"], "namespace": namespace, "hash": digest(release)}
+            try:
+                if fetch_errors.get(name):
+                    raise BootError(fetch_errors[name])
+                self._record_release(name, {**record, "status": "applying", "message": ""})
+                if previous.get("namespace", namespace) != namespace:
+                    helm.uninstall(self.machine, name, previous["namespace"])
+                helm.install(self.machine, release, previous.get("status") == "applying")
+            except BootError as error:
+                failures.append(f"{name}: {error}")
+                self._record_release(name, {**record, "status": "failed", "message": str(error)[:1000]})
+            else:
+                self._record_release(name, {**record, "status": "deployed", "message": ""})
+        for name in unconfigured:
+            record = self.records[name]
+            try:
+                helm.uninstall(self.machine, name, record["namespace"])
+            except BootError as error:
+                failures.append(f"{name}: {error}")
+                self._record_release(name, {**record, "status": "failed to uninstall", "message": str(error)[:1000]})
+            else:
+                self._record_release(name, None)
+        if failures:
+            raise BootError("; ".join(failures), f"`kubectl -n {NAMESPACE} get configmap {NAME} -o yaml`")
+        return f"applied {len(releases)}, removed {len(unconfigured)} of {len(self.releases)} releases"
+
+    def _recorded(self, release: Release, key: str) -> str:
+        return self.records.get(release["name"], {}).get(key, "")
+
+    def _record_release(self, name: str, record: dict[str, str] | None) -> None:
+        """Record the state of a release, or delete its record if None, and renew the lease."""
+        self.records.pop(name, None)
+        if record:
+            self.records[name] = {**record, "time": self.machine.time()}
+        config_map = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": NAME,
+                "namespace": NAMESPACE,
+                "annotations": {CONFIGURATION_ANNOTATION: self.configuration, SINCE_ANNOTATION: self.since},
+            },
+            "data": {key: json.dumps(value) for key, value in self.records.items()},
+        }
+        kubectl(
+            self.machine,
+            *("apply", "--server-side", "--force-conflicts", f"--field-manager={NAME}", "-f", "-"),
+            stdin=json.dumps(config_map),
+        )
+        lease.take(self.machine, NAME, self.boot.facts["instanceId"])

@@ -1,0 +1,132 @@
+"""The certificate authorities: created once in the cluster's life, stored in a secret that only masters may read."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING
+
+from ..machine import HOME, BootError, Machine
+from . import custom_ca, encryption
+
+if TYPE_CHECKING:
+    from ..contract import Bundle, MasterBoot
+
+PKI = "/etc/kubernetes/pki/"
+FILES = (
+    "ca.crt",
+    "ca.key",
+    "front-proxy-ca.crt",
+    "front-proxy-ca.key",
+    "etcd/ca.crt",
+    "etcd/ca.key",
+    "sa.key",
+    "sa.pub",
+)
+# Keys of the bundle: when the cluster was initialised, and the id of the last restore request it has completed.
+INITIALISED = "initialised"
+RESTORED = "restored"
+RESTORE_HINT = "put the secret's previous value (AWSPREVIOUS) as a new version"
+KUBEADM_CONFIG = HOME + "/kubeadm.yaml"
+
+
+def load(machine: Machine, boot: MasterBoot) -> Bundle:
+    """Return the bundle in the secret, or an empty one if the secret has no value.
+
+    It holds files (name: PEM), the key for encryption at rest, `initialised` and `restored`.
+
+    Raises:
+        BootError: files are missing in the bundle.
+    """
+    secret = boot.facts["caSecretArn"]
+    response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret)
+    boot.secret_version = response.get("VersionId", "")
+    bundle: Bundle = json.loads(response.get("SecretString") or "{}")
+    missing = [name for name in FILES if name not in bundle]
+    if bundle and missing:
+        raise BootError(f"secret {secret} lacks {', '.join(missing)}", RESTORE_HINT)
+    return bundle
+
+
+def store(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
+    """Write the bundle unless the secret has changed since it was read; return what it holds now.
+
+    The request token is derived from the version that was read, so Secrets Manager rejects the second of two writers.
+    """
+    secret = boot.facts["caSecretArn"]
+    token = uuid.uuid5(uuid.NAMESPACE_URL, secret + boot.secret_version)
+    machine.aws(
+        "secretsmanager",
+        "put_secret_value",
+        "ResourceExistsException",
+        SecretId=secret,
+        SecretString=json.dumps(bundle),
+        ClientRequestToken=str(token),
+    )
+    return load(machine, boot)
+
+
+def installed(machine: Machine, bundle: Bundle) -> bool:
+    """Return whether the bundle's authorities are where kubeadm looks for them."""
+    return all(machine.read(PKI + name) == bundle[name] for name in FILES)
+
+
+def place(machine: Machine, bundle: Bundle) -> str:
+    """Write the bundle's authorities to where kubeadm looks for them; return what was done."""
+    if installed(machine, bundle):
+        return "certificate authorities in place"
+    # Leaf certificates signed by other authorities must not stay in use: kubeadm makes new ones.
+    machine.remove(PKI)
+    for name in FILES:
+        machine.write(PKI + name, bundle[name], 0o600)
+    return "restored certificate authorities"
+
+
+def make(machine: Machine, boot: MasterBoot) -> tuple[Bundle, str]:
+    """Create the authorities and store them; return the bundle and what was done.
+
+    If another master has stored its authorities first, the bundle holds those, and they are used here, too.
+    """
+    is_custom = custom_ca.fetch(machine, boot, PKI)
+    # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
+    machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM_CONFIG)
+    files = {name: machine.read(PKI + name) for name in FILES}
+    bundle = store(machine, boot, {**files, encryption.KEY: encryption.new_key()})
+    if not installed(machine, bundle):
+        return bundle, place(machine, bundle)
+    if is_custom:
+        return bundle, "took the supplied certificate authority, made the others"
+    return bundle, "made certificate authorities"
+
+
+def add_encryption_key(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
+    """Return the bundle with a key for encryption at rest, added if an older program or an operator made it without."""
+    for _ in range(3):
+        if not bundle.get(encryption.KEY):
+            bundle = store(machine, boot, {**bundle, encryption.KEY: encryption.new_key()})
+        if bundle.get(encryption.KEY):
+            return bundle
+    raise _contended()
+
+
+def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
+    """Record in the secret that the cluster is initialised: a blank volume then never leads to a second cluster.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        restored: id of the restore request that the cluster has completed, if any.
+
+    Raises:
+        BootError: another writer keeps changing the secret.
+    """
+    for _ in range(3):
+        bundle = load(machine, boot)
+        marked = {INITIALISED: machine.time(), **bundle, **({RESTORED: restored} if restored else {})}
+        if marked == bundle or store(machine, boot, marked) == marked:
+            return
+    raise _contended()
+
+
+def _contended() -> BootError:
+    return BootError("the secret of the certificate authorities keeps changing", "who else writes it?")

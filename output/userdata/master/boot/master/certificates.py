@@ -1,0 +1,87 @@
+"""Renews a master's leaf certificates, and publishes their expiry for operators.
+
+They are valid for a year, kubeadm's default. That suffices: a daily timer renews all of them once one has less than
+30 % of its validity left, and longer validity would only make a stolen key useful for longer. The kubelet renews its
+own client certificate.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ..host.kubectl import kubectl
+from ..machine import HOME, BootError, Machine
+from . import certificate_expiry, control_plane, etcd_members
+from .certificate_authorities import KUBEADM_CONFIG
+
+if TYPE_CHECKING:
+    from ..contract import MasterBoot
+
+CONFIG_MAP = "cfngen-certificates"
+TIMER = "cfngen-certificates.timer"
+COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
+
+
+def schedule(machine: Machine, boot: MasterBoot) -> str:
+    """Renew the certificates if they are due, and start the timer that does so every day."""
+    outcome = renew(machine, boot)
+    machine.run("systemctl", "enable", "--now", TIMER)
+    return outcome
+
+
+def renew(machine: Machine, boot: MasterBoot) -> str:
+    """Renew the certificates if one of them expires soon; publish when they expire.
+
+    Raises:
+        BootError: kubeadm cannot renew them, or the control plane does not start with the new ones.
+    """
+    expires, in_use = certificate_expiry.first_expiry(machine), machine.read(certificate_expiry.LOADED_EXPIRY_FILE)
+    if certificate_expiry.due(machine, boot, expires):
+        machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM_CONFIG)
+        new_expires = certificate_expiry.first_expiry(machine)
+        if new_expires <= expires:
+            raise BootError(
+                f"certificates end at {expires} and kubeadm renewed none", "`kubeadm certs check-expiration`"
+            )
+        expires, in_use = new_expires, in_use or expires
+    if in_use and in_use != expires:
+        _restart_control_plane(machine, boot, expires)
+    machine.write(certificate_expiry.LOADED_EXPIRY_FILE, expires)
+    _publish_expiry(machine, boot, expires)
+    return f"good until {expires}" + (f", renewed (before: {in_use})" if in_use and in_use != expires else "")
+
+
+def _restart_control_plane(machine: Machine, boot: MasterBoot, expires: str) -> None:
+    """Restart the control plane's static pods, some of which load certificates only when they start.
+
+    The kubelet restarts a static pod if its manifest changes; here kubeadm patches an annotation into each. No manifest
+    is removed, so nothing is lost by an interruption.
+    """
+    annotation = {"metadata": {"annotations": {"cfngen/certificates": expires}}}
+    for component in COMPONENTS:
+        machine.write(f"{HOME}/patches/{component}+merge.json", json.dumps(annotation))
+    for phase in ("etcd local", "control-plane all"):
+        machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
+    control_plane.await_own(machine, boot)
+    etcd_members.await_own(machine, boot)
+
+
+def _publish_expiry(machine: Machine, boot: MasterBoot, expires: str) -> None:
+    """Write the expiry of this slot's certificates into a ConfigMap with one key per slot."""
+    facts = boot.facts
+    text = json.dumps({"expires": expires, "instance": facts["instanceId"]})
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": "kube-system"},
+        "data": {facts["slot"]: text},
+    }
+    manager = f"--field-manager=cfngen-{facts['slot']}"
+    order = ("apply", "--server-side", "--force-conflicts", manager, "-f", "-")
+    machine.wait(
+        f"ConfigMap {CONFIG_MAP}",
+        lambda: kubectl(machine, *order, stdin=json.dumps(config_map)),
+        "is the API server healthy?",
+        retry_on=BootError,
+    )

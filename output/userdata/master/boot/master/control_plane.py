@@ -1,0 +1,213 @@
+"""Starts the control plane of a master, in the boot mode that `decision` derives from its volume, secret and etcd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..host import kubelet
+from ..host.kubectl import documents, kubectl, own_server
+from ..machine import BootError, Machine, Pending
+from . import (
+    certificate_authorities,
+    certificate_expiry,
+    decision,
+    encryption,
+    etcd_data,
+    etcd_members,
+    peers,
+    restore,
+    upgrade,
+)
+from .certificate_authorities import KUBEADM_CONFIG
+from .decision import INIT, JOIN, RESTORE, RESUME, STEADY
+
+if TYPE_CHECKING:
+    from typing import Callable, TypeVar
+
+    from ..contract import Bundle, MasterBoot
+
+    Result = TypeVar("Result")
+
+# Phases of `kubeadm init`, before and after the API server answers. Without `--skip-token-print` the phase
+# bootstrap-token prints its token; nodes use another one, see `join_information`.
+PHASES_BEFORE_API = ("certs all", "kubeconfig all", "etcd local", "control-plane all", "kubelet-start")
+# A joining master adds its etcd member after these; until then the kubelet finds no etcd manifest.
+PHASES_BEFORE_JOIN = ("certs all", "kubeconfig all", "kubelet-start")
+PHASES_AFTER_API = ("mark-control-plane", "bootstrap-token --skip-token-print", "kubelet-finalize all")
+# Hints for failed preflight checks, by the beginning of kubeadm's message (kubeadm's preflight/checks.go).
+PREFLIGHT_HINTS = {
+    "[ERROR CRI]": "`systemctl status containerd`; `journalctl -u containerd`",
+    "[ERROR ImagePull]": "can the instance reach registry.k8s.io, or the mirrors of the cluster file?",
+    "[ERROR Port-": "`ss -ltnp` shows what listens there",
+    "[ERROR DirAvailable-": "what is in that folder (`ls -la`)? An image should hold nothing of Kubernetes there",
+    "[ERROR NumCPU]": "choose a larger controlPlane.instanceType",
+    "[ERROR Mem]": "choose a larger controlPlane.instanceType",
+    "[ERROR FileContent-": "`sysctl -p /etc/sysctl.d/99-cfngen.conf`; is the module br_netfilter loaded (`lsmod`)?",
+    "[ERROR FileExisting-": "add the package of that program to the image, or in preBootCommands",
+    "[ERROR FileAvailable-": "an image should hold nothing of Kubernetes there",
+}
+OUTCOMES = {
+    INIT: "initialised a new cluster",
+    JOIN: "joined the cluster",
+    RESTORE: "restored the cluster",
+    RESUME: "resumed the cluster of the volume",
+}
+
+
+def prepare(machine: Machine, boot: MasterBoot) -> str:
+    """Choose the boot mode; write kubeadm's configuration, the certificate authorities and the encryption key."""
+    bundle = decision.await_cluster(machine, boot)
+    kubelet_configuration = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        **boot.config["kubelet"],
+    }
+    machine.write(KUBEADM_CONFIG, documents(*boot.config["kubeadm"], kubelet_configuration), 0o600)
+    kubelet.patch(machine, boot)
+    outcome = ""
+    if bundle:
+        if not certificate_authorities.installed(machine, bundle):
+            # The authorities in the secret have changed, so every certificate is made anew.
+            machine.remove(kubelet.SET_UP_FILE)
+        outcome = certificate_authorities.place(machine, bundle)
+        if not kubelet.is_set_up(machine, boot):
+            upgrade.check(machine, boot)
+    boot_mode = decision.decide(machine, boot, bundle)
+    if boot_mode == STEADY and _remove_expiring_certificates(machine, boot, bundle):
+        boot_mode = RESUME
+    boot.mode = boot_mode
+    if boot_mode != STEADY:
+        # If this boot is interrupted, the next one must not take this instance for one that is set up.
+        machine.remove(kubelet.SET_UP_FILE, certificate_expiry.LOADED_EXPIRY_FILE)
+        kubelet.clear(machine)
+    if boot_mode in (INIT, JOIN):
+        etcd_data.empty_folder(machine)
+        # This volume's data will be newer than any restore request so far.
+        restore.mark_done(machine, boot)
+    if not bundle:
+        bundle, outcome = certificate_authorities.make(machine, boot)
+    encryption.configure(machine, certificate_authorities.add_encryption_key(machine, boot, bundle))
+    return f"{boot_mode}: {outcome}"
+
+
+def _remove_expiring_certificates(machine: Machine, boot: MasterBoot, bundle: Bundle) -> bool:
+    """Remove the certificates if they have expired or soon will (the instance may have been stopped for a year).
+
+    The control plane's pods, which have read them, are stopped. The phases of kubeadm then make new certificates.
+
+    Returns:
+        Whether they were removed.
+    """
+    if not certificate_expiry.due(machine, boot, certificate_expiry.first_expiry(machine)):
+        return False
+    # First, so that after an interruption this master does not count as set up.
+    machine.remove(kubelet.SET_UP_FILE)
+    etcd_data.stop(machine)
+    machine.remove(certificate_authorities.PKI)
+    certificate_authorities.place(machine, bundle)
+    return True
+
+
+def start(machine: Machine, boot: MasterBoot) -> str:
+    """Start the control plane, or make sure that it runs, and mark the cluster as initialised in the secret.
+
+    All boot modes run the same phases of `kubeadm init`. Each phase is idempotent, so an interrupted boot is simply
+    repeated. Manifests, certificates and the kubelet's identity are always made anew.
+    """
+    boot_mode, details = boot.mode, ""
+    if boot_mode == STEADY:
+        machine.run("systemctl", "start", "kubelet")
+        await_own(machine, boot)
+        etcd_members.await_own(machine, boot)
+        return "the API server and etcd are healthy"
+    if boot_mode == RESTORE:
+        details = ": " + restore.perform(machine, boot)
+    if boot_mode in (INIT, JOIN):
+        # Preflight also pulls the images, so it depends on the registry and is retried.
+        seconds = boot.remaining(machine)
+        machine.wait("kubeadm's preflight", lambda: _run_preflight(machine), "", seconds, BootError)
+    for phase in PHASES_BEFORE_JOIN if boot_mode == JOIN else PHASES_BEFORE_API:
+        _run_phase(machine, phase)
+    if boot_mode == JOIN:
+        details = ": " + etcd_members.join(machine, boot)
+        _run_phase(machine, "control-plane all")
+    elif machine.exists(etcd_data.JOINING_FILE):
+        # An earlier boot was interrupted after it started this etcd member, before the member was promoted.
+        details = ": " + etcd_members.promote(machine, boot)
+    await_own(machine, boot)
+    etcd_members.await_own(machine, boot)
+    _run_remaining_phases(machine, boot)
+    return OUTCOMES[boot_mode] + details
+
+
+def _run_remaining_phases(machine: Machine, boot: MasterBoot) -> None:
+    """Run the phases that need the API server, and mark this instance and the cluster as set up."""
+    instance = boot.facts["instanceId"]
+    is_current = boot.mode == INIT or not _retry(machine, boot, "kubeadm's ConfigMap", upgrade.is_behind)
+    if is_current:
+        # admin.conf has no permissions until the first phase that talks to the API server binds its group to a role
+        # (kubernetes/kubernetes#121305). This phase does that and needs no Node object.
+        _run_phase(machine, "upload-config kubeadm")
+    _await_object(machine, boot, f"node {instance}", "node", instance)
+    for phase in ("upload-config all", *PHASES_AFTER_API) if is_current else PHASES_AFTER_API:
+        _run_phase(machine, phase)
+    _delete_former_nodes(machine, boot)
+    if is_current and _retry(machine, boot, "the masters' versions", upgrade.is_last):
+        _run_phase(machine, "addon all")
+    _retry(machine, boot, "etcd's list of members", etcd_members.record_member_id)
+    upgrade.record(machine, boot)
+    certificate_authorities.mark_initialised(machine, boot, machine.read(restore.DONE_FILE))
+    kubelet.mark_set_up(machine, boot)
+
+
+def _delete_former_nodes(machine: Machine, boot: MasterBoot) -> None:
+    """Delete the Node objects of this slot's former instances; a failure is only logged."""
+    try:
+        deleted = peers.delete_former_nodes(machine, boot)
+    except BootError as error:
+        machine.say(f"Nodes of this slot's former instances stay for now: {error}")
+        return
+    if deleted:
+        machine.say(f"deleted the Nodes of this slot's former instances: {', '.join(deleted)}")
+
+
+def await_own(machine: Machine, boot: MasterBoot) -> None:
+    """Wait until this master's own API server, not another master's, is ready.
+
+    Raises:
+        BootError: time is up.
+    """
+    _await_object(machine, boot, "the API server", own_server(boot), "--raw", "/readyz")
+
+
+def _run_preflight(machine: Machine) -> None:
+    """Run kubeadm's preflight checks.
+
+    Raises:
+        BootError: a check failed; the hint is that of the first known check in the message.
+    """
+    try:
+        _run_phase(machine, "preflight")
+    except BootError as error:
+        hints = (hint for check, hint in PREFLIGHT_HINTS.items() if check in str(error))
+        raise BootError(str(error), next(hints, "")) from error
+
+
+def _run_phase(machine: Machine, phase: str) -> None:
+    machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
+
+
+def _retry(machine: Machine, boot: MasterBoot, description: str, query: Callable[..., Result]) -> Result:
+    """Return the result of a call to the API server or etcd, retried while there is no answer."""
+    return machine.wait(description, lambda: query(machine, boot), "is the API server healthy?", 120, BootError)
+
+
+def _await_object(machine: Machine, boot: MasterBoot, description: str, *query: str) -> None:
+    """Wait until `kubectl get` succeeds."""
+
+    def probe() -> None:
+        if kubectl(machine, "get", *query, expect=(0, 1))[0]:
+            raise Pending("not there yet")
+
+    hint = "`journalctl -u kubelet`; `ctr -n k8s.io containers ls`; /var/log/pods"
+    machine.wait(description, probe, hint, boot.remaining(machine))

@@ -1,0 +1,219 @@
+"""Approves the serving certificates of kubelets, but only for names and addresses that EC2 confirms.
+
+Kubernetes approves none by itself: anyone with a node's credentials could request a certificate for any name.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import json
+import re
+from typing import TYPE_CHECKING
+
+from ..host.kubectl import ADMIN, kubectl
+from ..machine import HOME, Machine
+from .der import content
+
+if TYPE_CHECKING:
+    from ..contract import JsonObject, MasterBoot
+
+SIGNER = "kubernetes.io/kubelet-serving"
+REPORTED_FILE = HOME + "/approval.json"
+TIMER = "cfngen-approve.timer"
+# Key usages that the signer requires and allows (Kubernetes documentation, "Certificates and Certificate Signing
+# Requests").
+REQUIRED_USAGES = {"digital signature", "server auth"}
+ALLOWED_USAGES = REQUIRED_USAGES | {"key encipherment"}
+# Object identifiers in DER: RFC 5280 (commonName, organizationName, subjectAltName), RFC 2985 (extensionRequest).
+COMMON_NAME = bytes.fromhex("550403")
+ORGANIZATION = bytes.fromhex("55040a")
+ALTERNATIVE_NAMES = bytes.fromhex("551d11")
+EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")
+SEQUENCE, SET, OID, OCTETS, ATTRIBUTES = 0x30, 0x31, 0x06, 0x04, 0xA0
+DNS_NAME, ADDRESS = 0x82, 0x87
+# EC2 accepts at most 200 values per filter.
+MAX_FILTER_VALUES = 100
+
+
+def start(machine: Machine, boot: MasterBoot) -> str:
+    """Start the timer that approves certificate requests every minute, and approve those that exist."""
+    machine.run("systemctl", "enable", "--now", TIMER)
+    return approve(machine, boot) or "no request to be approved yet"
+
+
+def approve(machine: Machine, boot: MasterBoot) -> str:
+    """Approve the certificate requests that EC2 confirms; log once for each other request why it is not approved.
+
+    No request is denied: one that is not approved is left to a person, and Kubernetes deletes it after a day. All
+    masters do this, also at the same time.
+    """
+    if not machine.exists(ADMIN):
+        return ""
+    query = ("get", "certificatesigningrequests", "--field-selector=spec.signerName=" + SIGNER, "-o", "json")
+    items = json.loads(kubectl(machine, *query)[1])["items"]
+    pending = {
+        request["metadata"]["name"]: request["spec"]
+        for request in items
+        if not request.get("status", {}).get("conditions")
+    }
+    instances = _running_instances(machine, boot, [_node_name(spec) for spec in pending.values()])
+    reported = json.loads(machine.read(REPORTED_FILE) or "{}")
+    approved, refused = [], {}
+    for name, spec in pending.items():
+        reason = doubt(spec, instances)
+        if not reason:
+            kubectl(machine, "certificate", "approve", name)
+            approved.append(_node_name(spec))
+            continue
+        refused[name] = reason
+        if reported.get(name) != reason:
+            machine.say(f"certificate request {name} of {spec.get('username')} is left alone: {reason}")
+    machine.write(REPORTED_FILE, json.dumps(refused))
+    return f"approved those of {', '.join(approved)}" if approved else ""
+
+
+def _node_name(spec: JsonObject) -> str:
+    return str(spec.get("username", "")).partition("system:node:")[2]
+
+
+def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> dict[str, JsonObject]:
+    """Return those nodes' instances that are running and belong to this cluster, by id."""
+    ids = sorted({node for node in nodes if re.fullmatch("i-[0-9a-f]{8,17}", node)})
+    instances = {}
+    for start in range(0, len(ids), MAX_FILTER_VALUES):
+        filters = {
+            "instance-id": ids[start : start + MAX_FILTER_VALUES],
+            "instance-state-name": ["running"],
+            "tag:KubernetesCluster": [boot.config["cluster"]],
+        }
+        ec2_filters = [{"Name": name, "Values": values} for name, values in filters.items()]
+        for reservation in machine.aws("ec2", "describe_instances", Filters=ec2_filters).get("Reservations", []):
+            instances.update({instance["InstanceId"]: instance for instance in reservation["Instances"]})
+    return instances
+
+
+def doubt(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
+    """Return why a certificate request must not be approved; an empty text if it may be.
+
+    Args:
+        spec: the request's specification.
+        instances: the cluster's running instances, as EC2 describes them, by id.
+    """
+    user, usages = spec.get("username", ""), set(spec.get("usages", []))
+    if not user.startswith("system:node:") or "system:nodes" not in spec.get("groups", []):
+        return "whoever asks is no node"
+    if not REQUIRED_USAGES <= usages <= ALLOWED_USAGES:
+        return f"its usages are {', '.join(sorted(usages))}"
+    instance = instances.get(_node_name(spec))
+    if instance is None:
+        return "EC2 knows no running instance of this cluster by that name"
+    try:
+        subject, names, addresses = parse_csr(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
+    except (ValueError, IndexError) as error:
+        return f"it cannot be understood: {error}"
+    if subject != sorted([(ORGANIZATION, "system:nodes"), (COMMON_NAME, user)]):
+        return "its subject is not that of the node"
+    ec2_names, ec2_addresses = confirmed(instance)
+    unconfirmed = sorted((names - ec2_names) | (addresses - ec2_addresses))
+    if unconfirmed:
+        return f"EC2 does not confirm {', '.join(unconfirmed)}"
+    if not names | addresses:
+        return "it names neither a host nor an address"
+    return ""
+
+
+def confirmed(instance: JsonObject) -> tuple[set[str], set[str]]:
+    """Return the names and the addresses of an instance, as EC2 describes it."""
+    names = {instance["InstanceId"], instance.get("PrivateDnsName"), instance.get("PublicDnsName")}
+    addresses = {instance.get("PrivateIpAddress"), instance.get("PublicIpAddress")}
+    for interface in instance.get("NetworkInterfaces", []):
+        addresses |= {ipv6_address.get("Ipv6Address") for ipv6_address in interface.get("Ipv6Addresses", [])}
+        for private_ip_address in [interface, *interface.get("PrivateIpAddresses", [])]:
+            association = private_ip_address.get("Association", {})
+            names |= {private_ip_address.get("PrivateDnsName"), association.get("PublicDnsName")}
+            addresses |= {private_ip_address.get("PrivateIpAddress"), association.get("PublicIp")}
+    return {name.lower() for name in names if name}, {address for address in addresses if address}
+
+
+def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
+    """Return the subject, DNS names and IP addresses of a PKCS #10 request (RFC 2986).
+
+    Raises:
+        ValueError: it is malformed, or requests anything else.
+    """
+    match = re.fullmatch(r"\s*-----BEGIN CERTIFICATE REQUEST-----([\s\S]*)-----END CERTIFICATE REQUEST-----\s*", pem)
+    if not match:
+        raise ValueError("it is no PEM request")
+    [request] = _der_contents(base64.b64decode("".join(match[1].split()), validate=True), SEQUENCE)
+    information = _der_elements(request)[0]
+    # CertificationRequestInfo: version, subject, public key, attributes.
+    _, subject, _, *attributes = _der_elements(information[1])
+    names: set[str] = set()
+    addresses: set[str] = set()
+    for extension in _requested_extensions(attributes):
+        for tag, value in _alternative_names(extension):
+            if tag == DNS_NAME:
+                names.add(value.decode("ascii").lower())
+            elif tag == ADDRESS:
+                addresses.add(str(ipaddress.ip_address(value)))
+            else:
+                raise ValueError("it asks for something else than DNS names and IP addresses")
+    return sorted(_subject_attribute(attribute) for attribute in _der_contents(subject[1], SET)), names, addresses
+
+
+def _requested_extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
+    """Return the requested extensions."""
+    requested: list[bytes] = []
+    for tag, value in attributes:
+        if tag != ATTRIBUTES:
+            raise ValueError("it has unknown fields")
+        for attribute in _der_contents(value, SEQUENCE):
+            identifier, values = _der_elements(attribute)
+            if identifier != (OID, EXTENSION_REQUEST):
+                raise ValueError("it has an unknown attribute")
+            [extensions] = _der_contents(values[1], SEQUENCE)
+            requested += _der_contents(extensions, SEQUENCE)
+    return requested
+
+
+def _alternative_names(extension: bytes) -> list[tuple[int, bytes]]:
+    """Return the subject alternative names of an extension, each with its tag."""
+    # Between identifier and value there may be a flag: whether the extension is critical.
+    identifier, *_, value = _der_elements(extension)
+    if identifier != (OID, ALTERNATIVE_NAMES) or value[0] != OCTETS:
+        raise ValueError("it asks for an unknown extension")
+    [names] = _der_contents(value[1], SEQUENCE)
+    return _der_elements(names)
+
+
+def _subject_attribute(relative_name: bytes) -> tuple[bytes, str]:
+    """Return the type and value of one attribute of a subject."""
+    [attribute] = _der_contents(relative_name, SEQUENCE)
+    (_, kind), (_, text) = _der_elements(attribute)
+    return kind, text.decode("utf-8")
+
+
+def _der_contents(der: bytes, expected_tag: int) -> list[bytes]:
+    """Return the contents of consecutive DER elements, which must all have the expected tag."""
+    elements = _der_elements(der)
+    if any(tag != expected_tag for tag, _ in elements):
+        raise ValueError("its structure is not that of a request")
+    return [value for _, value in elements]
+
+
+def _der_elements(der: bytes) -> list[tuple[int, bytes]]:
+    """Return consecutive DER elements, each as tag and content.
+
+    Raises:
+        ValueError: the last element is incomplete.
+        IndexError: likewise.
+    """
+    elements, position = [], 0
+    while position < len(der):
+        begin, end = content(der, position)
+        if end > len(der):
+            raise ValueError("it is cut off")
+        elements.append((der[position], der[begin:end]))
+        position = end
+    return elements

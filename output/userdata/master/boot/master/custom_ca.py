@@ -1,0 +1,61 @@
+"""Fetches the user's own certificate authority from their secret, and checks it before anything is signed with it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ..machine import BootError, Machine
+
+if TYPE_CHECKING:
+    from ..contract import MasterBoot
+
+CERTIFICATE, KEY = "ca.crt", "ca.key"
+# An authority that expires sooner is rejected: the cluster would fail with it.
+MIN_VALIDITY_SECONDS = 30 * 24 * 3600
+
+
+def fetch(machine: Machine, boot: MasterBoot, folder: str) -> bool:
+    """Write `ca.crt` and `ca.key` of the user's secret into a folder; return whether a secret is configured.
+
+    Raises:
+        BootError: the secret lacks them, or they are not usable.
+    """
+    arn = boot.config.get("ownCa")
+    if not arn:
+        return False
+    hint = f"correct the secret {arn}; the boot is tried again by itself"
+    response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
+    try:
+        content = json.loads(response.get("SecretString", ""))
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or not all(str(content.get(name, "")).strip() for name in (CERTIFICATE, KEY)):
+        raise BootError(f"secret {arn} holds no JSON object with {CERTIFICATE} and {KEY}", hint)
+    for name in (CERTIFICATE, KEY):
+        machine.write(folder + name, content[name].strip() + "\n", 0o600)
+    problem = _problem(machine, folder)
+    if problem:
+        machine.remove(folder + CERTIFICATE, folder + KEY)
+        raise BootError(f"secret {arn}: {problem}", hint)
+    return True
+
+
+def _problem(machine: Machine, folder: str) -> str:
+    """Return what is wrong with the certificate authority; an empty text if nothing is."""
+    certificate = ("openssl", "x509", "-noout", "-in", folder + CERTIFICATE)
+    code, certificate_key = machine.run(*certificate, "-pubkey", expect=(0, 1))
+    if code:
+        return f"{CERTIFICATE} is no certificate in PEM"
+    code, private_key = machine.run(
+        "openssl", "pkey", "-pubout", "-passin", "stdin", "-in", folder + KEY, stdin="\n", expect=(0, 1)
+    )
+    if code:
+        return f"{KEY} is no private key in PEM, or has a passphrase"
+    if certificate_key.strip() != private_key.strip():
+        return f"{KEY} is not the key of {CERTIFICATE}"
+    if "CA:TRUE" not in machine.run(*certificate, "-ext", "basicConstraints", expect=(0, 1))[1]:
+        return f"{CERTIFICATE} is not a certificate authority's (basicConstraints lacks CA:TRUE)"
+    if machine.run(*certificate, "-checkend", str(MIN_VALIDITY_SECONDS), expect=(0, 1))[0]:
+        return f"{CERTIFICATE} ends within {MIN_VALIDITY_SECONDS // 86400} days, or has ended"
+    return ""

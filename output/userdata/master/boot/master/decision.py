@@ -1,0 +1,92 @@
+"""Chooses a master's boot mode from the state of its volume, the secret and etcd; no configuration flag sets it.
+
+| mode    | when                                                                                               |
+| ------- | -------------------------------------------------------------------------------------------------- |
+| steady  | this instance is set up already: it was only rebooted                                              |
+| resume  | the volume holds the data of an etcd member that the other members still list                      |
+| restore | an operator requested a restore, and this slot has not done it yet                                 |
+| join    | the cluster exists and has several slots, but this slot's volume holds no usable data              |
+| init    | no cluster was ever initialised, and this is slot a; the other slots wait for it                   |
+
+Any other state is an error with a hint. Whether the cluster exists is recorded in the secret of the certificate
+authorities: once it does, a blank volume never leads to a new cluster.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..host import kubelet
+from ..machine import BootError, Machine, Pending
+from . import certificate_authorities, etcd_data, etcd_members, restore
+
+if TYPE_CHECKING:
+    from ..contract import Bundle, MasterBoot
+
+STEADY, RESUME, RESTORE, JOIN, INIT = "steady", "resume", "restore", "join", "init"
+FIRST_SLOT = "a"
+
+
+def await_cluster(machine: Machine, boot: MasterBoot) -> Bundle:
+    """Return the certificate authorities' bundle; slots other than the first wait until the cluster is initialised.
+
+    Raises:
+        BootError: it was not initialised in time.
+    """
+
+    def probe() -> Bundle:
+        bundle = certificate_authorities.load(machine, boot)
+        if not bundle.get(certificate_authorities.INITIALISED) and boot.facts["slot"] != FIRST_SLOT and not has_data:
+            raise Pending(f"slot {FIRST_SLOT} has not initialised the cluster yet")
+        return bundle
+
+    has_data = etcd_data.has_data(machine)
+    hint = f"did the boot of master {FIRST_SLOT} fail? Its console says why"
+    return machine.wait("the first master", probe, hint, boot.remaining(machine))
+
+
+def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
+    """Return this master's boot mode; etcd data that can no longer be used is moved aside.
+
+    Args:
+        machine: the master; the certificate authorities are in place, so that etcd's other members can be queried.
+        boot: this run of the program.
+        bundle: the content of the certificate authorities' secret.
+
+    Raises:
+        BootError: volume and secret contradict each other; to go on would lose or fork the cluster.
+    """
+    volume, secret = boot.facts["volumeId"], boot.facts["caSecretArn"]
+    has_peers, has_data = len(boot.config["masters"]) > 1, etcd_data.has_data(machine)
+    if has_data and not bundle:
+        raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", certificate_authorities.RESTORE_HINT)
+    restore_state = restore.state(machine, boot, bundle)
+    if restore_state == restore.PENDING:
+        return RESTORE
+    if has_data and restore_state == restore.MISSED:
+        _move_data_aside(
+            machine, f"before-{boot.restore_request['id']}", "the cluster was restored from a snapshot without it"
+        )
+        has_data = False
+    reason = etcd_members.removal_reason(machine, boot) if has_data and has_peers else ""
+    if reason:
+        _move_data_aside(machine, f"removed-{machine.time().replace(':', '')}", reason)
+        has_data = False
+    if has_data:
+        return STEADY if kubelet.is_set_up(machine, boot) else RESUME
+    since = bundle.get(certificate_authorities.INITIALISED)
+    if not since:
+        return INIT
+    if has_peers:
+        return JOIN
+    raise BootError(
+        f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
+        "`cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from a snapshot of "
+        "its own; or, to begin again with nothing, remove "
+        f"{certificate_authorities.INITIALISED} from secret {secret} and reboot",
+    )
+
+
+def _move_data_aside(machine: Machine, name: str, reason: str) -> None:
+    folder = etcd_data.move_aside(machine, name)
+    machine.say(f"etcd's data of this volume is of no use any more ({reason}); it is kept in {folder}")

@@ -1,0 +1,38 @@
+"""Encryption of Secrets in etcd, with a key that is stored in the secret of the certificate authorities."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from typing import TYPE_CHECKING
+
+from ..machine import Machine
+
+if TYPE_CHECKING:
+    from ..contract import Bundle
+
+# The key's name in the bundle, and the file that the API server reads.
+KEY = "encryption.key"
+FILE = "/etc/kubernetes/encryption.json"
+
+
+def new_key() -> str:
+    """Return a key for secretbox (XSalsa20 and Poly1305): 32 random bytes in base64."""
+    return base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def configure(machine: Machine, bundle: Bundle) -> None:
+    """Write the API server's EncryptionConfiguration; data that was stored unencrypted stays readable."""
+    providers = [{"secretbox": {"keys": [{"name": "cfngen", "secret": bundle[KEY]}]}}, {"identity": {}}]
+    machine.write(
+        FILE,
+        json.dumps(
+            {
+                "apiVersion": "apiserver.config.k8s.io/v1",
+                "kind": "EncryptionConfiguration",
+                "resources": [{"resources": ["secrets"], "providers": providers}],
+            }
+        ),
+        0o600,
+    )

@@ -1,0 +1,243 @@
+"""Lists etcd's members, and makes this slot's etcd one of them.
+
+`kubeadm join --control-plane` is not used for that. It needs a bootstrap token, discovery and another master's
+ConfigMap, fails when any member is down (a second slot may be lost while this one is replaced), and leaves half of its
+work behind when two masters join at once. Its steps are done here one by one, each of them repeatable: add a learner (a
+member without a vote; etcd allows one at a time), start etcd with the list of members, promote the learner once it has
+all data. A peer URL belongs to a slot, so a listed member with this slot's peer URL is the one that it replaces.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING
+
+from ..host.kubectl import documents
+from ..machine import HOME, BootError, Machine, Pending
+from . import etcd_data
+from .certificate_authorities import KUBEADM_CONFIG, PKI
+
+if TYPE_CHECKING:
+    from ..contract import JsonObject as Member
+    from ..contract import MasterBoot
+
+# kubeadm's client certificate for etcd's liveness probe.
+CERTIFICATE = "etcd/healthcheck-client"
+CREDENTIALS = (f"--cacert={PKI}etcd/ca.crt", f"--cert={PKI}{CERTIFICATE}.crt", f"--key={PKI}{CERTIFICATE}.key")
+KUBEADM_JOIN = HOME + "/kubeadm-join.yaml"
+
+
+def peer_url(address: str) -> str:
+    """Return the URL at which a member serves its peers; kubeadm's port."""
+    return f"https://{address}:2380"
+
+
+def client_url(address: str) -> str:
+    """Return the URL at which a member serves clients; kubeadm's port."""
+    return f"https://{address}:2379"
+
+
+def others(boot: MasterBoot) -> list[str]:
+    """Return the client URLs of the other slots."""
+    own = boot.facts["privateAddress"]
+    return [client_url(address) for _, address in sorted(boot.config["masters"].items()) if address != own]
+
+
+def etcdctl(machine: Machine, endpoints: list[str], *arguments: str, expect: tuple[int, ...] = (0,)) -> tuple[int, str]:
+    """Run etcdctl against `endpoints`; return its exit code and output.
+
+    Raises:
+        BootError: another exit code than one of `expect`.
+    """
+    return machine.run(
+        "etcdctl",
+        f"--endpoints={','.join(endpoints)}",
+        *CREDENTIALS,
+        "--dial-timeout=5s",
+        *arguments,
+        expect=expect,
+    )
+
+
+def healthy(machine: Machine, endpoints: list[str]) -> list[str]:
+    """Return those of `endpoints` that are healthy: each could commit a proposal, so the cluster has a quorum.
+
+    Creates the client certificate if there is none; the certificate authorities must be in place.
+    """
+    if not machine.exists(f"{PKI}{CERTIFICATE}.crt"):
+        machine.run("kubeadm", "init", "phase", "certs", "etcd-healthcheck-client", "--config", KUBEADM_CONFIG)
+    # A member that is down uses up the whole time-out; etcdctl asks all endpoints in parallel.
+    command = ("endpoint", "health", "--command-timeout=5s", "--write-out=json")
+    _, text = etcdctl(machine, endpoints, *command, expect=(0, 1))
+    answers = json.loads(text or "[]") or []
+    return [str(answer["endpoint"]) for answer in answers if answer.get("health")]
+
+
+def members(machine: Machine, endpoints: list[str]) -> list[Member]:
+    """Return the list of members: ID, name (empty if it never started), peerURLs, isLearner."""
+    _, text = etcdctl(machine, endpoints, "member", "list", "--write-out=json")
+    return list(json.loads(text)["members"])
+
+
+def own_member(boot: MasterBoot, listed: list[Member]) -> Member | None:
+    """Return the member that has this slot's peer URL, or None."""
+    url = peer_url(boot.facts["privateAddress"])
+    return next((member for member in listed if url in member["peerURLs"]), None)
+
+
+def removal_reason(machine: Machine, boot: MasterBoot) -> str:
+    """Return why this volume's data can no longer be used; an empty text if it can, or if no other member answers.
+
+    The cluster never accepts a member again that was removed, or replaced by another one with the same peer URL.
+    """
+    endpoints = healthy(machine, others(boot))
+    if not endpoints:
+        return ""
+    member, recorded_id = own_member(boot, members(machine, endpoints)), machine.read(etcd_data.MEMBER)
+    if member is None:
+        return "the other members of etcd have removed this one"
+    if recorded_id and recorded_id != identity(member):
+        return f"the other members of etcd know this one as {identity(member)}, not as {recorded_id}"
+    return ""
+
+
+def join(machine: Machine, boot: MasterBoot) -> str:
+    """Make this slot's etcd a voting member; the kubelet must be running.
+
+    Returns:
+        What was done.
+
+    Raises:
+        BootError: it failed until the time-out: there is no quorum, or etcd does not start.
+    """
+    machine.wait(
+        "etcd to take this member",
+        lambda: _add_learner(machine, boot),
+        hint(boot),
+        boot.remaining(machine),
+        (BootError, Pending),
+    )
+    machine.write(etcd_data.JOINING_FILE, etcd_data.PROMOTING)
+    return promote(machine, boot)
+
+
+def hint(boot: MasterBoot) -> str:
+    """Return what an operator should do if etcd has lost its quorum."""
+    return (
+        "start the other masters; if the volumes of most of them are lost: `cfngen etcd restore latest` (in the folder "
+        f"of the cluster file of {boot.config['cluster']})"
+    )
+
+
+def _add_learner(machine: Machine, boot: MasterBoot) -> None:
+    """Add this slot's member to the cluster as a learner, and start it.
+
+    A learner has no vote and does not count for the quorum, so all of this can be repeated after a failure.
+    """
+    name, own = boot.facts["instanceId"], boot.facts["privateAddress"]
+    endpoints = healthy(machine, others(boot))
+    if not endpoints:
+        raise Pending(f"of {', '.join(others(boot))} none has a quorum of members")
+    machine.write(etcd_data.JOINING_FILE, etcd_data.ADDING)
+    # Clean up after an interrupted attempt: etcd must not run, nor have data, when it is added again.
+    machine.remove("/etc/kubernetes/manifests/etcd.yaml")
+    _await_etcd_stopped(machine)
+    machine.remove(etcd_data.FOLDER, etcd_data.MEMBER)
+    former = own_member(boot, members(machine, endpoints))
+    if former:
+        etcdctl(machine, endpoints, "member", "remove", identity(former))
+    # Fails while another member is a learner; it is retried within seconds.
+    etcdctl(machine, endpoints, "member", "add", name, "--learner", f"--peer-urls={peer_url(own)}")
+    _write_manifest(machine, boot, members(machine, endpoints))
+
+    def probe() -> None:
+        member = own_member(boot, members(machine, endpoints))
+        # Only a member that has started has a name.
+        if not member or not member.get("name"):
+            raise Pending("the others have not heard of it yet")
+
+    machine.wait("etcd to start", probe, "`ctr -n k8s.io tasks ls`; /var/log/pods", 180)
+
+
+def promote(machine: Machine, boot: MasterBoot) -> str:
+    """Promote this slot's started learner to a voting member, unless it is one, and record its id on the volume.
+
+    From then on it counts for the quorum, so it is not removed and added again after a failure.
+    """
+
+    def probe() -> str:
+        endpoints = healthy(machine, others(boot))
+        if not endpoints:
+            raise Pending(f"of {', '.join(others(boot))} none has a quorum of members")
+        member = own_member(boot, members(machine, endpoints))
+        if not member:
+            raise Pending("somebody has removed this member")
+        if member.get("isLearner"):
+            # Fails until the learner has caught up with the leader.
+            etcdctl(machine, endpoints, "member", "promote", identity(member))
+        return identity(member)
+
+    seconds = boot.remaining(machine)
+    member_id = machine.wait("etcd's vote for this member", probe, hint(boot), seconds, (BootError, Pending))
+    machine.write(etcd_data.MEMBER, member_id)
+    machine.remove(etcd_data.JOINING_FILE)
+    return f"etcd has taken this member as {member_id}"
+
+
+def _await_etcd_stopped(machine: Machine) -> None:
+    """Wait until the kubelet has stopped etcd, whose manifest was removed."""
+
+    def probe() -> None:
+        # pgrep's exit code 1: no such process.
+        if machine.run("pgrep", "-x", "etcd", expect=(0, 1))[0] == 0:
+            raise Pending("it is still running")
+
+    machine.wait("etcd to stop", probe, "`systemctl status kubelet`", 90)
+
+
+def _write_manifest(machine: Machine, boot: MasterBoot, listed: list[Member]) -> None:
+    """Let kubeadm write etcd's manifest with the list of members, which must match the cluster's own list."""
+    name, own_url = boot.facts["instanceId"], peer_url(boot.facts["privateAddress"])
+    # A member that has not started yet has no name; any name will do.
+    names = {url: member.get("name") or identity(member) for member in listed for url in member["peerURLs"]}
+    arguments = {
+        "initial-cluster": ",".join(f"{member_name}={url}" for url, member_name in {**names, own_url: name}.items()),
+        "initial-cluster-state": "existing",
+    }
+    init_configuration, cluster_configuration = copy.deepcopy(boot.config["kubeadm"])
+    local = cluster_configuration["etcd"]["local"]
+    other_args = [extra_arg for extra_arg in local.get("extraArgs", []) if extra_arg["name"] not in arguments]
+    local["extraArgs"] = [*other_args, *({"name": key, "value": value} for key, value in arguments.items())]
+    machine.write(KUBEADM_JOIN, documents(init_configuration, cluster_configuration), 0o600)
+    machine.run("kubeadm", "init", "phase", "etcd", "local", "--config", KUBEADM_JOIN)
+
+
+def record_member_id(machine: Machine, boot: MasterBoot) -> None:
+    """Record this member's id on the volume.
+
+    Raises:
+        BootError: this master's etcd does not answer.
+    """
+    member = own_member(boot, members(machine, [client_url("127.0.0.1")]))
+    if member:
+        machine.write(etcd_data.MEMBER, identity(member))
+
+
+def await_own(machine: Machine, boot: MasterBoot) -> None:
+    """Wait until this master's own etcd is healthy, which includes a quorum.
+
+    Raises:
+        BootError: it is not healthy in time.
+    """
+
+    def probe() -> None:
+        if not healthy(machine, [client_url("127.0.0.1")]):
+            raise Pending("it does not answer, or most members are down")
+
+    machine.wait("etcd on this master", probe, hint(boot), boot.remaining(machine))
+
+
+def identity(member: Member) -> str:
+    """Return a member's id as etcdctl takes it: hexadecimal."""
+    return f"{member['ID']:x}"

@@ -1,0 +1,96 @@
+"""Installs, upgrades and uninstalls Helm releases, also after an interruption."""
+
+from __future__ import annotations
+
+import calendar
+import json
+import time
+from typing import TYPE_CHECKING
+
+from ..host import hosts
+from ..host.kubectl import ADMIN, documents, kubectl
+from ..machine import BootError, Machine
+
+if TYPE_CHECKING:
+    from ..contract import Release
+
+# Seconds for one Helm operation; Helm waits for hooks only, not for pods: the cluster may have no node yet.
+TIMEOUT = 240
+UNFINISHED_STATUSES = "pending-install,pending-rollback,pending-upgrade,uninstalling"
+# Seconds after which an unfinished operation of somebody else counts as abandoned.
+ABANDONED_AFTER = 900
+
+
+def install(machine: Machine, release: Release, interrupted: bool) -> None:
+    """Install or upgrade a release, and apply its patches to the chart's objects.
+
+    A failed upgrade is not rolled back: the objects stay as they are, and the next attempt continues from there.
+
+    Args:
+        machine: the instance.
+        release: as described by `cfngen.userdata.addons`; its chart has been downloaded.
+        interrupted: whether an earlier attempt of the boot program never ended.
+
+    Raises:
+        BootError: Helm or the API server reports an error.
+    """
+    name, namespace, chart = release["name"], release["namespace"], release["chart"]["file"]
+    values = chart[: -len(".tgz")] + ".values.json"
+    machine.write(values, release["values"], 0o600)
+    _remove_unfinished_revisions(machine, name, namespace, interrupted)
+    # Helm installs the definitions of a chart's crds folder once and never upgrades them.
+    definitions = _helm(machine, "show", "crds", chart)
+    if definitions.strip():
+        _apply(machine, "helm", definitions)
+    _helm(
+        machine,
+        *("upgrade", "--install", name, chart, "--namespace", namespace, "--create-namespace", "--values", values),
+        *("--skip-crds", "--force-conflicts", "--history-max", "5", "--hide-notes", "--timeout", f"{TIMEOUT}s"),
+    )
+    if release["patches"]:
+        _apply(machine, "cfngen", documents(*release["patches"]))
+
+
+def uninstall(machine: Machine, name: str, namespace: str) -> None:
+    """Uninstall a release; it is no error if there is none.
+
+    Raises:
+        BootError: Helm or the API server reports an error.
+    """
+    _helm(machine, "uninstall", name, "--namespace", namespace, "--ignore-not-found", "--timeout", f"{TIMEOUT}s")
+
+
+def _remove_unfinished_revisions(machine: Machine, name: str, namespace: str, interrupted: bool) -> None:
+    """Delete unfinished revisions of a release, which would make Helm refuse any further operation.
+
+    Helm stores each revision in a secret. Without the unfinished one the last finished one is current again, and a
+    first installation starts over, taking over the objects it has already created. An unfinished uninstallation is
+    completed.
+
+    Raises:
+        BootError: another Helm operation on the release seems to be in progress.
+    """
+    selector = f"owner=helm,name={name},status in ({UNFINISHED_STATUSES})"
+    secrets = json.loads(kubectl(machine, "-n", namespace, "get", "secrets", "-l", selector, "-o", "json")[1])
+    now = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ"))
+    for secret in secrets["items"]:
+        labels = secret["metadata"]["labels"]
+        age = now - int(labels.get("modifiedAt") or labels.get("createdAt") or 0)
+        if not interrupted and age < ABANDONED_AFTER:
+            raise BootError(
+                f"another Helm operation ({labels['status']}) on {name} began {age} s ago",
+                f"`helm -n {namespace} status {name}`",
+            )
+        if labels["status"] == "uninstalling":
+            uninstall(machine, name, namespace)
+        else:
+            kubectl(machine, "-n", namespace, "delete", "secret", secret["metadata"]["name"], "--ignore-not-found")
+
+
+def _apply(machine: Machine, owner: str, text: str) -> None:
+    kubectl(machine, "apply", "--server-side", "--force-conflicts", f"--field-manager={owner}", "-f", "-", stdin=text)
+
+
+def _helm(machine: Machine, *arguments: str) -> str:
+    hosts.refresh(machine, ADMIN)
+    return machine.run("helm", *arguments, "--kubeconfig", ADMIN, timeout=TIMEOUT + 30)[1]

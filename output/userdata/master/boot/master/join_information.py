@@ -1,0 +1,86 @@
+"""Publishes what a node needs to join, in a secret that nodes may read.
+
+It contains the API's name, the masters' addresses, the hash of the certificate authority, a bootstrap token for a day,
+and the version of the oldest master, for which a newer kubelet has to wait.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+from typing import TYPE_CHECKING
+
+from ..host.kubectl import kubectl
+from ..machine import BootError, Machine
+from . import upgrade
+from .certificate_authorities import PKI
+from .der import content
+
+if TYPE_CHECKING:
+    from ..contract import JoinInformation, MasterBoot
+
+# Seconds; a timer renews it every six hours.
+LIFETIME = 24 * 3600
+TIMER = "cfngen-join.timer"
+
+
+def publish(machine: Machine, boot: MasterBoot) -> str:
+    """Create a bootstrap token, publish it with the rest, and start the timer that repeats this."""
+    hint = "is the API server healthy?"
+    token, expires = machine.wait("a token", lambda: _create_token(machine), hint, retry_on=BootError)
+    oldest = machine.wait("the masters' versions", lambda: upgrade.oldest(machine, boot), hint, retry_on=BootError)
+    information: JoinInformation = {
+        "endpoint": boot.config["endpoint"],
+        "addresses": [address for _, address in sorted(boot.config["masters"].items())],
+        "kubernetesVersion": oldest,
+        "caHash": ca_hash(machine.read(PKI + "ca.crt")),
+        "token": token,
+        "expires": expires,
+    }
+    arn = boot.facts["joinSecretArn"]
+    machine.aws("secretsmanager", "put_secret_value", SecretId=arn, SecretString=json.dumps(information))
+    machine.run("systemctl", "enable", "--now", TIMER)
+    return f"nodes may join {boot.config['endpoint']} with a token until {expires}"
+
+
+def _create_token(machine: Machine) -> tuple[str, str]:
+    """Create a bootstrap token; return it and when it expires."""
+    identity, secret = (_random_letters(6), _random_letters(16))
+    expires = machine.time(LIFETIME)
+    resource = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "bootstrap.kubernetes.io/token",
+        "metadata": {"name": "bootstrap-token-" + identity, "namespace": "kube-system"},
+        "stringData": {
+            "token-id": identity,
+            "token-secret": secret,
+            "expiration": expires,
+            "usage-bootstrap-authentication": "true",
+            "usage-bootstrap-signing": "true",
+            "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+        },
+    }
+    kubectl(machine, "create", "-f", "-", stdin=json.dumps(resource))
+    return f"{identity}.{secret}", expires
+
+
+def ca_hash(pem: str) -> str:
+    """Return the hash of a certificate's public key for kubeadm: SHA-256 of its SubjectPublicKeyInfo.
+
+    Args:
+        pem: PEM text; its first certificate is used.
+    """
+    der = base64.b64decode(pem.partition("-----BEGIN CERTIFICATE-----")[2].partition("-----END")[0])
+    certificate = content(der, 0)[0]
+    position = content(der, certificate)[0]
+    # TBSCertificate (RFC 5280, 4.1): [0] version, serialNumber, signature, issuer, validity, subject, the key.
+    for _ in range(6 if der[position] == 0xA0 else 5):
+        position = content(der, position)[1]
+    return "sha256:" + hashlib.sha256(der[position : content(der, position)[1]]).hexdigest()
+
+
+def _random_letters(count: int) -> str:
+    return "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(count))

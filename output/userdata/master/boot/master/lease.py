@@ -1,0 +1,67 @@
+"""A lock between masters: a Lease in kube-system, updated with optimistic concurrency (`resourceVersion`)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ..host.kubectl import kubectl
+from ..machine import Machine, Pending
+
+if TYPE_CHECKING:
+    from ..contract import JsonObject
+
+NAMESPACE = "kube-system"
+# Seconds after which a lease that is not renewed expires; longer than any operation between two renewals.
+LEASE_SECONDS = 420
+
+
+def take(machine: Machine, name: str, holder: str) -> None:
+    """Acquire or renew a lease; one that has expired is taken over.
+
+    Raises:
+        Pending: another master holds it, or has just acquired it.
+    """
+    current = _read_lease(machine, name)
+    spec = current.get("spec", {})
+    current_holder, renewed = spec.get("holderIdentity", ""), spec.get("renewTime", "")
+    # Compared as texts, to the second: they sort chronologically (a trailing Z makes no difference).
+    if current_holder not in ("", holder) and renewed[:19] > machine.time(
+        -spec.get("leaseDurationSeconds", LEASE_SECONDS)
+    ):
+        raise Pending(f"{current_holder} is at it since {spec.get('acquireTime', renewed)[:19]}Z")
+    now = machine.time().replace("Z", ".000000Z")
+    acquired = spec.get("acquireTime", now) if current_holder == holder else now
+    new_spec = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": LEASE_SECONDS,
+        "acquireTime": acquired,
+        "renewTime": now,
+    }
+    if not _write_lease(machine, name, current, new_spec):
+        raise Pending("the lock was not to be had; another master may have been faster")
+
+
+def release(machine: Machine, name: str, holder: str) -> None:
+    """Release a lease if `holder` still holds it."""
+    current = _read_lease(machine, name)
+    if current.get("spec", {}).get("holderIdentity") == holder:
+        _write_lease(machine, name, current, {})
+
+
+def _read_lease(machine: Machine, name: str) -> JsonObject:
+    text = kubectl(machine, "-n", NAMESPACE, "get", "lease", name, "-o", "json", "--ignore-not-found")[1]
+    return dict(json.loads(text)) if text.strip() else {}
+
+
+def _write_lease(machine: Machine, name: str, current: JsonObject, spec: JsonObject) -> bool:
+    """Create or replace a lease; return whether that succeeded, i.e. nobody changed it since it was read."""
+    version = {"resourceVersion": current["metadata"]["resourceVersion"]} if current else {}
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": NAMESPACE, **version},
+        "spec": spec,
+    }
+    verb = "replace" if current else "create"
+    return not kubectl(machine, verb, "-f", "-", stdin=json.dumps(lease), expect=(0, 1))[0]

@@ -1,0 +1,65 @@
+"""Uploads and downloads large files to and from S3, each completely or not at all."""
+
+from __future__ import annotations
+
+import base64
+from importlib import import_module
+
+from ..machine import BootError, Machine, Pending
+
+# The first botocore that supports S3's checksums (boto3 1.24). Ubuntu 22.04 has 1.23, which sends an MD5 by itself.
+CHECKSUMS = (1, 27)
+
+
+def put(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
+    """Upload a file to S3 with a checksum, so that S3 rejects a damaged upload.
+
+    Args:
+        machine: the instance.
+        bucket: the bucket.
+        key: the object's key.
+        path: the file.
+        metadata: the object's metadata; its SHA-256 is added as `sha256`.
+
+    Raises:
+        BootError: S3 refuses, or cannot be reached.
+    """
+    digest = machine.sha256(path)
+    version = tuple(map(int, import_module("botocore").__version__.split(".")[:2]))
+    checksum = {"ChecksumSHA256": base64.b64encode(bytes.fromhex(digest)).decode()} if version >= CHECKSUMS else {}
+    with machine.open(path) as file:
+        machine.aws(
+            "s3",
+            "put_object",
+            Bucket=bucket,
+            Key=key,
+            Body=file,
+            Metadata={**metadata, "sha256": digest},
+            **checksum,
+        )
+
+
+def get(machine: Machine, bucket: str, key: str, path: str) -> dict[str, str]:
+    """Download an object from S3 to a file that only root may read; `path` exists only once it is complete.
+
+    Returns:
+        The object's metadata.
+
+    Raises:
+        BootError: there is no such object, it is not what its metadata `sha256` says, or S3 cannot be reached.
+    """
+    broken = import_module("botocore.exceptions").BotoCoreError
+    url = f"s3://{bucket}/{key}"
+
+    def probe() -> dict[str, str]:
+        answer = machine.aws("s3", "get_object", Bucket=bucket, Key=key)
+        metadata = dict(answer.get("Metadata", {}))
+        try:
+            machine.receive(answer["Body"], path, metadata.get("sha256", ""), url, 0o600)
+        except broken as error:
+            raise Pending(str(error)) from error
+        except BootError as error:
+            raise BootError(str(error), "take another snapshot") from error
+        return metadata
+
+    return machine.wait(url, probe, "has the instance a way to S3?", 300)

@@ -1,0 +1,119 @@
+"""Restores etcd from a snapshot in the cluster's bucket, when an operator has requested it.
+
+The request is `restore.json` in the bucket: an id and a snapshot. Every slot restores the same snapshot, and together
+they form a new etcd cluster (etcd's "Disaster recovery" guide). Each slot records on its volume which request it has
+done; once the restored cluster works, that is recorded in the secret of the certificate authorities, too. A slot that
+boots only then discards its data and joins the restored cluster instead.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ..machine import BootError, Machine
+from . import bucket, certificate_authorities, etcd_data, etcd_members, objects
+from .etcd_data import FOLDER, VOLUME
+
+if TYPE_CHECKING:
+    from ..contract import Bundle, MasterBoot
+
+REQUEST = "restore.json"
+# Id of the last request that was applied to this volume's data, or that its data is newer than.
+DONE_FILE = VOLUME + "/restored"
+PENDING, MISSED = "pending", "missed"
+# Clients that watch remember revisions from after the snapshot. With revisions raised further than any cluster gets in
+# that time, and older ones marked as compacted, they list everything again and miss no change (etcd-io/etcd#16028).
+REVISION_BUMP = "1000000000"
+
+
+def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
+    """Return `pending` if this slot has to restore, `missed` if the cluster was restored without it, else nothing.
+
+    Raises:
+        BootError: the request is malformed.
+    """
+    if not boot.facts.get("bucket"):
+        return ""
+    try:
+        request = bucket.document(machine, boot, REQUEST)
+    except BootError as error:
+        if not etcd_data.has_data(machine):
+            raise
+        # A master that has its data boots even if S3 cannot be reached.
+        machine.say(f"nobody knows whether a restore was asked for, and the volume's data is taken: {error}")
+        return ""
+    if not request:
+        return ""
+    # The id becomes part of a folder's name.
+    patterns = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
+    if not all(re.fullmatch(pattern, str(request.get(name, ""))) for name, pattern in patterns.items()):
+        raise BootError(f"{REQUEST} in {boot.facts['bucket']} names no id or no snapshot", hint(boot))
+    boot.restore_request = request
+    if machine.read(DONE_FILE) == request["id"]:
+        return ""
+    if not bundle.get(certificate_authorities.INITIALISED):
+        # The request was for an earlier cluster of this name, whose bucket was kept.
+        mark_done(machine, boot)
+        return ""
+    return MISSED if bundle.get(certificate_authorities.RESTORED) == request["id"] else PENDING
+
+
+def mark_done(machine: Machine, boot: MasterBoot) -> None:
+    """Record on the volume that the request needs no further action here."""
+    if boot.restore_request:
+        machine.write(DONE_FILE, boot.restore_request["id"])
+
+
+def perform(machine: Machine, boot: MasterBoot) -> str:
+    """Replace this slot's etcd data by the snapshot's, and move the old data aside; return what was done.
+
+    The restored data directory holds the membership, so etcd ignores `--initial-cluster` in its manifest, which it
+    reads only if there is no write-ahead log ("Clustering Guide", etcd).
+
+    Raises:
+        BootError: the snapshot cannot be downloaded, or is damaged; the old data is still in place.
+    """
+    request, bucket_name = boot.restore_request, boot.facts["bucket"]
+    request_id, snapshot = request["id"], request["snapshot"]
+    file, new_folder, old_folder = f"{VOLUME}/snapshot.db", FOLDER + ".new", f"{FOLDER}.before-{request_id}"
+    objects.get(machine, bucket_name, snapshot, file)
+    digest = machine.sha256(file)
+    if request.get("sha256", digest) != digest:
+        raise BootError(f"s3://{bucket_name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(boot))
+    machine.run("etcdutl", "snapshot", "status", file, "--write-out=json")
+    etcd_data.stop(machine)
+    machine.remove(new_folder)
+    peers = {letter: etcd_members.peer_url(address) for letter, address in sorted(boot.config["masters"].items())}
+    slot = boot.facts["slot"]
+    machine.run(
+        "etcdutl",
+        "snapshot",
+        "restore",
+        file,
+        f"--data-dir={new_folder}",
+        f"--name={slot}",
+        f"--initial-cluster={','.join(f'{letter}={url}' for letter, url in peers.items())}",
+        f"--initial-cluster-token={request_id}",
+        f"--initial-advertise-peer-urls={peers[slot]}",
+        f"--bump-revision={REVISION_BUMP}",
+        "--mark-compacted",
+    )
+    if machine.glob(old_folder + "/**/*"):
+        # An interrupted attempt has moved the old data already; etcd has never run with what replaced it.
+        machine.remove(FOLDER)
+    elif machine.glob(FOLDER + "/**/*"):
+        machine.run("mv", "-T", FOLDER, old_folder)
+    else:
+        machine.remove(FOLDER)
+    machine.run("mv", "-T", new_folder, FOLDER)
+    machine.remove(etcd_data.MEMBER, etcd_data.JOINING_FILE)
+    mark_done(machine, boot)
+    machine.remove(file)
+    return f"restored {snapshot} as request {request_id} says; what was there is in {old_folder}"
+
+
+def hint(boot: MasterBoot) -> str:
+    """Return how to change or withdraw the request."""
+    key = bucket.key(boot, REQUEST)
+    return f"ask for another snapshot (`cfngen etcd list`), or: `aws s3 rm s3://{boot.facts['bucket']}/{key}`"

@@ -1,0 +1,106 @@
+"""Checks a change of the Kubernetes version before a master starts, and tells which phases of an upgrade it may run.
+
+An instance never changes its version: a new instance takes over the slot. So little of `kubeadm upgrade` (1.36) is
+needed. `upgrade apply` runs preflight, control-plane, upload-config, kubelet-config, bootstrap-token, addon and
+post-upgrade; `upgrade node` runs control-plane, kubelet-config, addon and post-upgrade on the other masters. The phases
+of `kubeadm init`, which run at every boot, write the same manifests, kubelet configuration and certificates, and
+include upload-config and bootstrap-token. post-upgrade only removes old files, and a new root volume has none.
+
+Only the order remains. The first master of the new version writes the ConfigMaps, and a master of an older version
+never does. The last master updates CoreDNS and kube-proxy, as kube-proxy must not be newer than any API server (kubeadm
+does the same since 1.28).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from ..host.kubectl import ADMIN, kubectl
+from ..host.versions import minor, numbers
+from ..machine import BootError, Machine
+from . import peers
+from .certificate_authorities import KUBEADM_CONFIG
+from .etcd_data import VOLUME
+
+if TYPE_CHECKING:
+    from ..contract import MasterBoot
+
+# The Kubernetes version that last ran with this volume's data.
+VERSION_FILE = VOLUME + "/kubernetes-version"
+SKEW_POLICY_URL = "https://kubernetes.io/releases/version-skew-policy/"
+# Written by kubeadm beside admin.conf; its certificate is in the group system:masters, so it needs no role binding.
+SUPER_ADMIN = "/etc/kubernetes/super-admin.conf"
+
+
+def check(machine: Machine, boot: MasterBoot) -> None:
+    """Compare this instance's version with the one that ran on this volume before and with the other masters'.
+
+    Raises:
+        BootError: the version skew is not supported, so this version must not start here; nothing was changed.
+    """
+    own_version = boot.config["kubernetesVersion"]
+    versions = {"this volume": machine.read(VERSION_FILE)}
+    if len(boot.config["masters"]) > 1:
+        versions.update(_other_masters(machine, boot))
+    for place, version in versions.items():
+        if not version:
+            continue
+        step = minor(own_version) - minor(version)
+        if step < 0 and place == "this volume":
+            raise BootError(
+                f"{place} was run by Kubernetes {version}, and minor versions do not go back to {own_version}",
+                f"set kubernetesVersion to {version} or newer and update the stack, or restore a snapshot of etcd",
+            )
+        if abs(step) > 1:
+            raise BootError(
+                f"{place} runs Kubernetes {version}, and {own_version} is more than one minor version away",
+                f"update through {_next_minor(own_version, version)} first ({SKEW_POLICY_URL})",
+            )
+
+
+def _next_minor(own_version: str, version: str) -> str:
+    step = 1 if minor(own_version) > minor(version) else -1
+    return f"1.{minor(version) + step}"
+
+
+def _other_masters(machine: Machine, boot: MasterBoot) -> dict[str, str]:
+    """Return the other masters' versions; none if no API server answers, which is no error."""
+    if not machine.exists(ADMIN):
+        machine.run("kubeadm", "init", "phase", "kubeconfig", "admin", "--config", KUBEADM_CONFIG)
+    try:
+        versions = peers.masters(machine, boot)
+    except BootError:
+        return {}
+    return {f"master {name}": version for name, version in versions.items() if name != boot.facts["instanceId"]}
+
+
+def is_behind(machine: Machine, boot: MasterBoot) -> bool:
+    """Return whether a newer minor version wrote the cluster's ConfigMaps; then this master must not overwrite them.
+
+    Raises:
+        BootError: the API server does not answer.
+    """
+    query = ("get", "configmap", "kubeadm-config", "--namespace=kube-system", "--ignore-not-found", "-o", "json")
+    _, text = kubectl(machine, *query, kubeconfig=SUPER_ADMIN)
+    cluster_configuration = json.loads(text or "{}").get("data", {}).get("ClusterConfiguration", "")
+    match = re.search(r"(?m)^kubernetesVersion: *\"?(v?[\d.]+)", cluster_configuration)
+    return bool(match and minor(match[1]) > minor(boot.config["kubernetesVersion"]))
+
+
+def is_last(machine: Machine, boot: MasterBoot) -> bool:
+    """Return whether no master is older than this one: only then may kube-proxy have this version."""
+    own = minor(boot.config["kubernetesVersion"])
+    return all(minor(version) >= own for version in peers.masters(machine, boot).values())
+
+
+def oldest(machine: Machine, boot: MasterBoot) -> str:
+    """Return the version of the oldest master, including this one."""
+    own: str = boot.config["kubernetesVersion"]
+    return min([own, *peers.masters(machine, boot).values()], key=numbers)
+
+
+def record(machine: Machine, boot: MasterBoot) -> None:
+    """Record on the volume that this version has run with its data."""
+    machine.write(VERSION_FILE, boot.config["kubernetesVersion"])

@@ -1,0 +1,139 @@
+"""Attaches, formats (only if blank), checks, mounts and grows the master's data volume."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ..host import filesystem
+from ..machine import BootError, Machine, Pending
+from . import instances
+
+if TYPE_CHECKING:
+    from ..contract import MasterBoot
+
+MOUNT = "/mnt/master"
+FSTAB = "/etc/fstab"
+REPAIR = (
+    "make a snapshot of {volume}, then run `e2fsck -f {device}` on this instance and reboot it; or restore etcd from a "
+    "snapshot: `cfngen etcd restore latest` (in the folder of the cluster file)"
+)
+# Seconds within which EC2 usually detaches a volume from a terminated instance.
+DETACH_WAIT_SECONDS = 60
+
+
+def volume(machine: Machine, boot: MasterBoot) -> str:
+    """Attach the slot's volume to this instance and mount it at `/mnt/master`."""
+    name = boot.facts["volumeId"]
+    hint = "terminate the instance that holds it, or detach it in the EC2 console"
+    seconds = boot.remaining(machine)
+    attached = machine.wait(f"{name} to be attached", lambda: _attach_volume(machine, boot), hint, seconds)
+    device = machine.wait(f"the disk of {name}", lambda: _disk_device(machine, name, attached), "does `lsblk` show it?")
+    is_blank = not _disk_content(machine, device)
+    if is_blank:
+        machine.run("mkfs.ext4", "-q", "-m", "0", "-L", "cfngen-master", device)
+        # systemd unmounts a file system while udev has not created its device unit yet (systemd/systemd#9869).
+        machine.run("udevadm", "settle")
+    content = _disk_content(machine, device)
+    if content.get("TYPE") != "ext4":
+        holds = content.get("TYPE") or content.get("PTTYPE")
+        raise BootError(f"{name} holds {holds}, not ext4, and is left as it is", "is it the right volume?")
+    if not machine.mounted(MOUNT):
+        filesystem.check(machine, device, REPAIR.format(volume=name, device=device))
+        _mount(machine, device, content["UUID"])
+    machine.run("resize2fs", device)
+    return f"{name} is {device}{', formatted' if is_blank else ''}, mounted at {MOUNT}"
+
+
+def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
+    """Attach the volume to this instance; return its device name once it is attached.
+
+    Raises:
+        Pending: it is not attached yet.
+    """
+    name, instance = boot.facts["volumeId"], boot.facts["instanceId"]
+    description = machine.aws("ec2", "describe_volumes", VolumeIds=[name])["Volumes"][0]
+    for attachment in description.get("Attachments", []):
+        if attachment["InstanceId"] == instance and attachment["State"] == "attached":
+            return str(attachment["Device"])
+        if attachment["InstanceId"] != instance:
+            _detach_from_ended(machine, boot, attachment["InstanceId"])
+        raise Pending(f"it is {attachment['State']} to {attachment['InstanceId']}")
+    if description["State"] != "available":
+        raise Pending(f"it is {description['State']}")
+    own = [{"Name": "attachment.instance-id", "Values": [instance]}]
+    volumes = machine.aws("ec2", "describe_volumes", Filters=own)["Volumes"]
+    taken = {attachment["Device"] for attached_volume in volumes for attachment in attached_volume["Attachments"]}
+    # /dev/sdf to /dev/sdp are EC2's names for EBS volumes; the kernel calls the disk something else.
+    device = next(candidate for candidate in (f"/dev/sd{letter}" for letter in "fghijklmnop") if candidate not in taken)
+    answer = machine.aws(
+        "ec2",
+        "attach_volume",
+        "VolumeInUse",
+        "IncorrectState",
+        "InvalidParameterValue",
+        VolumeId=name,
+        InstanceId=instance,
+        Device=device,
+    )
+    raise Pending(answer.get("Error", {}).get("Message", "it is attaching"))
+
+
+def _detach_from_ended(machine: Machine, boot: MasterBoot, holder: str) -> None:
+    """Detach the volume from a stopped or terminated instance, if EC2 has not done so by itself within a minute.
+
+    An instance that is running, or still shutting down, keeps the volume: two writers would destroy etcd's data.
+    """
+    state = instances.state(machine, holder)
+    if state not in ("stopped", *instances.TERMINATED_STATES):
+        boot.holder_ended = None
+        return
+    if boot.holder_ended is None:
+        boot.holder_ended = machine.clock()
+    if machine.clock() - boot.holder_ended < DETACH_WAIT_SECONDS:
+        return
+    machine.say(f"{boot.facts['volumeId']} is taken off {holder}, which is {state or 'not known to EC2 any more'}")
+    boot.holder_ended = None
+    machine.aws(
+        "ec2",
+        "detach_volume",
+        "IncorrectState",
+        VolumeId=boot.facts["volumeId"],
+        Force=state != "stopped",
+        # With its id, EC2 checks that the volume is still attached to that instance.
+        **({"InstanceId": holder} if state else {}),
+    )
+
+
+def _disk_device(machine: Machine, name: str, attached: str) -> str:
+    """Return the disk of a volume: on Nitro its serial number is the volume id, on Xen its name follows EC2's."""
+    for path in machine.glob("/sys/block/nvme*/device/serial"):
+        if machine.read(path).strip() == name.replace("-", ""):
+            return "/dev/" + path.split("/")[3]
+    for path in (attached.replace("/dev/sd", "/dev/xvd"), attached):
+        if machine.exists(path):
+            return path
+    raise Pending("the kernel shows no such disk")
+
+
+def _disk_content(machine: Machine, device: str) -> dict[str, str]:
+    """Return what `blkid` finds on a disk, e.g. TYPE and UUID; nothing if it is blank."""
+    # blkid's exit code 2 means blank, but also unreadable: reading first tells the two apart.
+    machine.run("dd", f"if={device}", "of=/dev/null", "bs=1M", "count=1")
+    _, text = machine.run("blkid", "-p", "-o", "export", device, expect=(0, 2))
+    return dict(re.findall(r"(?m)^(\w+)=(.*)$", text))
+
+
+def _mount(machine: Machine, device: str, uuid: str) -> None:
+    # By UUID: the name of an NVMe disk may change with a reboot. nofail: without its volume a master must still let
+    # people in; its kubelet's unit requires the mount.
+    line = f"UUID={uuid} {MOUNT} ext4 noatime,nofail 0 2"
+    other_lines = [fstab_line for fstab_line in machine.read(FSTAB).splitlines() if f" {MOUNT} " not in fstab_line]
+    machine.write(FSTAB, "\n".join([*other_lines, line, ""]))
+    machine.run("mkdir", "-p", MOUNT)
+    machine.run("systemctl", "daemon-reload")
+    # Not by the fstab entry: with nofail, mount does not fail if the UUID is not known yet, and etcd would start an
+    # empty cluster on the root volume.
+    machine.run("mount", "-o", "noatime", device, MOUNT)
+    if not machine.mounted(MOUNT):
+        raise BootError(f"{device} does not stay mounted at {MOUNT}", "`journalctl -b | grep -i mount`")

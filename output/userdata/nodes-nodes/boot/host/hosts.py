@@ -1,0 +1,92 @@
+"""Resolves the name of the Kubernetes API by /etc/hosts, to the fixed addresses of all masters.
+
+A program that connects to a name with several addresses tries one after another, so instances need no load balancer.
+But an address that does not answer costs time: programs in Go divide 30 seconds among the addresses, ten for each of
+three (`net.Dialer`), which may be a request's whole time-out. So the addresses that do not answer are listed last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..machine import Machine
+
+if TYPE_CHECKING:
+    from ..contract import MasterBoot
+    from ..state import Boot
+
+HOSTS = "/etc/hosts"
+BEGIN = "# cfngen: the masters of this cluster"
+END = "# cfngen: end"
+
+
+def of_master(machine: Machine, boot: MasterBoot) -> str:
+    """Resolve the API's name to this master first, then to the others."""
+    own = boot.facts["privateAddress"]
+    other_addresses = [address for _, address in sorted(boot.config["masters"].items()) if address != own]
+    return put(machine, boot.config["apiHost"], [own, *other_addresses])
+
+
+def of_node(machine: Machine, boot: Boot, endpoint: str, addresses: Sequence[str]) -> str:
+    """Resolve the API's name to the masters, beginning with one that depends on the node, to spread the load.
+
+    Args:
+        machine: the node.
+        boot: this run of the program.
+        endpoint: the API's name and port.
+        addresses: the masters' addresses, from the join information.
+    """
+    digest = hashlib.sha256(boot.facts["instanceId"].encode()).digest()
+    first = int.from_bytes(digest, "big") % len(addresses)
+    host, _, port = endpoint.rpartition(":")
+    return put(machine, host, answering_first(machine, [*addresses[first:], *addresses[:first]], int(port)))
+
+
+def refresh(machine: Machine, kubeconfig: str) -> None:
+    """Move those of the API's addresses in /etc/hosts that do not answer now to the end.
+
+    Args:
+        machine: the instance.
+        kubeconfig: path of the kubeconfig file with the API's name and port; without it, or if /etc/hosts has no such
+            name, nothing is changed.
+    """
+    match = re.search(r"(?m)^ *server: https://([^:/\s]+):(\d+)$", machine.read(kubeconfig))
+    if not match:
+        return
+    addresses = re.findall(rf"(?m)^(\S+) {re.escape(match[1])}$", machine.read(HOSTS).partition(BEGIN)[2])
+    ordered = answering_first(machine, addresses, int(match[2]))
+    if ordered != addresses:
+        put(machine, match[1], ordered)
+
+
+def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> list[str]:
+    """Return the addresses with those last that do not answer; they are tried in order until one accepts a connection.
+
+    An address that refuses a connection costs no time and keeps its place: a master's own, before its API server runs.
+    """
+    silent = []
+    for address in addresses:
+        try:
+            machine.connect(address, port)
+            break
+        except ConnectionRefusedError:
+            continue
+        except OSError:
+            silent.append(address)
+    return [*(address for address in addresses if address not in silent), *silent]
+
+
+def put(machine: Machine, host: str, addresses: Sequence[str]) -> str:
+    """Let `host` resolve to `addresses` in this order by /etc/hosts; other lines are not changed."""
+    other_lines, in_own_block = [], False
+    for line in machine.read(HOSTS).splitlines():
+        in_own_block = in_own_block or line == BEGIN
+        if not in_own_block:
+            other_lines.append(line)
+        in_own_block = in_own_block and line != END
+    lines = [f"{address} {host}" for address in addresses]
+    machine.write(HOSTS, "\n".join([*other_lines, BEGIN, *lines, END, ""]))
+    return f"{host} is {', '.join(addresses)}"

@@ -1,0 +1,49 @@
+"""Runs kubectl, as cluster administrator or as the kubelet, against any API server that answers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ..machine import Machine
+from . import hosts
+
+if TYPE_CHECKING:
+    from ..contract import JsonObject, MasterBoot
+
+ADMIN = "/etc/kubernetes/admin.conf"
+# Long enough to try another address if a master stops answering: a program in Go gives each of five addresses six
+# seconds, each of three ten (see `hosts`).
+REQUEST_TIMEOUT = "--request-timeout=30s"
+
+
+def kubectl(
+    machine: Machine,
+    *arguments: str,
+    stdin: str = "",
+    expect: tuple[int, ...] = (0,),
+    kubeconfig: str = ADMIN,
+    timeout: int = 900,
+) -> tuple[int, str]:
+    """Run kubectl against any API server of the cluster; return its exit code and output.
+
+    Raises:
+        BootError: its exit code is not in `expect`, or it timed out.
+    """
+    hosts.refresh(machine, kubeconfig)
+    return machine.run(*command(kubeconfig), *arguments, stdin=stdin, expect=expect, timeout=timeout)
+
+
+def command(kubeconfig: str) -> tuple[str, ...]:
+    """Return the beginning of every kubectl command line."""
+    return "kubectl", "--kubeconfig", kubeconfig, REQUEST_TIMEOUT
+
+
+def own_server(boot: MasterBoot) -> str:
+    """Return the option with which kubectl uses this master's own API server."""
+    return f"--server=https://{boot.facts['privateAddress']}:{boot.config['endpoint'].rpartition(':')[2]}"
+
+
+def documents(*items: JsonObject) -> str:
+    """Return Kubernetes objects as one multi-document YAML text (each document is JSON, a subset of YAML)."""
+    return "\n---\n".join(json.dumps(item, indent=1) for item in items) + "\n"

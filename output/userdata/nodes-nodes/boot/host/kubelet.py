@@ -1,0 +1,65 @@
+"""The kubelet's settings that differ between instances, and the marker that an instance is set up."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from ..machine import HOME, Machine
+
+if TYPE_CHECKING:
+    from ..state import Boot
+
+SET_UP_FILE = HOME + "/established"
+KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
+# The folder of static pods in kubeadm's configuration of the kubelet.
+MANIFESTS = "/etc/kubernetes/manifests"
+RESOLVED = "/run/systemd/resolve/resolv.conf"
+
+
+def is_set_up(machine: Machine, boot: Boot) -> bool:
+    """Return whether the boot of this instance, not of one that its AMI was made from, was completed before."""
+    return machine.read(SET_UP_FILE) == boot.facts["instanceId"] and machine.exists(KUBELET_CONF)
+
+
+def mark_set_up(machine: Machine, boot: Boot) -> None:
+    """Record that this instance is set up: later boots only start its services."""
+    machine.write(SET_UP_FILE, boot.facts["instanceId"])
+
+
+def clear(machine: Machine) -> None:
+    """Remove what an earlier attempt, or the instance that the AMI was made from, left behind."""
+    machine.run("systemctl", "stop", "kubelet")
+    # containerd would keep an existing CNI configuration, with the pod CIDR of another node.
+    old = ("/etc/kubernetes/*.conf", f"{MANIFESTS}/*", "/var/lib/kubelet/pki/*", "/etc/cni/net.d/*")
+    machine.remove(*old)
+
+
+def patch(machine: Machine, boot: Boot) -> None:
+    """Write this instance's kubelet settings as a patch for kubeadm (`patches.directory`).
+
+    `kubeadm join` takes the cluster-wide settings from a ConfigMap and merges the patch over them; what depends on the
+    instance or its distribution has to be in the patch.
+    """
+    resolver = RESOLVED if machine.exists(RESOLVED) else "/etc/resolv.conf"
+    overrides = boot.config["kubeletPatch"]
+    reserved = {} if {"kubeReserved", "systemReserved"} & set(overrides) else {"kubeReserved": reservation(machine)}
+    pods = {"maxPods": boot.max_pods} if boot.max_pods else {}
+    settings = {"resolvConf": resolver, **reserved, **overrides, **pods, "providerID": boot.facts["providerId"]}
+    machine.write(HOME + "/patches/kubeletconfiguration+merge.json", json.dumps(settings))
+
+
+def reservation(machine: Machine) -> dict[str, str]:
+    """Return `kubeReserved`: the resources for the kubelet, the container runtime and the operating system.
+
+    80 millicores and 1 % of the CPUs, 330 MiB and 5 % of the memory: the formula of Google Distributed Cloud
+    ("Resources available for your workloads"), and a gibibyte of disk for logs and images' unpacking.
+    """
+    mebibytes = int(re.findall(r"MemTotal:\s+(\d+) kB", machine.read("/proc/meminfo"))[0]) // 1024
+    vcpus = len(re.findall(r"(?m)^processor\s*:", machine.read("/proc/cpuinfo")))
+    return {
+        "cpu": f"{80 + vcpus * 10}m",
+        "memory": f"{330 + mebibytes // 20}Mi",
+        "ephemeral-storage": "1Gi",
+    }

@@ -1,0 +1,202 @@
+"""Drains a node before its instance is terminated.
+
+A systemd service polls the instance metadata for a termination. It drains with the kubelet's own credentials: a node
+may list and evict its own pods and cordon itself (Kubernetes' node authorizer and NodeRestriction), but not read
+DaemonSets, as `kubectl drain` does. To find out whether other nodes take pods it may also list nodes
+(`cfngen.userdata.node_rights`).
+"""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from ..host import kubelet
+from ..host.kubectl import command, kubectl
+from ..machine import BootError, Machine
+
+if TYPE_CHECKING:
+    from ..contract import JsonObject, NodeBoot
+
+HOOK = "cfngen-drain"
+UNIT = "cfngen-drain.service"
+INTERVAL = 5.0
+# Seconds between two heartbeats; without them the lifecycle hook times out after some minutes.
+HEARTBEAT = 30.0
+# EC2 gives notice two minutes before it interrupts a Spot Instance ("Spot Instance interruption notices", EC2 User
+# Guide).
+SPOT_DRAIN_SECONDS = 100.0
+# Seconds; two requests and a pause take less than the lifecycle hook's heartbeat timeout.
+REQUEST_TIMEOUT = 45
+# Evictions that are requested in parallel.
+EVICTION_BATCH_SIZE = 8
+# Limit of a list of schedulable nodes; if there are more, pods can be scheduled elsewhere for sure.
+MAX_NODES_LISTED = 20
+# Label and taint of masters, as kubeadm has them.
+MASTER = "node-role.kubernetes.io/control-plane"
+# No new pods, and no new connections from load balancers. NodeRestriction allows labels below node.kubernetes.io.
+CORDON_PATCH = {
+    "metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}},
+    "spec": {"unschedulable": True},
+}
+STATE = "meta-data/autoscaling/target-lifecycle-state"
+SPOT_ACTION = "meta-data/spot/instance-action"
+
+
+def start(machine: Machine, boot: NodeBoot) -> str:
+    """Enable and start the service that watches for the instance's termination."""
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "enable", "--now", UNIT)
+    return f"pods get {boot.config['drain']} min to move when this instance is terminated"
+
+
+def watch(machine: Machine, boot: NodeBoot) -> str:
+    """Wait until this instance is about to be terminated, drain it, and complete the lifecycle action."""
+    spot_noticed = False
+    while machine.metadata(STATE, missing="") != "Terminated":
+        if not spot_noticed and machine.metadata(SPOT_ACTION, missing=""):
+            spot_noticed = True
+            machine.say("EC2 takes this spot instance back: " + drain(machine, boot, SPOT_DRAIN_SECONDS))
+        machine.sleep(INTERVAL)
+    outcome = drain(machine, boot, boot.config["drain"] * 60)
+    response = _notify_auto_scaling(machine, boot, "complete_lifecycle_action", LifecycleActionResult="CONTINUE")
+    return f"this instance is to be terminated: {outcome}; {response}"
+
+
+def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
+    """Cordon the node and evict its pods, except those of DaemonSets, until they are gone or the time-out is over.
+
+    Pod disruption budgets are honoured. If the API server does not answer it is retried: masters may be being replaced.
+
+    Args:
+        machine: the instance.
+        boot: this run of the program.
+        seconds: time-out.
+
+    Returns:
+        How it ended, for the log.
+    """
+    if not machine.exists(kubelet.KUBELET_CONF):
+        return "it never joined the cluster"
+    start_time = last_heartbeat = machine.clock()
+    outcome = ""
+
+    def send_heartbeat() -> None:
+        nonlocal last_heartbeat
+        if machine.clock() - last_heartbeat >= HEARTBEAT:
+            last_heartbeat = machine.clock()
+            _notify_auto_scaling(machine, boot, "record_lifecycle_action_heartbeat")
+
+    while True:
+        try:
+            pods = _cordon_and_list_pods(machine, boot)
+            elapsed, remaining = machine.clock() - start_time, sorted("/".join(pod) for pod in pods)
+            outcome = f"{len(remaining)} pods are still there after {seconds:.0f} s: {', '.join(remaining)}"
+            if not remaining:
+                return f"its pods are gone after {elapsed:.0f} s"
+            if not _has_room_elsewhere(machine, boot):
+                return (
+                    f"{len(remaining)} pods stay after {elapsed:.0f} s, no other node takes any: {', '.join(remaining)}"
+                )
+            not_terminating = [pod for pod, is_terminating in pods.items() if not is_terminating]
+            for first in range(0, len(not_terminating), EVICTION_BATCH_SIZE):
+                batch = not_terminating[first : first + EVICTION_BATCH_SIZE]
+                with ThreadPoolExecutor(EVICTION_BATCH_SIZE) as pool:
+                    list(pool.map(lambda pod: _evict(machine, *pod), batch))
+                send_heartbeat()
+        except BootError as error:
+            outcome = f"its pods stay, the API server does not answer: {error}"
+        if machine.clock() - start_time >= seconds:
+            return outcome
+        send_heartbeat()
+        machine.sleep(INTERVAL)
+
+
+def _cordon_and_list_pods(machine: Machine, boot: NodeBoot) -> dict[tuple[str, str], bool]:
+    """Cordon the node; return its pods to evict by (namespace, name), and whether each is terminating already."""
+    name = boot.facts["instanceId"]
+    _kubectl(machine, "patch", "node", name, "-p", json.dumps(CORDON_PATCH))
+    selector = "--field-selector=spec.nodeName=" + name
+    pods = {}
+    for pod in json.loads(_kubectl(machine, "get", "pods", "--all-namespaces", selector, "-o", "json"))["items"]:
+        metadata = pod["metadata"]
+        is_daemon = any(owner["kind"] == "DaemonSet" for owner in metadata.get("ownerReferences", []))
+        is_static = "kubernetes.io/config.mirror" in metadata.get("annotations", {})
+        has_ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+        if not (is_daemon or is_static or has_ended):
+            pods[metadata["namespace"], metadata["name"]] = "deletionTimestamp" in metadata
+    return pods
+
+
+def _has_room_elsewhere(machine: Machine, boot: NodeBoot) -> bool:
+    """Return whether another node is schedulable, or whether that is unknown: older masters let nodes list no nodes.
+
+    If a cluster or its last node group is deleted there is none, and disruption budgets would block evictions until the
+    time-out.
+    """
+    query = urlencode({"fieldSelector": "spec.unschedulable=false", "limit": MAX_NODES_LISTED})
+    try:
+        node_list = json.loads(_kubectl(machine, "get", "--raw", f"/api/v1/nodes?{query}"))
+    except BootError as error:
+        machine.log(f"nobody knows which other nodes there are: {error}")
+        return True
+    other_nodes = [node for node in node_list["items"] if node["metadata"]["name"] != boot.facts["instanceId"]]
+    return bool(node_list["metadata"].get("continue")) or any(_is_schedulable(node) for node in other_nodes)
+
+
+def _is_schedulable(node: JsonObject) -> bool:
+    """Return whether a node is Ready, not cordoned and no master."""
+    spec, conditions = node.get("spec", {}), node.get("status", {}).get("conditions", [])
+    is_ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    return (
+        is_ready and not spec.get("unschedulable") and MASTER not in [taint["key"] for taint in spec.get("taints", [])]
+    )
+
+
+def _evict(machine: Machine, namespace: str, name: str) -> None:
+    """Request a pod's eviction; if a disruption budget forbids it, the caller tries again."""
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"namespace": namespace, "name": name},
+    }
+    path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+    create = (*command(kubelet.KUBELET_CONF), "create", "--raw", path, "-f", "-")
+    try:
+        machine.run(*create, stdin=json.dumps(eviction), timeout=REQUEST_TIMEOUT)
+    except BootError as error:
+        machine.log(f"{namespace}/{name} is not evicted: {error}")
+
+
+def _kubectl(machine: Machine, *arguments: str) -> str:
+    return kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=REQUEST_TIMEOUT)[1]
+
+
+def _notify_auto_scaling(machine: Machine, boot: NodeBoot, operation: str, **arguments: str) -> str:
+    """Call a lifecycle operation of Auto Scaling; return a note for the log.
+
+    It is no error if no lifecycle action is waiting, or not any more.
+    """
+    facts = boot.facts
+    try:
+        resource = machine.aws(
+            "cloudformation",
+            "describe_stack_resource",
+            StackName=facts["stack"],
+            LogicalResourceId=facts["resource"],
+        )
+        response = machine.aws(
+            "autoscaling",
+            operation,
+            "ValidationError",
+            AutoScalingGroupName=resource["StackResourceDetail"]["PhysicalResourceId"],
+            LifecycleHookName=HOOK,
+            InstanceId=facts["instanceId"],
+            **arguments,
+        )
+    except BootError as error:
+        # The lifecycle hook's own time-out then ends the wait.
+        return f"Auto Scaling was not told: {error}"
+    return response["Error"]["Message"] if "Error" in response else "Auto Scaling was told"

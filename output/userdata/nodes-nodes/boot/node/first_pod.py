@@ -1,0 +1,88 @@
+"""Runs a pod of the pause image, to prove that a node can run pods before it signals success to CloudFormation.
+
+A Node is Ready as soon as the kubelet and the CRI answer, even if no image can be unpacked and no container started. So
+the kubelet gets a static pod, which needs no scheduler and no network plug-in, and containerd tells whether it runs. A
+master needs no such check: its API server and etcd are static pods, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from ..host import kubelet
+from ..machine import HOME, BootError, Machine, Pending
+from ..reasons import reason
+
+if TYPE_CHECKING:
+    from ..contract import JsonObject, NodeBoot
+
+NAME = "cfngen-first-pod"
+MANIFEST = f"{kubelet.MANIFESTS}/{NAME}.yaml"
+RAN_FILE = HOME + "/first-pod"
+CTR = ("ctr", "-n", "k8s.io")
+# Of a container, not of the sandbox around it (containerd's internal/cri/labels).
+LABELS = 'labels."io.kubernetes.pod.namespace"==kube-system,labels."io.cri-containerd.kind"==container'
+HINT = "`journalctl -u kubelet -u containerd`; can the instance reach the registry of the pause image?"
+
+
+def run(machine: Machine, boot: NodeBoot) -> str:
+    """Run a pod of the pause image for a moment, once in the instance's life: later there may be no capacity for it.
+
+    Raises:
+        BootError: it does not run; the message includes the kubelet's last error about it.
+    """
+    instance = boot.facts["instanceId"]
+    if machine.read(RAN_FILE) == instance:
+        return "ran before"
+    folder = boot.config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS)
+    if folder != kubelet.MANIFESTS:
+        return "left out: the cluster file moves static pods elsewhere"
+    machine.write(MANIFEST, json.dumps(manifest(boot.config["pause"])), 0o600)
+    try:
+        machine.wait("a first pod to run", lambda: _check_running(machine), HINT, boot.remaining(machine))
+    except BootError as error:
+        raise BootError(f"{error}{_last_kubelet_error(machine)}", error.hint) from error
+    finally:
+        machine.remove(MANIFEST)
+    machine.write(RAN_FILE, instance)
+    return f"a pod of {boot.config['pause']} ran"
+
+
+def manifest(image: str) -> JsonObject:
+    """Return the pod: with hostNetwork, as there may be no pod network yet, and with a short grace period."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": NAME, "namespace": "kube-system"},
+        "spec": {
+            "hostNetwork": True,
+            "priorityClassName": "system-node-critical",
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{"name": "pause", "image": image, "imagePullPolicy": "IfNotPresent"}],
+        },
+    }
+
+
+def _check_running(machine: Machine) -> None:
+    """Return if a container of the pod runs.
+
+    Raises:
+        Pending: it does not, or containerd does not answer.
+    """
+    own = f'labels."io.kubernetes.pod.name"~="^{NAME}-",{LABELS}'
+    code, containers = machine.run(*CTR, "containers", "ls", "-q", own, expect=(0, 1))
+    if code:
+        raise Pending("containerd does not answer")
+    _, tasks = machine.run(*CTR, "tasks", "ls", expect=(0, 1))
+    running = {line.split()[0] for line in tasks.splitlines() if line.split()[2:] == ["RUNNING"]}
+    if not running & set(containers.split()):
+        raise Pending("no container of it runs yet")
+
+
+def _last_kubelet_error(machine: Machine) -> str:
+    """Return the kubelet's last error about the pod in brackets, if there is one."""
+    _, text = machine.run("journalctl", "-u", "kubelet", "-o", "cat", "--no-pager", "-n", "500", expect=(0, 1))
+    errors = [line for line in text.splitlines() if NAME in line and re.match(r"E\d{4} ", line)]
+    return f" ({reason(errors[-1])})" if errors else ""

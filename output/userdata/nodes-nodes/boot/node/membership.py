@@ -1,0 +1,113 @@
+"""The steps of a node after the common ones: it waits until a master has published how to join, and joins."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ..host import hosts, kubelet, versions
+from ..host.kubectl import kubectl
+from ..machine import HOME, BootError, Machine, Pending
+from . import join_secret
+
+if TYPE_CHECKING:
+    from ..contract import JoinInformation, NodeBoot
+
+JOIN = HOME + "/join.yaml"
+TIMER = "cfngen-addresses.timer"
+# In the kubelet's Ready condition if the node has no CNI configuration.
+NO_NETWORK_PLUGIN = "NetworkPluginNotReady"
+
+
+def join(machine: Machine, boot: NodeBoot) -> str:
+    """Join the cluster, unless this instance did before; try again with new join information while there is time."""
+    if kubelet.is_set_up(machine, boot):
+        # Debian's cloud-init writes /etc/hosts anew at each boot (`manage_etc_hosts`).
+        if hosts.BEGIN not in machine.read(hosts.HOSTS):
+            addresses(machine, boot)
+        machine.run("systemctl", "start", "kubelet")
+        return "joined before"
+    kubelet.patch(machine, boot)
+    hint = "did a master's boot fail? Its console says why; on it: `systemctl status cfngen-boot cfngen-join`"
+    seconds = boot.remaining(machine)
+    return machine.wait("joining", lambda: _join_once(machine, boot), hint, seconds, (BootError, Pending))
+
+
+def follow(machine: Machine, boot: NodeBoot) -> str:
+    """Start the timer that keeps the masters' addresses up to date, as masters may be added."""
+    machine.run("systemctl", "enable", "--now", TIMER)
+    return "the masters' addresses are looked up every hour"
+
+
+def addresses(machine: Machine, boot: NodeBoot) -> str:
+    """Update the masters' addresses in /etc/hosts from the join information.
+
+    Raises:
+        BootError: there is no join information; /etc/hosts is not changed.
+    """
+    try:
+        _write_hosts(machine, boot, _join_information(machine, boot))
+    except Pending as missing:
+        raise BootError(str(missing), "`systemctl status cfngen-join`, on a master") from missing
+    return ""
+
+
+def _write_hosts(machine: Machine, boot: NodeBoot, information: JoinInformation) -> None:
+    # The endpoint's name is in no DNS zone: only /etc/hosts resolves it.
+    hosts.of_node(machine, boot, information["endpoint"], information["addresses"])
+
+
+def _join_information(machine: Machine, boot: NodeBoot) -> JoinInformation:
+    information = join_secret.read(machine, boot)
+    if "token" not in information:
+        raise Pending("no master has published the join information yet")
+    return information
+
+
+def _join_once(machine: Machine, boot: NodeBoot) -> str:
+    information = _join_information(machine, boot)
+    if information["expires"] <= machine.time(60):
+        raise Pending(f"the published token ended at {information['expires']} and no master has renewed it")
+    versions.await_masters(boot, information)
+    _write_hosts(machine, boot, information)
+    discovery = {
+        "apiServerEndpoint": information["endpoint"],
+        "token": information["token"],
+        "caCertHashes": [information["caHash"]],
+    }
+    kubelet.clear(machine)
+    # kubeadm creates this folder on masters only, and without it the kubelet logs an error every second.
+    machine.run("mkdir", "-p", kubelet.MANIFESTS)
+    machine.remove("/etc/kubernetes/pki/ca.crt")
+    # In a file that only root may read: arguments are visible to every process.
+    machine.write(JOIN, json.dumps({**boot.config["join"], "discovery": {"bootstrapToken": discovery}}), 0o600)
+    try:
+        machine.run("kubeadm", "join", "--config", JOIN)
+    finally:
+        machine.remove(JOIN)
+    kubelet.mark_set_up(machine, boot)
+    return f"joined {information['endpoint']}"
+
+
+def ready(machine: Machine, boot: NodeBoot) -> str:
+    """Wait until this node is Ready; if cfngen installs no network plug-in, a node that lacks only that is enough."""
+    name = boot.facts["instanceId"]
+
+    def probe() -> str:
+        query = ("get", "node", name, "-o", "json")
+        code, text = kubectl(machine, *query, expect=(0, 1), kubeconfig=kubelet.KUBELET_CONF)
+        conditions = (
+            {} if code else {item["type"]: item for item in json.loads(text).get("status", {}).get("conditions", [])}
+        )
+        condition = conditions.get(
+            "Ready", {"status": "", "message": "the API server does not know it, or does not answer"}
+        )
+        message = condition.get("message", "")
+        if condition["status"] == "True":
+            return f"node {name} is Ready"
+        if NO_NETWORK_PLUGIN in message and not boot.config["podNetwork"]["awaited"]:
+            return f"node {name} has joined and lacks a network plug-in, which is yours to install"
+        raise Pending(message)
+
+    hint = "`journalctl -u kubelet -u containerd`; without a pod CIDR look at the controller managers on the master"
+    return machine.wait(f"node {name} to be Ready", probe, hint, boot.remaining(machine))

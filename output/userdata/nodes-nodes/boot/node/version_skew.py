@@ -1,0 +1,35 @@
+"""Lets a new node wait for older masters: in an upgrade nodes and masters are replaced at the same time.
+
+The wait does not count for the node's own time-out but extends its deadline. The time-out of the stack update includes
+the wait, so a later failure is still signalled in time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..host import versions
+from ..machine import Machine
+from . import join_secret
+
+if TYPE_CHECKING:
+    from ..contract import NodeBoot
+
+
+def wait(machine: Machine, boot: NodeBoot) -> str:
+    """Wait for at most `upgradeWait` minutes while a master's minor version is older than this node's kubelet.
+
+    Raises:
+        BootError: a master is still older after that time.
+    """
+    start = machine.clock()
+
+    def probe() -> str:
+        versions.await_masters(boot, join_secret.read(machine, boot))
+        waited = machine.clock() - start
+        return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
+
+    hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
+    outcome = machine.wait("masters of this version", probe, hint, boot.config["upgradeWait"] * 60)
+    boot.deadline += machine.clock() - start
+    return outcome

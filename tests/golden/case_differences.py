@@ -81,7 +81,7 @@ def without_digests(path: str, text: str, resources: Sequence[str]) -> str:
     for resource in resources:
         text = text.replace(resource, resource[:-DIGEST_LENGTH] + DIGEST)
     if path.endswith("/config.json"):
-        return re.sub(r'"([0-9a-f]{6}|[0-9a-f]{64})"', f'"{DIGEST}"', text)
+        return re.sub(r'"([0-9a-f]{5}|[0-9a-f]{64})"', f'"{DIGEST}"', text)
     return re.sub(r"(?<=… )\d+(?= characters: )", LENGTH, text) if path.endswith("/user-data.py") else text
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from cloud import Cloud
@@ -40,13 +40,14 @@ _KEPT = ("Iops", "Throughput")
 _IDENTITY = re.compile(r"arn:.+|[a-z]+-[0-9a-f]{8,17}|[0-9]+(\.[0-9]+){3}")
 
 
-def contents(cloud: Cloud, root: str, names: Mapping[str, str]) -> Contents:
+def contents(cloud: Cloud, root: str, names: Mapping[str, str], retained: Collection[str]) -> Contents:
     """What the account holds.
 
     Args:
         cloud: the account.
         root: name of the cluster's stack.
         names: what the landlord calls things, by their ids.
+        retained: buckets that have left the stacks, and that a new cluster of the same file does not have.
     """
     live = [each for each in cloud.engine.stacks() if each.name == root and each.status != "DELETE_COMPLETE"]
     known = dict(names)
@@ -54,7 +55,7 @@ def contents(cloud: Cloud, root: str, names: Mapping[str, str]) -> Contents:
         known.update(_names(stack, ()))
     known.update(_instances(cloud, known))
     plain = _Plain(known)
-    found = {kind: sorted(plain(item) for item in items) for kind, items in _held(cloud, known, live)}
+    found = {kind: sorted(plain(item) for item in items) for kind, items in _held(cloud, known, live, retained)}
     return {**found, "stacks": sorted(plain(item) for stack in live for item in _stacks(stack, ()))}
 
 
@@ -161,7 +162,9 @@ def _stacks(stack: Stack, path: tuple[str, ...]) -> Iterator[Any]:
         yield from _stacks(child, (*path, key))
 
 
-def _held(cloud: Cloud, known: Mapping[str, str], live: list[Stack]) -> Iterator[tuple[str, list[Any]]]:
+def _held(
+    cloud: Cloud, known: Mapping[str, str], live: list[Stack], retained: Collection[str]
+) -> Iterator[tuple[str, list[Any]]]:
     """Everything that services describe."""
     ec2 = cloud.client("ec2")
     for kind, method, items in (
@@ -195,7 +198,7 @@ def _held(cloud: Cloud, known: Mapping[str, str], live: list[Stack]) -> Iterator
     )
     yield from _groups(cloud)
     yield from _identities(cloud)
-    yield from _stored(cloud)
+    yield from _stored(cloud, retained)
     yield from _balancers(cloud)
 
 
@@ -244,7 +247,7 @@ def _identities(cloud: Cloud) -> Iterator[tuple[str, list[Any]]]:
     yield "instance profiles", iam.list_instance_profiles()["InstanceProfiles"]
 
 
-def _stored(cloud: Cloud) -> Iterator[tuple[str, list[Any]]]:
+def _stored(cloud: Cloud, retained: Collection[str]) -> Iterator[tuple[str, list[Any]]]:
     kms, s3 = cloud.client("kms"), cloud.client("s3")
     keys = [kms.describe_key(KeyId=each["KeyId"])["KeyMetadata"] for each in kms.list_keys()["Keys"]]
     yield (
@@ -274,6 +277,7 @@ def _stored(cloud: Cloud) -> Iterator[tuple[str, list[Any]]]:
                 "access": _or_nothing(s3.get_public_access_block, Bucket=each["Name"]),
             }
             for each in s3.list_buckets()["Buckets"]
+            if each["Name"] not in retained
         ],
     )
 

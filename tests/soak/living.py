@@ -104,7 +104,18 @@ class Account:
 
     def contents(self) -> Contents:
         """What the account holds."""
-        return contents(self.cloud, self.name, self.landlord.ids)
+        return contents(self.cloud, self.name, self.landlord.ids, self.retained)
+
+    @property
+    def retained(self) -> list[str]:
+        """Ids of resources that an update takes out of the stacks and leaves in the account, as its plan says."""
+        plans = [message for message in self.reported if isinstance(message, Plan)]
+        return [
+            change.physical_id
+            for plan in plans
+            for change in plan.changes
+            if change.action == "remove" and change.policy == "retain"
+        ]
 
     def inventory(self) -> Inventory:
         """Ids of what the account holds; without the bucket that deployments share."""
@@ -365,7 +376,7 @@ def _delete(account: Account, sticks: int | None, counted: Counter[str], before:
 
 def _unnamed(account: Account, before: Inventory) -> Inventory:
     """What is in the account, was not before, and is named by nothing that was reported."""
-    said = json.dumps([_plain(each) for each in account.reported], default=str)
+    said = json.dumps([account.retained, *(_plain(each) for each in account.reported)], default=str)
     left = {
         kind: {each for each in ids - before[kind] if each not in said} for kind, ids in account.inventory().items()
     }

@@ -25,12 +25,12 @@ EXIT_CODES = {
     STALE: "templates --check: the output directory is not what the cluster gives",
     CHANGES: "plan: there are changes",
     DANGER: "plan: there are changes that may lose data, addresses or the cluster",
-    IN_PROGRESS: "CloudFormation goes on without cfngen; `cfngen watch` attaches again",
+    IN_PROGRESS: "CloudFormation continues without cfngen; `cfngen watch` attaches again",
     USAGE: "the command line is not one that cfngen knows",
     INTERNAL: "a fault of cfngen itself; run again with --debug and report it",
     INTERRUPTED: "interrupted",
     BROKEN_PIPE: "what was reading the output, such as `head`, has ended",
-    TERMINATED: "terminated; an operation that CloudFormation has begun goes on",
+    TERMINATED: "terminated; an operation that CloudFormation has started continues",
 }
 
 ERROR_EXIT_CODES: Mapping[str, int] = {

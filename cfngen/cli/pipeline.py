@@ -25,7 +25,7 @@ no_cache_option = Option(
     "cache",
     is_flag=True,
     callback=lambda context, parameter, no_cache: not no_cache,
-    help="Lint anew, without the results of earlier runs.",
+    help="Lint again, without the results of earlier runs.",
 )
 """The option --no-cache; a command receives the argument `cache`, whether lint may use results of earlier runs."""
 

@@ -60,7 +60,7 @@ def test_the_cause_what_it_means_who_saw_it_and_what_to_type():
         "  ✗ NodeGroupNodesStack/NodeGroupNodesAutoScalingGroup (node group nodes) CREATE_FAILED at 12:04:05Z",
         "      Failed to receive 2 resource signal(s) within the specified duration",
         "    means: 2 of the group's instances did not report in time that they work",
-        "    i-1 (terminated) said last:",
+        "    i-1 (terminated) wrote last to its console:",
         "      | [1/3] identity: i-1 (0.1 s)",
         "      | [2/3] join FAILED after 120.0 s: no secret. What to do: look at the master",
         "    i-2, i-3 (running):",
@@ -98,7 +98,7 @@ def test_further_failures_and_those_of_the_way_back():
     )
     assert "Failed as well, by themselves:" in told
     assert "  ✗ DiskStack/Disk (disk) CREATE_FAILED at 12:04:05Z" in told
-    assert "Failed while it was taken back:" in told
+    assert "Failed during the rollback:" in told
     assert "    still in use by:" in told
     assert "      eni-1 (ELB x)" in told
     assert "    unknown: nobody knows" in told

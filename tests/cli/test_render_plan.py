@@ -83,7 +83,7 @@ def test_a_plan_is_a_tree_with_danger_at_its_end():
         "",
         "Plan: 1 to replace, 1 to update.",
         "",
-        "Interrupts what runs, or who can reach it:",
+        "Disruptive:",
         "  ! node group `gpu`: its instances are replaced one at a time",
         "",
         "DANGER: data, addresses or the cluster may be lost:",
@@ -167,7 +167,7 @@ def test_no_line_is_wider_than_the_terminal(width):
 
 def test_nothing_to_do_is_one_line():
     plan = Plan("kubernetes", "arn:stack", "update")
-    assert text(plan) == ["No changes: the stack kubernetes is as it is wanted."]
+    assert text(plan) == ["No changes: the stack kubernetes is up to date."]
 
 
 def test_templates_alone_are_a_change_of_no_resource():
@@ -214,7 +214,7 @@ def test_a_new_cluster_is_a_list_of_what_there_will_be():
         "Stacks",
         "  VpcStack  1 resource",
         "",
-        "Costs money for as long as it exists",
+        "Billed while it exists",
         "    5  instances  t3.small     all",
         "  168  GiB        gp3 volumes",
         "    1  address    public IPv4",
@@ -234,7 +234,7 @@ def test_a_new_cluster_is_a_list_of_what_there_will_be():
         "  ! Elastic IPs: ask for more in Service Quotas",
         "",
         "Cannot be carried out like this: the account's quotas do not suffice (Elastic IPs); --ignore-quotas",
-        "goes on all the same.",
+        "continues anyway.",
     ]
     insisted = text(replace(plan, quotas_ignored=True))
     assert insisted[-1] == "  ! Elastic IPs: ask for more in Service Quotas"
@@ -251,9 +251,9 @@ def test_an_update_says_what_it_adds_to_costs_and_quotas():
         costs=(Cost(2, "instance", "t3.large"), Cost(-100, "GiB", "gp3 volumes")),
     )
     said = text(plan)
-    begin = said.index("Changes what costs money for as long as it exists")
+    begin = said.index("Changes what is billed")
     assert said[begin : begin + 8] == [
-        "Changes what costs money for as long as it exists",
+        "Changes what is billed",
         "    +2  instances  t3.large",
         "  -100  GiB        gp3 volumes",
         "",

@@ -152,7 +152,7 @@ class TestNothingToDo:
     def test_the_same_again_is_nothing_to_do(self, operator: Operator):
         plan = operator.plan()
         assert plan.is_empty
-        assert text_of(plan) == "No changes: the stack kubernetes is as it is wanted."
+        assert text_of(plan) == "No changes: the stack kubernetes is up to date."
 
     def test_leaves_no_change_set_behind(self, operator: Operator):
         operator.plan()

@@ -96,7 +96,7 @@ _deletion_options = OptionGroup(
     Option("--bucket", metavar="NAME", default="", help="Bucket of the templates. Default: cfngen's own."),
     Option("--even-if-occupied", is_flag=True, help="Go on though others use the cluster's network."),
     Option("--leave-behind", is_flag=True, help="After three tries, leave what cannot be deleted; it is listed."),
-    Option("--detach", is_flag=True, help="Leave once CloudFormation has begun; leftovers are then not looked for."),
+    Option("--detach", is_flag=True, help="Exit once CloudFormation has started; leftovers are then not looked for."),
 )
 
 
@@ -104,7 +104,7 @@ _deletion_options = OptionGroup(
     "delete",
     short_help="Delete the cluster, and what Kubernetes made for it.",
     epilog=examples(
-        "cfngen delete --dry-run                    what would go, what would stay, and what is in the way",
+        "cfngen delete --dry-run                    what would go, what would stay, and what blocks it",
         "cfngen delete",
         "cfngen delete --delete-volumes --yes       claims' volumes too; never asks",
         "cfngen delete --empty-bucket               and the cluster's templates in S3",

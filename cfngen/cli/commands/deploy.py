@@ -87,7 +87,7 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
     from cfngen.errors import CfngenError
     from cfngen.hints import CommandText, suggest
 
-    display.report(Step("looking at masters, nodes and pods"))
+    display.report(Step("checking masters, nodes and pods"))
     validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
     hint = CommandText(
         suggest("validate cluster"), " says it, from where the API can be reached and by whom it lets in."

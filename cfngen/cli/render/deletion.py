@@ -122,7 +122,7 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
     columns = columns_of(width)
     lines: list[Line] = [_verdict(deleted)]
     if deleted.name_conflict:
-        lines += wrapped(_sentence(deleted.name_conflict) + " It is not touched, nor what bears its name.", columns)
+        lines += wrapped(_sentence(deleted.name_conflict) + " It is not touched, nor what has its name.", columns)
     lines += _section("Checked afterwards", _count_rows(deleted.counted), None, columns)
     if deleted.objects:
         lines.append(f"  {pluralize(deleted.objects, 'object version')} of templates deleted")
@@ -143,13 +143,13 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
         lines += ["", next_line(suggest("kubeconfig", "--remove"), purpose)]
     elif deleted.in_progress:
         command = suggest("delete", stack=deleted.stack)
-        lines += ["", next_line(command, "   attaches again, and sees it to its end.")]
+        lines += ["", next_line(command, "   attaches again and follows it to its end.")]
     elif deleted.status:
         command = suggest("delete", stack=deleted.stack)
-        lines += ["", next_line(command, "   goes on, once nothing is in the way any more.")]
+        lines += ["", next_line(command, "   continues once nothing blocks it any more.")]
         if deleted.status == "DELETE_FAILED":
             command = command.with_options((("--leave-behind",),))
-            lines += [next_line(command, "   goes on without what cannot be deleted.")]
+            lines += [next_line(command, "   continues without what cannot be deleted.")]
     return lines
 
 
@@ -157,7 +157,7 @@ def _verdict(deleted: Deleted) -> str:
     """Return the first line of the result."""
     elapsed = duration(deleted.seconds)
     if deleted.in_progress:
-        return f"{deleted.stack}: {deleted.status or 'deletion'}; it goes on without cfngen."
+        return f"{deleted.stack}: {deleted.status or 'deletion'}; it continues without cfngen."
     if _nothing_to_delete(deleted):
         subject = f"the stack {deleted.stack}" if deleted.name_conflict else f"the cluster {deleted.cluster}"
         return click.style(f"There is nothing of {subject} to delete.", fg="green")

@@ -50,7 +50,7 @@ def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
             yield from _other(other, columns)
     if diagnosis.rollback_failures:
         yield ""
-        yield click.style("Failed while it was taken back:", bold=True)
+        yield click.style("Failed during the rollback:", bold=True)
         for other in diagnosis.rollback_failures:
             yield from _cause(other, columns)
     if diagnosis.next_steps:
@@ -130,7 +130,7 @@ def _instances(instances: Sequence[ConsoleExcerpt], columns: int) -> Iterator[st
         if not instance.lines:
             without_messages.setdefault((instance.state, instance.note), []).append(instance)
             continue
-        yield f"    {instance.id}{_state(instance.state)} said last:"
+        yield f"    {instance.id}{_state(instance.state)} wrote last to its console:"
         for line in instance.lines:
             failed = " FAILED after " in line
             for part in wrapped(line, columns, "      | "):

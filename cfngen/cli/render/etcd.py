@@ -66,7 +66,7 @@ def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[s
     """
     snapshot = message.snapshot
     columns = screen_width() if width is None else width
-    verb = "goes on being set back" if message.pending else "will be set back"
+    verb = "is still being restored" if message.pending else "will be set back"
     return [
         click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
         *wrapped(f"{verb} to s3://{message.bucket}/{snapshot.key}", columns, "  "),
@@ -99,7 +99,7 @@ def restored_lines(message: Restored) -> list[Line]:
     return [
         click.style(text, fg="green", bold=True),
         "",
-        next_line(suggest("validate cluster"), "   says whether every node has come back too."),
+        next_line(suggest("validate cluster"), "   checks that every node is back too."),
     ]
 
 

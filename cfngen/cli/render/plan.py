@@ -37,7 +37,7 @@ def lines(plan: Plan, *, width: int | None = None, full: bool = False) -> list[s
 
 def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
     if plan.is_empty:
-        yield from paragraph(f"No changes: the stack {plan.stack} is as it is wanted.", {"fg": "green"}, width)
+        yield from paragraph(f"No changes: the stack {plan.stack} is up to date.", {"fg": "green"}, width)
         return
     if plan.retries:
         yield from paragraph(f"The last operation on the stack {plan.stack} failed, and was kept.", BOLD, width)
@@ -108,7 +108,7 @@ def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         yield ""
         heading: list[Piece] = [(f"Phase {number} of {len(plan.phases)}: {phase.title}", BOLD)]
         if phase.predicted:
-            heading.append(("(foreseen; CloudFormation is asked again before it begins)", FAINT))
+            heading.append(("(predicted; a change set confirms it before the phase starts)", FAINT))
         yield from flow(heading, width, hanging=4)
         if phase.kind == "volumes":
             yield from paragraph(
@@ -149,7 +149,7 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
         if change.danger.value == "dangerous" and change.impact is None
     ]
     for title, colour, texts in (
-        ("Interrupts what runs, or who can reach it:", "yellow", _impacts(plan, "disruptive")),
+        ("Disruptive:", "yellow", _impacts(plan, "disruptive")),
         ("The account's quotas do not suffice:", "red", insufficient),
         ("The account's quotas do not suffice for the greatest sizes:", "yellow", insufficient_later),
         (

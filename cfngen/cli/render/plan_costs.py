@@ -33,7 +33,7 @@ def creation_lines(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
     yield from aligned_rows(rows, width)
     if creation.costs:
         yield ""
-        yield from paragraph("Costs money for as long as it exists", BOLD, width)
+        yield from paragraph("Billed while it exists", BOLD, width)
         costs = [
             (f"{cost.quantity:,}", _unit(cost.quantity, cost.unit), cost.what, cost.detail) for cost in creation.costs
         ]
@@ -53,7 +53,7 @@ def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
     """Yield the changes of costs, and the quotas that do not suffice now or at the maximum sizes."""
     if plan.costs:
         yield ""
-        yield from paragraph("Changes what costs money for as long as it exists", BOLD, width)
+        yield from paragraph("Changes what is billed", BOLD, width)
         rows = [
             (f"{cost.quantity:+,}", _unit(abs(cost.quantity), cost.unit), cost.what, cost.detail) for cost in plan.costs
         ]

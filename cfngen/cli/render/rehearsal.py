@@ -24,7 +24,7 @@ def step_lines(outline: RehearsalSteps) -> list[str]:
     note = (
         f"{total} minutes in all, estimated. What is billed is billed for these minutes, by AWS's price list of the "
         "region; a key and secrets by their share of a month. Each step is cleaned up before the next one begins, "
-        "unless that goes on with its stack. `--up-to NAME` ends after a step."
+        "unless that continues with its stack. `--up-to NAME` ends after a step."
     )
     return [*table(("STEP", "NAME", "TIME", "WHAT", "BILLED"), rows), "", *wrapped(note, columns())]
 

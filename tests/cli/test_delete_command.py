@@ -199,7 +199,7 @@ def test_nothing_to_delete_is_no_failure(cloud: Cloud, cfngen: Shell) -> None:
 def test_detached_and_thorough_exclude_each_other(cfngen: Shell, wish: str) -> None:
     ran = cfngen("delete", "--defaults", "--detach", wish)
     assert ran.code == 64
-    assert "--detach leaves before volumes" in ran.err
+    assert "--detach exits before volumes" in ran.err
 
 
 def initialised(cloud: Cloud, cluster: Any) -> str:
@@ -238,5 +238,5 @@ def test_somebody_at_a_keyboard_is_asked_what_becomes_of_the_authorities(
     chosen = delete_command._ask_copy_method(shown, Path("one-authorities.json"), yes=False)
     assert chosen.how == how
     asked = capsys.readouterr().err
-    assert "Without a copy no snapshot starts as this cluster again" in asked
+    assert "Without a copy no snapshot can be restored again" in asked
     assert "one-authorities.json" in asked

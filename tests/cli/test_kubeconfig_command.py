@@ -199,10 +199,10 @@ def test_a_cluster_that_is_not_initialised_says_so(run: Command, where: Place) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--duration", "4m"), "4m is too short; the least is 5m."),
-        (("--duration", "soon"), "'soon' is no duration such as 45s, 10m, 12h, 1h30m or 2d."),
+        (("--duration", "4m"), "4m is too short; the minimum is 5m."),
+        (("--duration", "soon"), "'soon' is not a duration, such as 45s, 10m, 12h, 1h30m or 2d."),
         (("--print", "--file", "x"), "--print changes no file"),
-        (("--remove", "--user", "x"), "--remove takes entries away"),
+        (("--remove", "--user", "x"), "cannot be used with --remove"),
     ],
 )
 def test_options_that_make_no_sense(options: tuple[str, ...], message: str, run: Command) -> None:

@@ -42,7 +42,10 @@ def test_a_node_group_is_known_by_its_name(cfngen):
 def test_what_does_not_fit_is_cut_and_said(cfngen):
     ran = cfngen("permissions", "execution", "--account", "123456789012")
     assert headings(ran.out) == ["execution-1", "execution-2"]
-    assert "execution takes 2 policies, since IAM limits their size; attach all: execution-1, execution-2." in ran.err
+    assert (
+        "execution needs 2 policies, since IAM limits the size of a policy; attach all: execution-1, execution-2."
+        in ran.err
+    )
 
 
 def test_they_are_for_this_cluster(cfngen, directory):
@@ -55,7 +58,7 @@ def test_they_are_for_this_cluster(cfngen, directory):
 def test_a_stack_name_that_cloudformation_refuses_is_refused(cfngen):
     ran = cfngen("permissions", "operator", "--stack-name", "prod.example")
     assert ran.code == 1
-    assert "'prod.example' is no name for the stack" in ran.err
+    assert "'prod.example' is not a valid stack name" in ran.err
 
 
 def test_the_service_role_may_be_another(cfngen):
@@ -74,7 +77,7 @@ def test_the_service_role_is_of_the_account(cfngen):
 
 def test_without_an_account_they_are_for_any(cfngen):
     ran = cfngen("permissions", "nodes-nodes")
-    assert ran.err == "note: the policies are for any account; --account NUMBER narrows them to yours.\n"
+    assert ran.err == "note: these policies are for any account; use --account NUMBER to limit them to yours.\n"
     assert "arn:aws:ec2:us-west-2:*:instance/*" in ran.out
 
 
@@ -92,7 +95,7 @@ def test_programs_read_one_policy_a_line(cfngen):
 def test_what_the_cluster_file_attaches_is_named(cfngen):
     arn = "arn:aws:iam::aws:policy/ReadOnlyAccess"
     ran = cfngen("permissions", "nodes", "--set", f"nodeGroups[0].additionalPolicies=[{arn}]")
-    assert f"note: nodes-nodes also has what the cluster file attaches: {arn}." in ran.err
+    assert f"note: nodes-nodes also has the policies that the cluster file attaches: {arn}." in ran.err
 
 
 @pytest.mark.parametrize(
@@ -102,7 +105,7 @@ def test_what_the_cluster_file_attaches_is_named(cfngen):
 def test_an_unknown_name_lists_the_names(cfngen, name, suggestion):
     ran = cfngen("permissions", name)
     assert ran.code == 64
-    assert f"nobody named {name!r} needs permissions for this cluster" in ran.err
+    assert f"there are no policies for {name!r} needs permissions for this cluster" in ran.err
     assert suggestion in ran.err
     assert ran.err.rstrip().endswith("operator, execution, etcd, master, nodes-nodes.")
 

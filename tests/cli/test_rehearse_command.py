@@ -52,7 +52,7 @@ def test_the_steps_are_shown_without_credentials(cfngen: Shell) -> None:
         (("--zones", "us-west-2a,us-west-2a,us-west-2b"), 64, "is not three zones of one region"),
         (("--list", "--clean-up"), 64, "exclude each other"),
         (("--up-to", "moon"), 1, "the rehearsal has no step 'moon'"),
-        (("--role-arn", "me"), 64, "is no role's ARN"),
+        (("--role-arn", "me"), 64, "is not the ARN of a role"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cfngen: Shell, options: tuple[str, ...], code: int, said: str) -> None:

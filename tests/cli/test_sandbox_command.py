@@ -121,8 +121,8 @@ def test_one_that_was_stopped_is_followed_by_another_with_a_word(
     target = Target(Source(None, {}, (), is_explicit=False), sandbox=True)
     assert target.kubernetes_override("https://api") == ""
     said = " ".join(capsys.readouterr().err.split())
-    words = "the sandbox was stopped at 11:00 UTC on 2026-11-22, and what was in it is gone: k8s in us-west-2."
-    assert f"{words} This is a new, empty one." in said
+    words = "the sandbox was stopped at 11:00 UTC on 2026-11-22, and its stacks are lost: k8s in us-west-2."
+    assert f"{words} A new, empty one has been started." in said
 
 
 class Arranged:
@@ -169,4 +169,4 @@ def test_a_group_that_comes_later_may_be_named_beforehand(
     ran = cfngen("sandbox", "fail", group)
     assert ran.code == 0
     assert running.orders[0][1] == group
-    assert "it is noted for one that comes" in " ".join(ran.err.split())
+    assert "the failure applies once a stack has one" in " ".join(ran.err.split())

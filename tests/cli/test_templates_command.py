@@ -148,8 +148,8 @@ def large(directory, monkeypatch):
 
 
 TOO_LARGE = (
-    "standalone is not made: a cluster of this size exceeds what one template may hold (1 MB, 500 resources){}"
-    "deploy the nested set from cluster.json"
+    "standalone is not generated: the cluster exceeds the limits of one template (1 MB, 500 resources){}"
+    "deploy the nested stacks with cluster.json"
 )
 
 

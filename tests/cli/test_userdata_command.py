@@ -50,7 +50,7 @@ def test_an_unknown_file_lists_the_files(cfngen):
 def test_a_file_needs_a_role(cfngen):
     ran = cfngen("userdata", "--file", "config.json")
     assert ran.code == 64
-    assert ran.err.endswith("error: name a role: `cfngen userdata master --file config.json`\n")
+    assert ran.err.endswith("error: specify a role: `cfngen userdata master --file config.json`\n")
 
 
 def test_a_file_or_the_size(cfngen):

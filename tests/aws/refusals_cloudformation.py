@@ -431,7 +431,7 @@ def calls() -> list[Refusal]:
         row("AWS::CloudFormation::WaitCondition", "a time-out of more than twelve hours", "maximum of 12 hours",
             f"template reference: [CreationPolicy]({REFERENCE}/aws-attribute-creationpolicy.html)", TOLD,
             signal(Timeout="PT12H1S")),
-        row("AWS::CloudFormation::WaitCondition", "a time-out that is none", "is not a duration",
+        row("AWS::CloudFormation::WaitCondition", "a time-out that is none", "is no duration",
             f"template reference: [CreationPolicy]({REFERENCE}/aws-attribute-creationpolicy.html)", TOLD,
             signal(Timeout="20 minutes")),
         row("SignalResource", "a unique id that has signalled before",

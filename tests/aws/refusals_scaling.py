@@ -375,7 +375,7 @@ ROWS = [
         "seen",
     ),
     row(
-        "PauseTime that is not a duration",
+        "PauseTime that is no duration",
         "Invalid Autoscaling rolling update policy: PauseTime must be in the ISO8601 time period format",
         rolling(PauseTime="PT"),
         issue("aws/aws-cdk#1113"),

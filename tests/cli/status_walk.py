@@ -46,7 +46,7 @@ from cfngen.sandbox.cloudformation import Stack  # noqa: E402
 STACK = "k8s"
 CLUSTER = "walk"
 CHOICE = ("-f", f"{CLUSTER}.yaml", "--stack-name", STACK)
-"""How commands are told cannot be used together: neither is the default, so that one suggested without them is wrong."""
+"""How commands are told which cluster is meant: neither is the default, so that one suggested without them is wrong."""
 AGREED = {"deploy": "--yes --allow-danger --no-verify", "rollback": "--yes --allow-danger", "delete": "--yes"}
 """What says yes beforehand: nobody sits at this terminal."""
 PAGE = 30  # events in an answer

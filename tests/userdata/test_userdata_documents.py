@@ -102,7 +102,7 @@ def test_older_kubelets_know_the_fields_too(case: str) -> None:
     ("change", "fault"),
     [
         ({"certificateValidityPeriode": "1h"}, ".certificateValidityPeriode is no field of ClusterConfiguration"),
-        ({"certificateValidityPeriod": "one day"}, ".certificateValidityPeriod is not a duration: 'one day'"),
+        ({"certificateValidityPeriod": "one day"}, ".certificateValidityPeriod is no duration: 'one day'"),
         ({"apiServer": {"extraArgs": {"v": "2"}}}, ".apiServer.extraArgs is no list"),
         ({"apiServer": {"extraArgs": [{"name": "v", "value": 2}]}}, ".apiServer.extraArgs[0].value is no text: 2"),
         ({"etcd": {"local": {"datadir": "/x"}}}, ".etcd.local.datadir is no field of LocalEtcd"),

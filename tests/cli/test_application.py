@@ -158,7 +158,7 @@ def test_an_operating_system_error_names_the_file(cfngen, failing):
     assert ran.code == 1
     assert ran.err == (
         "error: output/vpc.json: No space left on device\n"
-        "hint: free space on that file system, or choose another place.\n"
+        "hint: free space on that file system, or choose another directory.\n"
     )
 
 
@@ -184,7 +184,7 @@ def test_debug_shows_the_traceback_before_the_message(cfngen, failing):
     ran = cfngen("--debug", "schema")
     assert ran.code == 70
     assert ran.err.startswith("Traceback (most recent call last):")
-    assert "error: a fault in cfngen" in ran.err
+    assert "error: a bug in cfngen" in ran.err
 
 
 def test_an_interrupt_ends_with_130_and_a_short_line(cfngen, failing):

@@ -80,7 +80,7 @@ def test_a_dry_run_refuses_what_the_real_run_refuses(cloud: Cloud, cluster: Any,
     ran = deleted(cfngen, "--dry-run")
     assert ran.code == 1
     assert f"{database}: security group database has rules that name" in ran.err
-    assert "Goes with the stack" in ran.out
+    assert "Deleted with the stack" in ran.out
     assert deleted(cfngen, "--dry-run", "--even-if-occupied").code == 0
 
 
@@ -118,7 +118,7 @@ def test_words_are_whole_at_any_width(cloud: Cloud, cluster: Any, cfngen: Shell,
     # What is longer than a line, such as an id, is not torn apart either.
     assert [word for word in words if len(word) > width and len(word.split()) > 1] == []
     assert set(ran.out.split()) == set(wide.out.split())
-    stays = words[words.index("Stays") + 1 :]
+    stays = words[words.index("Kept") + 1 :]
     assert all(line.startswith("  ") for line in stays[: stays.index("")])
 
 
@@ -140,7 +140,7 @@ def test_yes_deletes_and_says_what_stays(cloud: Cloud, cluster: Any, cfngen: She
 def test_without_consent_nothing_happens(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:
     ran = deleted(cfngen)
     assert ran.code == 1
-    assert "consent is needed" in ran.err
+    assert "confirmation is needed" in ran.err
     assert cluster.status == "CREATE_COMPLETE"
 
 

@@ -35,7 +35,7 @@ def test_what_cannot_be_meant_is_refused(cfngen: Shell, command: str, option: st
 def test_a_tag_of_the_cluster_file_in_another_spelling(cfngen: Shell) -> None:
     ran = cfngen("plan", "--defaults", "--set", "tags.Team=a", "--tag", "team=b")
     assert ran.code == 1
-    assert "the tag team differs from Team of the cluster file only in upper and lower case" in ran.err
+    assert "the tag team differs from Team in the cluster file only in upper and lower case" in ran.err
 
 
 @pytest.mark.parametrize(

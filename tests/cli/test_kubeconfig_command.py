@@ -45,7 +45,7 @@ def test_kubectl_gets_in_with_it(run: Command, where: Place, tmp_path: Path) -> 
     assert ran.code == 0, ran.err
     file = tmp_path / ".kube" / "config"
     assert f"Wrote the context kubernetes to {file}, and made it the current one." in ran.out
-    assert "knows you as moto@cfngen of system:masters until 2026-01-01 12:" in ran.out
+    assert "as moto@cfngen (groups: system:masters) until 2026-01-01 12:" in ran.out
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
     content = yaml.safe_load(file.read_text())

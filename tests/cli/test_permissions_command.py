@@ -72,7 +72,7 @@ def test_the_service_role_may_be_another(cfngen):
 def test_the_service_role_is_of_the_account(cfngen):
     ran = cfngen("permissions", "--role-arn", DEPLOYER, "--account", "210987654321")
     assert ran.code == 64
-    assert "--role-arn is of account 123456789012, and not of 210987654321" in ran.err
+    assert "--role-arn is in account 123456789012, not in 210987654321" in ran.err
 
 
 def test_without_an_account_they_are_for_any(cfngen):
@@ -100,12 +100,12 @@ def test_what_the_cluster_file_attaches_is_named(cfngen):
 
 @pytest.mark.parametrize(
     ("name", "suggestion"),
-    [("excution", "did you mean 'execution'? There are operator,"), ("x", "; there are operator,")],
+    [("excution", "did you mean 'execution'? There are operator,"), ("x", "; he names are operator,")],
 )
 def test_an_unknown_name_lists_the_names(cfngen, name, suggestion):
     ran = cfngen("permissions", name)
     assert ran.code == 64
-    assert f"there are no policies for {name!r} needs permissions for this cluster" in ran.err
+    assert f"there are no policies for {name!r} in this cluster" in ran.err
     assert suggestion in ran.err
     assert ran.err.rstrip().endswith("operator, execution, etcd, master, nodes-nodes.")
 
@@ -119,11 +119,11 @@ def test_an_unknown_name_is_an_error_for_programs(cfngen):
 def test_without_snapshots_nobody_takes_any(cfngen):
     ran = cfngen("permissions", "etcd", "--set", "etcd.backups.enabled=false")
     assert ran.code == 64
-    assert "there are operator, execution, master, nodes-nodes." in ran.err
+    assert "he names are operator, execution, master, nodes-nodes." in ran.err
 
 
 @pytest.mark.parametrize("number", ["12", "12345678901a", "1234567890123"])
 def test_an_account_has_twelve_digits(cfngen, number):
     ran = cfngen("permissions", "--account", number)
     assert ran.code == 64
-    assert f"{number!r} is no account number" in ran.err
+    assert f"{number!r} is not an account number" in ran.err

@@ -221,7 +221,7 @@ class TestNodeGroups:
         }
         assert plan.counts.remove == 3
         assert plan.danger is Danger.DISRUPTIVE
-        assert "NodeGroupGpuStack stack is removed with everything in it" in text_of(plan)
+        assert "NodeGroupGpuStack stack is deleted with everything in it" in text_of(plan)
 
     def test_tags_are_told_by_their_keys(self, operator: Operator):
         plan = operator.plan({**TWO, "tags": {"team": "platform"}})

@@ -27,7 +27,7 @@ def result_lines(finished: Finished) -> list[Line]:
         return [click.style(f"{name}: {finished.status or 'deleted'} after {elapsed}.", fg="red", bold=True)]
     lines: list[Line] = [click.style(f"{name}: {finished.status} after {elapsed}.", fg="green", bold=True)]
     if finished.action == "delete":
-        purpose = "   removes what Kubernetes has made and left, and lists what stays."
+        purpose = "   deletes what Kubernetes created, and lists what is kept."
         return [*lines, "", next_line(suggest("delete", stack=name), purpose)]
     if finished.action == "rollback" and finished.outputs:
         lines += ["", next_line(suggest("validate cluster", stack=name), "   checks that everything runs.")]

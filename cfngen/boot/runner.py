@@ -92,7 +92,7 @@ def run(machine: Machine, boot: Boot, steps: dict[str, Step], final: bool = True
                 machine.say(signal(machine, boot, "FAILURE"))
             except (BootError, ImportError, KeyError) as error:
                 # Without boto3 or an identity no signal can be sent; the stack then fails by its time-out.
-                machine.say(f"CloudFormation was not told: {error}")
+                machine.say(f"CloudFormation was not signalled: {error}")
         return 1
     if final:
         machine.say(f"done in {machine.clock() - begin:.1f} s")
@@ -132,7 +132,7 @@ def signal(machine: Machine, boot: Boot, status: str) -> str:
     facts = boot.facts
     signalled_instance, _, signalled_status = machine.read(SIGNALLED).partition(" ")
     if signalled_instance == facts["instanceId"] and signalled_status in ("SUCCESS", status):
-        return f"told CloudFormation {signalled_status} before"
+        return f"signalled {signalled_status} before"
     refusals = [_signal_resource(machine, facts, facts["stack"], facts["resource"], status, 0)]
     if facts.get("condition"):
         stack = facts["conditionStack"]
@@ -141,7 +141,7 @@ def signal(machine: Machine, boot: Boot, status: str) -> str:
     is_duplicate = (signalled_instance, signalled_status) != (facts["instanceId"], "FAILURE") and any(
         map(DUPLICATE.match, refusals)
     )
-    return f"told CloudFormation {status}" if "" in refusals or is_duplicate else "; ".join(refusals)
+    return f"signalled {status}" if "" in refusals or is_duplicate else "; ".join(refusals)
 
 
 def _signal_resource(machine: Machine, facts: Facts, stack: str, resource: str, status: str, seconds: float) -> str:

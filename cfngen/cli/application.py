@@ -41,10 +41,10 @@ COMMANDS = (
     "completion",
 )
 FIRST_USE = """\b
-A first use:
+Getting started:
   cfngen init                write a commented cluster.yaml
   cfngen templates           generate, lint and write output/
-  cfngen userdata master     read what the master will run
+  cfngen userdata master     show what the master runs at boot
   cfngen deploy --sandbox    the whole deployment, without an AWS account
   cfngen deploy              the same in your account
 """
@@ -107,17 +107,17 @@ class Application(Commands):
 @click.option(
     "--color/--no-color",
     default=None,
-    help="Use colours. Default: on a terminal, unless it is dumb or NO_COLOR is set.",
+    help="Use colours. Default: only on a terminal, unless TERM is dumb or NO_COLOR is set.",
 )
 @click.pass_context
 def application(context: click.Context, debug: bool, color: bool | None) -> None:
     """Self-managed Kubernetes on EC2 as CloudFormation templates that you can read.
 
-    A short cluster.yaml goes in; linted templates come out, one for each stack, and one that holds everything for the
-    upload button of the CloudFormation console. `cfngen deploy` brings them into your account and watches over them.
-    Without a cluster.yaml you get kube-up's default cluster.
+    cfngen reads a short cluster.yaml and generates linted templates: one for each nested stack, and one that contains
+    everything, to upload in the CloudFormation console. `cfngen deploy` creates or updates the stacks in your account
+    and shows the progress. Without a cluster.yaml you get kube-up's default cluster.
 
-    `cfngen COMMAND --help` says what a command is for and shows examples.
+    `cfngen COMMAND --help` explains a command and shows examples.
     """
     settings = context.ensure_object(Settings)
     settings.debug = debug

@@ -33,9 +33,9 @@ class TagError(CfngenError):
 
     def __init__(self, earlier: str, key: str) -> None:
         super().__init__(
-            f"the tag {key} differs from {earlier} of the cluster file in upper and lower case only, "
-            "and IAM takes both for one",
-            hint=f"write --tag {earlier}=…, or leave it out.",
+            f"the tag {key} differs from {earlier} in the cluster file only in upper and lower case, "
+            "and IAM treats them as the same key",
+            hint=f"use --tag {earlier}=…, or remove the tag.",
         )
 
 
@@ -108,17 +108,19 @@ class Deployment:
 
 def _check_role_arn(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if value and not _ROLE_ARN.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is no role's ARN such as arn:aws:iam::123456789012:role/NAME.")
+        raise click.BadParameter(f"{value!r} is not the ARN of a role, such as arn:aws:iam::123456789012:role/NAME.")
     return value
 
 
-bucket_option = Option("--bucket", metavar="NAME", default="", help="Bucket for the templates. Default: cfngen's own.")
+bucket_option = Option(
+    "--bucket", metavar="NAME", default="", help="S3 bucket for the templates. Default: cfngen's own bucket."
+)
 role_option = Option(
     "--role-arn",
     metavar="ARN",
     default="",
     callback=_check_role_arn,
-    help="Service role that CloudFormation works with.",
+    help="IAM service role that CloudFormation assumes.",
 )
 
 
@@ -128,14 +130,14 @@ def _parse_tags(context: click.Context, parameter: click.Parameter, values: tupl
 
     pairs = key_values(context, parameter, values)
     for earlier, key in same_but_for_case([CLUSTER_TAG, "Name", *pairs]):
-        message = f"{key!r} differs from {earlier} in upper and lower case only, and IAM takes both for one."
+        message = f"{key!r} differs from {earlier} only in upper and lower case, and IAM treats them as the same key."
         raise click.BadParameter(message)
     for key, value in pairs.items():
         if fault := STACK_TAG_VALUE.fault(value):
             raise click.BadParameter(f"{key!r}: the value {fault}.")
         # "aws:" is reserved in any upper or lower case.
         if key.lower().startswith("aws:"):
-            raise click.BadParameter(f"{key!r}: AWS keeps tags that begin with aws: to itself; choose another key.")
+            raise click.BadParameter(f"{key!r}: AWS reserves tags that start with aws:; choose another key.")
         if key == CLUSTER_TAG:
             raise click.BadParameter(f"{key!r} is set by cfngen: it names the cluster that the stack belongs to.")
         if fault := TAG_KEY.fault(key):
@@ -147,7 +149,7 @@ def _check_topic_arns(context: click.Context, parameter: click.Parameter, values
     for value in values:
         if not _TOPIC_ARN.fullmatch(value):
             example = "arn:aws:sns:us-west-2:123456789012:NAME"
-            raise click.BadParameter(f"{value!r} is no topic's ARN such as {example}.")
+            raise click.BadParameter(f"{value!r} is not the ARN of a topic, such as {example}.")
     return values
 
 
@@ -167,13 +169,13 @@ deployment_options = OptionGroup(
         "--parameter-file",
         metavar="FILE",
         type=PathArgument("name a file"),
-        help="JSON or YAML file of parameters; the shapes of the AWS CLI are understood.",
+        help="JSON or YAML file with parameter values; the AWS CLI's formats are accepted.",
     ),
     Option(
         "--keep",
         metavar="KEY",
         multiple=True,
-        help="Leave this parameter at the value it has in the stack, whatever the cluster file says. Repeatable.",
+        help="Keep the stack's current value of this parameter, whatever the cluster file says. Repeatable.",
     ),
     Option(
         "--tag",
@@ -181,10 +183,12 @@ deployment_options = OptionGroup(
         metavar="KEY=VALUE",
         multiple=True,
         callback=_parse_tags,
-        help="Tag of the stack and of every resource in it, beside those it has. Repeatable.",
+        help="Tag to add to the stack and to every resource in it. Repeatable.",
     ),
     bucket_option,
-    Option("--kms-key", metavar="ARN", default="", help="KMS key for cfngen's own bucket. Default: S3's key."),
+    Option(
+        "--kms-key", metavar="ARN", default="", help="KMS key that encrypts cfngen's own bucket. Default: S3's own key."
+    ),
     role_option,
     Option(
         "--notify",
@@ -192,27 +196,27 @@ deployment_options = OptionGroup(
         metavar="ARN",
         multiple=True,
         callback=_check_topic_arns,
-        help="SNS topic for the events. Repeatable.",
+        help="SNS topic that receives the stack events. Repeatable.",
     ),
     Option(
         "--on-failure",
         type=click.Choice(("rollback", "delete", "keep")),
         default="rollback",
         show_default=True,
-        help="When something fails: roll back, delete a stack being created, or keep what there is to look at it.",
+        help="After a failure: roll back, delete a stack that is being created, or keep everything to inspect it.",
     ),
     Option(
         "--express",
         is_flag=True,
-        help="CloudFormation's express mode: done when configured, not when stable; refuses replacements.",
+        help="Use CloudFormation's express mode: do not wait until resources are stable; replacements are rejected.",
     ),
     Option(
-        "--ignore-quotas", is_flag=True, help="Go on although the account's quotas do not suffice; AWS will decide."
+        "--ignore-quotas", is_flag=True, help="Continue even if the account's quotas are too low; AWS then decides."
     ),
     Option(
         "--full",
         is_flag=True,
-        help="Show in the plan long values whole, such as statements of policies and user data, and boot programs.",
+        help="Show long values completely in the plan, such as policy statements and user data, and boot programs.",
     ),
     no_cache_option,
 )

@@ -31,10 +31,10 @@ class Duration(_Type):
             return value
         match = _PATTERN.fullmatch(str(value).strip())
         if not value or not match or not any(match.groups()):
-            self.fail(f"{value!r} is no duration such as 45s, 10m, 12h, 1h30m or 2d.", parameter, context)
+            self.fail(f"{value!r} is not a duration, such as 45s, 10m, 12h, 1h30m or 2d.", parameter, context)
         duration = timedelta(**{key: int(number) for key, number in match.groupdict().items() if number})
         if duration < self._minimum:
-            self.fail(f"{value} is too short; the least is {format_duration(self._minimum)}.", parameter, context)
+            self.fail(f"{value} is too short; the minimum is {format_duration(self._minimum)}.", parameter, context)
         return duration
 
 

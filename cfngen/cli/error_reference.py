@@ -13,10 +13,10 @@ from cfngen.cli.exit_codes import error_exit_code
 from cfngen.errors import CfngenError
 
 OTHER_ERRORS = {
-    "usage": "The command line is not one that cfngen knows.",
+    "usage": "The command line is wrong, e.g. it has an unknown command or option.",
     "interrupted": "The command was interrupted.",
-    "os-error": "The operating system refuses to read or write a file.",
-    "internal-error": "A fault of cfngen itself.",
+    "os-error": "A file cannot be read or written.",
+    "internal-error": "A bug in cfngen.",
 }
 """Errors that are no `CfngenError`: the `code` of each, and what it means."""
 _DEFINES_ERROR = re.compile(r"^class \w+\(\w*Error\):$", re.MULTILINE)

@@ -21,14 +21,14 @@ from cfngen.cli.usage import message_and_hint
 from cfngen.errors import CfngenError
 
 _OS_ERROR_HINTS = {
-    errno.ENOENT: "check the name; nothing is there.",
-    errno.EISDIR: "name a file; this is a directory.",
+    errno.ENOENT: "check the name; there is no such file or directory.",
+    errno.EISDIR: "give the name of a file; this is a directory.",
     errno.ENOTDIR: "check the path; a part of it is a file.",
     errno.EACCES: "give yourself permission, or choose another file.",
     errno.EPERM: "give yourself permission, or choose another file.",
-    errno.EROFS: "choose another place; this file system is read-only.",
-    errno.ENOSPC: "free space on that file system, or choose another place.",
-    errno.EDQUOT: "your disk quota is used up; free space, or choose another place.",
+    errno.EROFS: "choose another directory; this file system is read-only.",
+    errno.ENOSPC: "free space on that file system, or choose another directory.",
+    errno.EDQUOT: "your disk quota is used up; free space, or choose another directory.",
 }
 
 
@@ -119,8 +119,10 @@ def _run(run: Callable[[], object], settings: Settings) -> int:
         return _report("os-error", [_os_error_text(failure)], _os_error_hint(failure), settings, failure)
     except Exception as failure:  # noqa: BLE001  a bug in cfngen becomes one readable line
         frame = traceback.extract_tb(failure.__traceback__)[-1]
-        message = f"a fault in cfngen: {type(failure).__name__}: {failure} ({Path(frame.filename).name}:{frame.lineno})"
-        hint = "run the same with `cfngen --debug …` and report the traceback together with your cluster file."
+        message = f"a bug in cfngen: {type(failure).__name__}: {failure} ({Path(frame.filename).name}:{frame.lineno})"
+        hint = (
+            "run the command again with `cfngen --debug …`, and report the traceback together with your cluster file."
+        )
         return _report("internal-error", [message], hint, settings, failure)
     return result if isinstance(result, int) else SUCCESS
 
@@ -134,9 +136,9 @@ def _os_error_text(failure: OSError) -> str:
 
 def _os_error_hint(failure: OSError) -> str:
     if not failure.filename:
-        return "send the output elsewhere."
+        return "redirect the output to another file."
     return _OS_ERROR_HINTS.get(
-        failure.errno or 0, "the words are the operating system's; look at the file and where it is."
+        failure.errno or 0, "this is the operating system's message; check the file and its directory."
     )
 
 

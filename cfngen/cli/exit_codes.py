@@ -21,16 +21,16 @@ TERMINATED = 143
 EXIT_CODES = {
     SUCCESS: "done",
     FAILED: "refused or failed; the message says what to do",
-    PROBLEMS: "validate, deploy: the cluster was looked at, and something is wrong with it; rehearse: a surprise",
-    STALE: "templates --check: the output directory is not what the cluster gives",
+    PROBLEMS: "validate, deploy: the cluster has problems; rehearse: AWS differed from the emulator",
+    STALE: "templates --check: the output directory is not up to date",
     CHANGES: "plan: there are changes",
     DANGER: "plan: there are changes that may lose data, addresses or the cluster",
-    IN_PROGRESS: "CloudFormation goes on without cfngen; `cfngen watch` attaches again",
-    USAGE: "the command line is not one that cfngen knows",
-    INTERNAL: "a fault of cfngen itself; run again with --debug and report it",
+    IN_PROGRESS: "CloudFormation continues without cfngen; `cfngen watch` attaches again",
+    USAGE: "usage error, such as an unknown command or option",
+    INTERNAL: "a bug in cfngen; run the command again with --debug and report it",
     INTERRUPTED: "interrupted",
-    BROKEN_PIPE: "what was reading the output, such as `head`, has ended",
-    TERMINATED: "terminated; an operation that CloudFormation has begun goes on",
+    BROKEN_PIPE: "the program that reads the output, such as `head`, has exited",
+    TERMINATED: "terminated; an operation that CloudFormation has started continues",
 }
 
 ERROR_EXIT_CODES: Mapping[str, int] = {

@@ -78,4 +78,6 @@ def yes_option(help_text: str) -> Option:
     return Option("--yes", "-y", is_flag=True, help=help_text)
 
 
-allow_danger_option = Option("--allow-danger", is_flag=True, help="With --yes: do not ask even then.")
+allow_danger_option = Option(
+    "--allow-danger", is_flag=True, help="With --yes: do not ask even if something may be lost."
+)

@@ -25,7 +25,7 @@ no_cache_option = Option(
     "cache",
     is_flag=True,
     callback=lambda context, parameter, no_cache: not no_cache,
-    help="Lint anew, without the results of earlier runs.",
+    help="Lint again; ignore the cached results of earlier runs.",
 )
 """The option --no-cache; a command receives the argument `cache`, whether lint may use results of earlier runs."""
 
@@ -107,5 +107,5 @@ def lint_documents(
         except OSError as error:
             raise LintUnavailableError(
                 f"lint cannot write its temporary files: {(error.strerror or str(error)).lower()}",
-                hint="make room in the directory for temporary files, or name another one in TMPDIR.",
+                hint="free space in the directory for temporary files, or set TMPDIR to another one.",
             ) from error

@@ -98,12 +98,12 @@ class Screen:
         self.close()
         if not sys.stdin or not sys.stdin.isatty():
             return Choice.DETACH
-        click.echo("\nCloudFormation goes on whether cfngen watches or not.", err=True)
+        click.echo("\nCloudFormation continues whether cfngen watches or not.", err=True)
         choices = {"w": Choice.WAIT, "d": Choice.DETACH}
-        question = "Go on (w)atching, or (d)etach and leave it alone"
+        question = "Continue (w)atching, or (d)etach and let it continue"
         if not self._status or StackStatus(self._status).can_be_ended:
             choices["c"] = Choice.CANCEL
-            question = "Go on (w)atching, (d)etach and leave it alone, or (c)ancel it"
+            question = "Continue (w)atching, (d)etach and let it continue, or (c)ancel it"
         try:
             letter = click.prompt(
                 question,

@@ -106,7 +106,7 @@ def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, de
 
 def _make_source(file: Path | None, overrides: tuple[str, ...], no_env: bool, defaults: bool) -> Source:
     if defaults and file is not None:
-        raise click.UsageError("--defaults and --cluster exclude each other: which cluster is meant?")
+        raise click.UsageError("--defaults and --cluster cannot be used together; remove one of them.")
     return source_of(file, overrides, no_env=no_env, defaults=defaults)
 
 
@@ -119,20 +119,20 @@ source_options = OptionGroup(
         "file",
         metavar="FILE",
         type=PathArgument("name a file, or - for standard input"),
-        help=f"Cluster file; - is standard input. Default: ./{DEFAULT_FILE} if there is one, else kube-up's cluster.",
+        help=f"Cluster file; - is standard input. Default: ./{DEFAULT_FILE} if it exists, else kube-up's defaults.",
     ),
     Option(
         "--set",
         "overrides",
         metavar="KEY=VALUE",
         multiple=True,
-        help="Set one value over the file and the environment, e.g. --set 'nodeGroups[0].maxSize=6'. Repeatable.",
+        help="Set one value, overriding file and environment, e.g. --set 'nodeGroups[0].maxSize=6'. Repeatable.",
     ),
     Option("--no-env", is_flag=True, help="Ignore kube-up's environment variables (NUM_NODES, …)."),
     Option(
         "--defaults",
         is_flag=True,
-        help=f"The default cluster: read neither ./{DEFAULT_FILE} nor the environment.",
+        help=f"Use kube-up's default cluster; ignore ./{DEFAULT_FILE} and the environment.",
     ),
 )
 """The options that choose the cluster; a command receives them as the argument `source`."""

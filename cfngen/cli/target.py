@@ -47,8 +47,8 @@ class NobodyToAskError(CfngenError):
         has_allow_danger = context is not None and any(param.name == "allow_danger" for param in context.command.params)
         flags = "--yes --allow-danger" if question.dangerous and has_allow_danger else "--yes"
         super().__init__(
-            f"consent is needed, and standard input is not a terminal: {question.text}",
-            hint=f"run it on a terminal, or give consent beforehand with {flags}.",
+            f"confirmation is needed, but standard input is not a terminal: {question.text}",
+            hint=f"run the command on a terminal, or confirm in advance with {flags}.",
         )
 
 
@@ -99,9 +99,9 @@ class Target:
         usable = name[:1].isalpha() and name.isascii() and name.replace("-", "").isalnum()
         if not usable or len(name) > STACK_NAME_LIMIT:
             raise StackNameError(
-                f"{name!r} is no name for the stack: it starts with a letter, holds letters, digits and hyphens, and "
-                f"has at most {STACK_NAME_LIMIT} characters",
-                hint="name the stack with --stack-name.",
+                f"{name!r} is not a valid stack name: it must start with a letter, contain only letters, digits and "
+                f"hyphens, and have at most {STACK_NAME_LIMIT} characters",
+                hint="choose a valid name with --stack-name.",
             )
         return name
 
@@ -171,7 +171,7 @@ class Target:
             if not question.name:
                 return click.confirm(text, default=False, err=True)
             answer: str = click.prompt(
-                f"{text}\nType {question.name} to go on", default="", show_default=False, err=True
+                f"{text}\nType {question.name} to continue", default="", show_default=False, err=True
             )
             return answer.strip() == question.name
 
@@ -193,7 +193,9 @@ class Target:
         lost = process.lost_sandbox(os.environ)
         running = process.start(os.environ)
         if lost:
-            warning(f"{lost.story}, and what was in it is gone: {', '.join(lost.stacks)}. This is a new, empty one.")
+            warning(
+                f"{lost.story}, and its stacks are lost: {', '.join(lost.stacks)}. A new, empty one has been started."
+            )
         return running
 
     def _session(self) -> Any:
@@ -212,11 +214,17 @@ def _remember_output(context: click.Context, parameter: click.Parameter, output:
     return output
 
 
-profile_option = Option("--profile", metavar="NAME", default="", help="Profile of your AWS configuration.")
+profile_option = Option("--profile", metavar="NAME", default="", help="Profile in your AWS configuration.")
 account_option = Option(
-    "--account", "account_number", metavar="NUMBER", default="", help="Refuse to work in any other AWS account."
+    "--account",
+    "account_number",
+    metavar="NUMBER",
+    default="",
+    help="Fail unless the credentials belong to this AWS account.",
 )
-sandbox_option = Option("--sandbox", is_flag=True, help="Work in an account on this machine: no AWS account is needed.")
+sandbox_option = Option(
+    "--sandbox", is_flag=True, help="Use an emulated AWS account on this machine instead of a real one."
+)
 output_option = Option(
     "--output",
     "-o",
@@ -225,7 +233,7 @@ output_option = Option(
     show_default=True,
     is_eager=True,  # so that errors in other options are shown in this format, too
     callback=_remember_output,
-    help="Form of the results; docs/json.md describes the JSON.",
+    help="Output format; docs/json.md describes the JSON.",
 )
 
 
@@ -268,6 +276,6 @@ def key_values(context: click.Context, parameter: click.Parameter, values: tuple
         if not separator or not key:
             raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE.")
         if key in pairs:
-            raise click.BadParameter(f"{key} is given twice.")
+            raise click.BadParameter(f"{key} is specified twice.")
         pairs[key] = value
     return pairs

@@ -11,17 +11,16 @@ from difflib import get_close_matches
 
 import click
 
-_FILE = "the cluster file's"
 OPTIONS_OF_OTHER_TOOLS = {
-    "--region": ("--set", f"the region is {_FILE} `region`; `--set region=REGION` is stronger than the file."),
-    "--name": ("--set", f"the name is {_FILE} `name`; `--set name=NAME` is stronger than the file."),
+    "--region": ("--set", "the region is `region` in the cluster file; `--set region=REGION` overrides it."),
+    "--name": ("--set", "the name is `name` in the cluster file; `--set name=NAME` overrides it."),
     "--kubernetes-version": (
         "--set",
-        f"the version is {_FILE} `kubernetesVersion`; `--set kubernetesVersion=VERSION` is stronger than the file.",
+        "the version is `kubernetesVersion` in the cluster file; `--set kubernetesVersion=VERSION` overrides it.",
     ),
     "--dry-run": ("--parameter", "`cfngen plan` shows what a deployment would change, and changes nothing."),
-    "--config": ("--cluster", "--cluster FILE, or -f FILE, names the cluster file."),
-    "--file": ("--cluster", "--cluster FILE, or -f FILE, names the cluster file."),
+    "--config": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
+    "--file": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
 }
 """Options of other tools: the option that a command must have for the advice to apply, and the advice."""
 _EXTRA_ARGUMENTS = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
@@ -36,7 +35,7 @@ class Commands(click.Group):
         """Resolve a command as click does, but suggest the nearest one if it is unknown."""
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
-            alternatives = f"there are {', '.join(names)}."
+            alternatives = f"the commands are {', '.join(names)}."
             ctx.fail(f"no such command {name!r}; {nearest(name, names) or alternatives}")
         return super().resolve_command(ctx, args)
 
@@ -61,7 +60,7 @@ def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
     outer = context.find_root()
     if name in _options(outer.command) and outer is not context:
         inner = context.command_path.removeprefix(f"{outer.command_path} ")
-        return message, f"it stands before the command: `{outer.command_path} {name} {inner} …`"
+        return message, f"put it before the command: `{outer.command_path} {name} {inner} …`"
     suggestion = nearest(name, options)
     return (f"{message}; {suggestion}", "") if suggestion else (message, "")
 

@@ -312,7 +312,7 @@ class _Builder:
             inner = (*path, key)
             line = key_node.start_mark.line + 1
             if key in data:
-                message = f"the key stands twice, first in line {self.lines[inner]}; remove one"
+                message = f"the key appears twice, first in line {self.lines[inner]}; remove one"
                 self.faults.append((inner, message, line))
                 continue
             self.lines[inner] = line

@@ -80,5 +80,5 @@ def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult,
         # Deployments with --no-protect, and operations not started by cfngen, leave termination protection as it is.
         protection.protect(account, stack, origin is not None and origin.protect is True, report=report)
     except AwsError as error:
-        text = f"{stack.name} is as it is wanted, but not protected: {error}"
+        text = f"{stack.name} is up to date, but not protected: {error}"
         report(Notice(text, error.hint or "the next deployment tries again."))

@@ -178,5 +178,5 @@ def _from_client_error(error: Exception) -> AwsError:
         return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **attributes)
     if code in THROTTLED:
         hint = "others use the same account's allowance; wait a minute and repeat: nothing is lost."
-        return ThrottledError(f"AWS asks for fewer calls ({operation}: {message})", hint=hint, **attributes)
+        return ThrottledError(f"AWS throttles API calls ({operation}: {message})", hint=hint, **attributes)
     return AwsError(f"{operation}: {message} ({code})", **attributes)

@@ -91,7 +91,7 @@ class Event(Message):
 
 @dataclass(frozen=True)
 class Finished(Message):
-    """An operation has ended, or goes on without us.
+    """An operation has ended, or continues without us.
 
     Attributes:
         action: `create`, `update`, `rollback`, `delete`, or `none` where nothing was to be done.

@@ -16,24 +16,24 @@ _STEPS: Mapping[StackHealth, tuple[tuple[SuggestedCommand, str], ...]] = {
     StackHealth.EMPTY: ((suggest("deploy"), "creates the cluster in the empty stack"),),
     StackHealth.BUSY: ((suggest("watch"), "attaches to the operation that is still under way"),),
     StackHealth.PAUSED: (
-        (suggest("deploy"), "goes on from here, once the cause is removed"),
+        (suggest("deploy"), "continues from here, once the cause is fixed"),
         (suggest("rollback"), "returns to the last success, or deletes what has been created if there was none"),
     ),
     StackHealth.DEAD: (
-        (suggest("deploy"), "asks to delete the remains and creates the cluster anew, once the cause is removed"),
+        (suggest("deploy"), "asks to delete the remains and creates the cluster again, once the cause is fixed"),
         (suggest("delete"), "deletes the remains"),
     ),
     StackHealth.STUCK: (
-        (suggest("rollback"), "continues the rollback, once the cause is removed"),
-        (suggest("rollback", "--force"), "continues it and leaves what cannot be taken back as it is"),
+        (suggest("rollback"), "continues the rollback, once the cause is fixed"),
+        (suggest("rollback", "--force"), "continues it and leaves what cannot be rolled back as it is"),
     ),
     StackHealth.LOST: (
         (suggest("events", "--failures"), "shows what failed; AWS Support can put such a stack right"),
         (suggest("delete"), "deletes the cluster; CloudFormation has no way to continue the rollback of an import"),
     ),
     StackHealth.UNDELETED: (
-        (suggest("delete"), "removes what Kubernetes has made and goes on with the deletion"),
-        (suggest("delete", "--leave-behind"), "goes on, and gives up what CloudFormation cannot delete"),
+        (suggest("delete"), "removes what Kubernetes has made and continues with the deletion"),
+        (suggest("delete", "--leave-behind"), "continues, and gives up what CloudFormation cannot delete"),
     ),
     StackHealth.HEALTHY: (),
 }

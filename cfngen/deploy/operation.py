@@ -67,7 +67,7 @@ class BegunError(CfngenError):
 
     def __init__(self, stack: str) -> None:
         super().__init__(
-            f"interrupted while CloudFormation was told to begin: it may be at work on the stack {stack} by now",
+            f"interrupted while CloudFormation was asked to start: it may be working on the stack {stack} by now",
             hint=CommandText(suggest("watch", stack=stack), " shows it, and can cancel it."),
         )
 
@@ -257,7 +257,7 @@ def _prepare(
             costs=() if demand_now is None or existing is None else cost_differences(demand_now, demand_after),
             masters=int(recorded_settings(previous_template).get(COUNT, 0)),
         )
-        interaction.report(Step("asking CloudFormation what would change"))
+        interaction.report(Step("creating a change set"))
         overall_plan = change_sets.make_plan(account, plan_request, report=interaction.report)
         cleanup.callback(change_sets.discard, account, overall_plan, interaction.report)
         if (
@@ -358,7 +358,7 @@ def _protect(account: Account, stack: StackView, request: DeploymentRequest, int
     try:
         protection.protect(account, stack, request.protect, report=interaction.report)
     except AwsError as error:
-        text = f"{stack.name} is as it is wanted, but not protected: {error}"
+        text = f"{stack.name} is up to date, but not protected: {error}"
         interaction.report(Notice(text, error.hint or "the next deployment tries again."))
 
 

@@ -83,7 +83,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
         account: the account.
         root: the root stack, in which no operation is in progress.
         termination: whether to enable termination protection; it is never disabled here.
-        report: receives a notice for each policy that somebody else has set; such policies are not changed.
+        report: receives a notice for each policy that someone else has set; such policies are not changed.
 
     Raises:
         AwsError: CloudFormation refuses.

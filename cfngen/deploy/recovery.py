@@ -64,7 +64,7 @@ class RemainsError(CfngenError):
         what_is_deleted = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: its creation failed, and CloudFormation plans nothing in "
-            f"it. A deployment asks, deletes {what_is_deleted} and creates the cluster anew; nothing was changed now",
+            f"it. A deployment asks, deletes {what_is_deleted} and creates the cluster again; nothing was changed now",
             hint=CommandText(
                 suggest("deploy", stack=stack.name),
                 " shows the plan of the creation once the stack is gone, and ",
@@ -135,7 +135,7 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
     if health is StackHealth.ABSENT:
         return None
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
-        interaction.report(Notice(f"the last update of {stack.name} was taken back; this is the next one"))
+        interaction.report(Notice(f"the last update of {stack.name} was rolled back; this is the next one"))
     if health is StackHealth.PAUSED:
         text = f"{stack.name} is in {stack.status}: this goes on where the last operation failed, with rollback off"
         interaction.report(
@@ -276,7 +276,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
     # A bucket with snapshots is not in danger: it only made the rollback fail, since S3 deletes no bucket with objects.
     is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not leftovers.only_backup_buckets_left(account, stack)
     interaction.require_consent(
-        Question(f"Delete the remains of {stack.name} and create it anew?", consequences, dangerous=is_dangerous),
+        Question(f"Delete the remains of {stack.name} and create it again?", consequences, dangerous=is_dangerous),
     )
     unprotect(account, stack)
     interaction.report(Step(f"deleting the remains of {stack.name}"))

@@ -182,7 +182,7 @@ class Program:
                 yield 10.0
                 refusal = self._send_signal(stack, name, status)
             refusals.append(refusal)
-        return f"told CloudFormation {status}" if "" in refusals else "; ".join(refusals)
+        return f"signalled {status}" if "" in refusals else "; ".join(refusals)
 
     def _send_signal(self, stack: str, resource: str, status: str) -> str:
         try:
@@ -417,7 +417,7 @@ class Program:
 
         Args:
             goal: what the boot waits for, as a phrase of the log line.
-            blocker: returns the reason to go on waiting; an empty text ends the wait.
+            blocker: returns the reason to keep waiting; an empty text ends the wait.
             hint: what to look at after a timeout.
             seconds: the timeout; by default it ends early enough for a failure signal to reach CloudFormation.
         """

@@ -93,7 +93,7 @@ def strip(text: str) -> str:
     return "".join(output)
 
 
-# Tokens that are not copied: comments, and white space, which is written anew.
+# Tokens that are not copied: comments, and white space, which is written again.
 _INVISIBLE = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 Position = tuple[int, int]
 

@@ -200,7 +200,7 @@ def _built_for(parameter: str) -> dict[str, str]:
 
 
 def landlord(where: Account) -> dict[str, str]:
-    """What somebody else has made in the account before: values for the parameters that ask for such a thing."""
+    """What someone else has made in the account before: values for the parameters that ask for such a thing."""
     ec2 = client("ec2", where.cluster.region)
     vpc = ec2.create_vpc(CidrBlock="10.20.0.0/16")["Vpc"]["VpcId"]
     table = ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]

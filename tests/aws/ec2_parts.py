@@ -38,7 +38,7 @@ def guide(page: str, title: str) -> str:
 
 
 def seen(title: str, url: str) -> str:
-    """The source of a row whose words stand in a log that somebody has shown."""
+    """The source of a row whose words stand in a log that someone has shown."""
     return f"[{title}]({url})"
 
 

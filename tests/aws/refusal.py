@@ -47,7 +47,7 @@ class Update:
 
 @dataclass(frozen=True)
 class ServiceCall:
-    """A call of a service that is refused: by an instance, by cfngen, or by somebody else.
+    """A call of a service that is refused: by an instance, by cfngen, or by someone else.
 
     Attributes:
         attempt: makes what is needed, then the call; it must raise.

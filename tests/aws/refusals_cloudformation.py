@@ -101,7 +101,7 @@ def _no_export(cloud: CloudFormation) -> None:
 
 
 def _deletion(resource: Mapping[str, Any], interfere: Callable[[str], object]) -> ServiceCall:
-    """A deletion in whose way something stands that somebody else has made."""
+    """A deletion in whose way something stands that someone else has made."""
 
     def attempt(cloud: CloudFormation) -> None:
         body = text({"It": dict(resource)})
@@ -403,7 +403,7 @@ def calls() -> list[Refusal]:
         row("CreateStack", "an import that nobody exports", "No export named gone found",
             f"template reference: [Fn::ImportValue]({REFERENCE}/intrinsic-function-reference-importvalue.html)", TOLD,
             calling(_no_export)),
-        row("DeleteStack", "a role to which somebody has attached a policy", "must detach all policies first",
+        row("DeleteStack", "a role to which someone has attached a policy", "must detach all policies first",
             "IAM: [DeleteRole](https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteRole.html)", TOLD,
             _deletion(role(), _attach)),
         row("DeleteStack", "a bucket with an object", "The bucket you tried to delete is not empty",

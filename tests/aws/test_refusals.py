@@ -72,7 +72,7 @@ def test_the_page_shows_the_rows() -> None:
     page = rendered()
     if os.environ.get("CFNGEN_UPDATE_GOLDEN") and PAGE.read_text() != page:
         PAGE.write_text(page)
-        pytest.fail(f"{PAGE} was written anew")
+        pytest.fail(f"{PAGE} was written again")
     assert PAGE.read_text() == page
 
 

@@ -168,14 +168,14 @@ def test_tags_of_the_root_reach_every_resource_that_takes_them() -> None:
     stack = where.cloud.wait(
         where.cloud.update_stack(
             "k8s", previous_template=True, previous_parameters=list(stack.revision.parameter_strings),
-            capabilities=["CAPABILITY_IAM"], tags={"owner": "somebody else"},
+            capabilities=["CAPABILITY_IAM"], tags={"owner": "someone else"},
         )
     )  # fmt: skip
     assert stack.status == "UPDATE_COMPLETE", stack.reason
     for each in resources(stack).values():
         if "Tags" in each.properties:
             found: dict[str, Any] = {tag["Key"]: tag["Value"] for tag in each.properties["Tags"]}
-            assert found["owner"] == "somebody else", each.logical_id
+            assert found["owner"] == "someone else", each.logical_id
 
 
 @pytest.mark.parametrize("case", ["default", "several-groups", "volumes"])
@@ -219,7 +219,7 @@ def test_an_imported_key_stands_in_the_way_of_other_tags() -> None:
     where.cloud.wait(
         where.cloud.update_stack(
             "k8s", previous_template=True, previous_parameters=list(stack.revision.parameter_strings),
-            capabilities=["CAPABILITY_IAM"], tags={"owner": "somebody else"},
+            capabilities=["CAPABILITY_IAM"], tags={"owner": "someone else"},
         )
     )  # fmt: skip
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"

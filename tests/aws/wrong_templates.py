@@ -23,7 +23,7 @@ from cfngen.sandbox.cloudformation import ApiError, NotModelledError, ResourceEr
 
 FOLDER = Path(__file__).with_name("wrong")
 REFERENCE = re.compile(r"\$\{(\w+(?:\.\w+)+)\}")
-EXISTING = {"VpcId", "RouteTableId", "ApiElasticIp", "SubnetAId"}  # parameters for what somebody else has made
+EXISTING = {"VpcId", "RouteTableId", "ApiElasticIp", "SubnetAId"}  # parameters for what someone else has made
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"]
 Row = Mapping[str, Any]
 
@@ -119,7 +119,7 @@ class Attempt:
         return filled(value, self.made)
 
     def call(self, calls: list[Mapping[str, Any]]) -> None:
-        """Do what somebody else did; the last call of a list may find a quota used up already."""
+        """Do what someone else did; the last call of a list may find a quota used up already."""
         for number, call in enumerate(calls, 1):
             arguments = self.filled(call.get("arguments", {}))
             if call["operation"] == "SetStackPolicy":

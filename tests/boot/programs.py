@@ -154,7 +154,7 @@ SPOKEN = (
     rf"mdadm --create /dev/md/cfngen --run --level=0 --name=cfngen --homehost=any --raid-devices=\d( {DISK}){{2,}}",
 )
 SPOKEN_UNLESS = {
-    # kubectl: 1 is any failure; a lease that somebody else changed, a Node or an API server that is not there yet.
+    # kubectl: 1 is any failure; a lease that someone else changed, a Node or an API server that is not there yet.
     rf"{ADMIN} (create|replace) -f -": (1,),
     rf"{ADMIN} get (--server=https://{ADDRESS}:443 --raw /readyz|node {INSTANCE})": (1,),
     rf"{KUBELET} get node {INSTANCE} -o json": (1,),

@@ -126,7 +126,10 @@ def ended(node: Node, minutes: int = 5) -> str:
 
 def test_pods_are_evicted_and_auto_scaling_goes_on() -> None:
     node = Node(pod("a"), pod("b"))
-    assert ended(node) == "this instance is to be terminated: its pods are gone after 5 s; Auto Scaling was told"
+    assert (
+        ended(node)
+        == "this instance is to be terminated: its pods are gone after 5 s; the lifecycle action was completed"
+    )
     assert sorted(node.evicted) == ["a", "b"]
     assert node.completed == [
         {
@@ -230,7 +233,8 @@ def test_pods_that_cannot_go_do_not_keep_the_instance_longer_than_asked_for() ->
     node.kept = {"only"}
     outcome = ended(node, 2)
     assert outcome == (
-        "this instance is to be terminated: 1 pods are still there after 120 s: default/only; Auto Scaling was told"
+        "this instance is to be terminated: 1 pods are still there after 120 s: default/only; the lifecycle action was "
+        "completed"
     )
     assert 120 <= node.passed <= 130
     assert len(node.completed) == 1
@@ -415,7 +419,7 @@ def test_stack_that_is_gone_is_no_failure() -> None:
         raise BootError("Stack with id k8s does not exist")
 
     node.cloud["cloudformation.describe_stack_resource"] = gone
-    assert ended(node).endswith("Auto Scaling was not told: Stack with id k8s does not exist")
+    assert ended(node).endswith("the lifecycle action was not completed: Stack with id k8s does not exist")
 
 
 def test_service_runs_from_the_first_boot_on() -> None:

@@ -159,6 +159,6 @@ def test_share_that_the_cluster_file_gives_stands_alone(given: str) -> None:
 
 
 def test_settings_of_the_group_reach_the_kubelet_and_its_identity_is_its_own() -> None:
-    found = patched(kubeletPatch={"maxPods": 58, "resolvConf": "/etc/own", "providerID": "somebody else's"})
+    found = patched(kubeletPatch={"maxPods": 58, "resolvConf": "/etc/own", "providerID": "someone else's"})
     assert (found["maxPods"], found["resolvConf"]) == (58, "/etc/own")
     assert found["providerID"] == f"aws:///us-west-2a/{INSTANCE}"

@@ -35,7 +35,7 @@ def test_learner_is_not_taken_for_a_member_when_nobody_can_give_it_a_vote() -> N
         boot(blank)
     assert "`cfngen etcd restore latest`" in end.value.hint
     assert MEMBER not in blank.files
-    assert blank.files[JOINING_FILE] == PROMOTING, "the next attempt goes on with the promotion"
+    assert blank.files[JOINING_FILE] == PROMOTING, "the next attempt continues with the promotion"
     member = world.etcd.member(*world.etcd.running[blank.address])
     assert member
     assert member["isLearner"]
@@ -63,7 +63,7 @@ def test_learner_that_somebody_has_removed_meanwhile_is_announced_anew() -> None
         return 1, "etcdserver: member not found"
 
     blank.on("etcdctl .* member promote", removed)
-    with pytest.raises(BootError, match="for etcd's vote for this member: somebody has removed this member"):
+    with pytest.raises(BootError, match="for etcd's vote for this member: someone has removed this member"):
         boot(blank)
     assert MEMBER not in blank.files
     blank.answers.pop(0)

@@ -47,7 +47,7 @@ def test_steps_are_numbered_and_timed_and_success_is_signalled() -> None:
         f"[1/4] identity: {INSTANCE} in us-west-2a, node of kubernetes (0.0 s)",
         "[2/4] first: all is well (2.1 s)",
         "[3/4] second: all is well (2.1 s)",
-        "[4/4] signal: told CloudFormation SUCCESS (0.0 s)",
+        "[4/4] signal: signalled SUCCESS (0.0 s)",
         "done in 4.3 s",
     ]
     assert machine.calls == [
@@ -68,7 +68,7 @@ def test_failure_is_one_line_and_a_failed_signal_at_once() -> None:
     assert runner.run(machine, config(), {"volume": bad, "later": good}) == 1
     assert machine.said[1:] == [
         "[2/4] volume FAILED after 1.0 s: vol-1 is gone. What to do: look at the volume",
-        "told CloudFormation FAILURE",
+        "signalled FAILURE",
     ]
     assert signals(machine) == ["FAILURE"]
 
@@ -104,7 +104,7 @@ def test_only_the_first_boot_signals(first: str, second: str) -> None:
     for status in (first, second):
         runner.run(machine, config(), {"step": good if status == "SUCCESS" else bad})
     assert signals(machine) == [first]
-    assert f"told CloudFormation {first} before" in " ".join(machine.said)
+    assert f"signalled {first} before" in " ".join(machine.said)
 
 
 def test_instance_made_from_an_image_of_another_signals_again() -> None:
@@ -128,7 +128,7 @@ def test_signal_that_cannot_be_sent_fails_the_boot_so_that_it_is_tried_again() -
     machine.cloud["cloudformation.signal_resource"] = lambda **_: refusal("AccessDenied")
     assert runner.run(machine, config(), {"step": good}) == 1
     assert runner.SIGNALLED not in machine.files
-    assert machine.said[-1].startswith("CloudFormation was not told: waited 61 s for signal_resource: An error")
+    assert machine.said[-1].startswith("CloudFormation was not signalled: waited 61 s for signal_resource: An error")
     assert "(AccessDenied)" in machine.said[-1]
 
 
@@ -140,7 +140,7 @@ def test_failure_before_the_identity_is_known_is_said_although_nobody_can_be_tol
     machine = Isolated()
     assert runner.run(machine, config(), {"step": good}) == 1
     assert machine.said[0].startswith("[1/3] identity FAILED after 0.0 s: waited 120 s")
-    assert machine.said[1] == "CloudFormation was not told: 'instanceId'"
+    assert machine.said[1] == "CloudFormation was not signalled: 'instanceId'"
 
 
 def test_references_and_facts_fill_the_configuration() -> None:

@@ -48,7 +48,7 @@ def machine() -> ScriptedMachine:
 def test_on_creation_the_condition_is_told(machine: ScriptedMachine, status: str) -> None:
     complete = f"Resource {GROUP} is in CREATE_COMPLETE state and cannot be signaled"
     stack = Stack(machine, **{GROUP: complete})
-    assert signal(machine, boot_of(CONFIG), status) == f"told CloudFormation {status}"
+    assert signal(machine, boot_of(CONFIG), status) == f"signalled {status}"
     assert stack.accepted == [(CONDITION, status)]
     assert machine.clock() == 0
 
@@ -56,7 +56,7 @@ def test_on_creation_the_condition_is_told(machine: ScriptedMachine, status: str
 def test_in_an_update_the_group_is_told_and_the_condition_is_over(machine: ScriptedMachine) -> None:
     complete = f"Resource {CONDITION} is in CREATE_COMPLETE state and cannot be signaled"
     stack = Stack(machine, **{CONDITION: complete})
-    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "told CloudFormation SUCCESS"
+    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "signalled SUCCESS"
     assert stack.accepted == [(GROUP, "SUCCESS")]
     assert machine.clock() == 0
 
@@ -86,9 +86,9 @@ def test_a_condition_that_never_comes_is_given_up_without_a_failure(machine: Scr
     assert signal(machine, other, "SUCCESS")
     assert machine.clock() == 5 * 3600
     machine.passed = 0
-    assert signal(machine, boot_of(CONFIG), "FAILURE") == "told CloudFormation FAILURE"
+    assert signal(machine, boot_of(CONFIG), "FAILURE") == "signalled FAILURE"
     assert machine.clock() == 300
-    assert signal(machine, boot_of(CONFIG), "FAILURE") == "told CloudFormation FAILURE before"
+    assert signal(machine, boot_of(CONFIG), "FAILURE") == "signalled FAILURE before"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_crash_between_the_two_signals_repeats_both(machine: ScriptedMachine) 
         signal(machine, boot_of(CONFIG), "SUCCESS")
     machine.cloud["cloudformation.signal_resource"] = answer
     stack.refusals[GROUP] = exists(GROUP)
-    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "told CloudFormation SUCCESS"
+    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "signalled SUCCESS"
     assert stack.accepted == [(GROUP, "SUCCESS"), (CONDITION, "SUCCESS")]
 
 
@@ -132,7 +132,7 @@ def exists(resource: str) -> str:
 
 def test_a_signal_whose_answer_was_lost_has_arrived(machine: ScriptedMachine) -> None:
     Stack(machine, **{GROUP: exists(GROUP), CONDITION: f"Resource {CONDITION} is in CREATE_COMPLETE state and cannot"})
-    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "told CloudFormation SUCCESS"
+    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "signalled SUCCESS"
 
 
 def test_cloudformation_keeps_to_a_failure_while_the_same_operation_waits(machine: ScriptedMachine) -> None:
@@ -141,4 +141,4 @@ def test_cloudformation_keeps_to_a_failure_while_the_same_operation_waits(machin
     signal(machine, boot_of(CONFIG), "FAILURE")
     stack.refusals = {GROUP: exists(GROUP), CONDITION: exists(CONDITION)}
     assert signal(machine, boot_of(CONFIG), "SUCCESS") == f"{exists(GROUP)}; {exists(CONDITION)}"
-    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "told CloudFormation SUCCESS before"
+    assert signal(machine, boot_of(CONFIG), "SUCCESS") == "signalled SUCCESS before"

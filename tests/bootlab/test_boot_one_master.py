@@ -88,7 +88,7 @@ def test_the_cluster_has_both_as_ready_nodes_that_the_cloud_controller_knows(lab
 def test_the_node_has_run_a_pod_before_it_reported_success(node):
     steps = [number for number, line in enumerate(node.lines) if "a pod of registry.k8s.io/pause:" in line]
     assert len(steps) == 1
-    assert any("told CloudFormation SUCCESS" in line for line in node.lines[steps[0] :])
+    assert any("signalled SUCCESS" in line for line in node.lines[steps[0] :])
     assert node.run("ls", "-A", "/etc/kubernetes/manifests").strip() == ""
 
 
@@ -150,7 +150,7 @@ def test_a_reboot_of_the_master_changes_nothing(lab, master):
     master.reboot()
     lab.until("the second boot", lambda: master.boots > boots and "done in" in " ".join(master.lines[said:]))
     assert any("steady" in line for line in master.lines[said:])
-    assert any("told CloudFormation SUCCESS before" in line for line in master.lines[said:])
+    assert any("signalled SUCCESS before" in line for line in master.lines[said:])
     assert master.run("sh", "-c", KEPT) == files
     made = [call["arguments"] for call in calls(master, "kubeadm")[before:]]
     assert [each for each in made if each[:2] != ["certs", "check-expiration"]] == []

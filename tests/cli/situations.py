@@ -216,7 +216,7 @@ SITUATIONS = (
     ),
     Situation(
         "ROLLBACK_FAILED",
-        "the same, and what is in the way stays",
+        "the same, and what blocks it stays",
         deployed(fails={(VOLUME, "CREATE"): 1, ("Vpc", "DELETE"): ALWAYS}),
         created=False,
     ),
@@ -234,7 +234,7 @@ SITUATIONS = (
         imported(IMPORTING, UNDOING, "IMPORT_ROLLBACK_FAILED"),
     ),
     Situation("DELETE_FAILED", "a deletion failed", deleted(3)),
-    Situation("DELETE_FAILED", "the same, and what is in the way stays", deleted(ALWAYS)),
+    Situation("DELETE_FAILED", "the same, and what blocks it stays", deleted(ALWAYS)),
     Situation(
         "DELETE_FAILED",
         "a creation failed, `--on-failure delete`, and so did removing it",

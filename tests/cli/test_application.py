@@ -70,9 +70,9 @@ def test_version(cfngen):
     ("line", "message"),
     [
         ("template", "no such command 'template'; did you mean 'templates'?"),
-        ("xyzzy", "no such command 'xyzzy'; there are init, templates,"),
+        ("xyzzy", "no such command 'xyzzy'; the commands are init, templates,"),
         ("etcd restor", "no such command 'restor'; did you mean 'restore'?"),
-        ("sandbox xyzzy", "no such command 'xyzzy'; there are "),
+        ("sandbox xyzzy", "no such command 'xyzzy'; the commands are "),
         ("templates --chekc", "no such option '--chekc'; did you mean '--check'?"),
         ("--colour", "no such option '--colour'; did you mean '--color' or '--no-color'?"),
         ("plan --xyzzy", "no such option '--xyzzy'\n"),
@@ -91,10 +91,10 @@ def test_a_command_line_with_a_mistake_names_what_is_near(line, message, cfngen,
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("deploy --region eu-west-1", "the region is the cluster file's `region`; `--set region=REGION` is stronger"),
-        ("templates --name mine", "the name is the cluster file's `name`; `--set name=NAME` is stronger"),
+        ("deploy --region eu-west-1", "the region is `region` in the cluster file; `--set region=REGION` overrides it"),
+        ("templates --name mine", "the name is `name` in the cluster file; `--set name=NAME` overrides it"),
         ("deploy --dry-run", "`cfngen plan` shows what a deployment would change"),
-        ("etcd restore --debug", "it stands before the command: `cfngen --debug etcd restore …`"),
+        ("etcd restore --debug", "put it before the command: `cfngen --debug etcd restore …`"),
     ],
 )
 def test_an_option_that_belongs_elsewhere_is_told_where(line, hint, cfngen):
@@ -158,7 +158,7 @@ def test_an_operating_system_error_names_the_file(cfngen, failing):
     assert ran.code == 1
     assert ran.err == (
         "error: output/vpc.json: No space left on device\n"
-        "hint: free space on that file system, or choose another place.\n"
+        "hint: free space on that file system, or choose another directory.\n"
     )
 
 
@@ -174,7 +174,7 @@ def test_a_fault_is_one_line_that_says_how_to_report_it(cfngen, failing):
     failing(KeyError("Vpc"))
     ran = cfngen("schema")
     assert ran.code == 70
-    assert ran.err.startswith("error: a fault in cfngen: KeyError: 'Vpc' (test_application.py:")
+    assert ran.err.startswith("error: a bug in cfngen: KeyError: 'Vpc' (test_application.py:")
     assert "cfngen --debug" in ran.err
     assert "Traceback" not in ran.err
 
@@ -184,7 +184,7 @@ def test_debug_shows_the_traceback_before_the_message(cfngen, failing):
     ran = cfngen("--debug", "schema")
     assert ran.code == 70
     assert ran.err.startswith("Traceback (most recent call last):")
-    assert "error: a fault in cfngen" in ran.err
+    assert "error: a bug in cfngen" in ran.err
 
 
 def test_an_interrupt_ends_with_130_and_a_short_line(cfngen, failing):
@@ -212,7 +212,8 @@ def test_output_that_cannot_be_written_is_one_error(process, arguments):
     _, err = started.communicate()
     assert started.returncode == 1
     assert err == (
-        "error: standard output cannot be written: No space left on device\nhint: send the output elsewhere.\n"
+        "error: standard output cannot be written: No space left on device\n"
+        "hint: redirect the output to another file.\n"
     )
 
 

@@ -59,7 +59,7 @@ def test_defaults_and_a_file_exclude_each_other(cfngen, directory):
     (directory / "other.yaml").write_text(FILE)
     ran = cfngen("config", "--defaults", "-f", "other.yaml")
     assert ran.code == 64
-    assert "--defaults and --cluster exclude each other" in ran.err
+    assert "--defaults and --cluster cannot be used together" in ran.err
 
 
 def test_the_yaml_form_is_a_cluster_file_that_means_the_same(cfngen, directory):

@@ -80,7 +80,7 @@ def test_a_dry_run_refuses_what_the_real_run_refuses(cloud: Cloud, cluster: Any,
     ran = deleted(cfngen, "--dry-run")
     assert ran.code == 1
     assert f"{database}: security group database has rules that name" in ran.err
-    assert "Goes with the stack" in ran.out
+    assert "Deleted with the stack" in ran.out
     assert deleted(cfngen, "--dry-run", "--even-if-occupied").code == 0
 
 
@@ -118,7 +118,7 @@ def test_words_are_whole_at_any_width(cloud: Cloud, cluster: Any, cfngen: Shell,
     # What is longer than a line, such as an id, is not torn apart either.
     assert [word for word in words if len(word) > width and len(word.split()) > 1] == []
     assert set(ran.out.split()) == set(wide.out.split())
-    stays = words[words.index("Stays") + 1 :]
+    stays = words[words.index("Kept") + 1 :]
     assert all(line.startswith("  ") for line in stays[: stays.index("")])
 
 
@@ -140,7 +140,7 @@ def test_yes_deletes_and_says_what_stays(cloud: Cloud, cluster: Any, cfngen: She
 def test_without_consent_nothing_happens(cloud: Cloud, cluster: Any, cfngen: Shell) -> None:
     ran = deleted(cfngen)
     assert ran.code == 1
-    assert "consent is needed" in ran.err
+    assert "confirmation is needed" in ran.err
     assert cluster.status == "CREATE_COMPLETE"
 
 
@@ -184,7 +184,7 @@ def test_detaching_leaves_the_rest_to_cloudformation(cloud: Cloud, cluster: Any,
     ran = deleted(cfngen, "--yes", "--detach")
     assert ran.code == 6, ran.err
     assert cluster.status == "DELETE_IN_PROGRESS"
-    assert "it goes on without cfngen" in ran.out
+    assert "it continues without cfngen" in ran.out
     again = deleted(cfngen, "--yes")
     assert again.code == 0, again.err
     assert cluster.status == "DELETE_COMPLETE"
@@ -199,7 +199,7 @@ def test_nothing_to_delete_is_no_failure(cloud: Cloud, cfngen: Shell) -> None:
 def test_detached_and_thorough_exclude_each_other(cfngen: Shell, wish: str) -> None:
     ran = cfngen("delete", "--defaults", "--detach", wish)
     assert ran.code == 64
-    assert "--detach leaves before volumes" in ran.err
+    assert "--detach exits before volumes" in ran.err
 
 
 def initialised(cloud: Cloud, cluster: Any) -> str:
@@ -238,5 +238,5 @@ def test_somebody_at_a_keyboard_is_asked_what_becomes_of_the_authorities(
     chosen = delete_command._ask_copy_method(shown, Path("one-authorities.json"), yes=False)
     assert chosen.how == how
     asked = capsys.readouterr().err
-    assert "Without a copy no snapshot starts as this cluster again" in asked
+    assert "Without a copy no snapshot can be restored again" in asked
     assert "one-authorities.json" in asked

@@ -117,7 +117,7 @@ def test_an_api_that_cannot_be_reached_from_here_is_only_told(run: Command, monk
     monkeypatch.setattr("cfngen.cli.target.Target.kubernetes_override", lambda self, endpoint: "https://127.0.0.1:9")
     ran = deployed(run, "hidden")
     assert ran.code == 0
-    assert "whether the cluster works is not known" in ran.err
+    assert "could not determine whether the cluster works" in ran.err
     assert "not valid" not in ran.out
     larger = ("--set", "nodeGroups[0].maxSize=9", "--yes", "--output", "json")
     shown = lines(run("deploy", *larger, stack="hidden").out)
@@ -208,7 +208,7 @@ def test_a_second_cluster_of_one_name_is_refused_before_anything_is_uploaded(run
 def test_names_that_cloudformation_or_instances_cannot_use_are_refused(run: Command, name: str) -> None:
     ran = run("plan", *ALLOWED, "--set", "name=sound", stack=name)
     assert ran.code == 1
-    assert "is no name for the stack" in ran.err
+    assert "is not a valid stack name" in ran.err
 
 
 def test_parameters_come_from_flags_and_files(run: Command, directory) -> None:

@@ -13,16 +13,16 @@ from shell import Shell
     ("option", "value", "message"),
     [
         ("--tag", "cfngen:cluster=x", "is set by cfngen"),
-        ("--tag", "Cfngen:Cluster=x", "differs from cfngen:cluster in upper and lower case only"),
-        ("--tag", "name=x", "differs from Name in upper and lower case only"),
+        ("--tag", "Cfngen:Cluster=x", "differs from cfngen:cluster only in upper and lower case"),
+        ("--tag", "name=x", "differs from Name only in upper and lower case"),
         ("--tag", "owner=", "the value has 0 characters; at least 1 are needed"),
         ("--tag", "a;b=x", "the key holds ; (U+003B)"),
-        ("--tag", "aws:owner=x", "AWS keeps tags that begin with aws: to itself"),
-        ("--tag", "AWS:owner=x", "AWS keeps tags that begin with aws: to itself"),
-        ("--role-arn", "admin", "'admin' is no role's ARN"),
-        ("--role-arn", "arn:aws:iam::123456789012:user/admin", "is no role's ARN"),
-        ("--notify", "topic", "'topic' is no topic's ARN"),
-        ("--notify", "arn:aws:sqs:us-west-2:123456789012:queue", "is no topic's ARN"),
+        ("--tag", "aws:owner=x", "AWS reserves tags that start with aws:"),
+        ("--tag", "AWS:owner=x", "AWS reserves tags that start with aws:"),
+        ("--role-arn", "admin", "'admin' is not the ARN of a role"),
+        ("--role-arn", "arn:aws:iam::123456789012:user/admin", "is not the ARN of a role"),
+        ("--notify", "topic", "'topic' is not the ARN of a topic"),
+        ("--notify", "arn:aws:sqs:us-west-2:123456789012:queue", "is not the ARN of a topic"),
     ],
 )
 @pytest.mark.parametrize("command", ["plan", "deploy"])
@@ -35,7 +35,7 @@ def test_what_cannot_be_meant_is_refused(cfngen: Shell, command: str, option: st
 def test_a_tag_of_the_cluster_file_in_another_spelling(cfngen: Shell) -> None:
     ran = cfngen("plan", "--defaults", "--set", "tags.Team=a", "--tag", "team=b")
     assert ran.code == 1
-    assert "the tag team differs from Team of the cluster file in upper and lower case only" in ran.err
+    assert "the tag team differs from Team in the cluster file only in upper and lower case" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_errors_of_a_parameter_file_name_it(cfngen: Shell, directory, monkeypatc
     ("arguments", "code", "message"),
     [
         (("--parameter-file", "absent.json"), 1, "absent.json: cannot be read"),
-        (("--role-arn", "admin"), 64, "'admin' is no role's ARN"),
+        (("--role-arn", "admin"), 64, "'admin' is not the ARN of a role"),
         (("--set", "nodeGroups[0].maxSize=x"), 1, "nodeGroups[0].maxSize"),
     ],
 )
@@ -80,5 +80,5 @@ def test_a_program_gets_the_hint_as_a_person_does(cfngen: Shell, monkeypatch) ->
     monkeypatch.setattr("cfngen.lint.lint", lambda *_, **__: ())
     ran = cfngen("plan", "--defaults", "--stack-name", "1st", "--output", "json")
     printed = json.loads(ran.out)
-    assert printed["hint"] == "name the stack with --stack-name."
+    assert printed["hint"] == "choose a valid name with --stack-name."
     assert f"hint: {printed['hint']}" in ran.err

@@ -20,10 +20,10 @@ def test_a_duration_is_read_and_written(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "10", "h", "-5m", "1.5h", "5m1h", "1w", "9999999d"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no duration such as"):
+    with pytest.raises(click.BadParameter, match="is not a duration, such as"):
         Duration().convert(text, None, None)
 
 
 def test_a_least_one_is_kept() -> None:
-    with pytest.raises(click.BadParameter, match="59s is too short; the least is 1m"):
+    with pytest.raises(click.BadParameter, match="59s is too short; the minimum is 1m"):
         Duration(timedelta(minutes=1)).convert("59s", None, None)

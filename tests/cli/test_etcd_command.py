@@ -77,10 +77,10 @@ def test_restore_asks_and_does_nothing_without_an_answer(run: Command, where: Pl
     before = where.instances("MasterAAutoScalingGroup")
     ran = run("etcd", "restore")
     assert ran.code == 1
-    assert "will be set back to s3://" in ran.out
+    assert "will be restored from s3://" in ran.out
     assert "is lost" in ran.out
-    assert "consent is needed" in ran.err
-    assert ran.err.endswith("consent beforehand with --yes.\n")  # the command knows no --allow-danger
+    assert "confirmation is needed" in ran.err
+    assert ran.err.endswith("or confirm in advance with --yes.\n")  # the command knows no --allow-danger
     assert where.instances("MasterAAutoScalingGroup") == before
 
 
@@ -116,20 +116,20 @@ def test_a_restore_that_goes_on_is_seen_in_the_list_and_the_status(run: Command,
     s3 = where.account.client("s3")
     snapshot = json.loads(run("etcd", "list", "-o", "json").out)["snapshots"][0]["key"]
     s3.put_object(Bucket=bucket, Key=key, Body=json.dumps({"id": "1", "snapshot": snapshot}).encode())
-    assert f"Masters are being set back to {snapshot}" in run("etcd", "list").out
-    assert f"masters are being set back to {snapshot}" in run("status").out
+    assert f"Mhe masters are being restored from {snapshot}" in run("etcd", "list").out
+    assert f"mhe masters are being restored from {snapshot}" in run("status").out
     s3.delete_object(Bucket=bucket, Key=key)
 
 
 def test_status_shows_the_newest_snapshot_and_that_it_is_late(run: Command, where: Place) -> None:
     ran = run("status")
-    assert re.search(r"^Backups of etcd\n  the newest is of 2026-.* UTC, .* ago\n", ran.out, re.MULTILINE)
+    assert re.search(r"^Backups of etcd\n  the newest snapshot is from 2026-.* UTC, .* ago\n", ran.out, re.MULTILINE)
     assert "`cfngen etcd list --defaults --stack-name k8s` shows them" in ran.out
     where.world.machines.clusters.clear()  # nobody takes snapshots any more
     where.clock.sleep(50 * 60)
     status = read_status(where.account, where.name, where.cluster, override=where.override)
     lines = "\n".join(map(str, status_lines(status)))
-    assert re.search(r"\x1b\[31mthe newest is of .* ago; there should be one every 15 minutes\x1b", lines)
+    assert re.search(r"\x1b\[31mthe newest snapshot is from .* ago; there should be one every 15 minutes\x1b", lines)
 
 
 def test_a_long_list_is_cut_unless_all_is_asked_for(where: Place) -> None:

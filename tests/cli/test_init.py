@@ -34,7 +34,7 @@ def test_it_never_overwrites(cfngen, directory):
     (directory / "cluster.yaml").write_text("name: mine\n")
     ran = cfngen("init")
     assert ran.code == 1
-    assert "cluster.yaml exists already and is left as it is" in ran.err
+    assert "cluster.yaml already exists and was not changed" in ran.err
     assert "choose another name" in ran.err
     assert (directory / "cluster.yaml").read_text() == "name: mine\n"
 
@@ -50,7 +50,7 @@ def test_a_directory_that_does_not_exist_is_named(cfngen, directory):
     assert ran.code == 1
     assert ran.err == (
         "error: nowhere/cluster.yaml cannot be written: there is no directory nowhere\n"
-        "hint: make it first: `mkdir -p nowhere`.\n"
+        "hint: create it first: `mkdir -p nowhere`.\n"
     )
 
 
@@ -69,7 +69,9 @@ def test_a_directory_that_may_not_be_written(cfngen, directory, monkeypatch):
         patch.setattr(Path, "open", refuse)
         ran = cfngen("init")
     assert ran.code == 1
-    assert ran.err.startswith("error: cluster.yaml cannot be written: you may not write to this directory\nhint: ")
+    assert ran.err.startswith(
+        "error: cluster.yaml cannot be written: you have no permission to write to this directory\nhint: "
+    )
 
 
 def test_a_full_disk_leaves_nothing(cfngen, directory, monkeypatch):

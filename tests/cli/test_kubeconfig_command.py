@@ -45,7 +45,7 @@ def test_kubectl_gets_in_with_it(run: Command, where: Place, tmp_path: Path) -> 
     assert ran.code == 0, ran.err
     file = tmp_path / ".kube" / "config"
     assert f"Wrote the context kubernetes to {file}, and made it the current one." in ran.out
-    assert "knows you as moto@cfngen of system:masters until 2026-01-01 12:" in ran.out
+    assert "as moto@cfngen (groups: system:masters) until 2026-01-01 12:" in ran.out
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
     content = yaml.safe_load(file.read_text())
@@ -199,10 +199,10 @@ def test_a_cluster_that_is_not_initialised_says_so(run: Command, where: Place) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--duration", "4m"), "4m is too short; the least is 5m."),
-        (("--duration", "soon"), "'soon' is no duration such as 45s, 10m, 12h, 1h30m or 2d."),
+        (("--duration", "4m"), "4m is too short; the minimum is 5m."),
+        (("--duration", "soon"), "'soon' is not a duration, such as 45s, 10m, 12h, 1h30m or 2d."),
         (("--print", "--file", "x"), "--print changes no file"),
-        (("--remove", "--user", "x"), "--remove takes entries away"),
+        (("--remove", "--user", "x"), "cannot be used with --remove"),
     ],
 )
 def test_options_that_make_no_sense(options: tuple[str, ...], message: str, run: Command) -> None:

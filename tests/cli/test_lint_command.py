@@ -131,9 +131,9 @@ def test_without_a_usable_cluster_files_are_judged_for_a_region_that_is_named(cf
     ran = cfngen("lint", "good.json")
     assert ran.out == "1 template linted for us-east-1: nothing found.\n"
     assert ran.err.startswith(
-        "warning: judging for us-east-1, since the cluster's region is not known (cluster.yaml:1: "
+        "warning: linting for us-east-1, since the cluster's region is not known (cluster.yaml:1: "
     )
-    assert "--region names another" in ran.err
+    assert "use --region for another" in ran.err
     # Of a cluster that the user names, nothing is guessed.
     ran = cfngen("lint", "good.json", "-f", "cluster.yaml")
     assert ran.code == 1
@@ -143,7 +143,7 @@ def test_without_a_usable_cluster_files_are_judged_for_a_region_that_is_named(cf
 def test_the_region_of_generated_templates_is_the_clusters(cfngen):
     ran = cfngen("lint", "--region", "eu-west-1")
     assert ran.code == 64
-    assert "--region is for FILES" in ran.err
+    assert "--region applies only to FILES" in ran.err
 
 
 def test_the_directory_of_rules_is_for_cfn_lint(cfngen):

@@ -42,7 +42,10 @@ def test_a_node_group_is_known_by_its_name(cfngen):
 def test_what_does_not_fit_is_cut_and_said(cfngen):
     ran = cfngen("permissions", "execution", "--account", "123456789012")
     assert headings(ran.out) == ["execution-1", "execution-2"]
-    assert "execution takes 2 policies, since IAM limits their size; attach all: execution-1, execution-2." in ran.err
+    assert (
+        "execution needs 2 policies, since IAM limits the size of a policy; attach all: execution-1, execution-2."
+        in ran.err
+    )
 
 
 def test_they_are_for_this_cluster(cfngen, directory):
@@ -55,7 +58,7 @@ def test_they_are_for_this_cluster(cfngen, directory):
 def test_a_stack_name_that_cloudformation_refuses_is_refused(cfngen):
     ran = cfngen("permissions", "operator", "--stack-name", "prod.example")
     assert ran.code == 1
-    assert "'prod.example' is no name for the stack" in ran.err
+    assert "'prod.example' is not a valid stack name" in ran.err
 
 
 def test_the_service_role_may_be_another(cfngen):
@@ -69,12 +72,12 @@ def test_the_service_role_may_be_another(cfngen):
 def test_the_service_role_is_of_the_account(cfngen):
     ran = cfngen("permissions", "--role-arn", DEPLOYER, "--account", "210987654321")
     assert ran.code == 64
-    assert "--role-arn is of account 123456789012, and not of 210987654321" in ran.err
+    assert "--role-arn is in account 123456789012, not in 210987654321" in ran.err
 
 
 def test_without_an_account_they_are_for_any(cfngen):
     ran = cfngen("permissions", "nodes-nodes")
-    assert ran.err == "note: the policies are for any account; --account NUMBER narrows them to yours.\n"
+    assert ran.err == "note: these policies are for any account; use --account NUMBER to limit them to yours.\n"
     assert "arn:aws:ec2:us-west-2:*:instance/*" in ran.out
 
 
@@ -92,17 +95,17 @@ def test_programs_read_one_policy_a_line(cfngen):
 def test_what_the_cluster_file_attaches_is_named(cfngen):
     arn = "arn:aws:iam::aws:policy/ReadOnlyAccess"
     ran = cfngen("permissions", "nodes", "--set", f"nodeGroups[0].additionalPolicies=[{arn}]")
-    assert f"note: nodes-nodes also has what the cluster file attaches: {arn}." in ran.err
+    assert f"note: nodes-nodes also has the policies that the cluster file attaches: {arn}." in ran.err
 
 
 @pytest.mark.parametrize(
     ("name", "suggestion"),
-    [("excution", "did you mean 'execution'? There are operator,"), ("x", "; there are operator,")],
+    [("excution", "did you mean 'execution'? There are operator,"), ("x", "; he names are operator,")],
 )
 def test_an_unknown_name_lists_the_names(cfngen, name, suggestion):
     ran = cfngen("permissions", name)
     assert ran.code == 64
-    assert f"nobody named {name!r} needs permissions for this cluster" in ran.err
+    assert f"there are no policies for {name!r} in this cluster" in ran.err
     assert suggestion in ran.err
     assert ran.err.rstrip().endswith("operator, execution, etcd, master, nodes-nodes.")
 
@@ -116,11 +119,11 @@ def test_an_unknown_name_is_an_error_for_programs(cfngen):
 def test_without_snapshots_nobody_takes_any(cfngen):
     ran = cfngen("permissions", "etcd", "--set", "etcd.backups.enabled=false")
     assert ran.code == 64
-    assert "there are operator, execution, master, nodes-nodes." in ran.err
+    assert "he names are operator, execution, master, nodes-nodes." in ran.err
 
 
 @pytest.mark.parametrize("number", ["12", "12345678901a", "1234567890123"])
 def test_an_account_has_twelve_digits(cfngen, number):
     ran = cfngen("permissions", "--account", number)
     assert ran.code == 64
-    assert f"{number!r} is no account number" in ran.err
+    assert f"{number!r} is not an account number" in ran.err

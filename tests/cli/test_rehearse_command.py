@@ -50,9 +50,9 @@ def test_the_steps_are_shown_without_credentials(cfngen: Shell) -> None:
         (("--zones", "us-west-2a,us-west-2b"), 64, "is not three zones of one region"),
         (("--zones", "us-west-2a,us-west-2b,eu-central-1a"), 64, "is not three zones of one region"),
         (("--zones", "us-west-2a,us-west-2a,us-west-2b"), 64, "is not three zones of one region"),
-        (("--list", "--clean-up"), 64, "exclude each other"),
+        (("--list", "--clean-up"), 64, "cannot be used together"),
         (("--up-to", "moon"), 1, "the rehearsal has no step 'moon'"),
-        (("--role-arn", "me"), 64, "is no role's ARN"),
+        (("--role-arn", "me"), 64, "is not the ARN of a role"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cfngen: Shell, options: tuple[str, ...], code: int, said: str) -> None:
@@ -64,13 +64,13 @@ def test_what_makes_no_sense_is_refused(cfngen: Shell, options: tuple[str, ...],
 def test_a_rehearsal_from_the_question_to_the_report(cfngen: Shell, where: Place) -> None:
     unasked = cfngen("rehearse", "--up-to", "change-set")
     assert (unasked.code, stacks(where)) == (1, set())
-    assert "consent is needed, and standard input is not a terminal" in unasked.err
+    assert "confirmation is needed, but standard input is not a terminal" in unasked.err
     assert list(Path().iterdir()) == []
 
     done = cfngen("rehearse", "--up-to", "change-set", "--yes", "--report", "mine.json")
     assert done.code == 0, done.err
     assert "step 2 of 2: change set of the whole default cluster" in done.err
-    assert "AWS did what the emulator does." in done.out
+    assert "AWS behaved like the emulator." in done.out
     assert "The report is in mine.json and mine.md." in done.out
     assert json.loads(Path("mine.json").read_text())["result"] == "as expected"
     assert Path("mine.md").read_text().startswith("# Rehearsal of cfngen ")

@@ -32,7 +32,7 @@ def survey(**more: Any) -> list[str]:
 
 def test_columns_line_up_beside_a_text_that_has_no_room() -> None:
     lines = survey(deleted_parts=GOES)
-    rows = lines[lines.index("Goes with the stack") + 1 :]
+    rows = lines[lines.index("Deleted with the stack") + 1 :]
     heads = [line for line in rows if line[2:4].strip().isdigit()]
     assert [line[2:4] for line in heads] == ["12", " 1", " 1"]
     assert [line[6:].split("  ")[0].rstrip() for line in heads] == ["instances", "Auto Scaling group", "VPC"]

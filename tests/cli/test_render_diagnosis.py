@@ -60,7 +60,7 @@ def test_the_cause_what_it_means_who_saw_it_and_what_to_type():
         "  ✗ NodeGroupNodesStack/NodeGroupNodesAutoScalingGroup (node group nodes) CREATE_FAILED at 12:04:05Z",
         "      Failed to receive 2 resource signal(s) within the specified duration",
         "    means: 2 of the group's instances did not report in time that they work",
-        "    i-1 (terminated) said last:",
+        "    i-1 (terminated), last console output:",
         "      | [1/3] identity: i-1 (0.1 s)",
         "      | [2/3] join FAILED after 120.0 s: no secret. What to do: look at the master",
         "    i-2, i-3 (running):",
@@ -96,12 +96,12 @@ def test_further_failures_and_those_of_the_way_back():
             rollback_failures=(Cause(stuck, occupants=("eni-1 (ELB x)",), notes=("nobody knows",)),),
         )
     )
-    assert "Failed as well, by themselves:" in told
+    assert "Other failures, independent of it:" in told
     assert "  ✗ DiskStack/Disk (disk) CREATE_FAILED at 12:04:05Z" in told
-    assert "Failed while it was taken back:" in told
+    assert "Failed during the rollback:" in told
     assert "    still in use by:" in told
     assert "      eni-1 (ELB x)" in told
-    assert "    unknown: nobody knows" in told
+    assert "    not determined: nobody knows" in told
 
 
 def test_a_launch_that_failed_is_told_in_auto_scalings_words():
@@ -114,10 +114,10 @@ def test_a_launch_that_failed_is_told_in_auto_scalings_words():
 def test_a_cancelled_operation_and_one_that_did_not_fail():
     cancelled = Diagnosis("k8s", "arn", "UPDATE_ROLLBACK_COMPLETE", "update", cancelled=True)
     assert plain(cancelled) == [
-        "Updating k8s was cancelled (UPDATE_ROLLBACK_COMPLETE); nothing failed by itself",
+        "Updating k8s was cancelled (UPDATE_ROLLBACK_COMPLETE); no resource failed",
     ]
     assert plain(Diagnosis("k8s", "arn", "CREATE_COMPLETE", "create")) == [
-        "No failure is known of creating k8s (CREATE_COMPLETE)",
+        "There is no known failure of creating k8s (CREATE_COMPLETE)",
     ]
 
 

@@ -197,8 +197,7 @@ def test_what_takes_longer_than_usual_stands_out():
 
 def test_trouble_is_shown():
     assert (
-        plain(Progress("create", "k8s", "", 1, poll_error="AWS asks for fewer calls"))[1]
-        == "  AWS asks for fewer calls"
+        plain(Progress("create", "k8s", "", 1, poll_error="AWS throttles API calls"))[1] == "  AWS throttles API calls"
     )
 
 

@@ -73,7 +73,7 @@ def test_a_plan_is_a_tree_with_danger_at_its_end():
         "MasterStack",
         "  ±  MasterANetworkInterface AWS::EC2::NetworkInterface eni-0123 will be replaced; the old one is",
         "       deleted",
-        "     PrivateIpAddress: 172.20.0.9 -> 172.20.0.10 (makes a new resource, parameter MasterAAddress)",
+        "     PrivateIpAddress: 172.20.0.9 -> 172.20.0.10 (replaces the resource, parameter MasterAAddress)",
         "     => API address changes: kubeconfigs and nodes stop reaching it",
         "",
         "NodeGroupGpuStack",
@@ -83,7 +83,7 @@ def test_a_plan_is_a_tree_with_danger_at_its_end():
         "",
         "Plan: 1 to replace, 1 to update.",
         "",
-        "Interrupts what runs, or who can reach it:",
+        "Disruptive:",
         "  ! node group `gpu`: its instances are replaced one at a time",
         "",
         "DANGER: data, addresses or the cluster may be lost:",
@@ -109,7 +109,7 @@ def test_stacks_that_come_and_go_say_so():
         "  => new node group `gpu`: 2 nodes of t3.large",
         "  +  A AWS::X::Y is added",
         "",
-        "- OldStack stack is removed with everything in it",
+        "- OldStack stack is deleted with everything in it",
         "  -  B AWS::X::Y b-1 is removed and kept",
         "",
         "Plan: 1 to remove, 1 to add.",
@@ -133,7 +133,7 @@ def test_danger_without_words_of_its_own_is_listed_all_the_same():
             "A: 1 -> (not known yet) (might change, parameter P)",
         ),
         (PropertyChange("/Properties/A", known=False), "A: changes"),
-        (PropertyChange("/Properties/Password", sensitive=True), "Password: changes; secret, and not shown"),
+        (PropertyChange("/Properties/Password", sensitive=True), "Password: changes (secret, not shown)"),
         (PropertyChange("/UpdatePolicy", known=False), "UpdatePolicy: changes"),
     ],
 )
@@ -167,7 +167,7 @@ def test_no_line_is_wider_than_the_terminal(width):
 
 def test_nothing_to_do_is_one_line():
     plan = Plan("kubernetes", "arn:stack", "update")
-    assert text(plan) == ["No changes: the stack kubernetes is as it is wanted."]
+    assert text(plan) == ["No changes: the stack kubernetes is up to date."]
 
 
 def test_templates_alone_are_a_change_of_no_resource():
@@ -178,7 +178,7 @@ def test_templates_alone_are_a_change_of_no_resource():
 def test_what_cloudformation_would_refuse_is_the_last_thing_said():
     said = " ".join(text(update(stack(INTERFACE), express=True)))
     assert said.endswith(
-        "Cannot be carried out like this: MasterANetworkInterface may be replaced, and CloudFormation replaces nothing "
+        "This plan cannot be carried out: MasterANetworkInterface may be replaced, and CloudFormation replaces nothing "
         "in express mode."
     )
 
@@ -214,11 +214,11 @@ def test_a_new_cluster_is_a_list_of_what_there_will_be():
         "Stacks",
         "  VpcStack  1 resource",
         "",
-        "Costs money for as long as it exists",
+        "Billed while it exists",
         "    5  instances  t3.small     all",
         "  168  GiB        gp3 volumes",
         "    1  address    public IPv4",
-        "  Traffic, requests and snapshots come with use; AWS's price list says how much.",
+        "  Traffic, requests and snapshots are billed by use; see AWS's price list.",
         "",
         "Quotas of the account",
         "  VPCs per Region: 1 needed, 4 in use, 5 allowed: enough",
@@ -228,13 +228,13 @@ def test_a_new_cluster_is_a_list_of_what_there_will_be():
         "      not allowed to ask",
         "",
         "Plan: 1 to add in 1 stack.",
-        "If it fails, everything that it has made is deleted.",
+        "If it fails, everything that it created is deleted.",
         "",
-        "The account's quotas do not suffice:",
+        "The account's quotas are too low:",
         "  ! Elastic IPs: ask for more in Service Quotas",
         "",
-        "Cannot be carried out like this: the account's quotas do not suffice (Elastic IPs); --ignore-quotas",
-        "goes on all the same.",
+        "This plan cannot be carried out: the account's quotas do not suffice (Elastic IPs); --ignore-quotas",
+        "continues anyway.",
     ]
     insisted = text(replace(plan, quotas_ignored=True))
     assert insisted[-1] == "  ! Elastic IPs: ask for more in Service Quotas"
@@ -251,19 +251,19 @@ def test_an_update_says_what_it_adds_to_costs_and_quotas():
         costs=(Cost(2, "instance", "t3.large"), Cost(-100, "GiB", "gp3 volumes")),
     )
     said = text(plan)
-    begin = said.index("Changes what costs money for as long as it exists")
+    begin = said.index("Changes of the bill")
     assert said[begin : begin + 8] == [
-        "Changes what costs money for as long as it exists",
+        "Changes of the bill",
         "    +2  instances  t3.large",
         "  -100  GiB        gp3 volumes",
         "",
         "Quotas of the account",
-        "  vCPUs: 4 needed, 50 in use, 64 allowed: enough at first, not for the 20 of the greatest sizes",
+        "  vCPUs: 4 needed, 50 in use, 64 allowed: enough at first, but not for the 20 at the maximum sizes",
         "      ask for more",
         "",
     ]
     assert said[-2:] == [
-        "The account's quotas do not suffice for the greatest sizes:",
+        "The account's quotas are too low for the maximum sizes:",
         "  ! vCPUs: ask for more",
     ]
 

@@ -93,9 +93,9 @@ def test_the_status_of_a_sandbox_says_what_is_in_it() -> None:
         "Stack k8s in us-west-2: CREATE_COMPLETE",
         "  Kubernetes API: https://127.0.0.1:1",
         "  Groups: master-a, nodes",
-        "Switched on in us-west-2: instances of general fail with 'no route' at the step 'downloads'.",
-        "Switched on in us-west-2: the next 2 instances of master hang at the step 'volume'.",
-        "Switched on in us-west-2: the next 1 instance of gpu fails with 'no driver' at the step 'ready'.",
+        "Injected failure in us-west-2: instances of general fail with 'no route' at the step 'downloads'.",
+        "Injected failure in us-west-2: the next 2 instances of master hang at the step 'volume'.",
+        "Injected failure in us-west-2: the next 1 instance of gpu fails with 'no driver' at the step 'ready'.",
     ]
 
 
@@ -121,8 +121,8 @@ def test_one_that_was_stopped_is_followed_by_another_with_a_word(
     target = Target(Source(None, {}, (), is_explicit=False), sandbox=True)
     assert target.kubernetes_override("https://api") == ""
     said = " ".join(capsys.readouterr().err.split())
-    words = "the sandbox was stopped at 11:00 UTC on 2026-11-22, and what was in it is gone: k8s in us-west-2."
-    assert f"{words} This is a new, empty one." in said
+    words = "the sandbox was stopped at 11:00 UTC on 2026-11-22, and its stacks are lost: k8s in us-west-2."
+    assert f"{words} A new, empty one has been started." in said
 
 
 class Arranged:
@@ -157,7 +157,7 @@ def test_an_unknown_name_is_told_which_there_are(cfngen: Shell, monkeypatch: pyt
     assert (ran.code, running.orders) == (1, [])
     said = " ".join(ran.err.split())
     assert "no stack in us-west-2 has a group 'genral'" in said
-    assert "there are: general, gpu, master, master-a." in said
+    assert "the groups are general, gpu, master, master-a." in said
 
 
 @pytest.mark.parametrize("names", [(), ("general",)], ids=["before a cluster", "by a logical id"])
@@ -169,4 +169,4 @@ def test_a_group_that_comes_later_may_be_named_beforehand(
     ran = cfngen("sandbox", "fail", group)
     assert ran.code == 0
     assert running.orders[0][1] == group
-    assert "it is noted for one that comes" in " ".join(ran.err.split())
+    assert "the failure applies once a stack has one" in " ".join(ran.err.split())

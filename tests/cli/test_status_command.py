@@ -97,7 +97,7 @@ def test_drift_is_asked_for(run: Command, monkeypatch: pytest.MonkeyPatch) -> No
         "  k8s-Iam: unknown: no permission",
     ]
     monkeypatch.setattr("cfngen.deploy.inspection.drift.detect", lambda account, stacks: Drift((), {}))
-    assert under(run("status", "--drift").out, "Drift") == ["  none: every resource is as its template says"]
+    assert under(run("status", "--drift").out, "Drift") == ["  none: every resource matches its template"]
 
 
 def test_what_ends_soon_stands_out(where: Place) -> None:

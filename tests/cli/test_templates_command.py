@@ -64,7 +64,7 @@ def test_only_writes_one_stack_and_removes_nothing(cfngen, written, tree):
 def test_only_with_an_unknown_stack_lists_the_stacks(cfngen, directory):
     ran = cfngen("templates", "--defaults", "--only", "nodes")
     assert ran.code == 64
-    assert "no stack 'nodes' in this cluster; there are vpc, " in ran.err
+    assert "no stack 'nodes' in this cluster; the stacks are vpc, " in ran.err
     assert not (directory / "output").exists()
 
 
@@ -105,7 +105,7 @@ def test_check_shows_what_differs_and_changes_nothing(cfngen, written, tree):
     assert "vpc.json: differs" in ran.out
     assert '-   "Default": "172.99.0.0/16"' in ran.out
     assert '+   "Default": "172.20.0.0/16"' in ran.out
-    assert "output is stale: 2 files would change. Nothing was written." in ran.out
+    assert "output is not up to date: 2 files would change. Nothing was written." in ran.out
     assert tree() == before
 
 
@@ -148,8 +148,8 @@ def large(directory, monkeypatch):
 
 
 TOO_LARGE = (
-    "standalone is not made: a cluster of this size exceeds what one template may hold (1 MB, 500 resources){}"
-    "deploy the nested set from cluster.json"
+    "standalone is not generated: the cluster exceeds the limits of one template (1 MB, 500 resources){}"
+    "deploy the nested stacks with cluster.json"
 )
 
 

@@ -38,7 +38,7 @@ def test_the_size_of_one_role(cfngen):
 def test_an_unknown_role_lists_the_roles(cfngen):
     ran = cfngen("userdata", "nodes")
     assert ran.code == 64
-    assert "no role 'nodes' in this cluster; there are master, nodes-nodes." in ran.err
+    assert "no role 'nodes' in this cluster; the roles are master, nodes-nodes." in ran.err
 
 
 def test_an_unknown_file_lists_the_files(cfngen):
@@ -50,13 +50,13 @@ def test_an_unknown_file_lists_the_files(cfngen):
 def test_a_file_needs_a_role(cfngen):
     ran = cfngen("userdata", "--file", "config.json")
     assert ran.code == 64
-    assert ran.err.endswith("error: name a role: `cfngen userdata master --file config.json`\n")
+    assert ran.err.endswith("error: specify a role: `cfngen userdata master --file config.json`\n")
 
 
 def test_a_file_or_the_size(cfngen):
     ran = cfngen("userdata", "master", "--size", "--file", "config.json")
     assert ran.code == 64
-    assert "--file and --size exclude each other" in ran.err
+    assert "--file and --size cannot be used together" in ran.err
 
 
 def test_the_roles_follow_the_cluster(cfngen, directory):

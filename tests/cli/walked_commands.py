@@ -127,7 +127,7 @@ def violations(found: Iterable[Found], known: Known) -> Iterator[str]:
             continue
         if ran.code not in CODES:
             yield f"the step {step}: exit code {ran.code}: {ran.text}"
-        # That a failed operation may be taken back is said before it is gone on with, and holds until then.
+        # That a failed operation may be rolled back is said before it is gone on with, and holds until then.
         outdated = step == "rollback" and ran.good
         if ran.code == 1 and not ran.changed and step != "watch" and not outdated:
             yield f"the step {step} in {ran.status}: refused: {ran.text}"

@@ -1,4 +1,4 @@
-"""Ways in, ARNs, policies and what stands twice: what is said, at which key, and where it ends."""
+"""Ways in, ARNs, policies and what appears twice: what is said, at which key, and where it ends."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_stands_twice_in_a_list(path: str, item: Any, shown: str) -> None:
     others = {"sg-01234567": "sg-76543210", "203.0.113.0/24": "198.51.100.0/24", "api.example.com": "b.example.com"}
     other = {**item, "id": "pl-76543210"} if isinstance(item, dict) else others.get(item, *policies(2)[1:])
     said = [text for text in refusals(at(path, [item, other, item])) if "twice" in text]
-    assert said == [f"{path}[2]: {shown} stands twice; remove one"]
+    assert said == [f"{path}[2]: {shown} appears twice; remove one"]
     assert "twice" not in str(refusals(at(path, [item, other])))
 
 

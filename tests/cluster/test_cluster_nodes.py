@@ -64,7 +64,7 @@ def test_labels_that_a_node_would_be_refused_for(key: str, reason: str) -> None:
 
 def test_taint_that_stands_twice() -> None:
     taint = {"key": "gpu", "effect": "NoSchedule"}
-    assert "gpu with the effect NoSchedule stands twice" in refusal(group(taints=[taint, {**taint, "value": "x"}]))
+    assert "gpu with the effect NoSchedule appears twice" in refusal(group(taints=[taint, {**taint, "value": "x"}]))
     assert loaded(group(taints=[taint, {**taint, "effect": "NoExecute"}])).cluster.node_groups[0].taints
 
 
@@ -97,8 +97,8 @@ def test_units_that_are_cfngens() -> None:
 def test_files_that_collide_with_each_other() -> None:
     file = {"path": "/etc/systemd/system/agent.service", "content": ""}
     unit = {"name": "agent.service", "content": ""}
-    assert "stands twice; remove one" in refusal(group(files=[file, file]))
-    assert "stands twice; remove one" in refusal(group(files=[file], units=[unit]))
+    assert "appears twice; remove one" in refusal(group(files=[file, file]))
+    assert "appears twice; remove one" in refusal(group(files=[file], units=[unit]))
 
 
 def test_file_of_a_registry_that_has_mirrors() -> None:

@@ -63,7 +63,7 @@ def test_how_long_a_label_or_a_taint_may_be() -> None:
 def test_a_taint_stands_once_for_each_effect() -> None:
     taint = {"key": "gpu", "effect": "NoSchedule"}
     assert refusals(second(taints=[taint, {**taint, "key": "other"}, {**taint, "value": "x"}])) == [
-        "nodeGroups[1].taints[2]: gpu with the effect NoSchedule stands twice; remove one"
+        "nodeGroups[1].taints[2]: gpu with the effect NoSchedule appears twice; remove one"
     ]
 
 
@@ -155,9 +155,9 @@ def test_the_paths_beside_them_are_free() -> None:
 
 def test_what_is_said_of_files_and_units_that_collide() -> None:
     file, unit = {"path": "/etc/a", "content": ""}, {"name": "a.service", "content": ""}
-    assert placed(["/etc/a", "/etc/b", "/etc/a"]) == ["nodeGroups[1].files[2].path: /etc/a stands twice; remove one"]
+    assert placed(["/etc/a", "/etc/b", "/etc/a"]) == ["nodeGroups[1].files[2].path: /etc/a appears twice; remove one"]
     assert refusals(second(files=[file], units=[unit, unit])) == [
-        "nodeGroups[1].units[1].name: /etc/systemd/system/a.service stands twice; remove one"
+        "nodeGroups[1].units[1].name: /etc/systemd/system/a.service appears twice; remove one"
     ]
     assert refusals(second(units=[{**unit, "name": "kubelet.service"}])) == [
         (

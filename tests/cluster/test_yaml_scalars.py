@@ -108,7 +108,7 @@ def test_what_a_flags_value_means(text: str, meaning: Any) -> None:
         ("!!int a", "the YAML tag !!int has no meaning here; remove it"),
         ("!Ref [a]", "the YAML tag !Ref has no meaning here; remove it"),
         ("!!set {a}", "the YAML tag !!set has no meaning here; remove it"),
-        ("{a: 1, a: 2}", "the key stands twice, first in line 1; remove one"),
+        ("{a: 1, a: 2}", "the key appears twice, first in line 1; remove one"),
     ],
 )
 def test_what_is_wrong_with_a_flags_value(text: str, reason: str) -> None:
@@ -161,7 +161,7 @@ def test_the_characters_beside_them_may_stand_in_a_comment(code: int) -> None:
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("a: 1\nb:\n  c: 2\n  c: 3\n", "cluster.yaml:4: b.c: the key stands twice, first in line 3; remove one"),
+        ("a: 1\nb:\n  c: 2\n  c: 3\n", "cluster.yaml:4: b.c: the key appears twice, first in line 3; remove one"),
         ("a: 1\nb: !Ref c\n", "cluster.yaml:2: b: the YAML tag !Ref has no meaning here; remove it"),
         ("a:\n  - 1\n  - !Ref [c]\n", "cluster.yaml:3: a[1]: the YAML tag !Ref has no meaning here; remove it"),
         ("a:\n  b: !Ref {c: d}\n", "cluster.yaml:2: a.b: the YAML tag !Ref has no meaning here; remove it"),

@@ -57,7 +57,7 @@ OURS = f"cfngen: the cluster {NAME}, by arn:aws:iam::123456789012:user/me"
         (CREATED, "cfngen-plan-1", f"{OURS}, not protected", ["SetStackPolicy"]),
         (CREATED, "console", OURS, ["SetStackPolicy"]),
         ((UPDATING, "UPDATE_COMPLETE"), "cfngen-plan-1", OURS, BOTH),
-        # An update that was taken back needs its policies no less.
+        # An update that was rolled back needs its policies no less.
         ((UPDATING, "UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_COMPLETE"), "console", "", ["SetStackPolicy"]),
         # What failed to be created, is rolled back or deleted needs none.
         (("CREATE_IN_PROGRESS", "CREATE_FAILED"), "cfngen-plan-1", OURS, []),
@@ -110,7 +110,7 @@ def test_protection_that_is_not_allowed_is_told_and_no_failure() -> None:
     api.answers["SetStackPolicy"] = refused
     assert come_back(api, told).succeeded
     [notice] = told.notices
-    assert notice.startswith(f"{NAME} is as it is wanted, but not protected: not allowed to call SetStackPolicy")
+    assert notice.startswith(f"{NAME} is up to date, but not protected: not allowed to call SetStackPolicy")
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ WORDS = {
     CredentialsError: ("AWS does not accept the credentials: words", "A region that is not enabled"),
     DeniedError: ("not allowed to call DescribeStacks: words", "docs/deploy.md"),
     RegionError: ("words", "enable the region"),
-    ThrottledError: ("AWS asks for fewer calls (DescribeStacks: words)", "wait a minute and repeat"),
+    ThrottledError: ("AWS throttles API calls (DescribeStacks: words)", "wait a minute and repeat"),
     AwsError: ("DescribeStacks: words (ValidationError)", ""),
 }
 

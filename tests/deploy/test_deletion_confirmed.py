@@ -313,7 +313,7 @@ def test_a_search_that_is_refused_meanwhile_is_told_and_no_failure(deletions: De
         deleted(deletions, asked)
     texts = [each.text for each in asked.told if isinstance(each, Notice)]
     assert sum(text.startswith("leftovers could not be removed: ") for text in texts) == 3
-    assert sum(text.startswith("what is in the way could not be looked for: ") for text in texts) == 3
+    assert sum(text.startswith("what blocks the deletion could not be determined: ") for text in texts) == 3
 
 
 @pytest.mark.parametrize(

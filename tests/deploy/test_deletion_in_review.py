@@ -1,4 +1,4 @@
-"""A stack that is only under review goes if its change sets are the cluster's, and else belongs to somebody else."""
+"""A stack that is only under review goes if its change sets are the cluster's, and else belongs to someone else."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_rules_that_name_a_group_leave_the_clusters_groups_before_it_is_deleted(
         ("ec2:RevokeSecurityGroupIngress", {"GroupId": "sg-own", "SecurityGroupRuleIds": ["sgr-1"]}),
         ("ec2:DeleteSecurityGroup", {"GroupId": "sg-1"}),
     ]
-    # A rule that somebody else has just taken out is no error.
+    # A rule that someone else has just taken out is no error.
     aws.answers["ec2:RevokeSecurityGroupIngress"] = refusing("InvalidSecurityGroupRuleId.NotFound")
     aws.answers["ec2:DeleteSecurityGroup"] = refusing("DependencyViolation")
     assert security_groups.remove(aws.account, SCOPE, [leftover]) == ()

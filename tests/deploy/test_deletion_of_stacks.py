@@ -89,7 +89,7 @@ def test_it_is_tried_three_times_and_swept_with_patience_between(deletions: Dele
     assert question.dangerous
     assert question.consequences == (
         "Vpc (vpc-1) stays: has dependencies",
-        "in the way is eni-9: a database",
+        "it is blocked by eni-9: a database",
     )
 
 

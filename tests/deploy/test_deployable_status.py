@@ -42,7 +42,7 @@ def planned_by_somebody(api: RecordedStack) -> None:
         ("CREATE_COMPLETE", []),
         ("UPDATE_COMPLETE", []),
         ("IMPORT_ROLLBACK_COMPLETE", []),
-        ("UPDATE_ROLLBACK_COMPLETE", ["the last update of kubernetes was taken back; this is the next one"]),
+        ("UPDATE_ROLLBACK_COMPLETE", ["the last update of kubernetes was rolled back; this is the next one"]),
         ("CREATE_FAILED", ["kubernetes is in CREATE_FAILED: this goes on where the last operation failed"]),
         ("UPDATE_FAILED", ["kubernetes is in UPDATE_FAILED: this goes on where the last operation failed"]),
     ],
@@ -101,7 +101,7 @@ def test_no_second_cluster_of_a_name_is_created(status: str) -> None:
     other = {"StackName": "two", "StackId": "arn:two", "StackStatus": "CREATE_COMPLETE", "CreationTime": NOW}
     api.others = [
         {**other, "Tags": [{"Key": CLUSTER_TAG, "Value": NAME}]},
-        # Neither an empty stack, nor one that was taken back whole, nor a nested stack is in anybody's way.
+        # Neither an empty stack, nor one that was rolled back whole, nor a nested stack is in anybody's way.
         {**other, "StackName": "three", "StackStatus": "REVIEW_IN_PROGRESS", "Tags": api.stack["Tags"]},
         {
             **other,
@@ -162,7 +162,7 @@ def test_the_remains_of_a_creation_are_deleted_with_consent(status: str, dangero
     api, told = dead(status, End("DELETE_COMPLETE"), protected=True), Told()
     assert begin(api, told) is None
     [question] = told.questions
-    assert question.text == f"Delete the remains of {NAME} and create it anew?"
+    assert question.text == f"Delete the remains of {NAME} and create it again?"
     assert question.dangerous == dangerous
     assert question.consequences[0].startswith(f"{NAME} is in {status}: its creation failed")
     assert question.consequences[1] == "left in it: Vpc, Bucket"

@@ -27,7 +27,7 @@ FAILED_BOOT = """\
 [   24.912345] python3[702]: cfngen: [1/6] identity: i-1 in us-west-2a, node of kubernetes (0.1 s)
 [   51.000001] python3[702]: cfngen: [2/6] packages: nothing to install (0.0 s)
 [  171.500000] python3[702]: cfngen: [3/6] join FAILED after 120.0 s: no secret. What to do: see the master
-[  171.700000] python3[702]: cfngen: told CloudFormation FAILURE
+[  171.700000] python3[702]: cfngen: signalled FAILURE
 """
 
 

@@ -142,7 +142,7 @@ def test_whether_somebody_ended_it(events: tuple[Any, ...], ended: bool) -> None
             "UPDATE_ROLLBACK_COMPLETE",
             (UPDATING, failed("A"), UNDOING, "UPDATE_ROLLBACK_COMPLETE"),
             ["deploy"],
-            "tries again, once the cause is removed",
+            "retries, once the cause is fixed",
         ),
         (
             "UPDATE_ROLLBACK_COMPLETE",
@@ -154,7 +154,7 @@ def test_whether_somebody_ended_it(events: tuple[Any, ...], ended: bool) -> None
             "DELETE_COMPLETE",
             ("CREATE_IN_PROGRESS", failed("A"), event("DELETE_IN_PROGRESS", reason="x"), "DELETE_COMPLETE"),
             ["deploy"],
-            "creates the cluster, once the cause is removed",
+            "creates the cluster, once the cause is fixed",
         ),
         ("DELETE_COMPLETE", ("DELETE_IN_PROGRESS", "DELETE_COMPLETE"), ["deploy"], "creates the cluster"),
         (
@@ -178,7 +178,7 @@ def test_whether_somebody_ended_it(events: tuple[Any, ...], ended: bool) -> None
         ("CREATE_COMPLETE", ("CREATE_IN_PROGRESS", "CREATE_COMPLETE"), [], ""),
         # Of what nothing is known any more.
         ("UPDATE_ROLLBACK_COMPLETE", (), ["deploy"], "tries again"),
-        ("DELETE_COMPLETE", (), ["deploy"], "creates the cluster, once the cause is removed"),
+        ("DELETE_COMPLETE", (), ["deploy"], "creates the cluster, once the cause is fixed"),
     ],
 )
 def test_the_ways_on(status: str, events: tuple[Any, ...], commands: list[str], words: str) -> None:

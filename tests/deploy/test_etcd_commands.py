@@ -272,7 +272,7 @@ def test_of_two_who_begin_at_the_same_moment_one_is_refused(where: Place, said: 
         return True
 
     old = masters(where)
-    with pytest.raises(RestoreInProgressError, match="somebody else has begun"):
+    with pytest.raises(RestoreInProgressError, match="someone else has begun"):
         set_back(where, said, consent=meanwhile)
     assert backups(where).read("restore.json") == request
     assert masters(where) == old

@@ -225,7 +225,7 @@ def test_while_one_is_restored_another_must_wait(masters: Masters, wanted: str, 
 
 def test_who_comes_second_is_refused(masters: Masters) -> None:
     masters.aws.answers["s3:PutObject"] = refusing("PreconditionFailed")
-    with pytest.raises(RestoreInProgressError, match="somebody else has begun to restore one just now"):
+    with pytest.raises(RestoreInProgressError, match="someone else has begun to restore one just now"):
         masters.set_back()
     assert (masters.terminated(), masters.waited) == ([], [])
 
@@ -268,7 +268,7 @@ def test_who_leaves_is_told_that_it_goes_on(masters: Masters) -> None:
         raise KeyboardInterrupt
 
     masters.meanwhile = interrupt
-    with pytest.raises(RestoreDetachedError, match="goes on without cfngen") as left:
+    with pytest.raises(RestoreDetachedError, match="continues without cfngen") as left:
         masters.set_back()
     assert error_exit_code(left.value.code) == 130
     assert masters.aws.sent("s3:DeleteObject") == []

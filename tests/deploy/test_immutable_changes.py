@@ -50,7 +50,7 @@ def test_versions_that_kubernetes_cannot_go_to_are_refused(before, after, messag
 def test_a_minor_version_that_is_skipped_is_no_reason_for_a_new_cluster():
     with pytest.raises(ImmutableSettingError) as raised:
         setting_impacts(root(kubernetesVersion="1.34"), parse({**ONE, "kubernetesVersion": "1.36"}))
-    assert raised.value.hint == "set kubernetesVersion to 1.35, deploy, and go on from there."
+    assert raised.value.hint == "set kubernetesVersion to 1.35, deploy, and continue from there."
 
 
 def test_fewer_masters_are_refused_by_the_number_there_is_now():

@@ -30,7 +30,7 @@ def test_masters_never_become_fewer(before: int, after: int):
 def test_one_master_becoming_three_is_dangerous_and_says_why():
     [meaning] = setting_impacts(root(cluster(1)), parse(cluster(3)))
     assert meaning.danger is Danger.DANGEROUS
-    for words in ("1 master becomes 3", "kubeconfigs have to be fetched anew", "API is away", "--on-failure keep"):
+    for words in ("1 master becomes 3", "kubeconfigs have to be fetched again", "API is away", "--on-failure keep"):
         assert words in meaning.text
 
 

@@ -19,13 +19,13 @@ THREE = {**NOW, "network": {"subnets": ZONES}, "controlPlane": {"count": 3}}
 FIVE = {**NOW, "network": {"subnets": ZONES}, "controlPlane": {"count": 5}}
 NEW_CLUSTER = "set it back in the cluster file, or make a new cluster."
 KEEP = (
-    "Use --on-failure keep: an update that is taken back after they have joined leaves etcd without a majority, and "
+    "Use --on-failure keep: an update that is rolled back after they have joined leaves etcd without a majority, and "
     "the way back is a snapshot of etcd from before"
 )
 
 
 def told(was: dict[str, str], wanted: dict[str, Any]) -> list[tuple[str, Danger]]:
-    """What is foreseen of a wanted cluster whose root has other notes."""
+    """What is predicted of a wanted cluster whose root has other notes."""
     cluster = parse(wanted)
     root = {"Metadata": {"cfngen": {"immutableSettings": {**immutable_settings(cluster), **was}}}}
     return [(impact.text, impact.danger) for impact in setting_impacts(root, cluster)]
@@ -89,9 +89,9 @@ def test_a_version_that_changes(version: str, words: str, danger: Danger) -> Non
         (
             "1.33.1",
             f"cannot become {EXACT} at once: go through 1.34 first",
-            "set kubernetesVersion to 1.34, deploy, and go on from there.",
+            "set kubernetesVersion to 1.34, deploy, and continue from there.",
         ),
-        ("1.30.1", "go through 1.31 first", "set kubernetesVersion to 1.31, deploy, and go on from there."),
+        ("1.30.1", "go through 1.31 first", "set kubernetesVersion to 1.31, deploy, and continue from there."),
     ],
 )
 def test_a_version_that_cannot_be(version: str, problem: str, hint: str) -> None:
@@ -183,7 +183,7 @@ def test_what_a_cluster_stands_on_stays(before: dict[str, str], after: dict[str,
     with pytest.raises(ImmutableSettingError) as raised:
         check(before, after)
     assert raised.value.problems == (problem,)
-    assert raised.value.hint == (f"{BACK} `{kept}` goes on with what the stack has." if kept else BACK)
+    assert raised.value.hint == (f"{BACK} `{kept}` continues with what the stack has." if kept else BACK)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_a_single_master_that_gets_company_is_still_the_only_one():
         (("MasterCAutoScalingGroup", ASG, {"action": "add"}), Danger.NONE, "new master c: it joins"),
         (("ApiLoadBalancer", BALANCER, {"action": "remove"}), Danger.DANGEROUS, "API address changes"),
         (("ApiLoadBalancer", BALANCER, {"replacement": Replacement.WILL}), Danger.DANGEROUS, "kubeconfigs stop"),
-        (("ApiLoadBalancer", BALANCER, {"action": "add"}), Danger.DISRUPTIVE, "fetch kubeconfigs anew"),
+        (("ApiLoadBalancer", BALANCER, {"action": "add"}), Danger.DISRUPTIVE, "fetch kubeconfigs again"),
         (("ApiTargetGroup", TARGETS, {"replacement": Replacement.MIGHT}), Danger.DISRUPTIVE, "might be replaced"),
         (("ApiListener", LISTENER, {"action": "remove"}), Danger.DISRUPTIVE, "is interrupted"),
         (("MasterBElasticIp", EIP, {"action": "remove"}), Danger.DISRUPTIVE, "master b reaches the internet"),

@@ -90,7 +90,7 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         ("ApiLoadBalancer", BALANCER),
         {"action": "add"},
         DISRUPTIVE,
-        "people reach the API by a load balancer from now on: fetch kubeconfigs anew",
+        "people reach the API by a load balancer from now on: fetch kubeconfigs again",
     ),
     (
         ("ApiLoadBalancer", BALANCER, ("Subnets/1", "subnet-1", None)),
@@ -149,7 +149,7 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         DISRUPTIVE,
         (
             "network: the route table is replaced; pods of different nodes do not reach each other until the "
-            "cloud controller manager has written its routes anew"
+            "cloud controller manager has written its routes again"
         ),
     ),
     *(
@@ -234,7 +234,7 @@ RULES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         ("MasterApiFromAllowedCidr", RULE, ("GroupId", "sg-1", None)),
         {"replacement": WILL, "before": {"CidrIp": "10.0.0.0/8"}, "after": {"CidrIp": "10.0.0.0/8"}},
         NONE,
-        "the rule that lets 10.0.0.0/8 reach the API is made anew",
+        "the rule that lets 10.0.0.0/8 reach the API is recreated",
     ),
     (
         ("MasterKubeletFromMasters", RULE),

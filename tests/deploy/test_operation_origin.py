@@ -156,7 +156,7 @@ def history(*events: dict[str, Any]) -> Recorded:
         # What a resource does is nothing that the stack itself does.
         ([event(1, "UPDATE_IN_PROGRESS", 9, name="Vpc")], None),
         ([event(1, "CREATE_COMPLETE", 20), event(2, "UPDATE_IN_PROGRESS", 8), event(3, "UPDATE_COMPLETE", 6)], 8),
-        # A rollback began with the operation that it takes back.
+        # A rollback began with the operation that it rolls back.
         (
             [event(1, "CREATE_COMPLETE", 20), event(2, "UPDATE_IN_PROGRESS", 8), event(3, "UPDATE_FAILED", 7),
              event(4, "UPDATE_ROLLBACK_IN_PROGRESS", 3)],

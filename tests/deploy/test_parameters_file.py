@@ -76,9 +76,9 @@ def test_a_value_may_be_kept(read):
         ("", ": is empty"),
         ("# only a comment\n", ": holds nothing but comments"),
         ("text", ":1: holds a single value; parameters are keys and values"),
-        ("Key: 1\nKey: 2\n", ":2: Key: stands twice; remove one"),
-        ('{"Key": "1", "Key": "2"}', ": Key: stands twice; remove one"),
-        ("- Key=1\n- Key=2\n", ":2: Key: stands twice; remove one"),
+        ("Key: 1\nKey: 2\n", ":2: Key: appears twice; remove one"),
+        ('{"Key": "1", "Key": "2"}', ": Key: appears twice; remove one"),
+        ("- Key=1\n- Key=2\n", ":2: Key: appears twice; remove one"),
         ("Key:\n", ':1: Key: has no value; give one, or "" for the empty text'),
         ('{"Key": null}', ': Key: has no value; give one, or "" for the empty text'),
         ("Key: {inner: 1}\n", ":1: Key: has a nested value; give text"),
@@ -179,7 +179,7 @@ def test_a_parameter_of_the_aws_cli(read, fields, kept, values):
         ("Key: []\n", [":1: Key: has a nested value"]),
         ("Key: [a, {b: 1}]\n", [":1: Key: has a nested value"]),
         ("- ParameterKey: K\n  ParameterValue: 1\n  B: 1\n  A: 2\n", [":1: K: A is no field", ":1: K: B is no field"]),
-        ("- {A: 1, B: 2}\n- {A: 3}\n", [":2: A: stands twice"]),
+        ("- {A: 1, B: 2}\n- {A: 3}\n", [":2: A: appears twice"]),
         ("A:\nA: 1\n", [":1: A: has no value"]),
         (
             "Parameters: {Key: 1}\nTags: {a: b}\nOdd: 1\nStackPolicy: x\nMore: 2\n",
@@ -187,7 +187,7 @@ def test_a_parameter_of_the_aws_cli(read, fields, kept, values):
         ),
         (
             "- ParameterKey: K\n  UsePreviousValue: true\n- K=1\n- ParameterKey: K\n  UsePreviousValue: true\n",
-            [":3: K: stands twice", ":4: K: stands twice"],
+            [":3: K: appears twice", ":4: K: appears twice"],
         ),
     ],
 )

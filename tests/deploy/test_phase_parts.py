@@ -99,7 +99,7 @@ MIGHT = change("V", VOLUME, "Size", replacement=Replacement.MIGHT)
             [stack(MASTERS, GROWS, change("W", VOLUME, "Iops")), stack(VPC, ROLE)],
             [("volumes", (), ["MasterStack/V", "MasterStack/W"]), ("control-plane", (), ["VpcStack/Role"])],
         ),
-        # Only growing needs a phase: what else is modified can be taken back.
+        # Only growing needs a phase: what else is modified can be rolled back.
         (
             [stack(MASTERS, change("V", VOLUME, "Iops"), ROLE)],
             [("control-plane", (), ["MasterStack/V", "MasterStack/Role"])],

@@ -107,7 +107,7 @@ def test_volumes_alone_keep_what_failed() -> None:
     assert (found.plan.change_set_id, discarded) == ("whole", [])
 
 
-def test_the_first_phase_stands_ready_and_the_others_are_foreseen() -> None:
+def test_the_first_phase_stands_ready_and_the_others_are_predicted() -> None:
     operator = Operator()
     operator.plans[0] = plan(CONTROL)
     found, discarded = divide(operator, CONTROL, FIRST, SECOND)
@@ -208,7 +208,7 @@ def test_a_phase_that_is_left_to_itself_is_the_last(number: int) -> None:
     assert operator.carry_out(three(operator)).detached
     left = ["node group Kept", "node group New"][number - 1 :]
     # Of the last one nothing is left: it goes on, and has not failed.
-    assert [each.text for each in operator.said(Notice)] == ([f"not begun: {', '.join(left)}"] if left else [])
+    assert [each.text for each in operator.said(Notice)] == ([f"not started: {', '.join(left)}"] if left else [])
     assert ["`cfngen watch --stack-name one`" in str(each.hint) for each in operator.said(Notice)] == [True] * bool(
         left
     )
@@ -222,7 +222,7 @@ def test_a_phase_that_cannot_be_planned_leaves_what_was_done() -> None:
     with pytest.raises(CfngenError, match=r"^no$"):
         operator.carry_out(found)
     [notice] = operator.said(Notice)
-    assert notice.text.startswith("phase 2 of 3 could not begin; ")
+    assert notice.text.startswith("phase 2 of 3 could not start; ")
     assert notice.text.endswith("Left: node group Kept, node group New")
 
 
@@ -232,7 +232,7 @@ def test_an_interrupt_between_phases_names_what_is_left() -> None:
     operator.plans[1] = KeyboardInterrupt()
     with pytest.raises(UnfinishedError) as raised:
         operator.carry_out(found)
-    assert str(raised.value) == "interrupted after phase 1 of 3; not begun: node group Kept, node group New"
+    assert str(raised.value) == "interrupted after phase 1 of 3; not started: node group Kept, node group New"
     assert (error_exit_code(raised.value.code), raised.value.left) == (6, ("node group Kept", "node group New"))
     assert operator.said(Notice) == []
 
@@ -251,7 +251,7 @@ def test_a_phase_that_turns_out_worse_is_asked_for(danger: Danger, typed: str) -
     assert operator.carry_out(turned(operator, danger)).succeeded
     [question] = operator.said(Question)
     assert question == Question(
-        "Go on with node group Kept, which does more than was foreseen?",
+        "Continue with node group Kept, which does more than was predicted?",
         (f"{KEPT}/Other: it goes",),
         dangerous=bool(typed),
         name=typed,
@@ -263,7 +263,7 @@ def test_a_phase_that_turns_out_worse_is_asked_for(danger: Danger, typed: str) -
 def test_a_phase_that_is_declined_is_not_begun_and_its_change_set_goes() -> None:
     operator = Operator()
     operator.answer = False
-    with pytest.raises(UnfinishedError, match=r"^you did not agree to node group Kept; not begun: node group Kept, "):
+    with pytest.raises(UnfinishedError, match=r"^you did not agree to node group Kept; not started: node group Kept, "):
         operator.carry_out(turned(operator, Danger.DISRUPTIVE))
     assert CHANGE_SET not in operator.api.change_sets
     assert "third" not in operator.done
@@ -273,7 +273,7 @@ def test_a_phase_that_is_declined_is_not_begun_and_its_change_set_goes() -> None
 def test_a_phase_that_would_fail_is_not_begun() -> None:
     operator = Operator()
     found = turned(operator, Danger.NONE, predicted=(Impact("EBS refuses it", Danger.DISRUPTIVE, fails=True),))
-    with pytest.raises(UnfinishedError, match=r"^node group Kept would fail: EBS refuses it; not begun: "):
+    with pytest.raises(UnfinishedError, match=r"^node group Kept would fail: EBS refuses it; not started: "):
         operator.carry_out(found)
     assert operator.said(Question) == []
     assert operator.plans[1] in operator.done
@@ -324,7 +324,7 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
         return Published("bucket", "https://bucket/part.json", 1, 0, ROOT, {})
 
     said: list[Any] = []
-    hurts = Impact("foreseen of the whole", Danger.DANGEROUS)
+    hurts = Impact("predicted of the whole", Danger.DANGEROUS)
     with ExitStack() as leaving, pytest.MonkeyPatch.context() as patch:
         patch.setattr(user_data_diff, "difference", "{} becomes {}".format)
         asked = request(documents=WANTED, parameters=entries, predicted=(hurts,))
@@ -352,6 +352,6 @@ def test_a_part_has_a_change_set_of_its_own(kind: Any, parameters: list[Any], di
     assert properties["MasterAVolume"].sensitive
     assert properties["T"].note == "old becomes new"
     assert api.named("ExecuteChangeSet")[0]["DisableRollback"] == disabled
-    assert said == [Step(f"asking CloudFormation what would change: {Part(kind, ()).title}")]
+    assert said == [Step(f"creating a change set: {Part(kind, ()).title}")]
     # What was planned and not executed goes at the end.
     assert CHANGE_SET not in api.change_sets

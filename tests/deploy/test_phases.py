@@ -133,7 +133,7 @@ def test_leaving_a_phase_to_itself_says_what_is_left(operator: Operator) -> None
 
 def test_ctrl_c_between_two_phases_names_the_command_that_goes_on(operator: Operator) -> None:
     operator.deploy(ONE)
-    planning = "asking CloudFormation what would change: node group General"
+    planning = "creating a change set: node group General"
     hear(operator, lambda said: isinstance(said, Step) and said.text == planning, interrupted)
     with pytest.raises(UnfinishedError) as raised:
         operator.deploy(with_pods(90))
@@ -149,7 +149,7 @@ def test_a_phase_that_turns_out_worse_is_asked_for_again(operator: Operator) -> 
     operator.deploy(ONE)
 
     hear(operator, lambda said: isinstance(said, Step) and said.text.startswith("phase 1"), publish_image)
-    operator.answer = lambda question: "more than was foreseen" not in question.text
+    operator.answer = lambda question: "more than was predicted" not in question.text
     larger = [{"name": name, "minSize": 1, "maxSize": 2} for name in ("general", "work")]
     with pytest.raises(UnfinishedError, match="you did not agree to node groups General, Work"):
         operator.deploy({**ONE, "nodeGroups": larger, "controlPlane": {"instanceType": "t3.large"}})

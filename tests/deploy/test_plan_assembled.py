@@ -92,12 +92,12 @@ def test_what_was_asked_for_is_in_the_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("foreseen", "worst"), [((), Danger.DISRUPTIVE), ((Impact("x", Danger.DANGEROUS),), Danger.DANGEROUS)]
+    ("predicted", "worst"), [((), Danger.DISRUPTIVE), ((Impact("x", Danger.DANGEROUS),), Danger.DANGEROUS)]
 )
-def test_the_worst_of_all_is_the_plans_danger(foreseen: Any, worst: Danger) -> None:
+def test_the_worst_of_all_is_the_plans_danger(predicted: Any, worst: Danger) -> None:
     calm = change("MasterAVolume", "AWS::EC2::Volume", detail("Size", "20", "40"))
     moved = change("ApiLoadBalancer", "AWS::ElasticLoadBalancingV2::LoadBalancer", detail("Subnets/0", "a", "b"))
-    assert planned(calm, moved, predicted=foreseen).danger is worst
+    assert planned(calm, moved, predicted=predicted).danger is worst
     assert planned(calm).danger is Danger.NONE
 
 

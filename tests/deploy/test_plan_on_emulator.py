@@ -152,7 +152,7 @@ class TestNothingToDo:
     def test_the_same_again_is_nothing_to_do(self, operator: Operator):
         plan = operator.plan()
         assert plan.is_empty
-        assert text_of(plan) == "No changes: the stack kubernetes is as it is wanted."
+        assert text_of(plan) == "No changes: the stack kubernetes is up to date."
 
     def test_leaves_no_change_set_behind(self, operator: Operator):
         operator.plan()
@@ -221,7 +221,7 @@ class TestNodeGroups:
         }
         assert plan.counts.remove == 3
         assert plan.danger is Danger.DISRUPTIVE
-        assert "NodeGroupGpuStack stack is removed with everything in it" in text_of(plan)
+        assert "NodeGroupGpuStack stack is deleted with everything in it" in text_of(plan)
 
     def test_tags_are_told_by_their_keys(self, operator: Operator):
         plan = operator.plan({**TWO, "tags": {"team": "platform"}})

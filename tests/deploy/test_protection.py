@@ -288,7 +288,7 @@ def test_protection_that_could_not_be_set_does_not_fail_the_deployment_and_is_to
     waiting = Interaction(said.append, lambda question: True, lambda: Choice.DETACH)
     operation_module._protect(account, root, SimpleNamespace(protect=True), waiting)
     [notice] = said
-    assert notice.text.startswith("k8s is as it is wanted, but not protected: ")
+    assert notice.text.startswith("k8s is up to date, but not protected: ")
     assert f"not allowed to call {operation}" in notice.text
     assert notice.hint
 

@@ -217,7 +217,7 @@ def test_a_cancelled_update_is_not_called_a_failure(operator: Operator):
     root.status = "UPDATE_ROLLBACK_COMPLETE"
     operator.deploy(ONE)
     notice = operator.reported(Notice)[0]
-    assert notice.text == "the last update of one was taken back; this is the next one"
+    assert notice.text == "the last update of one was rolled back; this is the next one"
 
 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "DELETE_FAILED", "CREATE_FAILED"])

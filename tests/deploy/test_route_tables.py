@@ -19,7 +19,7 @@ def account(cloud):
 
 @pytest.fixture
 def given(account):
-    """A VPC of somebody else's with two subnets, and a table that both use."""
+    """A VPC of someone else's with two subnets, and a table that both use."""
     ec2 = account.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.20.0.0/16")["Vpc"]["VpcId"]
     values = {"VpcId": vpc, "RouteTableId": table(account, vpc)}

@@ -163,7 +163,7 @@ def test_what_does_not_exist_is_not_looked_at() -> None:
     resources = (view(GROUP_ID, "nodes", status="DELETE_COMPLETE"), view("Other", ""), *PRESENT[1:])
     assert find_stale_groups(api.account, resources) == ()
     assert api.calls == []
-    # A group that somebody has deleted is another matter.
+    # A group that someone has deleted is another matter.
     assert find_stale_groups(api.account, PRESENT) == ()
 
 

@@ -14,7 +14,7 @@ ROWS = [
     ("CREATE_COMPLETE", "healthy", "succeeded", "UPDATE"),
     ("CREATE_FAILED", "paused", "", "UPDATE"),
     ("ROLLBACK_IN_PROGRESS", "busy", "rolling back", ""),
-    ("ROLLBACK_COMPLETE", "dead", "taken back", ""),
+    ("ROLLBACK_COMPLETE", "dead", "rolled back", ""),
     ("ROLLBACK_FAILED", "dead", "", ""),
     ("UPDATE_IN_PROGRESS", "busy", "can be ended, cancellable", ""),
     ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "busy", "cleaning up", ""),
@@ -22,16 +22,16 @@ ROWS = [
     ("UPDATE_FAILED", "paused", "", "UPDATE"),
     ("UPDATE_ROLLBACK_IN_PROGRESS", "busy", "rolling back", ""),
     ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "busy", "rolling back, cleaning up", ""),
-    ("UPDATE_ROLLBACK_COMPLETE", "healthy", "taken back", "UPDATE"),
+    ("UPDATE_ROLLBACK_COMPLETE", "healthy", "rolled back", "UPDATE"),
     ("UPDATE_ROLLBACK_FAILED", "stuck", "", ""),
     ("IMPORT_IN_PROGRESS", "busy", "", ""),
     ("IMPORT_COMPLETE", "healthy", "succeeded", "UPDATE"),
     ("IMPORT_ROLLBACK_IN_PROGRESS", "busy", "rolling back", ""),
-    ("IMPORT_ROLLBACK_COMPLETE", "healthy", "taken back", "UPDATE"),
+    ("IMPORT_ROLLBACK_COMPLETE", "healthy", "rolled back", "UPDATE"),
     ("IMPORT_ROLLBACK_FAILED", "lost", "", ""),
     ("DELETE_IN_PROGRESS", "busy", "", ""),
     ("DELETE_FAILED", "undeleted", "", ""),
-    ("DELETE_COMPLETE", "absent", "succeeded, taken back", "CREATE"),
+    ("DELETE_COMPLETE", "absent", "succeeded, rolled back", "CREATE"),
     ("SOMETHING_NEW", "busy", "", ""),
 ]
 
@@ -41,7 +41,7 @@ def test_what_a_status_means(name: str, standing: str, marks: str, kind: str) ->
     status = StackStatus(name)
     found = {
         "succeeded": status.succeeded,
-        "taken back": status.rolled_back,
+        "rolled back": status.rolled_back,
         "rolling back": status.rolling_back,
         "cleaning up": status.cleaning_up,
         "cancellable": status.cancellable,

@@ -56,7 +56,7 @@ def test_a_cluster_of_before_is_brought_to_today(case: str) -> None:
     ]
     text = "\n".join(lines(plan, width=100))
     assert f"Phase 1 of {len(names) + 1}: control plane" in text
-    assert "foreseen" in text
+    assert "predicted" in text
 
 
 def test_an_update_of_a_cluster_of_before_is_taken_back() -> None:

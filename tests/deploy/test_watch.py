@@ -156,7 +156,7 @@ def test_expired_credentials_end_it_and_say_that_the_operation_goes_on(operator:
 def test_a_missing_permission_ends_it_likewise(operator: Operator):
     root_id = operator.create()
     operator.faults.deny("cloudformation:DescribeStackEvents")
-    with pytest.raises(WatchEndedError, match="goes on without cfngen") as caught:
+    with pytest.raises(WatchEndedError, match="continues without cfngen") as caught:
         operator.watch(root_id)
     assert isinstance(caught.value.cause, DeniedError)
 

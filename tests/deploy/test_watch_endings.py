@@ -198,8 +198,8 @@ def test_the_last_message_is_about_the_stack_as_it_is_now() -> None:
     [
         ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "only resources that have been replaced are still being removed"),
         ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "only resources that have been replaced"),
-        ("UPDATE_ROLLBACK_IN_PROGRESS", "what was done is being taken back already"),
-        ("ROLLBACK_IN_PROGRESS", "what was done is being taken back already"),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", "what was done is being rolled back already"),
+        ("ROLLBACK_IN_PROGRESS", "what was done is being rolled back already"),
         ("DELETE_IN_PROGRESS", "a deletion cannot be cancelled"),
         ("IMPORT_IN_PROGRESS", "CloudFormation cancels nothing while a stack is in IMPORT_IN_PROGRESS"),
         (UPDATED, "the operation has ended; the stack is in UPDATE_COMPLETE"),
@@ -266,7 +266,7 @@ def test_an_update_is_cancelled_once_for_each_operation() -> None:
         api, told = cancelling()
         outcome = follow(api, told)
         assert (outcome.cancelled, outcome.succeeded) == (True, False)
-        assert told.notices == ["the update is being cancelled: what it has changed so far is taken back"]
+        assert told.notices == ["the update is being cancelled: what it has changed so far is rolled back"]
         [sent] = api.named("CancelUpdateStack")
         assert sent["StackName"] == STACK_ID
         tokens.append(sent["ClientRequestToken"])
@@ -279,7 +279,7 @@ def test_an_update_is_cancelled_once_for_each_operation() -> None:
     ("refusal", "words", "hint"),
     [
         (RefusedError("ValidationError", "cannot be called from current stack status"), "cannot be called", ""),
-        (RefusedError("Throttling", "Rate exceeded"), "AWS asks for fewer calls", "press Ctrl-C to try again."),
+        (RefusedError("Throttling", "Rate exceeded"), "AWS throttles API calls", "press Ctrl-C to try again."),
         (RefusedError("InternalFailure", "oops", 500), "oops", "press Ctrl-C to try again."),
     ],
 )
@@ -294,14 +294,14 @@ def test_a_cancellation_that_fails_is_told_and_the_watch_goes_on(refusal: Refuse
 
 def test_a_cancellation_that_is_forbidden_ends_the_watch() -> None:
     api, told = cancelling(RefusedError("AccessDenied", "no", 403))
-    with pytest.raises(WatchEndedError, match="the operation on the stack kubernetes goes on without cfngen"):
+    with pytest.raises(WatchEndedError, match="the operation on the stack kubernetes continues without cfngen"):
         follow(api, told)
 
 
 @pytest.mark.parametrize(
     ("refusal", "words"),
     [
-        (RefusedError("Throttling", "Rate exceeded"), "AWS asks for fewer calls: progress is shown less often"),
+        (RefusedError("Throttling", "Rate exceeded"), "AWS throttles API calls: progress is shown less often"),
         (RefusedError("InternalFailure", "oops", 500), "AWS does not answer properly at the moment"),
     ],
 )

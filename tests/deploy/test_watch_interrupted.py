@@ -69,7 +69,7 @@ def test_a_cancelled_update_is_watched_while_it_is_taken_back(operator: Operator
     assert (outcome.status.name, outcome.action) == ("UPDATE_ROLLBACK_COMPLETE", "update")
     assert (outcome.cancelled, outcome.succeeded, outcome.detached) == (True, False, False)
     assert "k8s UPDATE_ROLLBACK_IN_PROGRESS" in lines(outcome.events)
-    assert "taken back" in operator.notices[0]
+    assert "rolled back" in operator.notices[0]
 
 
 def test_of_a_creation_only_the_wish_to_cancel_is_returned(operator: Operator):
@@ -91,7 +91,7 @@ def test_what_is_being_taken_back_already_is_not_cancelled(operator: Operator):
     operator.faults.after("DescribeStacks", ctrl_c, nth=1)
     outcome = operator.watch(root_id, since=before)
     assert not outcome.cancelled
-    assert operator.notices == ["not cancelled: what was done is being taken back already"]
+    assert operator.notices == ["not cancelled: what was done is being rolled back already"]
     assert outcome.status.name == "UPDATE_ROLLBACK_COMPLETE"
 
 

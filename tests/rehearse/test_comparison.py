@@ -71,7 +71,7 @@ def test_the_same_again_is_no_surprise_whatever_else_is_said_of_it() -> None:
     more = (*USUAL.events, event("Route", "CREATE_COMPLETE", 12))
     early = (*without("Route"), event("Route", "CREATE_IN_PROGRESS", 5, "Eventual consistency check initiated"))
     assert found(operation(*more)) == []
-    # CloudFormation goes on once what is referred to is configured, and only waits for what DependsOn names.
+    # CloudFormation continues once what is referred to is configured, and only waits for what DependsOn names.
     assert found(operation(*early, event("Route", "CREATE_COMPLETE", 6))) == []
 
 

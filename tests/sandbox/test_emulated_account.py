@@ -130,7 +130,7 @@ def test_the_console_reads_like_that_of_the_boot_program(default: tuple[Place, S
         assert [match[3] for match in found] == wanted
         assert [match[1] for match in found] == [str(number) for number in range(1, len(wanted) + 1)]
         assert {match[2] for match in found} == {str(len(wanted))}
-        assert found[-1][4] == "told CloudFormation SUCCESS"
+        assert found[-1][4] == "signalled SUCCESS"
         assert lines[-1].startswith("done in ")
     token = where.secret("joinSecretArn")["token"].partition(".")[2]
     assert not any(token in line for instance in where.account.machines.instances.values() for line in instance.console)

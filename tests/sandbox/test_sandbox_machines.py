@@ -64,7 +64,7 @@ def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
         ]
         words = "waited 600 s for download: timed out. What to do: mirror down?"
         assert re.fullmatch(rf"\[\d+/\d+] downloads FAILED after \d+\.\d s: {re.escape(words)}", last)
-        assert signal == "told CloudFormation FAILURE"
+        assert signal == "signalled FAILURE"
 
 
 def test_a_cluster_is_deleted_with_the_routes_of_its_pods() -> None:
@@ -132,7 +132,7 @@ def test_one_instance_of_a_group_can_fail() -> None:
         where.account.machines.fail(NODES, "ready", "waited 60 s", times=1)
         where.create()
         ends = [said(instance)[-1] for instance in where.instances(NODES)]
-        assert ends.count("told CloudFormation FAILURE") == 1
+        assert ends.count("signalled FAILURE") == 1
 
 
 def test_an_instance_that_hangs_lets_the_stack_run_out_of_time() -> None:
@@ -152,7 +152,7 @@ def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
         [lines] = [said(instance) for instance in where.instances(NODES) if said(instance)[-1].startswith("told ")]
         assert "waiting for joining (60 s): no master has published the join information yet" in lines
         assert "did a master's boot fail?" in lines[-2]
-        assert lines[-1] == "told CloudFormation FAILURE"
+        assert lines[-1] == "signalled FAILURE"
 
 
 def test_machines_that_are_healed_boot_again() -> None:

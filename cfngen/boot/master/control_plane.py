@@ -67,7 +67,7 @@ def prepare(machine: Machine, boot: MasterBoot) -> str:
     outcome = ""
     if bundle:
         if not certificate_authorities.installed(machine, bundle):
-            # The authorities in the secret have changed, so every certificate is made anew.
+            # The authorities in the secret have changed, so every certificate is recreated.
             machine.remove(kubelet.SET_UP_FILE)
         outcome = certificate_authorities.place(machine, bundle)
         if not kubelet.is_set_up(machine, boot):

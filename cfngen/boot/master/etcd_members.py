@@ -172,7 +172,7 @@ def promote(machine: Machine, boot: MasterBoot) -> str:
             raise Pending(f"of {', '.join(others(boot))} none has a quorum of members")
         member = own_member(boot, members(machine, endpoints))
         if not member:
-            raise Pending("somebody has removed this member")
+            raise Pending("someone has removed this member")
         if member.get("isLearner"):
             # Fails until the learner has caught up with the leader.
             etcdctl(machine, endpoints, "member", "promote", identity(member))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Seconds for one Helm operation; Helm waits for hooks only, not for pods: the cluster may have no node yet.
 TIMEOUT = 240
 UNFINISHED_STATUSES = "pending-install,pending-rollback,pending-upgrade,uninstalling"
-# Seconds after which an unfinished operation of somebody else counts as abandoned.
+# Seconds after which an unfinished operation of someone else counts as abandoned.
 ABANDONED_AFTER = 900
 
 

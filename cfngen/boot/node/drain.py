@@ -198,5 +198,5 @@ def _notify_auto_scaling(machine: Machine, boot: NodeBoot, operation: str, **arg
         )
     except BootError as error:
         # The lifecycle hook's own time-out then ends the wait.
-        return f"Auto Scaling was not told: {error}"
-    return response["Error"]["Message"] if "Error" in response else "Auto Scaling was told"
+        return f"the lifecycle action was not completed: {error}"
+    return response["Error"]["Message"] if "Error" in response else "the lifecycle action was completed"

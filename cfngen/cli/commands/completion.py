@@ -22,10 +22,10 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print the completion script of SHELL, so that the Tab key knows cfngen's commands and options."""
+    """Print the completion script for SHELL, so that the Tab key completes cfngen's commands and options."""
     from click.shell_completion import get_completion_class
 
     generator = get_completion_class(shell)
     if generator is None:
-        raise click.UsageError(f"this version of click knows no completion for {shell}")
+        raise click.UsageError(f"the installed version of click does not support completion for {shell}")
     verbatim(generator(context.find_root().command, {}, "cfngen", "_CFNGEN_COMPLETE").source())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     short_help="Show every value in effect and where it came from.",
     epilog=examples(
         "cfngen config",
-        "cfngen config | grep -v ' default$'        what you set, and what follows from it",
+        "cfngen config | grep -v ' default$'        only what you set, and what is derived from it",
         "NUM_NODES=6 cfngen config -f prod.yaml",
         "cfngen config --output yaml > complete.yaml",
     ),
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 def command(source: Source, style: str) -> None:
     """Show the complete configuration: every value in effect, and where each came from.
 
-    A value is kube-up's default, derived from another value, or set in the cluster file, by an environment variable, or
-    by --set; the later of these wins. The YAML form is a cluster file itself, with the origins as comments.
+    A value is kube-up's default, is derived from another value, or is set in the cluster file, by an environment
+    variable or by --set; each of these overrides those named before it. The YAML output is itself a cluster file, with
+    the origins as comments.
     """
     loaded = source.load()
     data = loaded.cluster.model_dump(mode="json", by_alias=True)

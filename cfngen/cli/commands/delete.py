@@ -54,7 +54,7 @@ class _DeletionOptions:
         deletes_after_stack = self.delete_volumes or self.delete_snapshots or self.empty_bucket or self.delete_bucket
         if self.detach and deletes_after_stack:
             raise click.UsageError(
-                "--detach leaves before volumes and templates can be deleted: leave one of them out."
+                "--detach exits before volumes and templates can be deleted; remove --detach, or the options for them."
             )
 
     def request(self, target: Target, account: Account, authorities: AuthorityCopy | None) -> DeletionRequest:
@@ -89,46 +89,52 @@ class _DeletionOptions:
 _deletion_options = OptionGroup(
     "options",
     _DeletionOptions,
-    Option("--delete-volumes", is_flag=True, help="Delete the EBS volumes of claims too, with all data in them."),
-    Option("--delete-snapshots", is_flag=True, help="Delete the EBS snapshots of claims too."),
-    Option("--empty-bucket", is_flag=True, help="Delete every version of this cluster's templates in the bucket."),
-    Option("--delete-bucket", is_flag=True, help="Delete the bucket too, if nothing is left in it."),
-    Option("--bucket", metavar="NAME", default="", help="Bucket of the templates. Default: cfngen's own."),
-    Option("--even-if-occupied", is_flag=True, help="Go on though others use the cluster's network."),
-    Option("--leave-behind", is_flag=True, help="After three tries, leave what cannot be deleted; it is listed."),
-    Option("--detach", is_flag=True, help="Leave once CloudFormation has begun; leftovers are then not looked for."),
+    Option(
+        "--delete-volumes",
+        is_flag=True,
+        help="Also delete the EBS volumes of PersistentVolumeClaims, with all their data.",
+    ),
+    Option("--delete-snapshots", is_flag=True, help="Also delete the EBS snapshots of PersistentVolumeClaims."),
+    Option("--empty-bucket", is_flag=True, help="Also delete all versions of this cluster's templates in the bucket."),
+    Option("--delete-bucket", is_flag=True, help="Also delete the bucket, if it is empty afterwards."),
+    Option("--bucket", metavar="NAME", default="", help="S3 bucket of the templates. Default: cfngen's own bucket."),
+    Option("--even-if-occupied", is_flag=True, help="Continue even if other resources use the cluster's network."),
+    Option("--leave-behind", is_flag=True, help="After three attempts, keep what cannot be deleted, and list it."),
+    Option("--detach", is_flag=True, help="Exit once CloudFormation has started; do not look for leftovers."),
 )
 
 
 @click.command(
     "delete",
-    short_help="Delete the cluster, and what Kubernetes made for it.",
+    short_help="Delete the cluster and what Kubernetes created for it.",
     epilog=examples(
-        "cfngen delete --dry-run                    what would go, what would stay, and what is in the way",
+        "cfngen delete --dry-run                    what would be deleted or kept, and what blocks it",
         "cfngen delete",
-        "cfngen delete --delete-volumes --yes       claims' volumes too; never asks",
-        "cfngen delete --empty-bucket               and the cluster's templates in S3",
-        "cfngen delete --leave-behind --yes         give up what CloudFormation cannot delete",
+        "cfngen delete --delete-volumes --yes       also volumes of claims; never asks",
+        "cfngen delete --empty-bucket               also the cluster's templates in S3",
+        "cfngen delete --leave-behind --yes         keep what CloudFormation cannot delete",
         "cfngen delete --authorities file           keep the certificate authorities in a file",
     ),
 )
 @target_options
-@click.option("--dry-run", is_flag=True, help="Only show what would be deleted, and why it could not be.")
-@yes_option("Do not ask for the cluster's name.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted, and what blocks the deletion.")
+@yes_option("Do not ask to type the cluster's name.")
 @_deletion_options
 @click.option(
     "--authorities",
     type=click.Choice(("file", "recovery-window", "destroy")),
-    help="Keep a copy of the certificate authorities in a file, or in a secret that can be brought back for 30 days, "
-    "or none: snapshots are worth nothing without it. Default: ask; with --yes, recovery-window.",
+    help="Keep a copy of the certificate authorities in a file, in a secret that can be restored for 30 days, or not "
+    "at all. Without a copy, no snapshot of etcd can be restored. Default: ask; with --yes, recovery-window.",
 )
 @click.option(
     "--authorities-file",
     metavar="FILE",
     type=PathArgument("name a file"),
-    help="The file of --authorities file. Default: NAME-authorities.json, for the cluster's name.",
+    help="File for --authorities file. Default: NAME-authorities.json, where NAME is the cluster's name.",
 )
-@click.option("--no-drain", is_flag=True, help="Do not ask Kubernetes to delete its load balancers; AWS is told to.")
+@click.option(
+    "--no-drain", is_flag=True, help="Do not ask Kubernetes to delete its load balancers; delete them through AWS."
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -141,17 +147,17 @@ def command(
     authorities: CopyMethod | None,
     authorities_file: Path | None,
 ) -> None:
-    """Delete the stack, and first the resources that Kubernetes created, which would block the deletion of the network.
+    """Delete the resources that Kubernetes created, which would block the deletion of the network, and then the stack.
 
-    It shows what will be deleted, what will be kept and why, and asks for the cluster's name. Then Kubernetes deletes
-    the load balancers of its Services; remaining load balancers, security groups and network interfaces are deleted
-    through AWS, by the cluster's tags. Volumes of claims are kept unless you say otherwise. At the end it lists what
-    is left in your account, what that costs, and how to delete it.
+    The command shows what will be deleted, what will be kept and why, and asks you to type the cluster's name. Then
+    Kubernetes deletes the load balancers of its Services. cfngen deletes the remaining load balancers, security groups
+    and network interfaces with the cluster's tags. Volumes of claims are kept, unless you use --delete-volumes. At the
+    end the command lists what is left in your account, what it costs, and how to delete it.
 
-    If it is interrupted or fails, run it again: it continues, even if the stack has been deleted in the meantime.
+    If the command is interrupted or fails, run it again: it continues, even if the stack is already deleted.
     """
     if authorities_file and authorities not in ("file", None):
-        raise click.UsageError(f"--authorities {authorities} writes no file: leave --authorities-file out.")
+        raise click.UsageError(f"--authorities {authorities} writes no file; remove --authorities-file.")
     from cfngen.deploy.aws_errors import translate_aws_errors
     from cfngen.deploy.deletion.authority_copies import AuthorityCopy
     from cfngen.deploy.deletion.execution import delete, preview_with_refusal
@@ -163,7 +169,7 @@ def command(
     request = options.request(target, account, AuthorityCopy(method, path) if method else None)
     with screen(target, account) as display:
         if dry_run:
-            with progress("looking …"):
+            with progress("looking for resources …"):
                 plan, refusal = preview_with_refusal(account, request)
             display.report(plan)
             if refusal:
@@ -202,14 +208,14 @@ def _ask_copy_method(display: Screen, path: Path, *, yes: bool) -> AuthorityCopy
     if yes or not (sys.stdin and sys.stdin.isatty()):
         return AuthorityCopy("recovery-window")
     click.echo(
-        "The certificate authorities go with their secret. Without a copy no snapshot starts as this cluster again:\n"
+        "The secret with the certificate authorities is deleted, too. Without a copy, no snapshot can be restored:\n"
         f"  f  keep a copy in {path}, which only you can read\n"
-        f"  r  keep a copy in a secret that can be brought back for {RECOVERY_WINDOW_DAYS} days\n"
-        "  d  destroy them",
+        f"  r  keep a copy in a secret that can be restored for {RECOVERY_WINDOW_DAYS} days\n"
+        "  d  keep no copy",
         err=True,
     )
     methods: dict[str, CopyMethod] = {"f": "file", "r": "recovery-window", "d": "destroy"}
-    letter = click.prompt("Which", type=click.Choice(tuple(methods)), default="r", err=True)
+    letter = click.prompt("Choose", type=click.Choice(tuple(methods)), default="r", err=True)
     return AuthorityCopy(methods[letter], path)
 
 

@@ -31,7 +31,7 @@ SETTLING = timedelta(minutes=5)
         "cfngen deploy --parameter ApiAllowedCidr=203.0.113.7/32",
         "cfngen deploy -f prod.yaml --profile prod --account 123456789012",
         "cfngen deploy --yes --output json        in a pipeline: never asks, one JSON object a line",
-        "cfngen deploy --on-failure keep          leave what failed, to look at it",
+        "cfngen deploy --on-failure keep          keep what failed, to inspect it",
         "cfngen deploy --sandbox                  without an AWS account",
     ),
 )
@@ -40,13 +40,13 @@ SETTLING = timedelta(minutes=5)
 @yes_option("Do not ask, unless data, addresses or the cluster may be lost.")
 @allow_danger_option
 @click.option(
-    "--protect/--no-protect", default=True, show_default=True, help="Protect the stack against deletion by others."
+    "--protect/--no-protect", default=True, show_default=True, help="Turn on the stack's termination protection."
 )
 @click.option(
     "--verify/--no-verify",
     default=True,
     show_default=True,
-    help="Look at masters, nodes and pods at the end, as `cfngen validate cluster` does.",
+    help="Check masters, nodes and pods at the end, as `cfngen validate cluster` does.",
 )
 @click.pass_context
 def command(
@@ -61,8 +61,8 @@ def command(
 ) -> None:
     """Generate, lint and upload the templates, show the plan, ask for consent, and create or update the stacks.
 
-    You can repeat it at any time: if there is nothing to change, it says so and succeeds. Ctrl-C asks whether to go on
-    watching, to detach while CloudFormation continues (`cfngen watch` attaches again), or to cancel.
+    You can repeat it at any time: if there is nothing to change, it says so and succeeds. Ctrl-C asks whether to
+    continue watching, to detach while CloudFormation continues (`cfngen watch` attaches again), or to cancel.
 
     Exits with 2 if the stacks are deployed but the cluster does not work. If the Kubernetes API cannot be reached from
     here, that is only reported.
@@ -87,22 +87,20 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
     from cfngen.errors import CfngenError
     from cfngen.hints import CommandText, suggest
 
-    display.report(Step("looking at masters, nodes and pods"))
+    display.report(Step("checking masters, nodes and pods"))
     validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
-    hint = CommandText(
-        suggest("validate cluster"), " says it, from where the API can be reached and by whom it lets in."
-    )
+    hint = CommandText("run ", suggest("validate cluster"), " where the API can be reached, as a user with access.")
     try:
         validation = validate_now()
         if not _is_api_unreachable(validation):
             validations = chain((validation,), iter(validate_now, None))
             validation = wait_until_valid(validations.__next__, account.clock, SETTLING, display.report)
     except CfngenError as error:
-        display.report(Notice(f"whether the cluster works is not known: {error}", hint))
+        display.report(Notice(f"could not determine whether the cluster works: {error}", hint))
         return True
     if _is_api_unreachable(validation):
         reasons = "; ".join(problem.sentence for problem in validation.problems)
-        display.report(Notice(f"whether the cluster works is not known: {reasons}", hint))
+        display.report(Notice(f"could not determine whether the cluster works: {reasons}", hint))
         if target.json:
             # As text, the verdict would look like a failure; in JSON, every deployment has one result.
             display.report(validation)

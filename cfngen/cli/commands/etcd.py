@@ -17,17 +17,17 @@ from cfngen.cli.usage import Commands
 @click.group(
     "etcd",
     cls=Commands,
-    short_help="Snapshots of the cluster's database, and the way back to one.",
+    short_help="List, take and restore snapshots of etcd.",
     epilog=examples(
         "cfngen etcd list",
         "cfngen etcd backup                take a snapshot now",
-        "cfngen etcd restore               set the cluster back to the newest one",
+        "cfngen etcd restore               restore the newest snapshot",
     ),
 )
 def command() -> None:
-    """See the snapshots of etcd that the masters put into the cluster's bucket, take one, or return to one.
+    """List the snapshots of etcd that the masters upload to the cluster's bucket, take a new one, or restore one.
 
-    Masters take a snapshot every `etcd.backups.interval` minutes. These are kept for `etcd.backups.hourlyDays` days,
+    Masters take a snapshot every `etcd.backups.interval` minutes. Each is kept for `etcd.backups.hourlyDays` days, and
     one of each day for `etcd.backups.dailyDays` days. See docs/backups.md.
     """
 
@@ -46,7 +46,7 @@ def command() -> None:
 def listing(target: Target, everything: bool) -> None:
     """List the snapshots, the newest first, and show whether one is being restored.
 
-    To list the snapshots of a deleted cluster, name their bucket with `--set etcd.backups.bucket=NAME`.
+    To list the snapshots of a deleted cluster, specify their bucket with `--set etcd.backups.bucket=NAME`.
     """
     from cfngen.deploy.etcd.restore import REQUEST_KEY
     from cfngen.deploy.etcd.snapshots import Snapshots, find_store
@@ -74,7 +74,7 @@ def listing(target: Target, everything: bool) -> None:
     type=Duration(timedelta(seconds=1)),
     default="5m",
     show_default=True,
-    help="How long to wait for it, e.g. 10m.",
+    help="How long to wait for the snapshot, e.g. 10m.",
 )
 def backup(target: Target, timeout: timedelta) -> None:
     """Ask the masters for a snapshot, and wait until it is in the bucket.
@@ -92,7 +92,7 @@ def backup(target: Target, timeout: timedelta) -> None:
 
 @command.command(
     "restore",
-    short_help="Set the cluster back to a snapshot.",
+    short_help="Restore the cluster from a snapshot.",
     epilog=examples(
         "cfngen etcd restore",
         "cfngen etcd restore 2026-11-21T120000Z.db",
@@ -101,22 +101,22 @@ def backup(target: Target, timeout: timedelta) -> None:
 )
 @click.argument("snapshot", default="latest")
 @target_options
-@yes_option("Do not ask for the cluster's name.")
+@yes_option("Do not ask to type the cluster's name.")
 @click.option(
     "--wait",
     "timeout",
     metavar="DURATION",
     type=Duration(timedelta(seconds=1)),
-    help="How long to wait for the masters. Default: what an instance may take to boot, and 15 minutes.",
+    help="How long to wait for the masters. Default: the time limit for booting an instance, plus 15 minutes.",
 )
 def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None) -> None:
-    """Replace all masters by new ones that start from a snapshot, and wait until they work.
+    """Replace all masters with new ones that start from a snapshot, and wait until they work.
 
-    SNAPSHOT is `latest`, a key that `cfngen etcd list` shows, or the last part of one. It shows the consequences first,
-    and asks for the cluster's name. Everything written since the snapshot is lost; the Kubernetes API is unavailable
-    for some minutes, while pods on nodes keep running.
+    SNAPSHOT is `latest`, a key that `cfngen etcd list` shows, or the last part of a key. The command shows the
+    consequences first, and asks you to type the cluster's name. Everything written since the
+    snapshot is lost; the Kubernetes API is unavailable for some minutes, while pods on nodes keep running.
 
-    If it is interrupted or fails, run it again: it continues with the same snapshot.
+    If the command is interrupted or fails, run it again: it continues with the same snapshot.
     """
     from cfngen.deploy.etcd.restore import restore as restore_snapshot
 

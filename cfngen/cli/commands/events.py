@@ -19,9 +19,9 @@ from cfngen.cli.terminal import examples
     ),
 )
 @target_options
-@click.option("--failures", is_flag=True, help="Only the cause of the last failure, and what to do about it.")
-@click.option("--all", "everything", is_flag=True, help="Every operation, not only the last one.")
-@click.option("--verbose", is_flag=True, help="Also the events that tell nothing new.")
+@click.option("--failures", is_flag=True, help="Show only the cause of the last failure, and what to do about it.")
+@click.option("--all", "everything", is_flag=True, help="Show every operation, not only the last one.")
+@click.option("--verbose", is_flag=True, help="Also show events that add no information.")
 def command(target: Target, failures: bool, everything: bool, verbose: bool) -> None:
     """Show the events of the root and all nested stacks, oldest first, without those that add no information.
 

@@ -24,7 +24,7 @@ class FileExistsAlreadyError(CfngenError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"{path} exists already and is left as it is",
+            f"{path} already exists and was not changed",
             hint="choose another name, e.g. `cfngen init second.yaml`, or move the old file away.",
         )
         self.path = path
@@ -45,11 +45,11 @@ class FileNotWrittenError(CfngenError):
         hint = "choose another directory, e.g. `cfngen init ~/cluster.yaml`"
         if isinstance(failure, FileNotFoundError):
             reason = f"there is no directory {parent}"
-            hint = f"make it first: `mkdir -p {shlex.quote(str(parent))}`"
+            hint = f"create it first: `mkdir -p {shlex.quote(str(parent))}`"
         elif isinstance(failure, NotADirectoryError):
             reason = f"a part of {parent} is a file"
         elif isinstance(failure, PermissionError):
-            reason = f"you may not write to {'this directory' if parent == Path() else parent}"
+            reason = f"you have no permission to write to {'this directory' if parent == Path() else parent}"
             hint += ", or give yourself permission to write"
         super().__init__(f"{path} cannot be written: {reason}", hint=f"{hint}.")
         self.path = path

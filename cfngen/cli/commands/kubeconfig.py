@@ -27,7 +27,7 @@ DEFAULT_DURATION = "12h"
 
 @click.command(
     "kubeconfig",
-    short_help="Let kubectl into the cluster for some hours.",
+    short_help="Give kubectl access to the cluster for some hours.",
     epilog=examples(
         "cfngen kubeconfig",
         "cfngen kubeconfig --duration 1h --context prod --no-switch",
@@ -50,25 +50,25 @@ DEFAULT_DURATION = "12h"
     "--user",
     metavar="NAME",
     default="",
-    help="Name of the user, with no group unless --group names one. Default: yours in AWS.",
+    help="User name in the certificate; it has no groups unless --group is given. Default: your name in AWS.",
 )
 @click.option(
     "--group",
     "groups",
     metavar="NAME",
     multiple=True,
-    help="Group of the user. Repeatable. Default: system:masters, who may do everything.",
+    help="Group of the user. Repeatable. Default without --user: system:masters, which has all permissions.",
 )
 @click.option(
     "--file",
     "path",
     metavar="FILE",
     type=PathArgument("name a file"),
-    help="File to change. Default: the first of KUBECONFIG, or ~/.kube/config.",
+    help="File to change. Default: the first file in KUBECONFIG, or ~/.kube/config.",
 )
-@click.option("--print", "printed", is_flag=True, help="Print a kubeconfig of its own; change no file.")
-@click.option("--no-switch", is_flag=True, help="Leave the current context as it is.")
-@click.option("--remove", is_flag=True, help="Remove the cluster's entries from the file; AWS is not asked.")
+@click.option("--print", "printed", is_flag=True, help="Print a separate kubeconfig; change no file.")
+@click.option("--no-switch", is_flag=True, help="Do not change the current context.")
+@click.option("--remove", is_flag=True, help="Remove the cluster's entries from the file; AWS is not called.")
 def command(
     *,
     target: Target,
@@ -87,9 +87,9 @@ def command(
     machine. Kubernetes' audit log shows your name in AWS. Other entries of the file are kept, but its comments are not.
     """
     if printed and (path is not None or remove):
-        raise click.UsageError("--print changes no file: leave out --file and --remove, or --print.")
+        raise click.UsageError("--print changes no file; remove --print, or remove --file and --remove.")
     if remove and (user or groups or no_switch):
-        raise click.UsageError("--remove takes entries away: --user, --group and --no-switch have no meaning with it.")
+        raise click.UsageError("--user, --group and --no-switch cannot be used with --remove.")
     if remove:
         _remove(target, path, name)
         return

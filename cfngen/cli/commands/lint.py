@@ -27,7 +27,7 @@ FALLBACK_REGION = "us-east-1"
 
 @click.command(
     "lint",
-    short_help="Judge templates with cfn-lint and cfngen's own rules; write nothing.",
+    short_help="Check templates with cfn-lint and cfngen's own rules; write nothing.",
     epilog=examples(
         "cfngen lint",
         "cfngen lint -f prod.yaml",
@@ -41,8 +41,8 @@ FALLBACK_REGION = "us-east-1"
 @click.option(
     "--region",
     metavar="REGION",
-    help="Region whose resource types count for FILES. Default: what the file's Metadata tell cfn-lint, else the "
-    "cluster's.",
+    help="Region to lint FILES for. Default: the region in the file's Metadata for cfn-lint, else the "
+    "cluster's region.",
 )
 @no_cache_option
 @click.option("--rules-dir", is_flag=True, help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.")
@@ -61,7 +61,9 @@ def command(files: tuple[Path, ...], source: Source, region: str | None, cache: 
     if files:
         count, regions = _lint_files(files, source, region, cache=cache)
     elif region:
-        raise click.UsageError("--region is for FILES; the region of generated templates is the cluster's.")
+        raise click.UsageError(
+            "--region applies only to FILES; generated templates are linted for the cluster's region."
+        )
     else:
         generated = generate(source)
         lint_or_fail(generated.documents, region=generated.cluster.region, cache=cache)
@@ -111,6 +113,7 @@ def _cluster_region(source: Source) -> str:
             raise
         reason = str(error).partition("\n")[0]
         warning(
-            f"judging for {FALLBACK_REGION}, since the cluster's region is not known ({reason}); --region names another"
+            f"linting for {FALLBACK_REGION}, since the cluster's region is not known ({reason}); "
+            "use --region for another"
         )
         return FALLBACK_REGION

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def _check_account(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if value and not re.fullmatch(r"[0-9]{12}", value):
-        raise click.BadParameter(f"{value!r} is no account number, which has 12 digits.")
+        raise click.BadParameter(f"{value!r} is not an account number, which has 12 digits.")
     return value
 
 
@@ -62,7 +62,7 @@ def command(
 ) -> None:
     r"""Print the IAM policies that this cluster needs, narrowed to its region, its stacks and its name.
 
-    NAME is who needs them; without NAME everybody's are printed:
+    NAME is who needs the permissions; without NAME all policies are printed:
 
     \b
       operator       who deploys, watches and deletes the cluster with cfngen
@@ -73,15 +73,17 @@ def command(
 
     The policies of instances are for review: the templates create these roles themselves. One policy is printed as the
     JSON that `aws iam create-policy` takes, several with a heading each. A managed policy of IAM has at most 6,144
-    characters: whoever needs more gets several policies, such as execution-1 and execution-2, which are all to be
-    attached; each can be printed alone. AWS is not called.
+    characters; larger ones are split, e.g. into execution-1 and execution-2. Attach all parts; each can be printed
+    alone. AWS is not called.
     """
     from cfngen.permissions.grants import grants, scope_of
     from cfngen.permissions.operators import SERVICE_ROLE
 
     role_account, role = _account_and_role(role_arn) if role_arn else ("", SERVICE_ROLE)
     if account and role_account not in ("", account):
-        raise click.UsageError(f"--role-arn is of account {role_account}, and not of {account}: which is meant?")
+        raise click.UsageError(
+            f"--role-arn is in account {role_account}, not in {account}; correct --role-arn or --account."
+        )
     target = Target(source, explicit_stack_name)
     account = account or role_account
     scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
@@ -92,7 +94,7 @@ def command(
         return
     _print(selected)
     if not account:
-        _note("the policies are for any account; --account NUMBER narrows them to yours.")
+        _note("these policies are for any account; use --account NUMBER to limit them to yours.")
 
 
 def _account_and_role(arn: str) -> tuple[str, str]:
@@ -113,10 +115,10 @@ def _select(everybody: Sequence[Grant], name: str | None) -> list[tuple[Grant, P
     ]
     if not selected:
         names = [grant.name for grant in everybody]
-        there_are = f"here are {', '.join(names)}."
+        known_names = f"he names are {', '.join(names)}."
         suggestion = nearest(str(name), names)
-        alternatives = f"{suggestion} T{there_are}" if suggestion else f"t{there_are}"
-        raise click.UsageError(f"nobody named {name!r} needs permissions for this cluster; {alternatives}")
+        alternatives = f"{suggestion} T{known_names}" if suggestion else f"t{known_names}"
+        raise click.UsageError(f"there are no policies for {name!r} in this cluster; {alternatives}")
     return selected
 
 
@@ -133,9 +135,12 @@ def _print(selected: Sequence[tuple[Grant, Policy]]) -> None:
         names = [policy.name for other, policy in selected if other is grant]
         if len(names) > 1:
             policies = pluralize(len(names), "policy")
-            _note(f"{grant.name} takes {policies}, since IAM limits their size; attach all: {', '.join(names)}.")
+            _note(
+                f"{grant.name} needs {policies}, since IAM limits the size of a policy; attach all: {', '.join(names)}."
+            )
         if grant.managed_policies:
-            _note(f"{grant.name} also has what the cluster file attaches: {', '.join(grant.managed_policies)}.")
+            attached = ", ".join(grant.managed_policies)
+            _note(f"{grant.name} also has the policies that the cluster file attaches: {attached}.")
 
 
 def _note(text: str) -> None:

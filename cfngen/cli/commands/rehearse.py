@@ -31,16 +31,18 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
     short_help="Compare AWS with the emulator, in small steps, cheapest first.",
     epilog=examples(
         "cfngen rehearse --list                   the steps, what is billed and how long it takes",
-        "cfngen rehearse --up-to change-set       what costs nothing",
-        "cfngen rehearse --profile trial          everything, to three masters",
-        "cfngen rehearse --clean-up               remove what an interrupted one has left",
+        "cfngen rehearse --up-to change-set       only the steps that cost nothing",
+        "cfngen rehearse --profile trial          all steps, up to three masters",
+        "cfngen rehearse --clean-up               delete what an interrupted rehearsal left behind",
         "cfngen rehearse --sandbox --yes          without an AWS account",
     ),
 )
-@click.option("--up-to", metavar="STEP", default="", help="The last step to do, by its name or number. Default: all.")
+@click.option(
+    "--up-to", metavar="STEP", default="", help="Last step to run, by its name or number. Default: all steps."
+)
 @click.option("--list", "listing", is_flag=True, help="Only show the steps; needs no credentials.")
-@click.option("--clean-up", is_flag=True, help="Only remove what earlier rehearsals have left.")
-@yes_option("Do not ask before anything is made.")
+@click.option("--clean-up", is_flag=True, help="Only delete what earlier rehearsals left behind.")
+@yes_option("Do not ask before anything is created.")
 @click.option(
     "--zones",
     metavar="ZONE,ZONE,ZONE",
@@ -52,7 +54,7 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
     "--report",
     metavar="FILE",
     type=PathArgument("name a file"),
-    help="The report, as JSON; a page to read is written beside it. Default: rehearsal-<date>.json.",
+    help="File for the report in JSON; a readable page is written next to it. Default: rehearsal-<date>.json.",
 )
 @bucket_option
 @role_option
@@ -97,7 +99,7 @@ def command(
     from cfngen.rehearse.steps import up_to as chosen_steps
 
     if listing and clean_up:
-        raise click.UsageError("--list and --clean-up exclude each other.")
+        raise click.UsageError("--list and --clean-up cannot be used together.")
     zone_names = _parse_zones(zones)
     source = Source(None, {}, (f"name={NAME}", f"network.subnets=[{{zone: {zone_names[0]}}}]"), is_explicit=True)
     target = make_target(

@@ -15,11 +15,11 @@ from cfngen.cli.terminal import examples
 
 @click.command(
     "rollback",
-    short_help="Take a failed operation back.",
+    short_help="Roll back a failed operation.",
     epilog=examples(
         "cfngen rollback",
         "cfngen rollback --skip NodeGroupGpuAutoScalingGroup",
-        "cfngen rollback --force        leave whatever cannot be rolled back as it is",
+        "cfngen rollback --force        skip whatever cannot be rolled back",
     ),
 )
 @target_options
@@ -27,9 +27,9 @@ from cfngen.cli.terminal import examples
     "--skip",
     metavar="RESOURCE",
     multiple=True,
-    help="Leave this resource as it is: its logical id, or NESTED-STACK-NAME.LOGICAL-ID. Repeatable.",
+    help="Skip this resource: its logical id, or NESTED-STACK-NAME.LOGICAL-ID. Repeatable.",
 )
-@click.option("--force", is_flag=True, help="Leave whatever fails to roll back as it is; the list is shown before.")
+@click.option("--force", is_flag=True, help="Skip every resource that fails to roll back; the list is shown first.")
 @yes_option("Do not ask, unless something may be lost.")
 @allow_danger_option
 @click.pass_context

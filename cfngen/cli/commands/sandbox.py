@@ -44,24 +44,24 @@ class NoSandboxError(CfngenError):
 @click.group(
     "sandbox",
     cls=Commands,
-    short_help="The account on this machine that --sandbox works in.",
+    short_help="The emulated AWS account that --sandbox uses.",
     epilog=examples(
         "cfngen deploy --sandbox --yes",
         "eval $(cfngen sandbox env)        point the AWS CLI at it",
         "cfngen sandbox status             what is in it",
-        "cfngen sandbox fail general       let the nodes of a group fail, to see what that looks like",
+        "cfngen sandbox fail general       make new nodes fail, to see what that looks like",
         "cfngen sandbox stop",
     ),
 )
 def command() -> None:
-    """An AWS account on this machine, to try cfngen without one: stacks are created, instances boot, nothing costs.
+    """An emulated AWS account on this machine, to try cfngen at no cost: stacks are created and instances boot.
 
     `--sandbox` starts it automatically. It listens on the loopback address only, loses everything when it is stopped,
-    and stops after an hour without work. After that, commands with `--sandbox` fail until you start a new, empty one
+    and stops after an hour without use. After that, commands with `--sandbox` fail until you start a new, empty one
     with `cfngen sandbox start`.
 
-    It needs more packages: in a checkout `make sandbox`, or `pip install '.[sandbox]'`; `pipx install '.[sandbox]'` and
-    `uv tool install '.[sandbox]'` bring them, too.
+    It needs additional packages: in a checkout, run `make sandbox` or `pip install '.[sandbox]'`. `pipx install
+    '.[sandbox]'` and `uv tool install '.[sandbox]'` work, too.
     """
 
 
@@ -70,10 +70,10 @@ def command() -> None:
     "--speed",
     metavar="NUMBER",
     type=click.FloatRange(1, 1000),
-    help="Seconds that pass in it each second. Default: 12.",
+    help="How many times faster than real time its clock runs. Default: 12.",
 )
 def start(speed: float | None) -> None:
-    """Start the account, unless it runs. What was in one that has ended is gone."""
+    """Start the sandbox, unless it is running. The stacks of an earlier sandbox are lost."""
     from cfngen.sandbox import process
     from cfngen.sandbox.control_api import DEFAULT_SPEED
 
@@ -82,20 +82,20 @@ def start(speed: float | None) -> None:
         running = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, anew=True)
         click.echo(f"The sandbox listens on {running.endpoint}, as process {running.pid}.")
     else:
-        click.echo(f"The sandbox runs already: {running.endpoint}, process {running.pid}.")
+        click.echo(f"The sandbox is already running: {running.endpoint}, process {running.pid}.")
 
 
 @command.command(
     "status",
-    short_help="Show whether the account runs, and what is in it.",
+    short_help="Show whether the sandbox is running, and what is in it.",
     epilog=examples("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"),
 )
 @output_option
 @click.pass_context
 def status(context: click.Context, output: str) -> None:
-    """Show whether the account runs, since when, and what is in it: stacks, clusters, and injected failures.
+    """Show whether the sandbox is running, since when, and what is in it: stacks, clusters, and injected failures.
 
-    This command does not keep the account from stopping. Exits with 0 if it runs, and with 1 if it does not.
+    This command does not count as use of the sandbox. Exits with 0 if it is running, and with 1 if not.
     """
     from cfngen.sandbox import process
 
@@ -106,7 +106,7 @@ def status(context: click.Context, output: str) -> None:
 
 @command.command("stop", epilog=examples("cfngen sandbox stop"))
 def stop() -> None:
-    """Stop the account; everything in it is gone."""
+    """Stop the sandbox; everything in it is lost."""
     from cfngen.sandbox import process
 
     click.echo("The sandbox has been stopped." if process.stop(os.environ) else "No sandbox is running.")
@@ -114,7 +114,7 @@ def stop() -> None:
 
 @command.command(
     "fail",
-    short_help="Let instances of a group fail to boot from now on.",
+    short_help="Make new instances of a group fail to boot.",
     epilog=examples(
         "cfngen sandbox fail nodes",
         "cfngen sandbox fail master --step volume --message 'not attached after 900 s'",
@@ -131,10 +131,10 @@ def stop() -> None:
     metavar="TEXT",
     default="no route to dl.k8s.io",
     show_default=True,
-    help="Why they fail; if empty, they hang.",
+    help="Message with which they fail; if empty, they hang.",
 )
 @click.option(
-    "--times", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="How many instances fail; 0 is every one."
+    "--times", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="How many instances fail; 0 means all."
 )
 def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     """Make instances that an Auto Scaling group launches from now on fail to boot, to see what that looks like.
@@ -150,22 +150,22 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     if names and group not in (*names, "master") and not is_auto_scaling_group(group):
         raise UnknownGroupError(
             f"no stack in {region} has a group {group!r}",
-            hint=f"there are: {', '.join(sorted({*names, 'master'}))}. Of a group that is to come, name the logical "
-            "id, such as NodeGroupGpuAutoScalingGroup.",
+            hint=f"the groups are {', '.join(sorted({*names, 'master'}))}. For a group that does not exist yet, use "
+            "its logical id, such as NodeGroupGpuAutoScalingGroup.",
         )
     if not running.fail(region, group, step, message, times=times):
-        warning(f"no stack in {region} has a group {group} now; it is noted for one that comes.")
+        warning(f"no stack in {region} has a group {group} yet; the failure applies once a stack has one.")
     subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
     verb = "fails" if times == 1 else "fail"
-    click.echo(f"{subject} of {group} {verb} at the step {step!r}; `cfngen sandbox heal` ends it.")
+    click.echo(f"{subject} of {group} {verb} at the step {step!r}; `cfngen sandbox heal` stops this.")
 
 
 @command.command("heal", epilog=examples("cfngen sandbox heal"))
 @_region_option
 def heal(region: str) -> None:
-    """Let instances that are launched from now on boot again."""
+    """Remove injected failures: instances that are launched from now on boot normally."""
     _require_running().heal(region)
-    click.echo("From now on instances boot.")
+    click.echo("From now on instances boot normally.")
 
 
 @command.command(
@@ -175,7 +175,7 @@ def heal(region: str) -> None:
 )
 @_region_option
 def env(region: str) -> None:
-    """Print the environment that points the AWS CLI and other programs at the account; start it, unless it runs."""
+    """Print the environment that points the AWS CLI and other programs at the sandbox; start it if necessary."""
     from cfngen.sandbox import process
 
     running = process.start(os.environ)

@@ -21,7 +21,7 @@ from cfngen.cli.terminal import examples, progress
 @click.option(
     "--drift",
     is_flag=True,
-    help="Let CloudFormation compare every resource with its template as well; this takes a minute.",
+    help="Also detect drift: compare every resource with its template. Takes about a minute.",
 )
 def command(target: Target, drift: bool) -> None:
     """Show the stack, the API, masters, node groups, certificates and volumes, and what to do next.

@@ -49,9 +49,8 @@ class TooLargeForOneTemplateError(CfngenError):
 
     def __init__(self, style: str) -> None:
         super().__init__(
-            f"{STANDALONE} is not made: a cluster of this size exceeds what one template may hold "
-            "(1 MB, 500 resources)",
-            hint=f"deploy the nested set from cluster.{style}",
+            f"{STANDALONE} is not generated: the cluster exceeds the limits of one template (1 MB, 500 resources)",
+            hint=f"deploy the nested stacks with cluster.{style}",
         )
 
 
@@ -63,7 +62,7 @@ class TooLargeForOneTemplateError(CfngenError):
         "cfngen templates -f prod.yaml -d prod/",
         "cfngen templates --set kubernetesVersion=1.35 --set 'nodeGroups[0].maxSize=6'",
         "cfngen templates --only standalone --output yaml",
-        "cfngen templates --check        in a pipeline: is output/ what cluster.yaml gives?",
+        "cfngen templates --check        in a pipeline: fail unless output/ is up to date",
     ),
 )
 @source_options
@@ -74,7 +73,7 @@ class TooLargeForOneTemplateError(CfngenError):
     type=PathArgument("name a directory, or . for this one", directories=True),
     default=Path("output"),
     show_default=True,
-    help="Directory to write into; made if it does not exist.",
+    help="Output directory; created if it does not exist.",
 )
 @click.option(
     "--only",
@@ -92,7 +91,7 @@ class TooLargeForOneTemplateError(CfngenError):
     type=TemplateForm(("json", "yaml")),
     default="json",
     show_default=True,
-    help="Form of the templates.",
+    help="Format of the templates.",
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit with 3 if the directory is not up to date.")
 @no_cache_option
@@ -109,9 +108,10 @@ def command(
 ) -> None:
     """Generate the cluster's CloudFormation templates, lint them, and write them.
 
-    There is one template for each nested stack, `cluster` that nests them, and `standalone` with everything in one
-    file; userdata/ has what the instances run. Nothing is written unless every template passes lint. Files of an
-    earlier run that are no longer generated are removed; files that cfngen did not write are never touched.
+    There is one template for each nested stack, one for the root stack (`cluster`), and `standalone`, which contains
+    everything; userdata/ contains the programs that the instances run. Nothing is written unless every template passes
+    lint. Files of an earlier run that are no longer generated are removed; files that cfngen did not write are never
+    touched.
     """
     from cfngen import output
 
@@ -124,7 +124,7 @@ def command(
             warning(f"{error}; {error.hint}")
     for name in names:
         if name not in generated.stacks:
-            raise click.UsageError(f"no stack {name!r} in this cluster; there are {', '.join(generated.stacks)}.")
+            raise click.UsageError(f"no stack {name!r} in this cluster; the stacks are {', '.join(generated.stacks)}.")
     lint_or_fail(generated.documents, region=generated.cluster.region, cache=cache)
 
     files: Mapping[str, bytes] = output.render(generated.documents, generated.userdata, style)
@@ -146,7 +146,9 @@ def _print_check(differences: Sequence[Difference], files: Mapping[str, bytes], 
     for difference in differences:
         click.echo(str(difference))
     click.echo()
-    click.echo(f"{directory} is stale: {pluralize(len(differences), 'file')} would change. Nothing was written.")
+    click.echo(
+        f"{directory} is not up to date: {pluralize(len(differences), 'file')} would change. Nothing was written."
+    )
 
 
 def _print_report(
@@ -174,7 +176,11 @@ def _print_report(
     click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
     next_step = complete_commands(
         CommandText(
-            "Next: ", suggest("plan"), " shows what would change in your account, ", suggest("deploy"), " does it."
+            "Next: ",
+            suggest("plan"),
+            " shows what would change in your account, ",
+            suggest("deploy"),
+            " makes the changes.",
         ),
         source.options,
     )
@@ -188,4 +194,4 @@ def _print_report(
         )
         click.echo("docs/console.md has the steps.")
     if "README.md" in files:
-        click.echo(f"{directory / 'README.md'} says what each file is.")
+        click.echo(f"{directory / 'README.md'} describes each file.")

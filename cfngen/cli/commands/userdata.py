@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 )
 @click.argument("role", required=False, shell_complete=shell_completion.roles)
 @source_options
-@click.option("--size", is_flag=True, help="Only the size in bytes, EC2's limit and the room that is left.")
-@click.option("--file", "name", metavar="NAME", help="Only this file, without headings, e.g. config.json.")
+@click.option("--size", is_flag=True, help="Show only the size in bytes, EC2's limit and the remaining bytes.")
+@click.option("--file", "name", metavar="NAME", help="Show only this file, without headings, e.g. config.json.")
 def command(role: str | None, source: Source, size: bool, name: str | None) -> None:
     """Show what instances of ROLE will run at boot: the loader, its configuration, and every module of the program.
 
@@ -39,16 +39,16 @@ def command(role: str | None, source: Source, size: bool, name: str | None) -> N
     the launch template's UserData; CloudFormation replaces each ${Name}.
     """
     if name is not None and size:
-        raise click.UsageError("--file and --size exclude each other: which is meant?")
+        raise click.UsageError("--file and --size cannot be used together; remove one of them.")
     if name is not None and role is None:
-        raise click.UsageError(f"name a role: `cfngen userdata master --file {shlex.quote(name)}`")
+        raise click.UsageError(f"specify a role: `cfngen userdata master --file {shlex.quote(name)}`")
     from cfngen.userdata import roles
 
     all_userdata = roles(source.load().cluster)
     selected = [userdata for userdata in all_userdata if role in (None, userdata.role)]
     if not selected:
         raise click.UsageError(
-            f"no role {role!r} in this cluster; there are {', '.join(userdata.role for userdata in all_userdata)}."
+            f"no role {role!r} in this cluster; the roles are {', '.join(userdata.role for userdata in all_userdata)}."
         )
     if size:
         click.echo("\n".join(sizes(selected)))
@@ -68,7 +68,7 @@ def _show(userdata: UserData, name: str | None) -> None:
         verbatim(userdata.files[name].removesuffix("\n"))
     else:
         names = ", ".join(userdata.files)
-        raise click.UsageError(f"no file {name!r} in the UserData of {userdata.role}; there are {names}.")
+        raise click.UsageError(f"no file {name!r} in the UserData of {userdata.role}; the files are {names}.")
 
 
 def sizes(userdata: Sequence[UserData]) -> list[str]:

@@ -15,7 +15,7 @@ from cfngen.cli.terminal import examples
 
 @click.command(
     "validate",
-    short_help="Say whether the deployed cluster works.",
+    short_help="Check whether the deployed cluster works.",
     epilog=examples(
         "cfngen validate cluster",
         "cfngen validate cluster --wait 10m && kubectl apply -f app.yaml",
@@ -30,7 +30,7 @@ from cfngen.cli.terminal import examples
     metavar="DURATION",
     type=Duration(),
     default="0s",
-    help="Look again until the cluster is valid, for so long, e.g. 10m. Only changes are shown meanwhile.",
+    help="Repeat the check until the cluster is valid, at most this long, e.g. 10m. Only changes are shown meanwhile.",
 )
 @click.pass_context
 def command(context: click.Context, what: str, target: Target, timeout: timedelta) -> None:

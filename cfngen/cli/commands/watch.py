@@ -12,7 +12,7 @@ from cfngen.cli.terminal import examples
 
 @click.command(
     "watch",
-    short_help="Attach to an operation that is under way.",
+    short_help="Attach to an operation in progress.",
     epilog=examples("cfngen watch", "cfngen watch --stack-name prod --output json"),
 )
 @target_options

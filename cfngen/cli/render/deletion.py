@@ -21,12 +21,12 @@ from cfngen.hints import Line, suggest
 from cfngen.text import pluralize
 
 MAX_IDS_SHOWN = 5  # of one kind of resource; the others are only counted
-_BLOCKERS_TITLE = "In the way, and not the cluster's"
+_BLOCKERS_TITLE = "Blocks the deletion, and is not part of the cluster"
 _MIN_TEXT_WIDTH = 30  # columns; where less space is left in a row, the text goes on the next line
 _AUTHORITIES_NOTE = (
-    "Snapshots of etcd and of masters' volumes hold what Kubernetes knows. A master starts on them only with this "
-    "cluster's certificate authorities, whose secret goes with the stack. Before it goes a copy is kept as you say, or "
-    "as you are asked: --authorities file, recovery-window or destroy."
+    "Snapshots of etcd and of masters' volumes contain the state of Kubernetes. A master can start from them only with "
+    "this cluster's certificate authorities, whose secret is deleted with the stack. To choose whether a copy of the "
+    "secret is kept, use --authorities file, recovery-window or destroy; without this option you are asked."
 )
 
 
@@ -41,25 +41,25 @@ def plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
     first, *more = wrapped(f"{plan.cluster}  {plan.region}, account {plan.account}", columns, "  ", first="")
     lines = [click.style(plan.cluster, bold=True) + first.removeprefix(plan.cluster), *more]
     if plan.status:
-        protected = "; its termination protection is lifted" if plan.protected else ""
+        protected = "; its termination protection is turned off" if plan.protected else ""
         lines += wrapped(f"stack {plan.stack} ({plan.status}){protected}", columns, "  ", first="")
         if plan.by_console:
-            lines += wrapped("It was made from cfngen's templates, but not by `cfngen deploy`.", columns)
+            lines += wrapped("It was created from cfngen's templates, but not by `cfngen deploy`.", columns)
     else:
         lines.append(f"there is no stack {plan.stack}")
     removed = [*plan.removed, *(plan.volumes if plan.delete_volumes else ())]
     removed += plan.snapshots if plan.delete_snapshots else ()
     blockers = [(blocker.id, blocker.what) for blocker in plan.blockers]
     for title, rows, colour in (
-        ("Goes with the stack", _part_rows(plan.deleted_parts), "red"),
-        ("Made by Kubernetes, and deleted", _orphan_rows(removed), "red"),
-        ("Stays", _retained_rows(plan.retained), "yellow"),
+        ("Deleted with the stack", _part_rows(plan.deleted_parts), "red"),
+        ("Created by Kubernetes, and deleted", _orphan_rows(removed), "red"),
+        ("Kept", _retained_rows(plan.retained), "yellow"),
         (_BLOCKERS_TITLE, blockers, "red"),
-        ("Of a cluster that nobody knows, and not touched", _orphan_rows(plan.unattributed_volumes), "yellow"),
+        ("Of an unknown cluster, and not touched", _orphan_rows(plan.unattributed_volumes), "yellow"),
     ):
         lines += _section(title, rows, colour, columns)
     if plan.name_conflict:
-        what_follows = " What follows may be theirs, and is not touched:" if plan.foreign_resources else ""
+        what_follows = " These resources may belong to it, and are not touched:" if plan.foreign_resources else ""
         lines += [
             "",
             *wrapped(_sentence(plan.name_conflict) + what_follows, columns),
@@ -78,7 +78,7 @@ def remains_lines(message: Remains, width: int | None = None) -> list[str]:
         width: width of the terminal in columns; None means the actual one.
     """
     stacks = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else f"{message.stack}"
-    title = click.style(f"Stays in your account of {stacks}", fg="yellow", bold=True)
+    title = click.style(f"Kept in your account from {stacks}", fg="yellow", bold=True)
     return ["", title, *_retained_lines(message.retained, columns_of(width))]
 
 
@@ -103,7 +103,7 @@ def failed_lines(message: DeletionFailed, width: int | None = None) -> list[str]
     head = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
     columns = columns_of(width)
-    lines = wrapped(f"{head} (try {message.round} of {message.rounds})", columns, "  ", first="")
+    lines = wrapped(f"{head} (attempt {message.round} of {message.rounds})", columns, "  ", first="")
     blockers = [(blocker.id, blocker.what) for blocker in message.blockers]
     return [
         *(click.style(line, fg="yellow", bold=True) for line in lines),
@@ -122,16 +122,18 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
     columns = columns_of(width)
     lines: list[Line] = [_verdict(deleted)]
     if deleted.name_conflict:
-        lines += wrapped(_sentence(deleted.name_conflict) + " It is not touched, nor what bears its name.", columns)
+        lines += wrapped(
+            _sentence(deleted.name_conflict) + " Neither it nor resources with its name are touched.", columns
+        )
     lines += _section("Checked afterwards", _count_rows(deleted.counted), None, columns)
     if deleted.objects:
         lines.append(f"  {pluralize(deleted.objects, 'object version')} of templates deleted")
     if deleted.bucket_deleted:
-        lines.append("  the bucket of the templates is deleted")
+        lines.append("  the bucket of the templates has been deleted")
     for title, colour, blocks in (
-        ("Not removed, though Kubernetes made it", "red", _orphan_lines(deleted, columns)),
+        ("Created by Kubernetes, but not deleted", "red", _orphan_lines(deleted, columns)),
         (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.what) for blocker in deleted.blockers), columns)),
-        ("Stays in your account", "yellow", _retained_lines(deleted.retained, columns)),
+        ("Kept in your account", "yellow", _retained_lines(deleted.retained, columns)),
     ):
         section_lines = list(blocks)
         lines += ["", click.style(title, fg=colour, bold=True), *section_lines] if section_lines else []
@@ -139,17 +141,17 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
         # kubectl's configuration may belong to the other cluster of the same name.
         return lines
     if deleted.succeeded:
-        purpose = "   takes the cluster out of kubectl's configuration."
+        purpose = "   removes the cluster from kubectl's configuration."
         lines += ["", next_line(suggest("kubeconfig", "--remove"), purpose)]
     elif deleted.in_progress:
         command = suggest("delete", stack=deleted.stack)
-        lines += ["", next_line(command, "   attaches again, and sees it to its end.")]
+        lines += ["", next_line(command, "   attaches again, and watches until the end.")]
     elif deleted.status:
         command = suggest("delete", stack=deleted.stack)
-        lines += ["", next_line(command, "   goes on, once nothing is in the way any more.")]
+        lines += ["", next_line(command, "   continues, once nothing blocks the deletion.")]
         if deleted.status == "DELETE_FAILED":
             command = command.with_options((("--leave-behind",),))
-            lines += [next_line(command, "   goes on without what cannot be deleted.")]
+            lines += [next_line(command, "   continues without what cannot be deleted.")]
     return lines
 
 
@@ -157,14 +159,16 @@ def _verdict(deleted: Deleted) -> str:
     """Return the first line of the result."""
     elapsed = duration(deleted.seconds)
     if deleted.in_progress:
-        return f"{deleted.stack}: {deleted.status or 'deletion'}; it goes on without cfngen."
+        return f"{deleted.stack}: {deleted.status or 'deletion'}; it continues without cfngen."
     if _nothing_to_delete(deleted):
         subject = f"the stack {deleted.stack}" if deleted.name_conflict else f"the cluster {deleted.cluster}"
-        return click.style(f"There is nothing of {subject} to delete.", fg="green")
+        return click.style(f"There is nothing to delete for {subject}.", fg="green")
     if deleted.succeeded:
         return click.style(f"{deleted.cluster} is deleted, after {elapsed}.", fg="green", bold=True)
     subject = (
-        f"{deleted.stack}: {deleted.status}" if deleted.status else f"{deleted.cluster} is deleted but for leftovers"
+        f"{deleted.stack}: {deleted.status}"
+        if deleted.status
+        else f"{deleted.cluster} is deleted, except for leftovers"
     )
     return click.style(f"{subject}, after {elapsed}.", fg="red", bold=True)
 
@@ -232,7 +236,7 @@ def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, s
     """Yield a row for each AWS resource that Kubernetes created."""
     for resource in resources:
         size = f"{resource.gigabytes} GiB" if resource.gigabytes else ""
-        protection = "deletion protection is lifted" if resource.protected else ""
+        protection = "deletion protection is turned off" if resource.protected else ""
         # For a volume the id is shown: its name is often not unique.
         name, more = (resource.id, resource.name) if resource.gigabytes else (resource.name, "")
         yield resource.kind, name, ", ".join(filter(None, (resource.purpose or more, size, protection)))
@@ -258,7 +262,7 @@ def _orphan_lines(deleted: Deleted, columns: int) -> Iterator[str]:
     """Yield the resources that could not be deleted, each with the command that deletes it."""
     for leftover in deleted.orphans:
         yield from wrapped(_orphan_text(leftover), columns, "    ", first="  ")
-        yield f"      {leftover.command(deleted.region) or 'AWS releases it by itself'}"
+        yield f"      {leftover.command(deleted.region) or 'AWS releases it automatically'}"
 
 
 def _count_rows(counts: Iterable[Counted]) -> Iterator[tuple[str, str]]:
@@ -266,7 +270,7 @@ def _count_rows(counts: Iterable[Counted]) -> Iterator[tuple[str, str]]:
     for count in counts:
         parts = [f"{count.gone} gone"] if count.gone or not count.unknown else []
         parts += [f"left: {', '.join(count.left)}"] if count.left else []
-        parts += [f"not allowed to look for {', '.join(count.unknown)}"] if count.unknown else []
+        parts += [f"no permission to look for {', '.join(count.unknown)}"] if count.unknown else []
         yield count.kind, "; ".join(parts)
 
 

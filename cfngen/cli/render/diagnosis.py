@@ -39,18 +39,18 @@ def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
         yield from _cause(diagnosis.cause, columns)
     elif diagnosis.cancelled:
         ending = "was ended by deleting the stack" if diagnosis.action == "create" else "was cancelled"
-        yield from _bold_start(f"{head} {ending}", f" ({diagnosis.status}); nothing failed by itself", columns)
+        yield from _bold_start(f"{head} {ending}", f" ({diagnosis.status}); no resource failed", columns)
     else:
         status = diagnosis.status or "there is no such stack"
-        yield from wrapped(f"No failure is known of {activity} ({status})", columns, "  ", first="")
+        yield from wrapped(f"There is no known failure of {activity} ({status})", columns, "  ", first="")
     if diagnosis.others:
         yield ""
-        yield click.style("Failed as well, by themselves:", bold=True)
+        yield click.style("Other failures, independent of it:", bold=True)
         for other in diagnosis.others:
             yield from _other(other, columns)
     if diagnosis.rollback_failures:
         yield ""
-        yield click.style("Failed while it was taken back:", bold=True)
+        yield click.style("Failed during the rollback:", bold=True)
         for other in diagnosis.rollback_failures:
             yield from _cause(other, columns)
     if diagnosis.next_steps:
@@ -95,16 +95,16 @@ def _cause(cause: Cause, columns: int) -> Iterator[str]:
             line for occupant in cause.occupants for line in wrapped(occupant, columns, "        ", first="      ")
         )
     for note in cause.notes:
-        yield from _labelled("unknown:", note, columns)
+        yield from _labelled("not determined:", note, columns)
     if cause.hint:
-        yield from _labelled("do:", str(cause.hint), columns)
+        yield from _labelled("to fix:", str(cause.hint), columns)
 
 
 def _other(cause: Cause, columns: int) -> Iterator[str]:
     yield from _headline(cause, columns)
     yield from wrapped(cause.event.reason or "CloudFormation gives no reason", columns, "      ")
     if cause.hint:
-        yield from _labelled("do:", str(cause.hint), columns)
+        yield from _labelled("to fix:", str(cause.hint), columns)
 
 
 def _headline(cause: Cause, columns: int) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _instances(instances: Sequence[ConsoleExcerpt], columns: int) -> Iterator[st
         if not instance.lines:
             without_messages.setdefault((instance.state, instance.note), []).append(instance)
             continue
-        yield f"    {instance.id}{_state(instance.state)} said last:"
+        yield f"    {instance.id}{_state(instance.state)}, last console output:"
         for line in instance.lines:
             failed = " FAILED after " in line
             for part in wrapped(line, columns, "      | "):

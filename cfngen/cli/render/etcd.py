@@ -45,8 +45,8 @@ def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
             f"{pluralize(len(inventory.snapshots), 'snapshot')}, {size(total)}, in the bucket {inventory.bucket}",
         ]
     if inventory.restoring:
-        text = f"Masters are being set back to {inventory.restoring}; "
-        lines += ["", colored(CommandText(text, suggest("etcd restore"), " sees it to its end."), "yellow")]
+        text = f"The masters are being restored from {inventory.restoring}; "
+        lines += ["", colored(CommandText(text, suggest("etcd restore"), " continues the restore."), "yellow")]
     return lines
 
 
@@ -66,10 +66,10 @@ def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[s
     """
     snapshot = message.snapshot
     columns = screen_width() if width is None else width
-    verb = "goes on being set back" if message.pending else "will be set back"
+    verb = "is still being restored" if message.pending else "will be restored"
     return [
         click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
-        *wrapped(f"{verb} to s3://{message.bucket}/{snapshot.key}", columns, "  "),
+        *wrapped(f"{verb} from s3://{message.bucket}/{snapshot.key}", columns, "  "),
         *wrapped(
             f"taken on {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age(snapshot.age)} ago; {size(snapshot.size)}",
             columns,
@@ -95,11 +95,11 @@ def restore_progress_lines(message: RestoreProgress) -> list[str]:
 
 def restored_lines(message: Restored) -> list[Line]:
     """Return that every master works, and the next command."""
-    text = f"{message.cluster} works on {message.snapshot.key}, after {duration(message.seconds)}."
+    text = f"{message.cluster} is restored from {message.snapshot.key}, after {duration(message.seconds)}."
     return [
         click.style(text, fg="green", bold=True),
         "",
-        next_line(suggest("validate cluster"), "   says whether every node has come back too."),
+        next_line(suggest("validate cluster"), "   checks that every node is Ready again."),
     ]
 
 

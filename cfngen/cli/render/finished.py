@@ -18,7 +18,7 @@ def result_lines(finished: Finished) -> list[Line]:
     """Return how the operation ended, and what to do next."""
     name = finished.stack
     if finished.in_progress:
-        text = f"{name}: {finished.status}; it goes on without cfngen."
+        text = f"{name}: {finished.status}; it continues without cfngen."
         return [text, "", next_line(suggest("watch", stack=name), "   attaches again.")]
     if finished.action == "none":
         return [click.style(f"{name} is up to date: nothing was changed.", fg="green")]
@@ -27,10 +27,10 @@ def result_lines(finished: Finished) -> list[Line]:
         return [click.style(f"{name}: {finished.status or 'deleted'} after {elapsed}.", fg="red", bold=True)]
     lines: list[Line] = [click.style(f"{name}: {finished.status} after {elapsed}.", fg="green", bold=True)]
     if finished.action == "delete":
-        purpose = "   removes what Kubernetes has made and left, and lists what stays."
+        purpose = "   deletes what Kubernetes created, and lists what is kept."
         return [*lines, "", next_line(suggest("delete", stack=name), purpose)]
     if finished.action == "rollback" and finished.outputs:
-        lines += ["", next_line(suggest("validate cluster", stack=name), "   looks whether everything runs.")]
+        lines += ["", next_line(suggest("validate cluster", stack=name), "   checks that everything runs.")]
     elif endpoint := finished.outputs.get("ApiEndpoint"):
         lines += [
             f"Kubernetes API: {endpoint}",

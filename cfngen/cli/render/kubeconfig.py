@@ -16,10 +16,10 @@ def change_lines(message: KubeconfigChange) -> list[str]:
     if message.action == "none":
         return [f"{message.path} has no entries of the stack {message.stack} in {message.region}."]
     switched = ", and made it the current one" if message.current else ""
-    groups = f" of {', '.join(message.groups)}" if message.groups else ""
+    groups = f" (groups: {', '.join(message.groups)})" if message.groups else ""
     return [
         f"Wrote the context {names} to {message.path}{switched}.",
-        f"{message.server} knows you as {message.user}{groups} until {message.expires:%Y-%m-%d %H:%M} UTC.",
+        f"You can access {message.server} as {message.user}{groups} until {message.expires:%Y-%m-%d %H:%M} UTC.",
     ]
 
 

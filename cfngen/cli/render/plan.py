@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MIN_WIDTH, MAX_WIDTH = 40, 120
 HANDLE = "AWS::CloudFormation::WaitConditionHandle"
 _ON_FAILURE = {
-    "DELETE": "If it fails, everything that it has made is deleted.",
-    "DO_NOTHING": "If it fails, everything stays as it is at that moment; nothing is rolled back.",
+    "DELETE": "If it fails, everything that it created is deleted.",
+    "DO_NOTHING": "If it fails, everything is kept as it is; nothing is rolled back.",
 }
 
 
@@ -37,11 +37,15 @@ def lines(plan: Plan, *, width: int | None = None, full: bool = False) -> list[s
 
 def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
     if plan.is_empty:
-        yield from paragraph(f"No changes: the stack {plan.stack} is as it is wanted.", {"fg": "green"}, width)
+        yield from paragraph(f"No changes: the stack {plan.stack} is up to date.", {"fg": "green"}, width)
         return
     if plan.retries:
-        yield from paragraph(f"The last operation on the stack {plan.stack} failed, and was kept.", BOLD, width)
-        yield from paragraph(f"Templates and values stay; tried again: {', '.join(plan.retries)}.", PLAIN, width)
+        yield from paragraph(
+            f"The last operation on the stack {plan.stack} failed and was not rolled back.", BOLD, width
+        )
+        yield from paragraph(
+            f"Templates and parameter values stay the same; tried again: {', '.join(plan.retries)}.", PLAIN, width
+        )
     elif plan.creation is not None:
         yield from creation_lines(plan, plan.creation, width)
     else:
@@ -108,16 +112,16 @@ def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         yield ""
         heading: list[Piece] = [(f"Phase {number} of {len(plan.phases)}: {phase.title}", BOLD)]
         if phase.predicted:
-            heading.append(("(foreseen; CloudFormation is asked again before it begins)", FAINT))
+            heading.append(("(predicted; a change set confirms it before the phase starts)", FAINT))
         yield from flow(heading, width, hanging=4)
         if phase.kind == "volumes":
             yield from paragraph(
-                "If it fails nothing is rolled back: volumes do not shrink.", PLAIN, width, indent=2, hanging=2
+                "If it fails, nothing is rolled back: volumes cannot shrink.", PLAIN, width, indent=2, hanging=2
             )
         for stack in phase.stacks:
             yield from _stack_section(plan, stack, width, full=full)
     if plan.phases:
-        text = "The phases are carried out one after another; one that fails leaves those before it as they are."
+        text = "The phases run one after another; if one fails, the phases before it are not undone."
         yield ""
         yield from paragraph(text, PLAIN, width)
 
@@ -128,7 +132,7 @@ def _stack(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, 
     pieces: list[Piece] = [(name, BOLD)]
     if stack.action != "update":
         action = {"create": "add", "delete": "remove"}[stack.action]
-        words = {"create": "new stack", "delete": "stack is removed with everything in it"}[stack.action]
+        words = {"create": "new stack", "delete": "stack is deleted with everything in it"}[stack.action]
         pieces = [(SYMBOLS[action], STYLES[action]), *pieces, (words, STYLES[action])]
     yield from flow(pieces, width, hanging=4)
     if stack.impact:
@@ -149,9 +153,9 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
         if change.danger.value == "dangerous" and change.impact is None
     ]
     for title, colour, texts in (
-        ("Interrupts what runs, or who can reach it:", "yellow", _impacts(plan, "disruptive")),
-        ("The account's quotas do not suffice:", "red", insufficient),
-        ("The account's quotas do not suffice for the greatest sizes:", "yellow", insufficient_later),
+        ("Disruptive:", "yellow", _impacts(plan, "disruptive")),
+        ("The account's quotas are too low:", "red", insufficient),
+        ("The account's quotas are too low for the maximum sizes:", "yellow", insufficient_later),
         (
             "DANGER: data, addresses or the cluster may be lost:",
             "red",
@@ -165,7 +169,7 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
     if plan.refusal:
         yield ""
         yield from flow(
-            [("Cannot be carried out like this:", {"fg": "red", "bold": True}), (f"{plan.refusal}.", PLAIN)], width
+            [("This plan cannot be carried out:", {"fg": "red", "bold": True}), (f"{plan.refusal}.", PLAIN)], width
         )
 
 

@@ -55,7 +55,7 @@ def fate(change: Change) -> str:
     kind = _kind(change)
     words = {
         "add": "is added",
-        "import": "is taken into the stack",
+        "import": "is imported into the stack",
         "update": "",
         "remove": "is removed",
         "will": "will be replaced",
@@ -114,7 +114,7 @@ def _property_lines(change: PropertyChange, width: int, *, full: bool) -> Iterat
 def _values(change: PropertyChange, limit: int) -> list[Piece]:
     """Return the old and the new value, each shortened to about `limit` characters, or why they are not shown."""
     if change.sensitive:
-        return [("changes; secret, and not shown", PLAIN)]
+        return [("changes (secret, not shown)", PLAIN)]
     if change.before is None and change.after is None and not change.known:
         return [("changes", PLAIN)]
     old, new = shortened(change.before, change.after, limit)
@@ -128,7 +128,7 @@ def _remarks(change: PropertyChange) -> list[str]:
     """Return whether the change is certain, whether it replaces the resource, and its cause if no note says it."""
     return [
         *([] if change.certain else ["might change"]),
-        *({"will": ["makes a new resource"], "might": ["might make a new resource"]}.get(change.replaces.value, [])),
+        *({"will": ["replaces the resource"], "might": ["might replace the resource"]}.get(change.replaces.value, [])),
         *([change.cause] if change.cause and not change.note else []),
     ]
 

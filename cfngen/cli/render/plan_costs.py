@@ -33,13 +33,13 @@ def creation_lines(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
     yield from aligned_rows(rows, width)
     if creation.costs:
         yield ""
-        yield from paragraph("Costs money for as long as it exists", BOLD, width)
+        yield from paragraph("Billed while it exists", BOLD, width)
         costs = [
             (f"{cost.quantity:,}", _unit(cost.quantity, cost.unit), cost.what, cost.detail) for cost in creation.costs
         ]
         yield from aligned_rows(costs, width, right=(0,))
         yield from paragraph(
-            "Traffic, requests and snapshots come with use; AWS's price list says how much.", FAINT, width, 2, 2
+            "Traffic, requests and snapshots are billed by use; see AWS's price list.", FAINT, width, 2, 2
         )
     if plan.quotas:
         yield ""
@@ -53,7 +53,7 @@ def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
     """Yield the changes of costs, and the quotas that do not suffice now or at the maximum sizes."""
     if plan.costs:
         yield ""
-        yield from paragraph("Changes what costs money for as long as it exists", BOLD, width)
+        yield from paragraph("Changes of the bill", BOLD, width)
         rows = [
             (f"{cost.quantity:+,}", _unit(abs(cost.quantity), cost.unit), cost.what, cost.detail) for cost in plan.costs
         ]
@@ -74,7 +74,7 @@ def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
             verdict = ("enough", {"fg": "green"}) if quota.sufficient else ("NOT ENOUGH", {"fg": "red", "bold": True})
         if quota.sufficient and quota.room_to_grow is False:
             verdict = (
-                f"enough at first, not for the {quota.needed_at_maximum:,} of the greatest sizes",
+                f"enough at first, but not for the {quota.needed_at_maximum:,} at the maximum sizes",
                 {"fg": "yellow"},
             )
         pieces: list[Piece] = [

@@ -22,9 +22,9 @@ def step_lines(outline: RehearsalSteps) -> list[str]:
     ]
     total = sum(step.minutes for step in outline.steps)
     note = (
-        f"{total} minutes in all, estimated. What is billed is billed for these minutes, by AWS's price list of the "
-        "region; a key and secrets by their share of a month. Each step is cleaned up before the next one begins, "
-        "unless that goes on with its stack. `--up-to NAME` ends after a step."
+        f"About {total} minutes in total. AWS bills the listed resources for these minutes at the region's prices, a "
+        "key and secrets for this part of a month. Each step is cleaned up before the next one starts, unless the next "
+        "one continues with its stack. `--up-to NAME` stops after a step."
     )
     return [*table(("STEP", "NAME", "TIME", "WHAT", "BILLED"), rows), "", *wrapped(note, columns())]
 
@@ -44,7 +44,7 @@ def written_lines(message: RehearsalWritten) -> list[str]:
     files = " and ".join(message.files)
     text = (
         f"The report is in {files}. Account numbers, ids, ARNs, addresses and names are masked in it. Read it, and "
-        "send it to the project: it says what no test can."
+        "send it to the project: it shows how AWS behaves, which no test can."
     )
     return wrapped(text, columns())
 
@@ -71,7 +71,7 @@ def _differences(step: RehearsedStep) -> Iterator[str]:
 
 def _verdict(rehearsal: Rehearsal) -> list[str]:
     if rehearsal.result == "as expected":
-        text = "AWS did what the emulator does."
+        text = "AWS behaved like the emulator."
     elif rehearsal.result == "surprise":
         text = f"AWS differed from the emulator: {pluralize(len(rehearsal.surprises), 'surprise')}."
     else:

@@ -23,20 +23,20 @@ def status_lines(status: SandboxStatus, now: datetime | None = None) -> Iterator
     if not status.running or status.started is None or status.time is None:
         yield "No sandbox is running; `cfngen sandbox start` starts one."
         if status.lost:
-            yield f"{status.ended[:1].upper()}{status.ended[1:]}; what was in it is gone: {', '.join(status.lost)}."
+            yield f"{status.ended[:1].upper()}{status.ended[1:]}; its stacks are lost: {', '.join(status.lost)}."
         return
     real = duration(((now or datetime.now(timezone.utc)) - status.started).total_seconds())
     yield f"The sandbox listens on {status.endpoint}, as process {status.process}."
-    yield f"It has run for {real}, in which {duration(status.age)} have passed in it: {status.speed:g} times as fast."
+    yield f"It has been running for {real}; its clock is {status.speed:g} times as fast: {duration(status.age)}."
     yield f"Its clock shows {status.time:%Y-%m-%d %H:%M:%S} UTC."
     if not status.stacks:
-        yield "There is no stack in it."
+        yield "It contains no stacks."
     for stack in status.stacks:
         yield from _stack(stack)
     for fault in status.faults:
         yield _fault(fault)
     if status.defect:
-        yield f"Something went wrong in the sandbox itself: {status.defect}"
+        yield f"The sandbox itself has failed: {status.defect}"
 
 
 def _stack(stack: SandboxStack) -> Iterator[str]:
@@ -51,4 +51,4 @@ def _fault(fault: SandboxFault) -> str:
     subject = f"the next {pluralize(fault.times, 'instance')}" if fault.times else "instances"
     verb_ending = "s" if fault.times == 1 else ""
     failure = f"fail{verb_ending} with {fault.message!r}" if fault.message else f"hang{verb_ending}"
-    return f"Switched on in {fault.region}: {subject} of {fault.group} {failure} at the step {fault.step!r}."
+    return f"Injected failure in {fault.region}: {subject} of {fault.group} {failure} at the step {fault.step!r}."

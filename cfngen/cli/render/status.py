@@ -62,7 +62,7 @@ def status_lines(status: ClusterStatus) -> list[Line]:
 
 def _lost_addresses(lost: Sequence[LostAddress]) -> Iterator[str]:
     for address in lost:
-        yield f"  {address.text}; this gives it back:"
+        yield f"  {address.text}; to associate the address again, run:"
         yield f"    {address.command}"
 
 
@@ -81,13 +81,13 @@ def _stack(stack: StackState, now: datetime) -> Iterator[Line]:
     elif stack.without_policy:
         without_policy = f"            without a stack policy: {', '.join(stack.without_policy)}; "
         yield CommandText(without_policy, suggest("deploy"), " sets it,")
-        yield "            also when nothing else changes, and termination protection unless --no-protect is given"
+        yield "            even if nothing else changes, and termination protection, unless --no-protect is given"
 
 
 def _operation(stack: StackState) -> str:
     if not stack.operation:
         return ""
-    ended = {None: "is under way", True: "succeeded", False: "failed"}[stack.succeeded]
+    ended = {None: "is in progress", True: "succeeded", False: "failed"}[stack.succeeded]
     noun = {"create": "creation", "delete": "deletion"}.get(stack.operation, stack.operation)
     return f" (the {'' if stack.succeeded is None else 'last '}{noun} {ended})"
 
@@ -179,13 +179,13 @@ def _backups(backups: BackupState, now: datetime) -> Iterator[Line]:
     if backups.newest is None:
         text = "there is no snapshot yet"
     else:
-        text = f"the newest is of {backups.newest:%Y-%m-%d %H:%M} UTC, {_duration(now - backups.newest)} ago"
+        text = f"the newest snapshot is from {backups.newest:%Y-%m-%d %H:%M} UTC, {_duration(now - backups.newest)} ago"
     late = f"; there should be one every {pluralize(backups.interval, 'minute')}" if backups.late else ""
     yield f"  {click.style(text + late, fg='red') if backups.late else text}"
     yield CommandText(f"  in the bucket {backups.bucket}; ", suggest("etcd list"), " shows them")
     if backups.restoring:
-        text = f"masters are being set back to {backups.restoring}; "
-        yield CommandText("  ", colored(CommandText(text, suggest("etcd restore"), " sees it to its end"), "yellow"))
+        text = f"the masters are being restored from {backups.restoring}; "
+        yield CommandText("  ", colored(CommandText(text, suggest("etcd restore"), " continues the restore"), "yellow"))
 
 
 def _addons(addons: Sequence[AddonState], now: datetime) -> list[str]:
@@ -229,7 +229,7 @@ def _drift(drift: Drift) -> list[str]:
             for difference in resource.differences
         ]
     lines += [f"  {stack}: {_unknown(Unknown(reason))}" for stack, reason in drift.failures.items()]
-    return lines or ["  none: every resource is as its template says"]
+    return lines or ["  none: every resource matches its template"]
 
 
 def _section(title: str, reading: _Reading | Unknown | None, lines: Callable[[_Reading], Iterable[Line]]) -> list[Line]:

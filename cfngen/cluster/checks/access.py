@@ -87,7 +87,7 @@ def _duplicates(cluster: Cluster) -> Iterator[Problem]:
     for path, items in lists:
         for position, item in enumerate(items):
             if item in items[:position]:
-                yield Problem((*path, position), f"{item} stands twice; remove one")
+                yield Problem((*path, position), f"{item} appears twice; remove one")
 
 
 def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:

@@ -58,7 +58,7 @@ def _same_subnet_twice(cluster: Cluster) -> Iterator[Problem]:
     ids = [subnet.id for subnet in cluster.network.subnets]
     for index, subnet_id in enumerate(ids):
         if subnet_id and subnet_id in ids[:index]:
-            yield Problem(subnet_path(index, "id"), f"{subnet_id} stands twice; each zone has a subnet of its own")
+            yield Problem(subnet_path(index, "id"), f"{subnet_id} appears twice; each zone has a subnet of its own")
 
 
 def _route_table(cluster: Cluster) -> Iterator[Problem]:

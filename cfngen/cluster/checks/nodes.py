@@ -99,7 +99,7 @@ def _taints(cluster: Cluster) -> Iterator[Problem]:
         for position, taint in enumerate(group.taints):
             path: Path = (*_GROUPS, index, "taints", position)
             if (taint.key, taint.effect) in seen_taints:
-                yield Problem(path, f"{taint.key} with the effect {taint.effect} stands twice; remove one")
+                yield Problem(path, f"{taint.key} with the effect {taint.effect} appears twice; remove one")
             seen_taints.add((taint.key, taint.effect))
             if len(taint.key) > _MAX_KEY_LENGTH:
                 message = (
@@ -172,7 +172,7 @@ def _files(cluster: Cluster) -> Iterator[Problem]:
             elif ".." in file_path.split("/"):
                 yield Problem(key_path, f"{file_path} leads elsewhere by `..`; write the path out")
             elif file_path in seen_paths:
-                yield Problem(key_path, f"{file_path} stands twice; remove one")
+                yield Problem(key_path, f"{file_path} appears twice; remove one")
             seen_paths.add(file_path)
 
 

@@ -49,7 +49,7 @@ def _group_zones(cluster: Cluster) -> Iterator[Problem]:
                 message = f"no subnet is in {zone}; use {', '.join(zones)} or add a subnet there"
                 yield Problem(path, message, (("network", "subnets"),))
             elif zone in group.zones[:position]:
-                yield Problem(path, f"{zone} stands twice; remove one")
+                yield Problem(path, f"{zone} appears twice; remove one")
 
 
 def _other_partition(cluster: Cluster) -> Iterator[Problem]:

@@ -59,7 +59,7 @@ VARIABLES: tuple[Variable, ...] = (
         "KUBE_ENABLE_CLUSTER_MONITORING",
         "addons.prometheus.enabled",
         switches_on("addons.prometheus.enabled", "influxdb", "google", "googleinfluxdb", "standalone"),
-        "Heapster is no more: Prometheus stands for each of its kinds.",
+        "Heapster no longer exists: Prometheus stands for each of its kinds.",
     ),
     *(
         honoured(

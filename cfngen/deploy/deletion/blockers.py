@@ -37,8 +37,8 @@ class OccupiedError(CfngenError):
     def __init__(self, cluster: str, blockers: tuple[Blocker, ...]) -> None:
         lines = "".join(f"\n  - {blocker.id}: {blocker.what}" for blocker in blockers)
         super().__init__(
-            f"not everything in the way of deleting {cluster} is the cluster's own:{lines}",
-            hint="move or delete these first; or go on with --even-if-occupied: then the network stays, and may "
+            f"not everything that blocks the deletion of {cluster} is the cluster's own:{lines}",
+            hint="move or delete these first; or continue with --even-if-occupied: then the network stays, and may "
             "lose its way to the internet.",
         )
         self.blockers = blockers

@@ -242,7 +242,7 @@ class _Deletion:
                     scope = replace(self._find_current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
                     self.blockers = blockers.find(self.account, scope, orphan_removal.find(self.account, scope))
         except AwsError as error:
-            self.report(Notice(f"what is in the way could not be looked for: {error}", error.hint))
+            self.report(Notice(f"what blocks the deletion could not be determined: {error}", error.hint))
         return self.blockers
 
     def _find_current_scope(self, stack: StackView) -> Scope:

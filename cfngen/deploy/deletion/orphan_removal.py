@@ -30,7 +30,7 @@ class SameNameClusterError(CfngenError):
 
     def __init__(self, cluster: str, conflict: str) -> None:
         super().__init__(
-            f"{conflict}; what bears the name {cluster} in its tags may be theirs, so none of it is removed",
+            f"{conflict}; what has the name {cluster} in its tags may be theirs, so none of it is removed",
             hint="name that stack with --stack-name if you mean it; else delete that cluster first, or remove what is "
             "yours by hand.",
         )

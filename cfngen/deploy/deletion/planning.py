@@ -141,7 +141,7 @@ def _list_without_commands(
     uri, object_count = f"s3://{templates.bucket}/{templates.prefix}", pluralize(templates.versions, "object version")
     return (
         *(
-            RetainedResource(resource.kind, resource.id, resource.purpose or "bears the cluster's name in its tags")
+            RetainedResource(resource.kind, resource.id, resource.purpose or "is tagged with the cluster's name")
             for resource in tagged
         ),
         *(

@@ -47,7 +47,7 @@ class RetainedResource:
 def find_snapshots(
     account: Account, scope: Scope, *, copy: str = "", created: bool = True
 ) -> tuple[RetainedResource, ...]:
-    """Return the snapshots of the stacks' volumes, whether CloudFormation or somebody else created them.
+    """Return the snapshots of the stacks' volumes, whether CloudFormation or someone else created them.
 
     Args:
         account: the AWS account.

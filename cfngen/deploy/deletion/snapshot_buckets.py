@@ -42,7 +42,7 @@ def _find_stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedR
     return RetainedResource(
         "bucket of etcd's snapshots",
         bucket,
-        f"{contents}; a cluster {cluster} that is made again goes on with it if its file names it: "
+        f"{contents}; a cluster {cluster} that is made again continues with it if its file names it: "
         "`etcd.backups.bucket`",
         COSTS[BUCKET_TYPE],
         f"aws s3 rb --force s3://{bucket} --region {account.region}",

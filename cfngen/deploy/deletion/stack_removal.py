@@ -144,7 +144,7 @@ def _delete_retaining(
         f"Delete {stack.name} without what cannot be deleted, and leave that behind?",
         (
             *(f"{resource.name} ({resource.id or resource.type}) stays: {resource.reason}" for resource in undeleted),
-            *(f"in the way is {blocker.id}: {blocker.what}" for blocker in blockers),
+            *(f"it is blocked by {blocker.id}: {blocker.what}" for blocker in blockers),
         ),
         dangerous=True,
     )

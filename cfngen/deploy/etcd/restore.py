@@ -199,8 +199,8 @@ class _Restore:
             self._wait_for_masters(request, timeout)
         except KeyboardInterrupt:
             raise RestoreDetachedError(
-                f"the restore of {self.cluster.name} goes on without cfngen, as far as it has come",
-                hint=CommandText(suggest("etcd restore"), " attaches again, and sees it to its end."),
+                f"the restore of {self.cluster.name} continues without cfngen, as far as it has come",
+                hint=CommandText(suggest("etcd restore"), " attaches again and follows it to its end."),
             ) from None
         self._delete_request()
         return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.started).total_seconds())
@@ -214,7 +214,7 @@ class _Restore:
             raise RestoreInProgressError(
                 f"{self.cluster.name} is being set back to {restoring.key} already",
                 hint=CommandText(
-                    suggest("etcd restore"), " goes on with that; another snapshot can be restored when it has ended."
+                    suggest("etcd restore"), " continues with that; another snapshot can be restored when it has ended."
                 ),
             )
         return restoring
@@ -244,7 +244,7 @@ class _Restore:
             f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: {join_and(names)}"
             if replaced
             else "every master's instance has been replaced already",
-            "the Kubernetes API is down for some minutes; pods on nodes go on running",
+            "the Kubernetes API is down for some minutes; pods on the nodes keep running",
             "volumes and load balancers stay as they are: of those made since then Kubernetes no longer knows",
         )
         return RestorePlan(
@@ -268,8 +268,8 @@ class _Restore:
             self.report(Step(f"asking the masters to restore {snapshot.key} as they boot"))
             if not self.store.write(REQUEST_KEY, request, new=True):
                 raise RestoreInProgressError(
-                    f"somebody else has begun to restore {self.cluster.name} just now",
-                    hint=CommandText(suggest("etcd restore"), " shows from which snapshot, and goes on with it."),
+                    f"someone else has begun to restore {self.cluster.name} just now",
+                    hint=CommandText(suggest("etcd restore"), " shows from which snapshot, and continues with it."),
                 )
         if "instances" not in request:
             # Listed only after the request was written: every instance launched from now on finds it.

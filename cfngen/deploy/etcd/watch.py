@@ -177,7 +177,7 @@ class Masters:
             hint=CommandText(
                 suggest("etcd restore"),
                 (
-                    " goes on waiting; the console of a master says what it does: aws ec2 get-console-output "
+                    " keeps waiting; the console of a master says what it does: aws ec2 get-console-output "
                     f"--latest --region {self._account.region} --output text --instance-id ID."
                 ),
             ),

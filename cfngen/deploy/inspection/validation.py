@@ -396,7 +396,7 @@ def _route_problems(observed: ClusterState, nodes: dict[str, Node]) -> Iterator[
         if member:
             # This is normal while a master is being replaced, until its Node exists.
             hint = (
-                f"it passes once the Node is there; if somebody has deleted it, on {route.instance}: sudo systemctl "
+                f"it passes once the Node is there; if someone has deleted it, on {route.instance}: sudo systemctl "
                 f"restart kubelet; or replace the instance: aws ec2 terminate-instances --instance-ids {route.instance}"
             )
         else:

@@ -38,7 +38,7 @@ class ParameterFileError(CfngenError):
     code = "invalid-parameter-file"
 
     def __init__(self, file: str, problems: Sequence[str], *, hint: str = SHAPES) -> None:
-        # Each problem begins with what follows the file's path, e.g. `:3: stands twice`.
+        # Each problem begins with what follows the file's path, e.g. `:3: appears twice`.
         self.file = file
         self.problems = tuple(f"{file}{problem}" for problem in problems)
         super().__init__("\n".join(self.problems), hint=hint)
@@ -169,7 +169,7 @@ class _Reader:
 
     def _add_value(self, key: str, value: str | None, node: _Node, *, keeps_previous: bool = False) -> None:
         if key in self.values:
-            self.problems.append(f"{node.place}{key}: stands twice; remove one")
+            self.problems.append(f"{node.place}{key}: appears twice; remove one")
         elif value is not None or keeps_previous:
             self.values[key] = value
 

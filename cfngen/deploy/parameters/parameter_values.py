@@ -62,7 +62,7 @@ class ParameterValues:
     Attributes:
         entries: `Parameters` of CreateChangeSet, in the template's order.
         values: the values of the deployment; NoEcho parameters that keep their value are missing.
-        notices: warnings, e.g. about values that somebody has changed in the stack and this deployment resets.
+        notices: warnings, e.g. about values that someone has changed in the stack and this deployment resets.
     """
 
     entries: tuple[TemplatePart, ...]
@@ -87,7 +87,7 @@ def choose_values(
         file: values from a parameter file.
         keep: parameters that keep their current value in the stack.
         previous: the deployed stack; None if it does not exist yet.
-        previous_root: the deployed template; its defaults show which values somebody has changed in the stack.
+        previous_root: the deployed template; its defaults show which values someone has changed in the stack.
 
     Raises:
         MissingParameterError: parameters without a default have no value.
@@ -200,7 +200,7 @@ def _reset_notices(
     stack: Mapping[str, str],
     previous_root: TemplatePart | None,
 ) -> list[Notice]:
-    """Report values that somebody has changed in the stack, and that this deployment resets to the cluster file's."""
+    """Report values that someone has changed in the stack, and that this deployment resets to the cluster file's."""
     previous_definitions = (previous_root or {}).get("Parameters", {})
     notices = []
     for name, value in values.items():

@@ -66,7 +66,7 @@ class PartPlanner:
             on_failure=NO_WAY_BACK if is_volumes else self.request.on_failure,
             predicted=(),
         )
-        self.report(Step(f"asking CloudFormation what would change: {part.title}"))
+        self.report(Step(f"creating a change set: {part.title}"))
         plan = change_sets.make_plan(self.account, request, report=self.report)
         self.cleanup.callback(change_sets.discard, self.account, plan, self.report)
         return plan

@@ -37,8 +37,8 @@ class UnfinishedError(CfngenError):
 
     def __init__(self, reason: str, remaining: Sequence[str]) -> None:
         super().__init__(
-            f"{reason}; not begun: {', '.join(remaining)}",
-            hint=CommandText(suggest("deploy"), " goes on with what is left."),
+            f"{reason}; not started: {', '.join(remaining)}",
+            hint=CommandText(suggest("deploy"), " continues with what is left."),
         )
         self.left = tuple(remaining)
 
@@ -133,7 +133,7 @@ def carry_out(
             except UnfinishedError:
                 raise
             except CfngenError:
-                interaction.report(_remaining_notice(remaining, f"phase {index + 1} of {total} could not begin"))
+                interaction.report(_remaining_notice(remaining, f"phase {index + 1} of {total} could not start"))
                 raise
         interaction.report(Step(f"phase {index + 1} of {total}: {remaining[0]}"))
         outcome = execute(plan, templates)
@@ -142,7 +142,7 @@ def carry_out(
                 suggest("watch", stack=plan.stack), " follows it; when it has ended, ", suggest("deploy"), " goes on."
             )
             if remaining[1:]:
-                interaction.report(Notice(f"not begun: {', '.join(remaining[1:])}", hint))
+                interaction.report(Notice(f"not started: {', '.join(remaining[1:])}", hint))
             return outcome
         if not outcome.succeeded:
             interaction.report(_remaining_notice(remaining, f"phase {index + 1} of {total} did not succeed"))
@@ -156,7 +156,7 @@ def _remaining_notice(remaining: Sequence[str], reason: str) -> Notice:
     stays = "what the phases before it did stays"
     return Notice(
         f"{reason}; {stays}. Left: {', '.join(remaining)}",
-        CommandText("when the cause is mended, ", suggest("deploy"), " goes on with what is left."),
+        CommandText("when the cause is fixed, ", suggest("deploy"), " continues with what is left."),
     )
 
 
@@ -185,7 +185,7 @@ def _confirm_again(
             raise UnfinishedError(f"{remaining[0]} would fail: {plan.refusal}", remaining)
         is_dangerous = any(danger is Danger.DANGEROUS for _, danger in worse_changes)
         question = Question(
-            f"Go on with {remaining[0]}, which does more than was foreseen?",
+            f"Continue with {remaining[0]}, which does more than was predicted?",
             tuple(text for text, _ in worse_changes),
             dangerous=is_dangerous,
             name=cluster if is_dangerous else "",

@@ -255,7 +255,7 @@ def execute(account: Account, plan: Plan) -> str:
         if error.aws_code in (*_NOT_FOUND_CODES, *_INVALID_STATUS_CODES):
             raise PlanOutdatedError(
                 f"the plan of {plan.stack} cannot be carried out any more: {error}",
-                hint="somebody else may be working on the stack; make the plan again.",
+                hint="someone else may be working on the stack; make the plan again.",
             ) from error
         raise
     return plan.stack_id
@@ -264,7 +264,7 @@ def execute(account: Account, plan: Plan) -> str:
 def _delete_stale_change_sets(account: Account, stack: str, name: str) -> None:
     """Delete change sets of cfngen that nobody will execute: with the given name, failed, executed, or too old.
 
-    Other change sets of the last hour are left alone, since somebody else may be about to execute them. If the
+    Other change sets of the last hour are left alone, since someone else may be about to execute them. If the
     deletion is not allowed or fails, the change sets stay, which does no harm.
     """
     client = account.client("cloudformation")
@@ -332,7 +332,7 @@ def _delete_empty_stack(account: Account, stack_id: str) -> None:
     if stack is None or stack.status.health is not StackHealth.EMPTY:
         return
     if stack.protected and account.only_planning:
-        return  # somebody has deployed it, or was about to
+        return  # someone has deployed it, or was about to
     summaries = retry_transient_errors(account.clock, lambda: client.list_change_sets(StackName=stack_id))["Summaries"]
     if not any(not summary.get("Status", "").startswith("DELETE_") for summary in summaries):
         unprotect(account, stack)

@@ -110,7 +110,7 @@ def _check_security_groups(account: Account, cluster: Cluster, vpc: str) -> Iter
             yield f"{key}: {identifier} belongs to {group.get('VpcId')}, and the cluster is in {vpc}; name one of {vpc}"
         elif any(tag["Key"] == f"kubernetes.io/cluster/{cluster.name}" for tag in group.get("Tags", ())):
             yield (
-                f"{key}: {identifier} bears the tag kubernetes.io/cluster/{cluster.name}, which one security group of "
+                f"{key}: {identifier} has the tag kubernetes.io/cluster/{cluster.name}, which one security group of "
                 "an instance may have, the cluster's own; remove the tag"
             )
 

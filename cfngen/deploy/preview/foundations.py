@@ -64,7 +64,7 @@ def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
         )
         hint = "set it back in the cluster file (and in the parameters), or make a new cluster."
         raise ImmutableSettingError(
-            tuple(problems), hint + (f" `{keep_options}` goes on with what the stack has." if keep_options else "")
+            tuple(problems), hint + (f" `{keep_options}` continues with what the stack has." if keep_options else "")
         )
 
 

@@ -66,7 +66,7 @@ def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[
             problems.append(f"{VERSION}: was {old} and cannot become {new}: Kubernetes' minor versions do not go back")
         elif new_minor > old_minor + 1:
             next_minor = f"1.{old_minor + 1}"
-            hint = "" if problems else f"set {VERSION} to {next_minor}, deploy, and go on from there."
+            hint = "" if problems else f"set {VERSION} to {next_minor}, deploy, and continue from there."
             problems.append(
                 f"{VERSION}: was {old} and cannot become {new} at once: "
                 f"go through {next_minor} first ({_VERSION_SKEW_POLICY})"
@@ -107,13 +107,13 @@ def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, s
         return None
     # A rollback deletes the new masters without removing their members from etcd.
     advice = (
-        "Use --on-failure keep: an update that is taken back after they have joined leaves etcd without a majority, "
+        "Use --on-failure keep: an update that is rolled back after they have joined leaves etcd without a majority, "
         "and the way back is a snapshot of etcd from before"
     )
     if old_count == 1:
         return Impact(
             f"1 master becomes {new_count}: the API's address becomes that of a load balancer, so that kubeconfigs "
-            "have to be fetched anew. The master that is there is replaced first, and the API is away for the minutes "
+            "have to be fetched again. The master that is there is replaced first, and the API is away for the minutes "
             f"of its boot; then the others join it one after another. {advice}",
             Danger.DANGEROUS,
         )

@@ -138,7 +138,7 @@ class Plan(Message):
         if failures := [consequence.text for consequence in self.consequences if consequence.fails]:
             return "; ".join(failures)
         if exceeded := [quota.name for quota in self.quotas if quota.sufficient is False and not self.quotas_ignored]:
-            return f"the account's quotas do not suffice ({', '.join(exceeded)}); --ignore-quotas goes on all the same"
+            return f"the account's quotas do not suffice ({', '.join(exceeded)}); --ignore-quotas continues anyway"
         rollback_disabled = self.on_failure == "DO_NOTHING"
         if self.operation == "create" or not self.replaces or not (rollback_disabled or self.express):
             return ""

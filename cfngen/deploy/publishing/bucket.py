@@ -113,7 +113,7 @@ def _owner_error(account: Account, bucket: str) -> BucketOwnerError:
         bucket,
         f"the bucket {bucket} belongs to another account, or {account.caller} may not use it",
         hint=f"name a bucket of account {account.id} with --bucket, or ask for s3:ListBucket on this one; a bucket of "
-        "somebody else's is not used, since its owner could exchange the templates.",
+        "someone else's is not used, since its owner could exchange the templates.",
     )
 
 

@@ -80,7 +80,7 @@ class Diagnosis(Message):
         others: further failures that seem to be independent of the cause, oldest first.
         rollback_failures: failures during the rollback.
         cancelled: whether somebody cancelled the operation (a creation: deleted its stack), so that nothing failed.
-        next_steps: commands to go on with, the usual one first.
+        next_steps: commands to continue with, the usual one first.
     """
 
     kind: ClassVar[str] = "diagnosis"
@@ -356,9 +356,9 @@ def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = Fals
         if cancelled:
             purpose = "makes the change after all; until then the cluster is as it was before"
         else:
-            purpose = "tries again, once the cause is removed; until then the cluster is as it was before"
+            purpose = "retries, once the cause is fixed; until then the cluster is as it was before"
         return (NextStep(suggest("deploy", stack=stack.name), purpose),)
     if status.health is StackHealth.ABSENT and failed:
-        return (NextStep(suggest("deploy", stack=stack.name), "creates the cluster, once the cause is removed"),)
+        return (NextStep(suggest("deploy", stack=stack.name), "creates the cluster, once the cause is fixed"),)
     # The diagnosis itself shows the failures already.
     return tuple(step for step in next_steps(status, stack.name) if step.command.name != "events")

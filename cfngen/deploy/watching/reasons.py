@@ -100,11 +100,12 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     _reason(
         r"Failed to receive (?P<missing>\d+) resource signal",
         "{missing} of the group's instances did not report in time that they work",
-        "the instances' own words say where they stopped; a node waits for a master, so look at the masters first.",
+        "the console output of the instances says where they stopped; a node waits for a master, so look at the "
+        "masters first.",
     ),
     _reason(
         r"Received (?:\d+ )?FAILURE signal",
-        "an instance's boot program failed and said so",
+        "an instance's boot program failed and signalled it",
         "the instance's own words say at which step, and what to do.",
     ),
     # Permissions
@@ -221,7 +222,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     ),
     _reason(
         r"OptInRequired|accept (?:the )?terms and subscribe",
-        "the image has terms in the AWS Marketplace that nobody has accepted",
+        "the image has terms in the AWS Marketplace that were not accepted",
         "subscribe to it once, with the link in AWS's words, or choose another image.",
     ),
     _reason(
@@ -301,7 +302,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     # General reasons. They come last, as their patterns also match reasons above.
     _reason(
         r"The following hook\(s\) failed|Hook",
-        "a hook that somebody has activated in this account refuses the resource",
+        "a hook that someone has activated in this account refuses the resource",
         CommandText(
             "the hook's own words are among the events (",
             suggest("events", "--verbose"),
@@ -310,7 +311,7 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     ),
     _reason(
         r"Rate exceeded|Throttling|RequestLimitExceeded|TooManyRequests",
-        "AWS asks for fewer calls than this account makes",
+        "AWS throttles the API calls of this account",
         f"others use the same allowance; {_RETRY_HINT}",
     ),
     _reason(

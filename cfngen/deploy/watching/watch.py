@@ -58,7 +58,7 @@ class WatchEndedError(CfngenError):
 
     def __init__(self, stack: str, cause: AwsError) -> None:
         super().__init__(
-            f"{cause}; the operation on the stack {stack} goes on without cfngen",
+            f"{cause}; the operation on the stack {stack} continues without cfngen",
             hint=CommandText(
                 cause.hint, " " if cause.hint else "", "Then look again with ", suggest("watch", stack=stack), "."
             ),
@@ -259,11 +259,11 @@ class _Watch:
             return
         self.noticed_errors.add(type(error))
         if isinstance(error, ThrottledError):
-            text = "AWS asks for fewer calls: progress is shown less often, the operation itself is not affected"
+            text = "AWS throttles API calls: progress is shown less often, the operation itself is not affected"
         elif isinstance(error, UnreachableError):
-            text = f"AWS cannot be reached at the moment: {error}; the operation goes on, and so does this watch"
+            text = f"AWS cannot be reached at the moment: {error}; the operation and this command continue"
         else:
-            text = f"AWS does not answer properly at the moment: {error}; the operation goes on, and so does this watch"
+            text = f"AWS does not answer properly at the moment: {error}; the operation and this command continue"
         self.report(Notice(text))
 
     def _report_events(self) -> None:
@@ -334,7 +334,7 @@ class _Watch:
                     StackName=self.root_id, ClientRequestToken=token
                 )
                 self.cancelled = True
-                self.report(Notice("the update is being cancelled: what it has changed so far is taken back"))
+                self.report(Notice("the update is being cancelled: what it has changed so far is rolled back"))
                 return None
         except (ClientError, BotoCoreError) as error:
             if is_transient(error):
@@ -395,7 +395,7 @@ def _not_cancellable_reason(status: StackStatus) -> str:
     if status.cleaning_up:
         return "the outcome is decided; only resources that have been replaced are still being removed"
     if status.rolling_back:
-        return "what was done is being taken back already"
+        return "what was done is being rolled back already"
     if status.name == "DELETE_IN_PROGRESS":
         return "a deletion cannot be cancelled"
     if not status.in_progress:

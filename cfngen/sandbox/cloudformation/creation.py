@@ -85,7 +85,7 @@ def start_in_order(
         stack: the stack, whose operation has begun
         logical_ids: the resources to start
         start: called with a logical id; starts the creation, update or rollback of that resource
-        continue_after_failure: after a failure, go on with all resources that do not depend on the failed one
+        continue_after_failure: after a failure, continue with all resources that do not depend on the failed one
     """
     generation = stack.generation
     started: set[str] = set()

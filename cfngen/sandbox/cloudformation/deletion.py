@@ -153,7 +153,7 @@ def _empty_group(service: Region, group: str) -> Operation:
 
 
 def _is_gone(error: ClientError) -> bool:
-    """Whether the resource to delete does not exist any more, for example because somebody else deleted it."""
+    """Whether the resource to delete does not exist any more, for example because someone else deleted it."""
     code = str(error.response.get("Error", {}).get("Code", ""))
     return code.endswith("NotFound") or code in ("NoSuchEntity", "NotFoundException", "ResourceNotFoundException")
 

@@ -1,4 +1,4 @@
-"""Programs that somebody else calls: runc, CNI plug-ins, the credential provider. They only note that they were."""
+"""Programs that someone else calls: runc, CNI plug-ins, the credential provider. They only note that they were."""
 
 import sys
 

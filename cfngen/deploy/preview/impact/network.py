@@ -74,7 +74,7 @@ def _load_balancer_impact(subject: ChangeContext) -> Impact | None:
             Danger.DANGEROUS,
         )
     if subject.change.action == "add":
-        return Impact("people reach the API by a load balancer from now on: fetch kubeconfigs anew", Danger.DISRUPTIVE)
+        return Impact("people reach the API by a load balancer from now on: fetch kubeconfigs again", Danger.DISRUPTIVE)
     if subject.touches("Subnets"):
         return Impact("the API's load balancer gets an address in other zones, or loses one", Danger.DISRUPTIVE)
     if subject.touches("SecurityGroups"):
@@ -128,7 +128,7 @@ def _routing_impact(subject: ChangeContext) -> Impact | None:
         return None
     if subject.change.type == "AWS::EC2::RouteTable":
         text = f"network: the route table {subject.verb}; pods of different nodes do not reach each other until the "
-        return Impact(f"{text}cloud controller manager has written its routes anew", Danger.DISRUPTIVE)
+        return Impact(f"{text}cloud controller manager has written its routes again", Danger.DISRUPTIVE)
     return Impact(f"network: the way to the internet {subject.verb}, and is interrupted", Danger.DISRUPTIVE)
 
 
@@ -159,7 +159,7 @@ def _rule_impact(subject: ChangeContext) -> Impact | None:
             return Impact("masters and nodes may no longer reach each other by this rule", Danger.DISRUPTIVE)
         if subject.touches("IpProtocol", "FromPort", "ToPort"):
             return Impact("masters and nodes may reach each other on other ports", Danger.DISRUPTIVE)
-        return Impact("a rule between masters and nodes is made anew") if subject.disappears else None
+        return Impact("a rule between masters and nodes is recreated") if subject.disappears else None
     old, new = (read("CidrIp") or read("SourcePrefixListId") for read in (subject.before, subject.after))
     old = old or rule.origin if subject.change.action != "add" else None
     new = new or rule.origin if subject.change.action == "add" else new
@@ -174,7 +174,7 @@ def _rule_impact(subject: ChangeContext) -> Impact | None:
         )
     if old and new and old != new:
         return Impact(f"{target} becomes reachable from {new}{warning}, and no longer from {old}", Danger.DISRUPTIVE)
-    return Impact(f"the rule that lets {old or 'a range'} reach {target} is made anew") if subject.disappears else None
+    return Impact(f"the rule that lets {old or 'a range'} reach {target} is recreated") if subject.disappears else None
 
 
 def _has_several_masters(subject: ChangeContext) -> bool:

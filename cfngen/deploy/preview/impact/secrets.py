@@ -23,7 +23,7 @@ def _secret_impact(subject: ChangeContext) -> Impact | None:
         return None
     if subject.change.logical_id.startswith("Join"):
         return Impact(
-            f"secrets: the join information {subject.verb}; no node joins until the masters have written it anew",
+            f"secrets: the join information {subject.verb}; no node joins until the masters have written it again",
             Danger.DISRUPTIVE,
         )
     return Impact(

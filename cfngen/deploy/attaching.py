@@ -21,13 +21,13 @@ _DEPLOYMENT_ACTIONS = ("create", "update")
 
 
 class NothingUnderWayError(CfngenError):
-    """The stack is empty: no operation has ever begun in it."""
+    """The stack is empty: no operation has ever started in it."""
 
     code = "no-operation"
 
     def __init__(self, stack: StackView) -> None:
         super().__init__(
-            f"the stack {stack.name} is in {stack.status}: it is empty, and nothing is under way in it",
+            f"the stack {stack.name} is in {stack.status}: it is empty, and no operation is in progress in it",
             hint=as_hint(next_steps(stack.status, stack.name)),
         )
 

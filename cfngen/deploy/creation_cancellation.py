@@ -26,7 +26,7 @@ def cancel_creation(account: Account, interaction: Interaction, outcome: WatchRe
     """
     question = Question(
         f"Delete {outcome.stack}, which is being created?",
-        ("everything it has made so far is deleted, and the cluster with it",),
+        ("everything it has created so far is deleted, and the cluster with it",),
     )
     if not interaction.consent(question):
         return watch(account, outcome.stack_id, report=interaction.report, interrupted=interaction.interrupted)

@@ -16,7 +16,7 @@ class DeclinedError(CfngenError):
     code = "declined"
 
     def __init__(self) -> None:
-        super().__init__("nothing was changed: you did not agree")
+        super().__init__("nothing was changed: you declined")
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,10 @@ class NameConflictError(CfngenError):
 
     def __init__(self, cluster: str, stack: str, stacks: tuple[str, ...]) -> None:
         super().__init__(
-            f"the cluster {cluster} lives in the stack {', '.join(stacks)} already: a second one of its name in the "
-            f"stack {stack} would share its tags, by which Kubernetes knows its load balancers and volumes, and its "
-            "folder in the bucket",
-            hint="choose another `name` in the cluster file, or with --set name=…; or name the stack there is with "
+            f"the cluster {cluster} already exists in the stack {', '.join(stacks)}: a second cluster of this name "
+            f"in the stack {stack} would share its tags, by which Kubernetes finds its load balancers and volumes, "
+            "and its folder in the bucket",
+            hint="choose another `name` in the cluster file, or with --set name=…; or name the existing stack with "
             "--stack-name.",
         )
         self.stacks = stacks

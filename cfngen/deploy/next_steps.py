@@ -14,10 +14,13 @@ from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 _STEPS: Mapping[StackHealth, tuple[tuple[SuggestedCommand, str], ...]] = {
     StackHealth.ABSENT: ((suggest("deploy"), "creates the cluster"),),
     StackHealth.EMPTY: ((suggest("deploy"), "creates the cluster in the empty stack"),),
-    StackHealth.BUSY: ((suggest("watch"), "attaches to the operation that is still under way"),),
+    StackHealth.BUSY: ((suggest("watch"), "attaches to the operation that is still in progress"),),
     StackHealth.PAUSED: (
         (suggest("deploy"), "continues from here, once the cause is fixed"),
-        (suggest("rollback"), "returns to the last success, or deletes what has been created if there was none"),
+        (
+            suggest("rollback"),
+            "returns to the last successful state, or deletes what has been created if there was none",
+        ),
     ),
     StackHealth.DEAD: (
         (suggest("deploy"), "asks to delete the remains and creates the cluster again, once the cause is fixed"),
@@ -28,12 +31,12 @@ _STEPS: Mapping[StackHealth, tuple[tuple[SuggestedCommand, str], ...]] = {
         (suggest("rollback", "--force"), "continues it and leaves what cannot be rolled back as it is"),
     ),
     StackHealth.LOST: (
-        (suggest("events", "--failures"), "shows what failed; AWS Support can put such a stack right"),
-        (suggest("delete"), "deletes the cluster; CloudFormation has no way to continue the rollback of an import"),
+        (suggest("events", "--failures"), "shows what failed; AWS Support can repair such a stack"),
+        (suggest("delete"), "deletes the cluster; CloudFormation cannot continue the rollback of an import"),
     ),
     StackHealth.UNDELETED: (
-        (suggest("delete"), "removes what Kubernetes has made and continues with the deletion"),
-        (suggest("delete", "--leave-behind"), "continues, and gives up what CloudFormation cannot delete"),
+        (suggest("delete"), "deletes what Kubernetes has created and continues the deletion"),
+        (suggest("delete", "--leave-behind"), "continues, and leaves behind what CloudFormation cannot delete"),
     ),
     StackHealth.HEALTHY: (),
 }

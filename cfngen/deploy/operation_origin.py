@@ -105,8 +105,8 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
         report(
             Notice(
                 f"{author} has been planning a change of {stack.name} since {describe_time(account, created)}",
-                "ask before you go on: whoever deploys first makes the other's plan void; after an hour, or when it is "
-                "only left over, it means nothing.",
+                "ask them before you continue: whoever deploys first invalidates the other's plan; ignore a plan "
+                "that is only left over.",
             )
         )
 

@@ -42,7 +42,8 @@ def check(stack: StackView, cluster: str) -> None:
         message = f"the stack {stack.name} belongs to the cluster {stack.cluster}, not to {cluster}"
     else:
         message = (
-            f"the stack {stack.name} was not made by `{suggest('deploy')}`: it lacks the tag {CLUSTER_TAG}={cluster}"
+            f"the stack {stack.name} was not created by `{suggest('deploy')}`: it does not have the tag "
+            f"{CLUSTER_TAG}={cluster}"
         )
-    hint = "choose another name with --stack-name; a stack made in the console is updated in the console."
+    hint = "choose another name with --stack-name; update a stack that was created in the console there."
     raise ForeignStackError(message, hint=hint)

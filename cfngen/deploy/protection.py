@@ -70,8 +70,8 @@ class NotRestoredError(CfngenError):
     def __init__(self, stacks: tuple[str, ...], reason: Exception) -> None:
         names = ", ".join(stack_name(stack) for stack in stacks)
         super().__init__(
-            f"the stack policy could not be put back on {names}: {reason}",
-            hint="deploy once more without changes: that sets it again. Until then an update may replace volumes.",
+            f"the stack policy could not be restored on {names}: {reason}",
+            hint="deploy again without changes to set it again. Until then an update may replace volumes.",
         )
         self.stacks = stacks
 
@@ -97,7 +97,9 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
                 continue
             if current_policy not in (None, ALLOW_ALL):
                 hint = f"`aws cloudformation get-stack-policy --region {account.region} --stack-name {stack}` shows it."
-                report(Notice(f"the stack {stack_name(stack)} has a policy that is not cfngen's, and keeps it", hint))
+                report(
+                    Notice(f"the stack {stack_name(stack)} has a policy that is not cfngen's; it is unchanged", hint)
+                )
                 continue
             _set_policy(account, stack, policy)
 
@@ -229,7 +231,7 @@ def _restore_policies(
     if policies and _is_in_progress(account, root.id):
         # A nested stack that the update has not reached yet would accept its policy, which then denies the update.
         hint = CommandText(suggest("watch", stack=root.name), " sets them again at the end of the update.")
-        report(Notice("the stack policies stay lifted while the update goes on", hint))
+        report(Notice("the stack policies stay lifted while the update continues", hint))
         return
     unrestored: list[str] = []
     reason: Exception | None = None

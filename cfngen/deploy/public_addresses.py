@@ -43,8 +43,8 @@ class LostAddress:
     @property
     def text(self) -> str:
         """What is wrong, in one sentence."""
-        location = f"belongs to {self.associated_with}" if self.associated_with else "is associated with nothing"
-        return f"master {self.slot} is without its Elastic IP: {self.address} {location}"
+        location = f"is associated with {self.associated_with}" if self.associated_with else "is not associated"
+        return f"master {self.slot} has lost its Elastic IP: {self.address} {location}"
 
     @property
     def command(self) -> str:
@@ -109,7 +109,9 @@ def report_lost_addresses(account: Account, stack: StackView, report: Report) ->
     except AwsError:
         return  # `cfngen status` checks again
     for address in lost:
-        report(Notice(address.text, f"`{address.command}` gives it back: CloudFormation takes it to be there."))
+        report(
+            Notice(address.text, f"`{address.command}` associates it again: CloudFormation believes that it still is.")
+        )
 
 
 def _exists(resource: ResourceView) -> bool:

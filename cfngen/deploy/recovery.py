@@ -48,8 +48,8 @@ class LostError(CfngenError):
 
     def __init__(self, stack: StackView) -> None:
         super().__init__(
-            f"the stack {stack.name} is in {stack.status}: an import into it failed, and so did taking it back; "
-            "CloudFormation continues only the rollback of an update",
+            f"the stack {stack.name} is in {stack.status}: an import into it failed, and so did the rollback of the "
+            "import; CloudFormation can continue only the rollback of an update",
             hint=_next_steps_hint(stack),
         )
         self.stack = stack
@@ -63,13 +63,13 @@ class RemainsError(CfngenError):
     def __init__(self, stack: StackView, remains: tuple[str, ...]) -> None:
         what_is_deleted = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
         super().__init__(
-            f"the stack {stack.name} is in {stack.status}: its creation failed, and CloudFormation plans nothing in "
-            f"it. A deployment asks, deletes {what_is_deleted} and creates the cluster again; nothing was changed now",
+            f"the stack {stack.name} is in {stack.status}: its creation failed, so that no change set can be created "
+            f"for it. A deployment asks, deletes {what_is_deleted} and creates the cluster again; nothing was changed",
             hint=CommandText(
                 suggest("deploy", stack=stack.name),
-                " shows the plan of the creation once the stack is gone, and ",
+                " shows the plan of the creation once the stack is deleted, and ",
                 suggest("delete", stack=stack.name),
-                " only deletes.",
+                " only deletes it.",
             ),
         )
         self.stack = stack
@@ -86,7 +86,7 @@ class NothingToRollBackError(CfngenError):
             "to return to earlier templates, check out the earlier cluster file and run ", suggest("deploy"), "."
         )
         super().__init__(
-            f"the stack {stack.name} is in {stack.status}, from which nothing is rolled back",
+            f"the stack {stack.name} is in {stack.status}, in which there is nothing to roll back",
             hint=_next_steps_hint(stack) or hint_for_healthy,
         )
         self.stack = stack
@@ -135,11 +135,13 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
     if health is StackHealth.ABSENT:
         return None
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
-        interaction.report(Notice(f"the last update of {stack.name} was rolled back; this is the next one"))
+        interaction.report(Notice(f"the last update of {stack.name} was rolled back; this is a new update"))
     if health is StackHealth.PAUSED:
-        text = f"{stack.name} is in {stack.status}: this goes on where the last operation failed, with rollback off"
+        text = (
+            f"{stack.name} is in {stack.status}: this continues where the last operation failed, with rollback disabled"
+        )
         interaction.report(
-            Notice(text, CommandText(suggest("rollback", stack=stack.name), " would take it back instead."))
+            Notice(text, CommandText(suggest("rollback", stack=stack.name), " would roll it back instead."))
         )
     operation_origin.report_other_plans(account, stack, interaction.report)
     return stack
@@ -192,9 +194,9 @@ def _start_rollback(
     if stack.status.health is StackHealth.PAUSED:
         deletes_stack = _never_succeeded(account, stack)
         consequences = (
-            ("the creation never succeeded, so rolling back deletes everything the stack has made",)
+            ("the creation never succeeded, so rolling back deletes everything the stack has created",)
             if deletes_stack
-            else ("the stack returns to the templates and values of its last success",)
+            else ("the stack returns to the templates and parameter values of its last successful operation",)
         )
         interaction.require_consent(Question(f"Roll back {stack.name}?", consequences, dangerous=deletes_stack))
         if deletes_stack:
@@ -224,9 +226,9 @@ def _continue_rollback(
             blockers = find_rollback_blockers(account, stack)
             skipped = tuple(dict.fromkeys((*skip, *blockers)))
         consequences = tuple(
-            f"{name} stays as it is, and CloudFormation believes it was rolled back: put it right by hand"
+            f"{name} is left unchanged, although CloudFormation records it as rolled back: correct it by hand"
             for name in skipped
-        ) or ("the rollback is tried once more; fix first what made it fail",)
+        ) or ("the rollback is tried again; first fix what made it fail",)
         interaction.require_consent(
             Question(f"Continue the rollback of {stack.name}?", consequences, dangerous=bool(skipped))
         )
@@ -256,7 +258,7 @@ def _report_stale_groups(account: Account, stack: StackView, interaction: Intera
     except AwsError:
         return  # `status`, `plan` and `deploy` check again
     for group in groups:
-        hint = CommandText(suggest("deploy", stack=stack.name), " puts back the program that its instances boot from.")
+        hint = CommandText(suggest("deploy", stack=stack.name), " restores the boot program of its instances.")
         interaction.report(Notice(group.text, hint))
 
 
@@ -268,10 +270,10 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
     if account.only_planning:
         raise RemainsError(stack, tuple(resource.logical_id for resource in remaining))
     consequences = (
-        f"{stack.name} is in {stack.status}: its creation failed, and CloudFormation lets it only be deleted",
-        f"left in it: {', '.join(resource.logical_id for resource in remaining)}"
+        f"{stack.name} is in {stack.status}: its creation failed, so that CloudFormation can only delete it",
+        f"it still contains: {', '.join(resource.logical_id for resource in remaining)}"
         if remaining
-        else "nothing is left in it",
+        else "it no longer contains resources",
     )
     # A bucket with snapshots is not in danger: it only made the rollback fail, since S3 deletes no bucket with objects.
     is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not leftovers.only_backup_buckets_left(account, stack)

@@ -50,7 +50,7 @@ class StaleGroup:
         """What is wrong, in one sentence."""
         source = f"version {self.version} of the launch template {self.launch_template}"
         newest = f"where the stack has version {self.newest}" if self.newest else "which is not its stack's"
-        missing = f"; the boot program of that version, {self.program}, is gone, and new instances do not boot"
+        missing = f"; the boot program of that version, {self.program}, no longer exists, and new instances cannot boot"
         end = missing if self.unbootable else ""
         is_stale = self.version != self.newest
         return f"{self.group} launches from {source}{f', {newest}' if is_stale else ''}{end}"

@@ -89,7 +89,7 @@ def test_one_missing_permission_hides_nothing_else(where):
     with where.served.permissions.enforcing(policy) as credentials:
         status = read(where, where.connected(where.session_of(credentials)))
     assert isinstance(status.api, Unknown)
-    assert "may not read the secret" in status.api.unknown
+    assert "has no permission to read the secret" in status.api.unknown
     assert "kms:Decrypt" in status.api.hint
     assert isinstance(status.volumes, Unknown)
     assert "DescribeVolumes" in status.volumes.unknown

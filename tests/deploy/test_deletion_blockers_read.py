@@ -208,7 +208,9 @@ def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
     }
     left = (OrphanedResource("security group", "sg-made", "web"), OrphanedResource("network interface", "eni-1", ""))
     blocking = blockers.find(aws.account, LENT, left)
-    assert blocking == (Blocker("sg-db", "security group database has rules that name the cluster's groups"),)
+    assert blocking == (
+        Blocker("sg-db", "security group database has rules that refer to the cluster's security groups"),
+    )
     assert filtered(aws.sent("ec2:DescribeSecurityGroups")[0], "ip-permission.group-id") == ["sg-own", "sg-made"]
 
 
@@ -216,7 +218,7 @@ def test_machines_that_no_group_has_launched_are_in_the_way(aws: Aws) -> None:
     scope = Scope("one", vpc_id="vpc-1", unmanaged_instances=frozenset({"i-9", "i-8"}))
     blocking = blockers.find(aws.account, scope, ())
     assert [each.id for each in blocking] == ["i-8", "i-9"]
-    assert all("none of its groups has launched" in each.what for each in blocking)
+    assert all("launched by Karpenter or by hand" in each.what for each in blocking)
 
 
 def test_load_balancers_of_others_are_named_with_their_name_and_their_interfaces_are_not(aws: Aws) -> None:
@@ -250,16 +252,16 @@ STACKS = Scope(
 @pytest.mark.parametrize(
     ("described", "what"),
     [
-        ({}, "network interface, which does not say for what"),
+        ({}, "network interface, without a description"),
         ({"Description": "a database"}, "network interface, a database"),
         ({"TagSet": pairs(OWNED)}, None),
-        ({"TagSet": pairs({"kubernetes.io/cluster/two": "owned"})}, "network interface, which does not say for what"),
+        ({"TagSet": pairs({"kubernetes.io/cluster/two": "owned"})}, "network interface, without a description"),
         # Of the cluster's instances, the VPC CNI's, and of what its stacks have.
         ({"Attachment": {"InstanceId": "i-1"}}, None),
         ({"TagSet": pairs({"node.k8s.amazonaws.com/instance_id": "i-1"})}, None),
         (
             {"TagSet": pairs({"node.k8s.amazonaws.com/instance_id": "i-2"})},
-            "network interface, which does not say for what",
+            "network interface, without a description",
         ),
         ({"Description": "Interface for NAT Gateway nat-1"}, None),
         ({"Description": "Interface for NAT Gateway nat-2"}, "network interface, Interface for NAT Gateway nat-2"),
@@ -269,18 +271,18 @@ STACKS = Scope(
         ({"InterfaceType": "vpc_endpoint", "Groups": [{"GroupId": "sg-own"}]}, None),
         (
             {"InterfaceType": "vpc_endpoint", "Groups": [{"GroupId": "sg-2"}]},
-            "network interface, which does not say for what",
+            "network interface, without a description",
         ),
         (
             {"InterfaceType": "lambda", "Groups": [{"GroupId": "sg-own"}]},
-            "network interface, which does not say for what",
+            "network interface, without a description",
         ),
         ({"TagSet": pairs({"cfngen:cluster": "one"})}, None),
-        ({"TagSet": pairs({"cfngen:cluster": "two"})}, "network interface, which does not say for what"),
+        ({"TagSet": pairs({"cfngen:cluster": "two"})}, "network interface, without a description"),
         ({"TagSet": pairs({"aws:cloudformation:stack-id": arn("one")})}, None),
         (
             {"TagSet": pairs({"aws:cloudformation:stack-id": arn("two")})},
-            "network interface, which does not say for what",
+            "network interface, without a description",
         ),
     ],
 )
@@ -385,7 +387,7 @@ def test_what_is_in_the_way_for_two_reasons_is_named_once_with_the_first(aws: Aw
     aws.answers["ec2:DescribeInstances"] = running(instance("i-9", Name="by hand"))
     scope = Scope("one", vpc_id="vpc-1", own_vpc=True, unmanaged_instances=frozenset({"i-9"}))
     [found] = blockers.find(aws.account, scope, ())
-    assert "none of its groups has launched" in found.what
+    assert "launched by Karpenter or by hand" in found.what
 
 
 def test_the_refusal_says_what_is_in_the_way_and_how_to_go_on() -> None:

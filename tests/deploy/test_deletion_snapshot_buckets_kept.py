@@ -21,7 +21,7 @@ LIST = "s3:ListObjectsV2"
         ({"Contents": [HOURLY, {**HOURLY, "Key": "one/etcd/daily/2025-12-31T235900Z.db"}]}, "2 snapshots, 3.0 MiB; "),
         ({"Contents": [HOURLY]}, "1 snapshot, 1.5 MiB; "),
         ({}, "0 snapshots, 0.0 MiB; "),
-        (refusing("AccessDenied"), "snapshots that you may not list; "),
+        (refusing("AccessDenied"), "snapshots that you have no permission to list; "),
         (refusing("NoSuchBucket"), None),
     ],
 )
@@ -42,8 +42,8 @@ def test_the_stacks_own_bucket_is_told_while_it_is_there(aws: Aws, answer: Any, 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ({"Contents": [HOURLY]}, "1 snapshot, 1.5 MiB, in a bucket of yours"),
-        (refusing("AccessDenied"), "snapshots that you may not list, in a bucket of yours"),
+        ({"Contents": [HOURLY]}, "1 snapshot, 1.5 MiB, in your own bucket"),
+        (refusing("AccessDenied"), "snapshots that you have no permission to list, in your own bucket"),
         ({}, None),
         (refusing("NoSuchBucket"), None),
     ],

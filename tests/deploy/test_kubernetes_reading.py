@@ -317,11 +317,11 @@ def test_a_secret_that_is_being_deleted_is_said_to_be(where):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("PRIVATE", "does not hold JSON"),
-        ("[1]", "does not hold a JSON object"),
+        ("PRIVATE", "does not contain JSON"),
+        ("[1]", "does not contain a JSON object"),
         ('{"ca.crt": "PRIVATE"}', "lacks ca.key"),
         ('{"ca.crt": 1, "ca.key": 2}', "lacks ca.crt and ca.key"),
-        ('{"ca.crt": "PRIVATE", "ca.key": "PRIVATE"}', "holds no certificate authority"),
+        ('{"ca.crt": "PRIVATE", "ca.key": "PRIVATE"}', "contains no certificate authority"),
     ],
 )
 def test_a_malformed_secret_is_described_and_not_quoted(text, reason, where):
@@ -341,7 +341,7 @@ def test_a_denied_secret_names_the_permissions(where):
     arn = stack.outputs["CaSecretArn"]
     with where.served.permissions.enforcing(allow_everything_but("secretsmanager:GetSecretValue")) as credentials:
         account = where.connected(where.session_of(credentials))
-        with pytest.raises(SecretDeniedError, match="may not read the secret") as refused:
+        with pytest.raises(SecretDeniedError, match="has no permission to read the secret") as refused:
             read_authority(account, arn)
     assert account.caller in str(refused.value)
     assert "secretsmanager:GetSecretValue" in refused.value.hint

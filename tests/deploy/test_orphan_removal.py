@@ -54,7 +54,7 @@ def swept(aws: Aws, scope: Scope = VPC, **more: Any) -> tuple[orphan_removal.Swe
     return sweep, [each.text if isinstance(each, Step) else f"- {each.orphan.id}" for each in said]  # type: ignore[attr-defined]
 
 
-BEGUN = "deleting what Kubernetes made: load balancers, and what belongs to them"
+BEGUN = "deleting the load balancers that Kubernetes created, and their security groups and network interfaces"
 
 
 def test_where_nothing_is_left_nothing_is_said(aws: Aws) -> None:
@@ -180,7 +180,7 @@ def test_what_may_be_a_living_namesakes_is_not_touched(
     if not refused:
         orphan_removal.check_name_conflict(aws.account, scope, [found])
         return
-    with pytest.raises(SameNameClusterError, match=r"named one run outside|lives in the stack two") as error:
+    with pytest.raises(SameNameClusterError, match=r"named one run outside|already exists in the stack two") as error:
         orphan_removal.check_name_conflict(aws.account, scope, [found])
     assert "--stack-name" in error.value.hint
 
@@ -205,7 +205,7 @@ def test_living_machines_of_the_name_are_namesakes_and_ones_own_are_not(aws: Aws
     )
     aws.calls.clear()
     assert orphan_removal.describe_name_conflict(aws.account, Scope("one", same_name_stacks=("a", "b"))) == (
-        "the cluster one lives in the stack a, b"
+        "the cluster one already exists in the stack a, b"
     )
     assert aws.calls == []
 

@@ -46,7 +46,7 @@ def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> No
     assert found.command == "aws ec2 delete-snapshot --snapshot-id snap-1 --region us-west-2"
     assert found.cost == "EBS snapshot of a volume of 20 GiB, billed per GiB of stored data and month"
     assert found.why.startswith("etcd's data, of the master volume vol-1; ")
-    assert found.why.endswith("they went with their secret")
+    assert found.why.endswith("they were deleted with their secret")
     [asked] = aws.sent("ec2:DescribeSnapshots")
     assert (filtered(asked, "volume-id"), asked["OwnerIds"]) == (["vol-1", "vol-2", "vol-3"], ["self"])
     assert {each["StackName"] for each in aws.sent("cloudformation:DescribeStackEvents")} == {
@@ -58,7 +58,7 @@ def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> No
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"copy": "authorities.json"}, "authorities.json holds a copy of them"),
+        ({"copy": "authorities.json"}, "authorities.json contains a copy of them"),
         ({"created": False}, "etcd's data, or blank if no master came up"),
     ],
 )
@@ -108,9 +108,11 @@ def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, wh
     if why is None:
         assert found == ()
         return
-    keeping = "until then `aws kms cancel-key-deletion --key-id key-1 --region us-west-2` keeps it"
+    keeping = "until then `aws kms cancel-key-deletion --key-id key-1 --region us-west-2` cancels the deletion"
     assert found == (
-        retained_resources.RetainedResource("KMS key", "key-1", why + keeping, "not billed while it waits"),
+        retained_resources.RetainedResource(
+            "KMS key", "key-1", why + keeping, "not billed while its deletion is pending"
+        ),
     )
 
 
@@ -140,7 +142,11 @@ def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: A
     assert aws.sent("secretsmanager:DescribeSecret") == [{"SecretId": "arn-of-a-secret-in-it"}]
     assert bool(found) is named
     for each in found:
-        assert (each.kind, each.id, each.cost) == ("secret", "arn-of-a-secret-in-it", "not billed while it waits")
+        assert (each.kind, each.id, each.cost) == (
+            "secret",
+            "arn-of-a-secret-in-it",
+            "not billed while its deletion is pending",
+        )
         assert "restore-secret --secret-id arn-of-a-secret-in-it --region us-west-2`" in each.why
         assert "delete-secret --force-delete-without-recovery --secret-id arn-of-a-secret-in-it " in each.command
 
@@ -148,7 +154,7 @@ def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: A
 @pytest.mark.parametrize(
     ("member", "why"),
     [
-        (resource("vpc-1", "DELETE_SKIPPED"), "VpcStack/VPC: its DeletionPolicy, or your word, keeps it"),
+        (resource("vpc-1", "DELETE_SKIPPED"), "VpcStack/VPC: retained by its DeletionPolicy or at your request"),
         (
             resource("vpc-1", "DELETE_FAILED", reason="has dependencies"),
             "VpcStack/VPC: has dependencies (CloudFormation failed to delete it)",
@@ -228,22 +234,26 @@ def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str)
     [
         (
             OrphanedResource("volume", "vol-1", "data", "claim shop/data", gigabytes=8),
-            "claim shop/data: data of a claim",
+            "claim shop/data: data of a PersistentVolumeClaim",
             "EBS volume of 8 GiB, billed per GiB and month",
         ),
         (
             OrphanedResource("snapshot", "snap-1", "copy", gigabytes=8),
-            "data of a claim",
+            "data of a PersistentVolumeClaim",
             "EBS snapshot of 8 GiB, billed per GiB of stored data and month",
         ),
-        (OrphanedResource("load balancer", "arn", "web"), "data of a claim", "load balancer, billed per hour"),
-        (OrphanedResource("security group", "sg-1", "web"), "data of a claim", ""),
+        (
+            OrphanedResource("load balancer", "arn", "web"),
+            "data of a PersistentVolumeClaim",
+            "load balancer, billed per hour",
+        ),
+        (OrphanedResource("security group", "sg-1", "web"), "data of a PersistentVolumeClaim", ""),
     ],
 )
 def test_what_kubernetes_made_and_stays_has_its_price(
     aws: Aws, leftover: OrphanedResource, why: str, cost: str
 ) -> None:
-    [found] = retained_resources.of_orphans(aws.account, [leftover], "data of a claim")
+    [found] = retained_resources.of_orphans(aws.account, [leftover], "data of a PersistentVolumeClaim")
     assert (found.kind, found.id, found.why, found.cost) == (leftover.kind, leftover.id, why, cost)
     assert found.command == leftover.command("us-west-2")
 

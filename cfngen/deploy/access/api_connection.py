@@ -96,10 +96,10 @@ class Endpoint:
     @property
     def checks(self) -> str:
         """A hint what to check if there is no answer."""
-        allowed = f" (it is {self.allowed})" if self.allowed else ""
+        allowed = f" (currently {self.allowed})" if self.allowed else ""
         return (
-            f"check that the stack's parameter ApiAllowedCidr{allowed} holds your public address, that nothing "
-            f"between here and there blocks port {self.port}, and that the master runs."
+            f"check that the stack's parameter ApiAllowedCidr{allowed} contains your public address, that no "
+            f"firewall blocks port {self.port}, and that the master is running."
         )
 
 
@@ -185,10 +185,12 @@ class ApiConnection:
             )
         if response.status == 403:
             return ForbiddenError(
-                f"the Kubernetes API does not allow it: {message}",
-                hint="only the group system:masters may do everything; bind a role to yours, or leave --group out.",
+                f"the Kubernetes API denied the request: {message}",
+                hint="only the group system:masters has all permissions; bind a role to your group, or omit --group.",
             )
-        return KubernetesError(f"the Kubernetes API at {server} answers {response.status}: {message}")
+        return KubernetesError(
+            f"the Kubernetes API at {server} responded with HTTP status {response.status}: {message}"
+        )
 
 
 def proxy_of(endpoint: Endpoint) -> str:
@@ -257,17 +259,19 @@ def _connection_error(error: Exception, endpoint: Endpoint) -> KubernetesError:
         message = " ".join(str(error).split())
         if "CERTIFICATE_VERIFY_FAILED" in message:
             return WrongServerError(
-                f"who answers at {server} does not show a certificate of this cluster's authority: {message}",
+                f"the certificate of the server at {server} was not issued by this cluster's certificate "
+                f"authority: {message}",
                 hint="check this machine's clock, and whether the stack is that of the cluster file.",
             )
         return CertificateRefusedError(
             f"no TLS connection to {server}: {message}",
-            hint="a proxy or another server may stand in between; or it does not know the certificate's authority.",
+            hint="a proxy or another server may intercept the connection; or the server does not trust the "
+            "certificate.",
         )
     if isinstance(error, ProxyError):
         return ApiUnreachableError(
-            f"the proxy does not let us through to the Kubernetes API at {server}: {_failure_reason(error)}",
-            hint=f"HTTPS_PROXY names the proxy; name {endpoint.host} in NO_PROXY where the way needs none.",
+            f"the proxy refused the connection to the Kubernetes API at {server}: {_failure_reason(error)}",
+            hint=f"HTTPS_PROXY names the proxy; if none is needed, add {endpoint.host} to NO_PROXY.",
         )
     return ApiUnreachableError(
         f"the Kubernetes API at {server} does not answer: {_failure_reason(error)}", hint=endpoint.checks

@@ -103,7 +103,7 @@ def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: ti
     expiry = _validity(issuer).ends
     if now + duration > expiry:
         raise CertificateError(
-            f"the cluster's certificate authority ends at {expiry:%Y-%m-%d %H:%M} UTC, before the certificate would",
+            f"the cluster's certificate authority expires at {expiry:%Y-%m-%d %H:%M} UTC, before the certificate would",
             hint="choose a shorter --duration." if expiry > now else "renew the certificate authority of the cluster.",
         )
     for name in (identity.user, *identity.groups):
@@ -165,7 +165,7 @@ def server_certificate_validity(host: str, port: int, *, timeout: float) -> Vali
     except OSError as error:
         raise CertificateError(f"no TLS connection to {host}:{port}: {error}") from error
     if not certificate:
-        raise CertificateError(f"{host}:{port} shows no certificate")
+        raise CertificateError(f"{host}:{port} presents no certificate")
     return _validity(x509.load_der_x509_certificate(certificate))
 
 

@@ -84,7 +84,7 @@ def endpoint(stack: StackView, stack_outputs: Mapping[str, str], override: Overr
     url = stack_outputs.get(ENDPOINT, "")
     if not url:
         raise NoEndpointError(
-            _missing_output(stack, ENDPOINT), hint=CommandText(suggest("status"), " shows how far the cluster is.")
+            _missing_output(stack, ENDPOINT), hint=CommandText(suggest("status"), " shows the cluster's progress.")
         )
     return Endpoint(url, override(url), stack.parameters.get(ALLOWED, ""))
 
@@ -99,7 +99,7 @@ def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[st
     arn = stack_outputs.get(CA_SECRET, "")
     if not arn:
         raise NoEndpointError(
-            _missing_output(stack, CA_SECRET), hint=CommandText(suggest("status"), " shows how far the cluster is.")
+            _missing_output(stack, CA_SECRET), hint=CommandText(suggest("status"), " shows the cluster's progress.")
         )
     return read_authority(account, arn)
 

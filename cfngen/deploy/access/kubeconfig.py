@@ -154,10 +154,10 @@ def merge_entries(text: str, access: Access, *, switch: bool) -> str:
             continue
         owner = _entry_owner(existing_entry, SINGULAR_BY_LIST[plural])
         if owner != access.owner:
-            owner_description = f"is that of the {owner}" if owner else "was not written by cfngen"
+            owner_description = f"belongs to the {owner}" if owner else "was not written by cfngen"
             raise ForeignEntryError(
                 f"the {SINGULAR_BY_LIST[plural]} {access.name!r} of the kubeconfig {owner_description}",
-                hint="choose a name of its own with --context, or another file with --file.",
+                hint="choose another name with --context, or another file with --file.",
             )
         body = _entry_body(existing_entry, SINGULAR_BY_LIST[plural])
         for key, value in new_entry[SINGULAR_BY_LIST[plural]].items():
@@ -194,7 +194,7 @@ def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tup
     if len(accounts) > 1:
         raise KubeconfigError(
             f"there are entries of the stack {owner.stack} in {owner.region} of the accounts {', '.join(accounts)}",
-            hint="say which with --account.",
+            hint="select one with --account.",
         )
     for entries, entry, _ in own_entries:
         entries.value.remove(entry)
@@ -259,24 +259,26 @@ def _parse(text: str) -> yaml.MappingNode | None:
         mark = getattr(error, "problem_mark", None)
         position = f" in line {mark.line + 1}" if mark else ""
         # Without the parser's message: it quotes the line, which may contain a key.
-        raise _invalid(f"is no YAML{position}: {getattr(error, 'problem', None) or type(error).__name__}") from None
+        raise _invalid(
+            f"is not valid YAML{position}: {getattr(error, 'problem', None) or type(error).__name__}"
+        ) from None
     if root is None or root.tag == "tag:yaml.org,2002:null":
         return None
     if not isinstance(root, yaml.MappingNode):
-        raise _invalid("does not hold a mapping")
+        raise _invalid("is not a mapping")
     kind = _child_text(root, "kind")
     if kind not in ("", "Config"):
         raise _invalid(f"is a {kind}, not a Config")
     for plural in SINGULAR_BY_LIST:
         for entry in _get_or_add_list(root, plural).value:
             if not isinstance(entry, yaml.MappingNode):
-                raise _invalid(f"has an entry in {plural} that is no mapping (line {entry.start_mark.line + 1})")
+                raise _invalid(f"has an entry in {plural} that is not a mapping (line {entry.start_mark.line + 1})")
     return root
 
 
 def _invalid(problem: str) -> KubeconfigError:
     return KubeconfigError(
-        f"the kubeconfig {problem}; nothing was changed", hint="mend it, or choose another file with --file."
+        f"the kubeconfig {problem}; nothing was changed", hint="fix it, or choose another file with --file."
     )
 
 
@@ -290,7 +292,7 @@ def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
         list_node = yaml.SequenceNode("tag:yaml.org,2002:seq", [], flow_style=False)
         root.value.append((_to_node(key), list_node))
     if not isinstance(list_node, yaml.SequenceNode):
-        raise _invalid(f"has {key} that are no list (line {list_node.start_mark.line + 1})")
+        raise _invalid(f"has {key} that are not a list (line {list_node.start_mark.line + 1})")
     if not list_node.value:
         # An empty list is written as `[]`, in flow style; with entries it reads better in block style.
         list_node.flow_style = False
@@ -300,7 +302,7 @@ def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
 def _entry_body(entry: yaml.MappingNode, singular: str) -> yaml.MappingNode:
     body = _child(entry, singular)
     if not isinstance(body, yaml.MappingNode):
-        raise _invalid(f"has a {singular} that is no mapping (line {entry.start_mark.line + 1})")
+        raise _invalid(f"has a {singular} that is not a mapping (line {entry.start_mark.line + 1})")
     return body
 
 

@@ -53,7 +53,7 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
                 _replace(target, new)
             return new != old
     except UnicodeDecodeError as error:
-        raise KubeconfigError(f"{path} is no kubeconfig: it is not UTF-8 text; nothing was changed") from error
+        raise KubeconfigError(f"{path} is not a kubeconfig: it is not UTF-8 text; nothing was changed") from error
     except OSError as error:
         raise KubeconfigError(
             f"{error.filename or path}: {error.strerror or error}", hint="choose another file with --file, or --print."
@@ -69,8 +69,8 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError as error:
         raise KubeconfigError(
-            f"another program is writing {path}: there is {lock}",
-            hint="repeat in a moment; remove that file if no kubectl is running.",
+            f"another program is writing {path}: the lock file {lock} exists",
+            hint="try again in a moment; delete the lock file if no kubectl is running.",
         ) from error
     try:
         yield

@@ -141,5 +141,5 @@ class Kubernetes:
             if isinstance(document, dict):
                 return document
         raise WrongServerError(
-            f"{self.endpoint.server}{path} does not answer as Kubernetes does", hint=self.endpoint.checks
+            f"{self.endpoint.server}{path} did not return a Kubernetes response", hint=self.endpoint.checks
         )

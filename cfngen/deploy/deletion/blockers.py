@@ -37,9 +37,9 @@ class OccupiedError(CfngenError):
     def __init__(self, cluster: str, blockers: tuple[Blocker, ...]) -> None:
         lines = "".join(f"\n  - {blocker.id}: {blocker.what}" for blocker in blockers)
         super().__init__(
-            f"not everything that blocks the deletion of {cluster} is the cluster's own:{lines}",
-            hint="move or delete these first; or continue with --even-if-occupied: then the network stays, and may "
-            "lose its way to the internet.",
+            f"resources that do not belong to the cluster {cluster} block its deletion:{lines}",
+            hint="move or delete them first; or continue with --even-if-occupied: then the network is retained, "
+            "and may lose its internet access.",
         )
         self.blockers = blockers
 
@@ -68,7 +68,9 @@ def find(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) 
     group_ids = [*scope.security_groups, *(orphan.id for orphan in orphans if orphan.kind == "security group")]
     blockers = [
         Blocker(
-            instance_id, "instance with the cluster's tag that none of its groups has launched (Karpenter, or by hand)"
+            instance_id,
+            "instance with the cluster's tag that was launched by Karpenter or by hand, not by one of its Auto "
+            "Scaling groups",
         )
         for instance_id in sorted(scope.unmanaged_instances)
     ]
@@ -79,7 +81,10 @@ def find(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) 
     )
     blockers += (Blocker(balancer.id, f"load balancer {balancer.name}") for balancer in balancers)
     blockers += (
-        Blocker(reference.group_id, f"security group {reference.group_name} has rules that name the cluster's groups")
+        Blocker(
+            reference.group_id,
+            f"security group {reference.group_name} has rules that refer to the cluster's security groups",
+        )
         for reference in security_groups.find_references(account, scope, group_ids)
         if not reference.owned
     )
@@ -172,9 +177,7 @@ def _find_foreign_interfaces(
             continue
         if listed_ids & set(_split_words(description)):
             continue
-        yield Blocker(
-            interface["NetworkInterfaceId"], f"network interface, {description or 'which does not say for what'}"
-        )
+        yield Blocker(interface["NetworkInterfaceId"], f"network interface, {description or 'without a description'}")
 
 
 def _occupies_cluster(interface: AwsObject, scope: Scope) -> bool:

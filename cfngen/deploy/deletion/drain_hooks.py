@@ -50,7 +50,9 @@ class DrainHooks:
                 for group in self._groups:
                     self._remove(group)
         except AwsError as error:
-            text = f"nodes still move their pods before they go, which may take all of their drainTimeout: {error}"
+            text = (
+                f"nodes are still drained before they are terminated, which may take up to their drainTimeout: {error}"
+            )
             self._report(Notice(text, error.hint))
 
     def restore(self) -> None:
@@ -62,7 +64,7 @@ class DrainHooks:
                     del self._hooks[group]
         except AwsError as error:
             text = f"nodes are no longer drained before they are terminated: {error}"
-            try_later = CommandText("the next ", suggest("delete"), " ends with the cluster, or tries again.")
+            try_later = CommandText("run ", suggest("delete"), " again to delete the cluster.")
             self._report(Notice(text, error.hint or try_later))
 
     def _remove(self, group: str) -> None:

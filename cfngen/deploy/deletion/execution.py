@@ -94,7 +94,7 @@ def delete(
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
-        BusyError: another operation is under way.
+        BusyError: another operation is in progress.
         OccupiedError: foreign resources use the cluster's network.
         TemplatesInUseError: another stack uses the templates to delete.
         SameNameClusterError: resources to remove may be another cluster's.
@@ -206,7 +206,7 @@ class _Deletion:
         try:
             remaining = self.delete_load_balancers(self.report)
         except CfngenError as error:
-            self.report(Notice(f"Kubernetes could not be asked to delete its load balancers: {error}"))
+            self.report(Notice(f"Kubernetes could not be requested to delete its load balancers: {error}"))
             return
         if remaining:
             self.report(Notice(f"Kubernetes has not deleted the load balancers of {', '.join(remaining)} in time"))
@@ -230,7 +230,7 @@ class _Deletion:
                 )
                 self._sweep(scope, wait=wait)
         except (AwsError, SameNameClusterError) as error:
-            self.report(Notice(f"leftovers could not be removed: {error}", error.hint))
+            self.report(Notice(f"resources that Kubernetes created could not be deleted: {error}", error.hint))
 
     def _find_blockers(self, prepared: PreparedDeletion) -> tuple[Blocker, ...]:
         """Return the foreign resources that block the deletion by now; failures are only reported."""
@@ -283,7 +283,7 @@ class _Deletion:
             if templates.bucket and self.request.delete_bucket:
                 bucket_deleted = template_objects.delete_bucket(self.account, bucket)
                 if not bucket_deleted:
-                    self.report(Notice(f"the bucket {bucket} stays: something else is in it"))
+                    self.report(Notice(f"the bucket {bucket} was not deleted: it contains other objects"))
         return objects, bucket_deleted
 
     def _summarize(
@@ -343,10 +343,12 @@ class _Deletion:
             *retained_resources.find_secrets(account, scope),
             *snapshot_buckets.find(account, scope, prepared.stack.outputs if prepared.stack else {}),
             *retained_resources.of_orphans(
-                account, volumes_left, "data of a claim, kept unless --delete-volumes is given"
+                account, volumes_left, "data of a PersistentVolumeClaim, kept unless --delete-volumes is given"
             ),
             *retained_resources.of_orphans(
-                account, snapshots_left, "snapshot of a claim, kept unless --delete-snapshots is given"
+                account,
+                snapshots_left,
+                "snapshot of a PersistentVolumeClaim's volume, kept unless --delete-snapshots is given",
             ),
             *(retained_resources.templates(bucket) if bucket else ()),
             *(retained_resources.find_log_groups(account, request.cluster) if is_name_unique else ()),

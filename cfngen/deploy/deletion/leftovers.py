@@ -89,7 +89,7 @@ def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None
         with translate_aws_errors():
             remains = find_remains()
     except AwsError as error:
-        report(Notice(f"what earlier attempts have left could not be looked for: {error}", error.hint))
+        report(Notice(f"could not find out what earlier stacks left in the account: {error}", error.hint))
         return
     if remains.retained:
         report(remains)

@@ -30,9 +30,10 @@ class SameNameClusterError(CfngenError):
 
     def __init__(self, cluster: str, conflict: str) -> None:
         super().__init__(
-            f"{conflict}; what has the name {cluster} in its tags may be theirs, so none of it is removed",
-            hint="name that stack with --stack-name if you mean it; else delete that cluster first, or remove what is "
-            "yours by hand.",
+            f"{conflict}; resources tagged with the name {cluster} may belong to that cluster, so none of them is "
+            "deleted",
+            hint="to delete that stack, name it with --stack-name; otherwise delete that cluster first, or delete "
+            "your resources by hand.",
         )
 
 
@@ -79,7 +80,12 @@ def sweep(account: Account, scope: Scope, report: Report, *, timeout: float = TI
             return SweepResult(tuple(removed.values()))
         if previously_waiting is None:
             check_name_conflict(account, scope, orphans)
-            report(Step("deleting what Kubernetes made: load balancers, and what belongs to them"))
+            report(
+                Step(
+                    "deleting the load balancers that Kubernetes created, and their security groups and network "
+                    "interfaces"
+                )
+            )
         for orphan in _remove_once(account, scope, orphans):
             if (orphan.kind, orphan.id) not in removed:
                 removed[orphan.kind, orphan.id] = orphan
@@ -136,7 +142,7 @@ def describe_name_conflict(account: Account, scope: Scope) -> str:
 def _describe_conflict(scope: Scope, other_instances: Mapping[str, str]) -> str:
     """Return a sentence about the other cluster of this name; empty if there is none."""
     if scope.same_name_stacks:
-        return f"the cluster {scope.cluster} lives in the stack {', '.join(scope.same_name_stacks)}"
+        return f"the cluster {scope.cluster} already exists in the stack {', '.join(scope.same_name_stacks)}"
     if other_instances:
         return f"instances of a cluster named {scope.cluster} run outside of this stack: {', '.join(other_instances)}"
     return ""

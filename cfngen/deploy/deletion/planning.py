@@ -197,7 +197,7 @@ def _find_what_stays(
             RetainedResource(
                 "snapshot",
                 f"one of {resource_id}",
-                "CloudFormation makes it before it deletes a master's volume, so that etcd's data is not lost",
+                "CloudFormation takes it before it deletes a master's volume, so that etcd's data is not lost",
                 "EBS snapshot, billed per GiB of stored data and month",
             )
             for resource_id in scope.existing_ids("AWS::EC2::Volume")
@@ -206,8 +206,8 @@ def _find_what_stays(
             RetainedResource(
                 "KMS key",
                 resource_id,
-                "KMS deletes it after a waiting period, until which it can be kept",
-                "not billed while it waits",
+                "KMS deletes it after a waiting period; until then the deletion can be cancelled",
+                "not billed while its deletion is pending",
             )
             for resource_id in scope.existing_ids("AWS::KMS::Key")
         ]
@@ -215,11 +215,11 @@ def _find_what_stays(
     staying += snapshot_buckets.find(account, scope, stack.outputs if stack else {})
     if not request.delete_volumes:
         staying += retained_resources.of_orphans(
-            account, claimed_volumes, "data of a claim; --delete-volumes deletes it"
+            account, claimed_volumes, "data of a PersistentVolumeClaim; --delete-volumes deletes it"
         )
     if not request.delete_snapshots:
         staying += retained_resources.of_orphans(
-            account, claim_snapshots, "snapshot of a claim; --delete-snapshots deletes it"
+            account, claim_snapshots, "snapshot of a PersistentVolumeClaim's volume; --delete-snapshots deletes it"
         )
     if not request.empty_bucket:
         staying += retained_resources.templates(templates)

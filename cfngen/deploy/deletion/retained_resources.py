@@ -55,7 +55,7 @@ def find_snapshots(
         copy: name of the copy of the certificate authorities; empty if this deletion made none.
         created: whether the cluster is known to have run, so that its volumes hold etcd data.
     """
-    authorities_note = f"{copy} holds a copy of them" if copy else "they went with their secret"
+    authorities_note = f"{copy} contains a copy of them" if copy else "they were deleted with their secret"
     content = "etcd's data" if created else "etcd's data, or blank if no master came up"
     volumes = sorted(scope.ids(_VOLUME_TYPE) | _find_volumes_in_events(account, scope))
     pages = account.client("ec2").get_paginator("describe_snapshots")
@@ -120,7 +120,7 @@ def find_undeleted(account: Account, members: Sequence[StackResource]) -> tuple[
             member.view.type,
             member.view.physical_id or member.view.logical_id,
             f"{member.name}: "
-            + (member.view.reason or "its DeletionPolicy, or your word, keeps it")
+            + (member.view.reason or "retained by its DeletionPolicy or at your request")
             + (" (CloudFormation failed to delete it)" if member.view.status == "DELETE_FAILED" else ""),
             COSTS.get(member.view.type, ""),
             _delete_command(member, account.region),
@@ -184,7 +184,7 @@ def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, .
         RetainedResource(
             "log group",
             group["logGroupName"],
-            "made by something in the cluster",
+            "created by a workload of the cluster",
             f"CloudWatch Logs storage, {group.get('storedBytes', 0) / 2**30:.2f} GiB, billed per GiB and month",
             f"aws logs delete-log-group --log-group-name {group['logGroupName']} --region {account.region}",
         )
@@ -206,7 +206,7 @@ def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> t
         RetainedResource(
             kinds_by_parameter.get(name, "subnet"),
             value,
-            "yours: it was there before the cluster",
+            "yours: it existed before the cluster",
             COSTS["AWS::EC2::EIP"] if name == "ApiElasticIpAllocationId" else "",
         )
         for name, value in parameters
@@ -232,8 +232,8 @@ def _find_pending_key(account: Account, key_id: str) -> RetainedResource | None:
     return RetainedResource(
         "KMS key",
         key_id,
-        f"deleted on {deletion_date}; until then `{cancel_command}` keeps it",
-        "not billed while it waits",
+        f"deleted on {deletion_date}; until then `{cancel_command}` cancels the deletion",
+        "not billed while its deletion is pending",
     )
 
 
@@ -253,8 +253,8 @@ def _find_pending_secret(account: Account, arn: str) -> RetainedResource | None:
     return RetainedResource(
         "secret",
         arn,
-        f"deleted when its recovery window ends; until then `{restore_command}` brings it back",
-        "not billed while it waits",
+        f"deleted when its recovery window ends; until then `{restore_command}` restores it",
+        "not billed while its deletion is pending",
         f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {arn} --region {account.region}",
     )
 

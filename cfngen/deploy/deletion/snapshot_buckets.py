@@ -42,8 +42,7 @@ def _find_stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedR
     return RetainedResource(
         "bucket of etcd's snapshots",
         bucket,
-        f"{contents}; a cluster {cluster} that is made again continues with it if its file names it: "
-        "`etcd.backups.bucket`",
+        f"{contents}; a new cluster {cluster} uses it if `etcd.backups.bucket` in its cluster file names it",
         COSTS[BUCKET_TYPE],
         f"aws s3 rb --force s3://{bucket} --region {account.region}",
     )
@@ -57,7 +56,7 @@ def _find_operator_bucket(account: Account, cluster: str, bucket: str) -> Retain
         return None
     uri = f"s3://{bucket}/{store.prefix}"
     return RetainedResource(
-        "etcd's snapshots", uri, f"{contents}, in a bucket of yours", COSTS[BUCKET_TYPE], f"aws s3 rm --recursive {uri}"
+        "etcd's snapshots", uri, f"{contents}, in your own bucket", COSTS[BUCKET_TYPE], f"aws s3 rm --recursive {uri}"
     )
 
 
@@ -68,7 +67,7 @@ def _describe_snapshots(store: Store) -> str | None:
     except NoBackupBucketError:
         return None
     except DeniedError:
-        return "snapshots that you may not list"
+        return "snapshots that you have no permission to list"
     return _count_and_size(len(sizes), sum(sizes))
 
 

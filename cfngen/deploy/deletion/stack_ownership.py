@@ -23,19 +23,19 @@ def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
     """
     if stack.parent_id:
         raise ForeignStackError(
-            f"the stack {stack.name} is a part of another one",
-            hint=f"name the root with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
+            f"the stack {stack.name} is a nested stack",
+            hint=f"name its root stack with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
         )
     if stack.status.health is StackHealth.EMPTY:
         if not stack.cluster and cluster not in _read_change_set_clusters(account, stack):
             raise ForeignStackError(
-                f"the stack {stack.name} is in {stack.status}: it is empty, and no change set in it says that it is "
+                f"the stack {stack.name} is in {stack.status}: it is empty, and none of its change sets is "
                 f"for the cluster {cluster}",
                 hint=CommandText(
                     suggest("deploy", stack=stack.name),
                     (
-                        " creates the cluster in it; if nobody needs it, `aws cloudformation delete-stack --region "
-                        f"{account.region} --stack-name {stack.name}` removes it."
+                        " creates the cluster in it; if it is not needed, `aws cloudformation delete-stack --region "
+                        f"{account.region} --stack-name {stack.name}` deletes it."
                     ),
                 ),
             )

@@ -121,7 +121,7 @@ def start(account: Account, stack: StackView, report: Report, **arguments: objec
         arguments: further arguments of DeleteStack.
     """
     if stack.protected:
-        report(Step(f"lifting the termination protection of {stack.name}"))
+        report(Step(f"disabling the termination protection of {stack.name}"))
         unprotect(account, stack)
     report(Step(f"deleting the stack {stack.name}"))
     # With a token of its own for each deletion, CloudFormation takes boto3's retries of one call for one deletion.
@@ -141,10 +141,10 @@ def _delete_retaining(
 ) -> StackView | None:
     """Delete a stack but retain what cannot be deleted, after confirmation; return the stack if it still exists."""
     question = Question(
-        f"Delete {stack.name} without what cannot be deleted, and leave that behind?",
+        f"Delete {stack.name} and leave behind the resources that cannot be deleted?",
         (
-            *(f"{resource.name} ({resource.id or resource.type}) stays: {resource.reason}" for resource in undeleted),
-            *(f"it is blocked by {blocker.id}: {blocker.what}" for blocker in blockers),
+            *(f"{resource.name} ({resource.id or resource.type}) remains: {resource.reason}" for resource in undeleted),
+            *(f"{blocker.id} blocks the deletion: {blocker.what}" for blocker in blockers),
         ),
         dangerous=True,
     )

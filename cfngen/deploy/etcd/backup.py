@@ -60,7 +60,7 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
     request_id = str(uuid.uuid4())
     ignored_keys = {snapshot.key for snapshot in store.snapshots()}
     store.write(REQUEST_KEY, {"id": request_id, "created": started.isoformat()})
-    report(Step("asking etcd's leader for a snapshot; the masters look each minute"))
+    report(Step("requesting a snapshot from etcd's leader; the masters check for requests every minute"))
     last_progress = 0.0
     while True:
         for snapshot in store.snapshots():
@@ -77,8 +77,8 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
                 hint=CommandText(
                     suggest("status"),
                     (
-                        " shows whether they work; on a master `journalctl -u cfngen-backup` says why not. The request "
-                        "stays, and is answered as soon as one can."
+                        " shows whether they are healthy; on a master, `journalctl -u cfngen-backup` shows why not. "
+                        "The request remains in the bucket: a master takes the snapshot as soon as it can."
                     ),
                 ),
             )

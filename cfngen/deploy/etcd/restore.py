@@ -190,7 +190,7 @@ class _Restore:
         master_groups = self._find_master_groups()
         plan = self._make_plan(snapshot, master_groups, request)
         self.report(plan)
-        question = f"{'Go on restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
+        question = f"{'Continue restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
         if not self.consent(Question(question, dangerous=True, name=self.cluster.name)):
             raise DeclinedError
         try:
@@ -199,8 +199,8 @@ class _Restore:
             self._wait_for_masters(request, timeout)
         except KeyboardInterrupt:
             raise RestoreDetachedError(
-                f"the restore of {self.cluster.name} continues without cfngen, as far as it has come",
-                hint=CommandText(suggest("etcd restore"), " attaches again and follows it to its end."),
+                f"the masters that were replaced continue the restore of {self.cluster.name} without cfngen",
+                hint=CommandText(suggest("etcd restore"), " continues it."),
             ) from None
         self._delete_request()
         return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.started).total_seconds())
@@ -212,9 +212,9 @@ class _Restore:
         restoring = find_snapshot(self.store, str(request["snapshot"]))
         if snapshot_name != LATEST and find_snapshot(self.store, snapshot_name).key != restoring.key:
             raise RestoreInProgressError(
-                f"{self.cluster.name} is being set back to {restoring.key} already",
+                f"{self.cluster.name} is already being restored from {restoring.key}",
                 hint=CommandText(
-                    suggest("etcd restore"), " continues with that; another snapshot can be restored when it has ended."
+                    suggest("etcd restore"), " continues that restore; another snapshot can be restored afterwards."
                 ),
             )
         return restoring
@@ -231,7 +231,9 @@ class _Restore:
         if not master_groups or any(group.missing for group in master_groups):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
-                hint=CommandText(suggest("status"), " shows what there is; ", suggest("deploy"), " makes it whole."),
+                hint=CommandText(
+                    suggest("status"), " shows which resources exist; ", suggest("deploy"), " creates the missing ones."
+                ),
             )
         return master_groups
 
@@ -240,12 +242,12 @@ class _Restore:
         names = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
         age = _format_age(snapshot.age)
         consequences = (
-            f"what was written to Kubernetes since {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age} ago, is lost",
+            f"everything written to Kubernetes since {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age} ago, is lost",
             f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: {join_and(names)}"
             if replaced
             else "every master's instance has been replaced already",
             "the Kubernetes API is down for some minutes; pods on the nodes keep running",
-            "volumes and load balancers stay as they are: of those made since then Kubernetes no longer knows",
+            "volumes and load balancers are unchanged; Kubernetes no longer knows those created since the snapshot",
         )
         return RestorePlan(
             self.cluster.name,
@@ -265,11 +267,13 @@ class _Restore:
             request = {"id": str(uuid.uuid4()), "snapshot": snapshot.key, "created": created}
             if sha256 := self.store.metadata(snapshot.key).get("sha256"):
                 request["sha256"] = sha256
-            self.report(Step(f"asking the masters to restore {snapshot.key} as they boot"))
+            self.report(Step(f"requesting the masters to restore {snapshot.key} when they boot"))
             if not self.store.write(REQUEST_KEY, request, new=True):
                 raise RestoreInProgressError(
-                    f"someone else has begun to restore {self.cluster.name} just now",
-                    hint=CommandText(suggest("etcd restore"), " shows from which snapshot, and continues with it."),
+                    f"someone else has just started to restore {self.cluster.name}",
+                    hint=CommandText(
+                        suggest("etcd restore"), " shows from which snapshot, and continues that restore."
+                    ),
                 )
         if "instances" not in request:
             # Listed only after the request was written: every instance launched from now on finds it.

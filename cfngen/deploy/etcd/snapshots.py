@@ -131,7 +131,7 @@ class Store:
                 if error_code(error) not in _NO_BUCKET_CODES:
                     raise
                 raise NoBackupBucketError(
-                    f"there is no bucket {self.bucket}, which the cluster's snapshots should be in",
+                    f"the bucket of the cluster's snapshots, {self.bucket}, does not exist",
                     hint="create it in the cluster's region, or name another one with `etcd.backups.bucket`.",
                 ) from error
 
@@ -218,15 +218,17 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
         outputs = cluster_access.read_outputs(account, stack) if stack and stack.status.exists else {}
     bucket = outputs.get(BUCKET_OUTPUT, "") or cluster.etcd.backups.bucket or ""
     if not bucket:
-        deleted_cluster_hint = "What a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`."
+        deleted_cluster_hint = (
+            "To list the snapshots of a deleted cluster, name their bucket: `--set etcd.backups.bucket=NAME`."
+        )
         if not stack or not stack.status.exists:
-            message = f"there is no stack {stack_name} that names a bucket of etcd's snapshots"
+            message = f"there is no stack {stack_name} that would name the bucket of etcd's snapshots"
             raise BackupsOffError(message, hint=deleted_cluster_hint)
-        message = f"the stack {stack_name} names no bucket of etcd's snapshots"
-        hint = CommandText(suggest("deploy"), " makes one. ", deleted_cluster_hint)
+        message = f"the stack {stack_name} has no bucket for etcd's snapshots"
+        hint = CommandText(suggest("deploy"), " creates one. ", deleted_cluster_hint)
         if not cluster.etcd.backups.enabled:
             message += "; `etcd.backups.enabled` is false in the cluster file"
-            hint = CommandText("Turn them on there; ", hint)
+            hint = CommandText("Enable backups there; ", hint)
         raise BackupsOffError(message, hint=hint)
     return Store(account, bucket, cluster.name)
 
@@ -255,7 +257,7 @@ def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
     raise NoSnapshotError(
         f"{problem} under s3://{snapshot_store.bucket}/{snapshot_store.prefix}",
         hint=(
-            CommandText(suggest("etcd list"), " shows what there is.")
+            CommandText(suggest("etcd list"), " lists the existing ones.")
             if snapshots
             else CommandText(suggest("etcd backup"), " takes one.")
         ),

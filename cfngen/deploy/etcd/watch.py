@@ -117,7 +117,7 @@ class Masters:
     def _read_progress(self, groups: tuple[Group, ...]) -> RestoreProgress:
         # An old master may still answer, so the API is only asked once all of them are terminated.
         is_terminating = any(instance.id in self._old_instances for group in groups for instance in group.instances)
-        ready_instances, api = (frozenset[str](), "is about to go down") if is_terminating else self._ask_kubernetes()
+        ready_instances, api = (frozenset[str](), "is shutting down") if is_terminating else self._ask_kubernetes()
         return RestoreProgress(tuple(self._master_state(group, ready_instances) for group in groups), api)
 
     def _master_state(self, group: Group, ready_instances: Collection[str]) -> RestoringMaster:
@@ -160,7 +160,7 @@ class Masters:
             if console.failed and failures and failures[-1] not in self._reported:
                 self._reported.add(failures[-1])
                 self._report(
-                    Notice(f"master {master.slot} ({master.instance}): {failures[-1]}", "it tries again each minute.")
+                    Notice(f"master {master.slot} ({master.instance}): {failures[-1]}", "it retries every minute.")
                 )
 
     def _timeout_error(
@@ -173,11 +173,11 @@ class Masters:
             if group.name in slots_without_instance:
                 problems += console_output.read_launch_failures(self._account, group.id)[:1]
         return RestoreFailedError(
-            f"not every master works after {elapsed / 60:.0f} minutes: {'; '.join(problems)}",
+            f"not every master is ready after {elapsed / 60:.0f} minutes: {'; '.join(problems)}",
             hint=CommandText(
                 suggest("etcd restore"),
                 (
-                    " keeps waiting; the console of a master says what it does: aws ec2 get-console-output "
+                    " continues waiting; the console output of a master shows its progress: aws ec2 get-console-output "
                     f"--latest --region {self._account.region} --output text --instance-id ID."
                 ),
             ),

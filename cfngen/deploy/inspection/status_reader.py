@@ -136,7 +136,7 @@ def read_status(
     stale, lost = stale_read.result(), lost_read.result()
     drift_state = None
     if detect_drift:
-        report(Step("CloudFormation compares the resources with the templates"))
+        report(Step("CloudFormation is comparing the resources with the templates"))
         drift_state = _read_or_unknown(lambda: drift.detect(account, _stack_names(stack, _require(stack_resources))))
     nodes = kubernetes.nodes if isinstance(kubernetes, _KubernetesState) else None
     masters, node_groups = _masters_and_node_groups(group_read, image_dates, nodes)
@@ -231,7 +231,7 @@ def _read_status_time(account: Account, stack: StackView) -> datetime:
         if event.get("PhysicalResourceId") == stack.id:
             timestamp: datetime = event["Timestamp"]
             return timestamp
-    raise _UnknownError("CloudFormation has no events of it any more")
+    raise _UnknownError("CloudFormation no longer has events for it")
 
 
 def _read_kubernetes(

@@ -64,7 +64,7 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
             public_addresses.report_lost_addresses(account, current, report)
         if not outcome.detached and current.cluster == cluster:
             _finish_deployment(account, current, outcome, report)
-            if current.status.health is StackHealth.DEAD:
+            if current.status.health is StackHealth.DELETE_ONLY:
                 leftovers.report_failed_creation(account, current, cluster, report)
     return outcome.finished(outcome.action, current)
 

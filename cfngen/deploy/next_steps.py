@@ -22,19 +22,19 @@ _STEPS: Mapping[StackHealth, tuple[tuple[SuggestedCommand, str], ...]] = {
             "returns to the last successful state, or deletes what has been created if there was none",
         ),
     ),
-    StackHealth.DEAD: (
+    StackHealth.DELETE_ONLY: (
         (suggest("deploy"), "asks to delete the remains and creates the cluster again, once the cause is fixed"),
         (suggest("delete"), "deletes the remains"),
     ),
-    StackHealth.STUCK: (
+    StackHealth.UPDATE_ROLLBACK_FAILED: (
         (suggest("rollback"), "continues the rollback, once the cause is fixed"),
         (suggest("rollback", "--force"), "continues it and leaves what cannot be rolled back as it is"),
     ),
-    StackHealth.LOST: (
+    StackHealth.IMPORT_ROLLBACK_FAILED: (
         (suggest("events", "--failures"), "shows what failed; AWS Support can repair such a stack"),
         (suggest("delete"), "deletes the cluster; CloudFormation cannot continue the rollback of an import"),
     ),
-    StackHealth.UNDELETED: (
+    StackHealth.DELETE_FAILED: (
         (suggest("delete"), "deletes what Kubernetes has created and continues the deletion"),
         (suggest("delete", "--leave-behind"), "continues, and leaves behind what CloudFormation cannot delete"),
     ),

@@ -159,7 +159,7 @@ def unprotect_failed_creation(account: Account, root: StackView, report: Report)
         root: the root stack, in which no operation is in progress.
         report: receives a notice if that is not allowed.
     """
-    if root.status.health is not StackHealth.DEAD:
+    if root.status.health is not StackHealth.DELETE_ONLY:
         return
     try:
         unprotect(account, root)

@@ -100,7 +100,7 @@ def report_lost_addresses(account: Account, stack: StackView, report: Report) ->
         stack: the root stack as it is now.
         report: receives a notice for each lost address.
     """
-    if not stack.status.rolled_back and stack.status.health is not StackHealth.STUCK:
+    if not stack.status.rolled_back and stack.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:
         return
     try:
         with translate_aws_errors():

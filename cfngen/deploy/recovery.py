@@ -122,13 +122,13 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
     health = stack.status.health
     if health is StackHealth.BUSY:
         raise busy_error(account, stack)
-    if health is StackHealth.STUCK:
+    if health is StackHealth.UPDATE_ROLLBACK_FAILED:
         raise BlockedError(stack, "the rollback of its last update failed")
-    if health is StackHealth.LOST:
+    if health is StackHealth.IMPORT_ROLLBACK_FAILED:
         raise LostError(stack)
-    if health is StackHealth.UNDELETED:
+    if health is StackHealth.DELETE_FAILED:
         raise BlockedError(stack, "its deletion failed half-way")
-    if health is StackHealth.DEAD:
+    if health is StackHealth.DELETE_ONLY:
         name_conflicts.check(account, cluster, stack_name)
         _delete_failed_creation(account, stack, interaction)
         return None
@@ -209,9 +209,9 @@ def _start_rollback(
         if deletes_stack and not outcome.detached:
             leftovers.report_failed_creation(account, reread(account, stack), cluster, interaction.report)
         return outcome
-    if stack.status.health is StackHealth.LOST:
+    if stack.status.health is StackHealth.IMPORT_ROLLBACK_FAILED:
         raise LostError(stack)
-    if stack.status.health is not StackHealth.STUCK:
+    if stack.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:
         raise NothingToRollBackError(stack)
     return _continue_rollback(account, stack, interaction, skip, force=force)
 
@@ -242,7 +242,7 @@ def _continue_rollback(
         )
         if skipped and outcome.status.rolled_back:
             _report_stale_groups(account, stack, interaction)
-        if not force or outcome.detached or outcome.status.health is not StackHealth.STUCK:
+        if not force or outcome.detached or outcome.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:
             return outcome
         if set(find_rollback_blockers(account, stack)) <= set(skipped):
             return outcome

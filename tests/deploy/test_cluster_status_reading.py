@@ -313,4 +313,4 @@ def test_drift_is_asked_of_the_root_and_its_children(where, monkeypatch):
     assert names[0] == "k8s"
     assert len(names) == 7
     assert all(name.startswith("k8s-") for name in names[1:])
-    assert "compares" in said[0].text
+    assert "is comparing" in said[0].text

@@ -10,10 +10,10 @@ from aws_descriptions import OWNED, arn, instance, resource, running
 
 from cfngen.deploy.deletion import blockers, vpc_contents
 from cfngen.deploy.deletion.blockers import Blocker, OccupiedError
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.scope import Scope
 
-OWN = Scope(
+OWN = Inventory(
     "one",
     (resource("vpc-1"), resource("subnet-1"), resource("sg-own"), resource("rtb-1"), resource("nat-1")),
     vpc_id="vpc-1",
@@ -21,7 +21,7 @@ OWN = Scope(
     instances={"i-1": "running"},
     security_groups=("sg-own",),
 )
-LENT = Scope("one", OWN.resources[1:], vpc_id="vpc-1", instances=OWN.instances, security_groups=("sg-own",))
+LENT = Inventory("one", OWN.resources[1:], vpc_id="vpc-1", instances=OWN.instances, security_groups=("sg-own",))
 HERE = {"VpcId": "vpc-1"}
 ATTACHED = [{"VpcId": "vpc-1", "State": "attached"}]
 PEER = {"RequesterVpcInfo": HERE, "AccepterVpcInfo": {"VpcId": "vpc-2"}, "Status": {"Code": "active"}}
@@ -215,7 +215,7 @@ def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
 
 
 def test_machines_that_no_group_has_launched_are_in_the_way(aws: Aws) -> None:
-    scope = Scope("one", vpc_id="vpc-1", unmanaged_instances=frozenset({"i-9", "i-8"}))
+    scope = Inventory("one", vpc_id="vpc-1", unmanaged_instances=frozenset({"i-9", "i-8"}))
     blocking = blockers.find(aws.account, scope, ())
     assert [each.id for each in blocking] == ["i-8", "i-9"]
     assert all("launched by Karpenter or by hand" in each.what for each in blocking)
@@ -227,7 +227,7 @@ def test_load_balancers_of_others_are_named_with_their_name_and_their_interfaces
         "LoadBalancerDescriptions": [{"LoadBalancerName": each, "VPCId": "vpc-1"} for each in names]
     }
     interfaces(aws, *({"Description": f"ELB {each}"} for each in names))
-    scope = Scope("one", (*OWN.resources, resource("ours", type_name="Balancer")), vpc_id="vpc-1", own_vpc=True)
+    scope = Inventory("one", (*OWN.resources, resource("ours", type_name="Balancer")), vpc_id="vpc-1", own_vpc=True)
     left = (OrphanedResource("load balancer", "left", "left"),)
     assert blockers.find(aws.account, scope, left) == (Blocker("theirs", "load balancer theirs"),)
 
@@ -239,7 +239,7 @@ def interfaces(aws: Aws, *described: dict[str, Any]) -> None:
 
 
 BALANCER = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/api/0123456789abcdef"
-STACKS = Scope(
+STACKS = Inventory(
     "one",
     (*OWN.resources, resource(BALANCER, type_name="AWS::ElasticLoadBalancingV2::LoadBalancer")),
     vpc_id="vpc-1",
@@ -297,7 +297,7 @@ def test_an_interface_that_the_cluster_is_known_to_have_is_its_own(aws: Aws, own
     interfaces(aws, {})
     has = (resource("eni-0", type_name="AWS::EC2::NetworkInterface"),) if own == "stack" else ()
     left = (OrphanedResource("network interface", "eni-0", ""),) if own == "leftover" else ()
-    assert blockers.find(aws.account, Scope("one", has, vpc_id="vpc-1", own_vpc=True), left) == ()
+    assert blockers.find(aws.account, Inventory("one", has, vpc_id="vpc-1", own_vpc=True), left) == ()
 
 
 def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> None:
@@ -356,7 +356,7 @@ def test_in_a_network_that_was_lent_only_the_clusters_subnets_and_groups_count(
 
 
 def test_without_a_network_no_interface_is_asked_for(aws: Aws) -> None:
-    assert blockers.find(aws.account, Scope("one"), ()) == ()
+    assert blockers.find(aws.account, Inventory("one"), ()) == ()
     assert aws.sent("ec2:DescribeNetworkInterfaces") == []
 
 
@@ -367,11 +367,11 @@ def test_without_a_network_no_interface_is_asked_for(aws: Aws) -> None:
         (LENT, [{"SubnetId": "subnet-1"}], []),
         (LENT, [{"GatewayId": "igw-1"}], []),
         (OWN, [{"SubnetId": "subnet-9"}], []),
-        (Scope("one", vpc_id="vpc-1"), [{"SubnetId": "subnet-9"}], []),
+        (Inventory("one", vpc_id="vpc-1"), [{"SubnetId": "subnet-9"}], []),
     ],
 )
 def test_subnets_that_use_the_clusters_route_table_are_named(
-    aws: Aws, scope: Scope, associations: list[dict[str, Any]], named: list[str]
+    aws: Aws, scope: Inventory, associations: list[dict[str, Any]], named: list[str]
 ) -> None:
     aws.answers["ec2:DescribeRouteTables"] = {
         "RouteTables": [{"RouteTableId": "rtb-1", "Associations": associations}, {"RouteTableId": "rtb-2"}]
@@ -385,7 +385,7 @@ def test_subnets_that_use_the_clusters_route_table_are_named(
 def test_what_is_in_the_way_for_two_reasons_is_named_once_with_the_first(aws: Aws) -> None:
     interfaces(aws, {"Attachment": {"InstanceId": "i-9"}})
     aws.answers["ec2:DescribeInstances"] = running(instance("i-9", Name="by hand"))
-    scope = Scope("one", vpc_id="vpc-1", own_vpc=True, unmanaged_instances=frozenset({"i-9"}))
+    scope = Inventory("one", vpc_id="vpc-1", own_vpc=True, unmanaged_instances=frozenset({"i-9"}))
     [found] = blockers.find(aws.account, scope, ())
     assert "launched by Karpenter or by hand" in found.what
 

@@ -78,7 +78,7 @@ def test_it_is_tried_three_times_and_swept_with_patience_between(deletions: Dele
     deletions.ends, deletions.members, asked = ["DELETE_FAILED"], (FAILED, resource("sg-1")), Asked(agrees=False)
     swept: list[bool] = []
     obstacles = (Blocker("eni-9", "a database"),)
-    after = removed(deletions, asked, sweep=swept.append, find_blockers=lambda: obstacles)
+    after = removed(deletions, asked, remove_orphans=swept.append, find_blockers=lambda: obstacles)
     assert after is not None
     assert after.status.name == "DELETE_FAILED"
     failures = [each for each in asked.told if isinstance(each, DeletionFailed)]
@@ -155,6 +155,6 @@ def test_what_kubernetes_made_meanwhile_goes_when_the_last_group_has_gone(
         swept.append(((deletions.aws.clock.now() - began) / timedelta(seconds=1), patiently))
 
     deletions.events = events
-    removed(deletions, asked, groups=("a", "b"), sweep=sweep)
+    removed(deletions, asked, groups=("a", "b"), remove_orphans=sweep)
     assert swept == [(after, False) for after in swept_after]
     assert [each for each in asked.told if isinstance(each, Event)] == [each for _, each in events]

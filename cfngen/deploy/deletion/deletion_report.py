@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.deletion.scope import Scope
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
@@ -37,12 +37,12 @@ class Counted:
     unknown: tuple[str, ...] = ()
 
 
-def count(account: Account, scope: Scope) -> tuple[Counted, ...]:
+def count(account: Account, inventory: Inventory) -> tuple[Counted, ...]:
     """Return, by kind, how many resources of a cluster's stacks are deleted and which still exist."""
     return tuple(
         _count_kind(account, kind, ids, find_existing)
         for kind, type_name, find_existing in _KINDS
-        if (ids := sorted(scope.ids(type_name)))
+        if (ids := sorted(inventory.ids(type_name)))
     )
 
 

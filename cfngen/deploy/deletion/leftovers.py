@@ -14,8 +14,8 @@ from typing import ClassVar
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.deletion import retained_resources, snapshot_buckets
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message, Notice, Report
 from cfngen.deploy.stacks import NESTED_STACK, StackView, find, tree
 
@@ -98,17 +98,17 @@ def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None
 def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[RetainedResource, ...]:
     """Return what one stack has left in the account."""
     resources = tree(account, stack.id)
-    scope = Scope(cluster, resources)
+    inventory = Inventory(cluster, resources)
     deletable_resources = [
         resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES
     ]
     return (
         *retained_resources.find_undeleted(account, deletable_resources),
-        *retained_resources.find_snapshots(account, scope, created=False),
-        *retained_resources.find_keys(account, scope),
-        *retained_resources.find_secrets(account, scope),
+        *retained_resources.find_snapshots(account, inventory, created=False),
+        *retained_resources.find_keys(account, inventory),
+        *retained_resources.find_secrets(account, inventory),
         # The operator's own bucket is left out: the cluster file names it, so they know of it.
-        *snapshot_buckets.find(account, scope, {}),
+        *snapshot_buckets.find(account, inventory, {}),
     )
 
 

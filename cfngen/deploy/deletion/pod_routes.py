@@ -11,16 +11,16 @@ from ipaddress import IPv4Network, ip_network
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, remove_each
-from cfngen.deploy.deletion.scope import Scope
 
 
-def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
+def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the routes within the pods' range whose target is an instance of the cluster, or no longer exists."""
-    if not scope.route_tables or not scope.pod_cidr:
+    if not inventory.route_tables or not inventory.pod_cidr:
         return ()
-    pod_range = IPv4Network(scope.pod_cidr)
-    filters = [{"Name": "route-table-id", "Values": list(scope.route_tables)}]
+    pod_range = IPv4Network(inventory.pod_cidr)
+    filters = [{"Name": "route-table-id", "Values": list(inventory.route_tables)}]
     route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
     return tuple(
         OrphanedResource(
@@ -28,7 +28,7 @@ def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
         )
         for route_table in route_tables
         for route in route_table["Routes"]
-        if _is_in_pod_range(route, pod_range) and _belongs_to_cluster(route, scope)
+        if _is_in_pod_range(route, pod_range) and _belongs_to_cluster(route, inventory)
     )
 
 
@@ -43,5 +43,5 @@ def _is_in_pod_range(route: AwsObject, pod_range: IPv4Network) -> bool:
     return isinstance(destination, IPv4Network) and destination.subnet_of(pod_range)
 
 
-def _belongs_to_cluster(route: AwsObject, scope: Scope) -> bool:
-    return route.get("State") == "blackhole" or route.get("InstanceId") in scope.instances
+def _belongs_to_cluster(route: AwsObject, inventory: Inventory) -> bool:
+    return route.get("State") == "blackhole" or route.get("InstanceId") in inventory.instances

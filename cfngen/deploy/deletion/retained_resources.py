@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from cfngen.cluster.logical_ids import is_subnet_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.stacks import NESTED_STACK, StackResource
 from cfngen.hints import CommandText, Hint, suggest
@@ -45,19 +45,19 @@ class RetainedResource:
 
 
 def find_snapshots(
-    account: Account, scope: Scope, *, copy: str = "", created: bool = True
+    account: Account, inventory: Inventory, *, copy: str = "", created: bool = True
 ) -> tuple[RetainedResource, ...]:
     """Return the snapshots of the stacks' volumes, whether CloudFormation or someone else created them.
 
     Args:
         account: the AWS account.
-        scope: the cluster.
+        inventory: the cluster.
         copy: name of the copy of the certificate authorities; empty if this deletion made none.
         created: whether the cluster is known to have run, so that its volumes hold etcd data.
     """
     authorities_note = f"{copy} contains a copy of them" if copy else "they were deleted with their secret"
     content = "etcd's data" if created else "etcd's data, or blank if no master came up"
-    volumes = sorted(scope.ids(_VOLUME_TYPE) | _find_volumes_in_events(account, scope))
+    volumes = sorted(inventory.ids(_VOLUME_TYPE) | _find_volumes_in_events(account, inventory))
     pages = account.client("ec2").get_paginator("describe_snapshots")
     retained = []
     for start in range(0, len(volumes), FILTER_BATCH_SIZE):
@@ -77,7 +77,7 @@ def find_snapshots(
     return tuple(retained)
 
 
-def _find_volumes_in_events(account: Account, scope: Scope) -> frozenset[str]:
+def _find_volumes_in_events(account: Account, inventory: Inventory) -> frozenset[str]:
     """Return the volumes that appear in the stacks' events, e.g. of masters whose creation was rolled back.
 
     The stacks' resources no longer list them; CloudFormation keeps events for 90 days.
@@ -85,7 +85,7 @@ def _find_volumes_in_events(account: Account, scope: Scope) -> frozenset[str]:
     from botocore.exceptions import ClientError
 
     pages = account.client("cloudformation").get_paginator("describe_stack_events")
-    stack_ids = sorted({resource.stack_id for resource in scope.resources if resource.view.type == _VOLUME_TYPE})
+    stack_ids = sorted({resource.stack_id for resource in inventory.resources if resource.view.type == _VOLUME_TYPE})
     try:
         events = [
             stack_event
@@ -101,15 +101,17 @@ def _find_volumes_in_events(account: Account, scope: Scope) -> frozenset[str]:
     return frozenset(filter(None, volume_ids))
 
 
-def find_keys(account: Account, scope: Scope) -> tuple[RetainedResource, ...]:
+def find_keys(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
     """Return the KMS keys of the stacks that are pending deletion."""
-    return tuple(filter(None, (_find_pending_key(account, id_) for id_ in sorted(scope.ids("AWS::KMS::Key")))))
+    return tuple(filter(None, (_find_pending_key(account, id_) for id_ in sorted(inventory.ids("AWS::KMS::Key")))))
 
 
-def find_secrets(account: Account, scope: Scope) -> tuple[RetainedResource, ...]:
+def find_secrets(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
     """Return the secrets of the stacks that are scheduled for deletion (by hand) and can still be restored."""
     return tuple(
-        filter(None, (_find_pending_secret(account, id_) for id_ in sorted(scope.ids("AWS::SecretsManager::Secret"))))
+        filter(
+            None, (_find_pending_secret(account, id_) for id_ in sorted(inventory.ids("AWS::SecretsManager::Secret")))
+        )
     )
 
 
@@ -192,7 +194,7 @@ def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, .
     )
 
 
-def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> tuple[RetainedResource, ...]:
+def existing_resources(inventory: Inventory, parameters: Sequence[tuple[str, str]]) -> tuple[RetainedResource, ...]:
     """Return the existing resources that the cluster used; they stay."""
     kinds_by_parameter = {
         "VpcId": "VPC",
@@ -201,7 +203,7 @@ def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> t
         "ApiElasticIpAllocationId": "Elastic IP",
         "KeyName": "key pair",
     }
-    cluster_ids = scope.ids()
+    cluster_ids = inventory.ids()
     retained = [
         RetainedResource(
             kinds_by_parameter.get(name, "subnet"),

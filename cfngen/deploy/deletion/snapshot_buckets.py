@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.retained_resources import COSTS, RetainedResource
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, NoBackupBucketError, Store
 from cfngen.text import pluralize
 
@@ -19,18 +19,18 @@ RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy")
 """Resource types of which the templates declare only resources that are retained."""
 
 
-def find(account: Account, scope: Scope, outputs: Mapping[str, str]) -> tuple[RetainedResource, ...]:
+def find(account: Account, inventory: Inventory, outputs: Mapping[str, str]) -> tuple[RetainedResource, ...]:
     """Return the buckets that hold etcd snapshots of the cluster, each with its contents.
 
     Args:
         account: the AWS account.
-        scope: the cluster.
+        inventory: the cluster.
         outputs: outputs of its root stack; they name the bucket also where it is not the stack's own.
     """
-    stack_buckets, operator_bucket = sorted(scope.ids(BUCKET_TYPE)), outputs.get(BUCKET_OUTPUT, "")
-    buckets = [_find_stack_bucket(account, scope.cluster, bucket) for bucket in stack_buckets]
+    stack_buckets, operator_bucket = sorted(inventory.ids(BUCKET_TYPE)), outputs.get(BUCKET_OUTPUT, "")
+    buckets = [_find_stack_bucket(account, inventory.cluster, bucket) for bucket in stack_buckets]
     if operator_bucket and operator_bucket not in stack_buckets:
-        buckets.append(_find_operator_bucket(account, scope.cluster, operator_bucket))
+        buckets.append(_find_operator_bucket(account, inventory.cluster, operator_bucket))
     return tuple(filter(None, buckets))
 
 

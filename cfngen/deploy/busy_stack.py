@@ -30,7 +30,7 @@ class BusyError(CfngenError):
 
 
 def busy_error(account: Account, stack: StackView) -> BusyError:
-    """Return the error for a stack with an operation in progress: when and by whom it was started, as far as known."""
+    """Return the error for a stack with an operation in progress, with its start and its caller if they are known."""
     try:
         origin = operation_origin.read_origin(account, stack)
     except AwsError:

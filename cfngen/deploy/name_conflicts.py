@@ -1,7 +1,7 @@
-"""Other root stacks in the region that hold a cluster of the same name.
+"""Finds other root stacks in the region that contain a cluster of the same name.
 
 Resources that Kubernetes creates are found only by their tags, and the folder in the bucket is named after the cluster.
-Two clusters of one name in a region would share both, so the second is refused.
+Two clusters of one name in a region would share the tags and the folder, so cfngen does not create the second one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ EMPTY_STACK_STATUSES = frozenset({"ROLLBACK_COMPLETE"})
 
 
 class NameConflictError(CfngenError):
-    """Another stack in the region holds a cluster of this name.
+    """Another stack in the region contains a cluster of this name.
 
     Attributes:
         stacks: names of those stacks.
@@ -37,7 +37,9 @@ class NameConflictError(CfngenError):
 
 
 def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[str, ...]:
-    """Return the names of the root stacks that hold a cluster of this name; none if the caller may not list stacks.
+    """Return the names of the root stacks that contain a cluster of this name.
+
+    Empty if the caller has no permission to list stacks.
 
     Args:
         account: account and region to search.
@@ -58,7 +60,7 @@ def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tu
 
 
 def check(account: Account, cluster: str, stack: str) -> None:
-    """Raise an error if another stack holds a cluster of the same name.
+    """Raise an error if another stack contains a cluster of the same name.
 
     Args:
         account: account and region to search.

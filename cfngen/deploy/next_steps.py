@@ -1,4 +1,4 @@
-"""The commands to run next for each status of a cluster's root stack; every message takes them from this table.
+"""The table of the commands to run next for each status of a cluster's root stack; every message uses it.
 
 Tests run each command from each status; docs/operations.md shows the results.
 """

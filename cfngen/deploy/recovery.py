@@ -1,6 +1,7 @@
-"""Making a stack deployable whatever status it is in, and rolling back a failed operation.
+"""Prepares a stack in any status for a deployment, and rolls back a failed operation.
 
-See `status` for what CloudFormation allows in each status. Everything destructive asks for consent first.
+The module `status` lists the operations that CloudFormation allows in each status. The user must confirm every
+destructive step.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MAX_ROLLBACK_ATTEMPTS = 10
 
 
 class BlockedError(CfngenError):
-    """The stack's status first requires another command."""
+    """The stack's status requires another command before a deployment."""
 
     code = "stack-blocked"
 
@@ -42,7 +43,7 @@ class BlockedError(CfngenError):
 
 
 class LostError(CfngenError):
-    """The rollback of an import failed, which no command can repair."""
+    """The rollback of an import failed; CloudFormation cannot continue it."""
 
     code = "import-rollback-failed"
 
@@ -56,15 +57,15 @@ class LostError(CfngenError):
 
 
 class RemainsError(CfngenError):
-    """The stack is a failed creation, for which no plan can be made: deploying would delete it first."""
+    """The stack's creation failed, so no plan can be made: a deployment would delete the stack first."""
 
     code = "failed-creation"
 
     def __init__(self, stack: StackView, remains: tuple[str, ...]) -> None:
-        what_is_deleted = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
+        deleted_remains = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
         super().__init__(
             f"the stack {stack.name} is in {stack.status}: its creation failed, so that no change set can be created "
-            f"for it. A deployment asks, deletes {what_is_deleted} and creates the cluster again; nothing was changed",
+            f"for it. A deployment asks, deletes {deleted_remains} and creates the cluster again; nothing was changed",
             hint=CommandText(
                 suggest("deploy", stack=stack.name),
                 " shows the plan of the creation once the stack is deleted, and ",
@@ -93,23 +94,23 @@ class NothingToRollBackError(CfngenError):
 
 
 def ensure_deployable(account: Account, stack_name: str, cluster: str, interaction: Interaction) -> StackView | None:
-    """Make sure that a change set can be created for a stack; delete the remains of a failed creation, after consent.
+    """Prepare a stack so that a change set can be created for it; delete a failed creation, after confirmation.
 
     Returns:
-        The stack; None if it does not exist (any more) and is to be created.
+        The stack; None if it does not exist, or was deleted here, so that the deployment creates it.
 
     Raises:
         ForeignStackError: the stack belongs to another cluster.
         BusyError: another operation is in progress.
         BlockedError: another command must be run first.
         LostError: the rollback of an import failed.
-        NameConflictError: it is to be created, and another stack holds a cluster of this name.
+        NameConflictError: the stack does not exist yet, and another one contains a cluster of this name.
         DeclinedError: it must be deleted first, and the user declined.
-        RemainsError: it must be deleted first, which a plan does not do.
+        RemainsError: it must be deleted first, but only a plan was requested.
     """
     stack = find(account, stack_name)
     if stack is None or stack.status.health is StackHealth.EMPTY:
-        # The owner is not checked: an empty stack shows no tags before its first change set is executed.
+        # The owner cannot be checked: an empty stack has no tags before its first change set is executed.
         name_conflicts.check(account, cluster, stack_name)
         if stack is not None:
             operation_origin.report_other_plans(account, stack, interaction.report)
@@ -162,7 +163,7 @@ def rollback(
         account: account and region of the stack.
         stack_name: name of the root stack.
         cluster: name of the cluster that it must belong to.
-        interaction: reports, asks for consent, and asks what to do after Ctrl-C.
+        interaction: communicates with the user.
         skip: resources to skip, each `LogicalId` or `NestedStackName.LogicalId`.
         force: skip every resource that fails to roll back; the list is computed again for each attempt.
 
@@ -185,7 +186,7 @@ def _start_rollback(
     """Roll back a failed creation or update, or continue a failed rollback."""
     stack = existing(account, stack_name)
     if stack.status.health is StackHealth.EMPTY:
-        # An empty stack shows no tags, so its owner cannot be checked.
+        # An empty stack has no tags, so its owner cannot be checked.
         raise NothingToRollBackError(stack)
     check(stack, cluster)
     cloudformation = account.client("cloudformation")
@@ -250,13 +251,13 @@ def _continue_rollback(
 
 
 def _report_stale_groups(account: Account, stack: StackView, interaction: Interaction) -> None:
-    """Report the groups that use another launch template version than CloudFormation believes: they were skipped."""
+    """Report the groups that the rollback skipped, so that they use another launch template version than recorded."""
     try:
         with translate_aws_errors():
             views = [resource.view for resource in tree(account, stack.id)]
         groups = find_stale_groups(account, views)
     except AwsError:
-        return  # `status`, `plan` and `deploy` check again
+        return  # the commands `status`, `plan` and `deploy` check again
     for group in groups:
         hint = CommandText(suggest("deploy", stack=stack.name), " restores the boot program of its instances.")
         interaction.report(Notice(group.text, hint))
@@ -275,7 +276,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
         if remaining
         else "it no longer contains resources",
     )
-    # A bucket with snapshots is not in danger: it only made the rollback fail, since S3 deletes no bucket with objects.
+    # The deletion does not endanger a bucket with snapshots: S3 does not delete a bucket that contains objects.
     is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not leftovers.only_backup_buckets_left(account, stack)
     interaction.require_consent(
         Question(f"Delete the remains of {stack.name} and create it again?", consequences, dangerous=is_dangerous),
@@ -297,7 +298,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
 
 
 def _never_succeeded(account: Account, stack: StackView) -> bool:
-    """Return whether a failed stack has never been complete, so that rolling it back deletes it.
+    """Return whether no operation of a failed stack ever succeeded, so that rolling it back deletes it.
 
     A failed creation that was deployed again and failed again is in UPDATE_FAILED, like any failed update. "This
     operation will delete a stack if it doesn't contain a last known stable state", which is any *_COMPLETE (API:

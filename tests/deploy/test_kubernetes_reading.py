@@ -147,7 +147,7 @@ def test_both_forms_of_a_ready_server_are_understood(text, ready):
 
 def test_a_server_that_never_answers_like_kubernetes_is_told_apart(where, endpoint, monkeypatch):
     monkeypatch.setattr(kubernetes_api.Connection, "_respond", lambda *_: (200, ["a", "list"]))
-    with reading(where, endpoint) as api, pytest.raises(WrongServerError, match="does not answer as Kubernetes"):
+    with reading(where, endpoint) as api, pytest.raises(WrongServerError, match="did not return a Kubernetes response"):
         api.nodes()
 
 
@@ -186,7 +186,10 @@ def test_a_proxy_that_does_not_answer_is_named_and_not_the_api(where, endpoint, 
 
 def test_a_refusal_of_the_server_is_quoted(where, endpoint, monkeypatch):
     monkeypatch.setattr(kubernetes_api.Connection, "_respond", lambda *_: (429, {"message": "too many requests"}))
-    with reading(where, endpoint) as api, pytest.raises(KubernetesError, match="answers 429: too many requests"):
+    with (
+        reading(where, endpoint) as api,
+        pytest.raises(KubernetesError, match="responded with HTTP status 429: too many requests"),
+    ):
         api.nodes()
 
 
@@ -209,7 +212,7 @@ def test_nobody_at_the_address_says_what_to_check(where, endpoint):
     gone = replace(endpoint, override="https://127.0.0.1:1")
     with reading(where, gone) as api, pytest.raises(ApiUnreachableError, match="refused") as refused:
         api.version()
-    assert "ApiAllowedCidr (it is 203.0.113.7/32)" in refused.value.hint
+    assert "ApiAllowedCidr (currently 203.0.113.7/32)" in refused.value.hint
     assert "port 1," in refused.value.hint
 
 

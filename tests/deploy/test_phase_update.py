@@ -263,7 +263,7 @@ def test_a_phase_that_turns_out_worse_is_asked_for(danger: Danger, typed: str) -
 def test_a_phase_that_is_declined_is_not_begun_and_its_change_set_goes() -> None:
     operator = Operator()
     operator.answer = False
-    with pytest.raises(UnfinishedError, match=r"^you declined to node group Kept; not started: node group Kept, "):
+    with pytest.raises(UnfinishedError, match=r"^you did not agree to node group Kept; not started: node group Kept, "):
         operator.carry_out(turned(operator, Danger.DISRUPTIVE))
     assert CHANGE_SET not in operator.api.change_sets
     assert "third" not in operator.done

@@ -151,7 +151,7 @@ def test_a_phase_that_turns_out_worse_is_asked_for_again(operator: Operator) -> 
     hear(operator, lambda said: isinstance(said, Step) and said.text.startswith("phase 1"), publish_image)
     operator.answer = lambda question: "more than was predicted" not in question.text
     larger = [{"name": name, "minSize": 1, "maxSize": 2} for name in ("general", "work")]
-    with pytest.raises(UnfinishedError, match="you declined to node groups General, Work"):
+    with pytest.raises(UnfinishedError, match="you did not agree to node groups General, Work"):
         operator.deploy({**ONE, "nodeGroups": larger, "controlPlane": {"instanceType": "t3.large"}})
     assert operator.questions[-1].consequences
     assert rolled(operator) == ["MasterAAutoScalingGroup"]

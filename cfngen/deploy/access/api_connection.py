@@ -30,13 +30,13 @@ CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 15.0  # timeouts in seconds; security group
 
 
 class KubernetesError(CfngenError):
-    """The Kubernetes API did not answer as it should."""
+    """The Kubernetes API returned an error."""
 
     code = "kubernetes-error"
 
 
 class ApiUnreachableError(KubernetesError):
-    """There is no answer from the API's address."""
+    """The API does not respond."""
 
     code = "kubernetes-unreachable"
 
@@ -61,11 +61,11 @@ class ForbiddenError(KubernetesError):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where the API server is.
+    """The address of an API server.
 
     Attributes:
         url: its URL, for which its certificate is issued.
-        override: the URL at which it really listens, if that is another one.
+        override: the URL at which it listens instead (in the sandbox); usually empty.
         allowed: CIDR block that may connect, from the stack's parameter; empty if not known.
     """
 
@@ -85,7 +85,7 @@ class Endpoint:
 
     @property
     def tls_name(self) -> str:
-        """Name that its certificate must hold, if that is not the host to connect to; else empty."""
+        """Name that its certificate must contain, if that is not the host to connect to; else empty."""
         return (urlsplit(self.url).hostname or "") if self.override else ""
 
     @property
@@ -95,7 +95,7 @@ class Endpoint:
 
     @property
     def checks(self) -> str:
-        """A hint what to check if there is no answer."""
+        """A hint: what to check if the API does not respond."""
         allowed = f" (currently {self.allowed})" if self.allowed else ""
         return (
             f"check that the stack's parameter ApiAllowedCidr{allowed} contains your public address, that no "
@@ -129,7 +129,7 @@ class ApiConnection:
     """A connection to the API server; close it when it is no longer needed.
 
     Args:
-        endpoint: where the API server is.
+        endpoint: the address of the API server.
         authority: PEM of the certificate authority of its certificate.
         client: client certificate and key.
     """
@@ -176,7 +176,7 @@ class ApiConnection:
         return Answer(response.status, response.data.decode(errors="replace"), response.reason or "")
 
     def error_for(self, response: Answer) -> KubernetesError:
-        """Return the error for a response that is no success."""
+        """Return the error for a response with another status than the caller expects."""
         server, message = self.endpoint.server, response.message
         if response.status == 401:
             return CertificateRefusedError(

@@ -57,7 +57,7 @@ class Authority:
     Attributes:
         pair: its certificate and private key.
         ends: when the certificate expires.
-        initialised: when the cluster was initialised, as its first master wrote it; empty until that has booted.
+        initialised: when the cluster was initialised, as its first master recorded it; empty until then.
     """
 
     pair: KeyPair
@@ -67,7 +67,7 @@ class Authority:
 
 @dataclass(frozen=True)
 class JoinInformation:
-    """How a node joins the cluster, without the token itself, which stays in the secret.
+    """How a node joins the cluster; the token itself is not included.
 
     Attributes:
         endpoint: host and port of the API.

@@ -1,8 +1,8 @@
 """Reads certificates' validity, and issues client certificates on the operator's machine.
 
 The API server takes a client's name from the certificate's common name and its groups from the organisations
-(https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates), so that its audit
-log says who did what. Kubernetes has no certificate revocation: client certificates only end by expiring.
+(https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates), so its
+audit log shows who did what. Kubernetes has no certificate revocation: client certificates only end by expiring.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: ti
 def server_certificate_validity(host: str, port: int, *, timeout: float) -> Validity:
     """Return the validity of the certificate that a server presents.
 
-    The certificate is not verified, so that an expired one can be told from none; nothing is sent to the server.
+    The certificate is not verified, so that an expired one can be read too. No data is sent to the server.
 
     Args:
         host: name or address of the server.

@@ -3,7 +3,7 @@
 A document is edited as YAML nodes, not as Python values: entries of other people and tools keep their order, quotes and
 unknown keys; only comments are lost, as with kubectl. cfngen's entries are marked by an extension
 (https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/, NamedExtension), so that foreign entries of the same
-name are neither overwritten nor removed: many clusters are called "kubernetes".
+name are neither overwritten nor removed; many clusters are called "kubernetes".
 """
 
 from __future__ import annotations
@@ -132,11 +132,11 @@ def build_kubeconfig(access: Access, *, switch: bool = True) -> JsonObject:
 
 
 def merge_entries(text: str, access: Access, *, switch: bool) -> str:
-    """Return a kubeconfig with the cluster's entries added or updated; other keys of existing entries stay.
+    """Return a kubeconfig with the cluster's entries added or updated; other keys of existing entries are unchanged.
 
     Args:
         text: the kubeconfig; may be empty.
-        access: what the entries say.
+        access: the content of the entries.
         switch: whether to make it the current context.
 
     Raises:
@@ -181,7 +181,7 @@ def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tup
     root = _parse(text)
     if root is None:
         return text, ()
-    own_entries = [
+    matching_entries = [
         (entries, entry, entry_owner)
         for plural, singular in SINGULAR_BY_LIST.items()
         for entries in [_get_or_add_list(root, plural)]
@@ -190,21 +190,23 @@ def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tup
         and entry_owner == Owner(owner.account or entry_owner.account, owner.region, owner.stack)
         and name in ("", _child_text(entry, "name"))
     ]
-    accounts = sorted({entry_owner.account for _, _, entry_owner in own_entries})
+    accounts = sorted({entry_owner.account for _, _, entry_owner in matching_entries})
     if len(accounts) > 1:
         raise KubeconfigError(
             f"there are entries of the stack {owner.stack} in {owner.region} of the accounts {', '.join(accounts)}",
             hint="select one with --account.",
         )
-    for entries, entry, _ in own_entries:
+    for entries, entry, _ in matching_entries:
         entries.value.remove(entry)
-    names = dict.fromkeys(_child_text(entry, "name") for _, entry, _ in own_entries)
+    names = dict.fromkeys(_child_text(entry, "name") for _, entry, _ in matching_entries)
     contexts = {
-        _child_text(entry, "name") for entries, entry, _ in own_entries if entries is _get_or_add_list(root, "contexts")
+        _child_text(entry, "name")
+        for entries, entry, _ in matching_entries
+        if entries is _get_or_add_list(root, "contexts")
     }
     if _child_text(root, "current-context") in contexts:
         _set_key(root, "current-context", "")
-    return (_to_yaml(root) if own_entries else text), tuple(names)
+    return (_to_yaml(root) if matching_entries else text), tuple(names)
 
 
 def to_yaml(content: Mapping[str, object]) -> str:
@@ -213,7 +215,7 @@ def to_yaml(content: Mapping[str, object]) -> str:
 
 
 def _entries(access: Access) -> dict[str, JsonObject]:
-    """Return the cluster's entry for each list; None as value means that the key must be absent."""
+    """Return the cluster's entry for each list; a key with the value None must be absent from the kubeconfig."""
     cluster = {
         "server": access.server,
         "tls-server-name": access.tls_name or None,
@@ -231,7 +233,10 @@ def _entries(access: Access) -> dict[str, JsonObject]:
 
 
 def _owner_extension(owner: Owner) -> list[JsonObject]:
-    """Return the extension that names an entry's owner; a new list each time, or YAML would write an alias."""
+    """Return the extension that names an entry's owner.
+
+    Each call returns a new list: for a shared list, PyYAML would write an alias (`*id001`).
+    """
     extension = {"account": owner.account, "region": owner.region, "stack": owner.stack}
     return [{"name": EXTENSION_NAME, "extension": extension}]
 

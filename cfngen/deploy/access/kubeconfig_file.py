@@ -14,7 +14,7 @@ KUBECONFIG_VARIABLE = "KUBECONFIG"
 
 
 def find_path(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the file to change: the first of KUBECONFIG, else the one in the home directory.
+    """Return the file to change: the first in the variable KUBECONFIG, else `~/.kube/config`.
 
     Args:
         environ: the environment.
@@ -62,7 +62,7 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock that kubectl uses too: a file `<path>.lock`, created only if it does not exist."""
+    """Hold the lock file `<path>.lock`, which kubectl uses too; fail if it exists already."""
     lock = path.with_name(path.name + ".lock")
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:

@@ -23,7 +23,7 @@ class Kubernetes:
     """A client of a cluster's API; close it, or use it in a `with` statement.
 
     Args:
-        endpoint: where the API server is.
+        endpoint: the address of the API server.
         authority: PEM of the certificate authority of its certificate.
         client: client certificate and key.
     """

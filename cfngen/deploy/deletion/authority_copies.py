@@ -31,7 +31,7 @@ _NO_VALUE_CODES = frozenset({"ResourceNotFoundException", "InvalidRequestExcepti
 
 
 class UnreadableAuthoritiesError(CfngenError):
-    """The certificate authorities cannot be read, so that no copy of them can be kept."""
+    """The certificate authorities cannot be read, so no copy of them can be kept."""
 
     code = "authorities-unreadable"
 
@@ -105,12 +105,12 @@ class AuthoritySecret:
 
 
 def read_authorities(account: Account, arns: Sequence[str], *, needed: bool) -> tuple[AuthoritySecret, ...]:
-    """Return the values to copy; secrets that no master has written yet are left out.
+    """Return the values to copy, without secrets that no master has written yet.
 
     Args:
         account: the AWS account.
         arns: ARNs of the secrets that hold certificate authorities.
-        needed: whether missing permissions to read a secret are an error.
+        needed: whether to raise an error if the caller has no permission to read a secret.
 
     Raises:
         UnreadableAuthoritiesError: a permission is missing.
@@ -120,7 +120,7 @@ def read_authorities(account: Account, arns: Sequence[str], *, needed: bool) -> 
 
 
 def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
-    """Return the value of a secret; empty if it has none, or may not be read and is not needed."""
+    """Return the value of a secret; empty if it has none, or if it is not needed and the caller cannot read it."""
     from botocore.exceptions import ClientError
 
     try:
@@ -135,22 +135,22 @@ def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
 
 
 def copy_authorities(
-    account: Account, cluster: str, secrets: Sequence[AuthoritySecret], custody: AuthorityCopy, report: Report
+    account: Account, cluster: str, secrets: Sequence[AuthoritySecret], copy: AuthorityCopy, report: Report
 ) -> tuple[RetainedResource, ...]:
     """Copy the certificate authorities; return the copies.
 
     Raises:
         CopyError: a file cannot be written.
     """
-    if custody.how == "file":
-        return tuple(_copy_to_file(secret, custody.path, report) for secret in secrets)
-    if custody.how == "recovery-window":
+    if copy.how == "file":
+        return tuple(_copy_to_file(secret, copy.path, report) for secret in secrets)
+    if copy.how == "recovery-window":
         return tuple(_copy_to_secret(account, cluster, secret, report) for secret in secrets)
     return ()
 
 
 def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> RetainedResource:
-    """Write the copy to a new file; a file that already holds the same copy is fine."""
+    """Write the copy to a new file; it is no error if the file exists and contains the same copy."""
     report(Step(f"copying the certificate authorities to {path}"))
     try:
         _write_private_file(path, secret.text)

@@ -1,8 +1,8 @@
 """Finds foreign resources in a cluster's network, which would make its deletion fail half-way.
 
-By the time CloudFormation fails to delete a subnet, it has deleted the cluster's instances, addresses and internet
-gateway, and the foreign resources in that network have lost their internet access too. So they are looked for before
-anything is deleted.
+By the time CloudFormation fails to delete a subnet, it has already deleted the cluster's instances, addresses and
+internet gateway, so the foreign resources in the network have lost their internet access. Therefore cfngen searches for
+foreign resources before it deletes anything.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class OccupiedError(CfngenError):
 
 @dataclass(frozen=True)
 class Blocker:
-    """A foreign resource that keeps a part of the cluster from being deleted.
+    """A foreign resource that prevents the deletion of a part of the cluster.
 
     Attributes:
         id: its id.
-        what: what it is, and whose, in words.
+        what: its type and owner in words, e.g. `instance web of the cluster two`.
     """
 
     id: str
@@ -63,7 +63,7 @@ def find(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource
     Args:
         account: the AWS account.
         inventory: the cluster.
-        orphans: resources that Kubernetes created; they are the cluster's own.
+        orphans: resources that Kubernetes created; they belong to the cluster.
     """
     group_ids = [*inventory.security_groups, *(orphan.id for orphan in orphans if orphan.kind == "security group")]
     blockers = [
@@ -90,7 +90,7 @@ def find(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource
     )
     blockers += (Blocker(content.id, _describe(content)) for content in contents)
     blockers += _find_subnets_using_route_tables(account, inventory)
-    # A resource that was found twice keeps its first description.
+    # If a resource was found twice, its first description is used; a dict keeps the last value, hence `reversed`.
     return tuple({blocker.id: blocker for blocker in reversed(blockers)}.values())[::-1]
 
 
@@ -122,7 +122,7 @@ def _find_foreign_load_balancers(
 def _find_subnets_using_route_tables(account: Account, inventory: Inventory) -> Iterator[Blocker]:
     """Yield foreign subnets that use a route table of the cluster.
 
-    Only in an existing VPC: in the cluster's own, every foreign subnet is found anyway.
+    Only in an existing VPC; in the cluster's own VPC, `_find_foreign_contents` finds every foreign subnet.
     """
     route_table_ids = sorted(inventory.existing_ids("AWS::EC2::RouteTable"))
     if inventory.own_vpc or not route_table_ids:
@@ -145,7 +145,7 @@ def _find_foreign_interfaces(
     contents: Collection[Content],
     load_balancer_names: Collection[str],
 ) -> Iterator[Blocker]:
-    """Yield foreign instances and network interfaces, except interfaces of a resource that is listed itself."""
+    """Yield foreign instances and network interfaces, but not the interfaces of other resources that are listed."""
     if not inventory.vpc_id:
         return
     interfaces = [
@@ -189,7 +189,7 @@ def _find_foreign_interfaces(
 
 
 def _occupies_cluster(interface: AwsObject, inventory: Inventory) -> bool:
-    """Return whether an interface lies in the cluster's own VPC or subnets, or uses one of its security groups."""
+    """Return whether an interface is in the cluster's own VPC or subnets, or uses one of its security groups."""
     group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
     is_in_subnet = interface.get("SubnetId", "") in inventory.existing_ids("AWS::EC2::Subnet")
     return inventory.own_vpc or is_in_subnet or bool(group_ids & set(inventory.security_groups))
@@ -201,7 +201,7 @@ def _attached_instance_id(interface: AwsObject) -> str:
 
 
 def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]:
-    """Describe those of the instances that are not terminated; terminated ones keep their interface for a moment."""
+    """Return descriptions of the instances that still exist; a terminated one has its interface for a moment longer."""
     if not ids:
         return {}
     descriptions = {}
@@ -220,7 +220,7 @@ def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]
 def _belongs_to_stack_resource(interface: AwsObject, tags: Mapping[str, str], inventory: Inventory) -> bool:
     """Return whether AWS manages an interface for a resource of the cluster's stacks.
 
-    Such a resource is a NAT gateway, a load balancer or a VPC endpoint.
+    AWS manages interfaces of NAT gateways, load balancers and VPC endpoints.
     """
     description = interface.get("Description", "")
     if network_interfaces.load_balancer_name(description) in inventory.load_balancers:

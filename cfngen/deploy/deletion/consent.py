@@ -1,4 +1,4 @@
-"""The confirmation of a deletion: what the user is told about it, and asked."""
+"""Asks the user to confirm a deletion, and lists its consequences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cfngen.text import join_and, pluralize, verb_form
 def is_given(
     request: DeletionRequest, prepared: PreparedDeletion, copy: AuthorityCopy | None, consent: Consent
 ) -> bool:
-    """Return whether the user agrees to a deletion; they are not asked if it would delete nothing.
+    """Return whether the user agrees to a deletion; a deletion that would delete nothing needs no confirmation.
 
     Args:
         request: what to delete.
@@ -31,7 +31,7 @@ def is_given(
         text = f"Delete the empty stack {stack.name} and the change sets in it? Nothing has been created from them."
         return consent(Question(text))
     if not consequences:
-        # There is nothing to delete, or the deletion in progress was confirmed when it was started.
+        # There is nothing to delete, or the user confirmed the deletion in progress when they started it.
         return True
     if stack is None or stack.status.health is StackHealth.EMPTY:
         text = f"Delete what is left of the cluster {name}?"
@@ -43,7 +43,7 @@ def is_given(
 
 
 def _consequences(request: DeletionRequest, prepared: PreparedDeletion, copy: AuthorityCopy | None) -> list[str]:
-    """Return what will be deleted, in sentences of the confirmation prompt."""
+    """Return the sentences of the confirmation prompt that say what will be deleted."""
     stack, plan, consequences = prepared.stack, prepared.plan, []
     if stack and stack.status.health is not StackHealth.EMPTY and stack.status.name != "DELETE_IN_PROGRESS":
         consequences.append(f"the stack {stack.name} ({stack.status}) is deleted, with every instance of the cluster")

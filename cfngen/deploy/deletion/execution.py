@@ -247,9 +247,7 @@ class _Deletion:
             with translate_aws_errors():
                 stack = find(self.account, prepared.plan.stack_id)
                 if stack:
-                    inventory = replace(
-                        self._read_current_inventory(stack), same_name_stacks=prepared.inventory.same_name_stacks
-                    )
+                    inventory = self._read_current_inventory(prepared, stack)
                     self.blockers = blockers.find(self.account, inventory, orphan_removal.find(self.account, inventory))
         except AwsError as error:
             self.report(Notice(f"what blocks the deletion could not be determined: {error}", error.hint))

@@ -17,10 +17,10 @@ DELETION_PROTECTION = "deletion_protection.enabled"
 
 @dataclass(frozen=True)
 class Balancer:
-    """A load balancer, whoever created it.
+    """A load balancer, created by Kubernetes or by anyone else.
 
     Attributes:
-        id: its ARN; the name of a Classic Load Balancer.
+        id: its ARN; for a Classic Load Balancer, its name.
         name: its name.
         vpc_id: its VPC.
     """
@@ -31,7 +31,7 @@ class Balancer:
 
 
 def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
-    """Return the cluster's load balancers and target groups that are in no stack."""
+    """Return the cluster's load balancers and target groups that do not belong to a stack."""
     return (
         *_find_classic(account, inventory),
         *_find_elbv2(account, inventory),
@@ -130,7 +130,7 @@ def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[Orph
 def _list_in_vpc(
     pages: Iterable[AwsObject], items_key: str, id_key: str, vpc_key: str, inventory: Inventory
 ) -> dict[str, AwsObject]:
-    """Return, by name or ARN, the listed items that lie in the cluster's VPC; all if the VPC is not known."""
+    """Return the listed items that are in the cluster's VPC, by name or ARN; all items if the VPC is not known."""
     items = (item for page in pages for item in page[items_key])
     return {item[id_key]: item for item in items if inventory.vpc_id in ("", item.get(vpc_key, ""))}
 
@@ -147,7 +147,7 @@ def _read_tags_by_arn(elbv2: Client, arns: list[str]) -> Iterator[tuple[str, dic
 def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: list[str]) -> list[AwsObject]:
     """Return the tags of several resources, without those that were deleted after they had been listed.
 
-    AWS rejects the whole call for a single missing resource; then each is asked about on its own.
+    AWS rejects the whole call if one of the resources is missing; then each resource is described by its own call.
     """
     tag_descriptions: list[AwsObject] = []
     with attempt() as result:
@@ -162,5 +162,5 @@ def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: li
 
 
 def _created_by_kubernetes(name: str, tags: Mapping[str, str], inventory: Inventory) -> bool:
-    """Return whether the tags name the cluster, and no stack created the resource."""
+    """Return whether the tags name the cluster as only owner, and no stack created the resource."""
     return owned(tags, inventory.cluster) and not of_a_stack(tags) and name not in inventory.ids()

@@ -1,4 +1,7 @@
-"""Network interfaces that outlive their owner: those of load balancers for some minutes, those of pods for good."""
+"""Network interfaces that remain after their owner is deleted.
+
+ELB deletes the interfaces of a load balancer some minutes after it. Nothing deletes the interfaces of pods.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ LOAD_BALANCER_DESCRIPTION_PREFIX = "ELB "  # `ELB <name>`, `ELB app/<name>/<id>`
 
 
 def find(account: Account, inventory: Inventory, *, groups: Iterable[str] = ()) -> tuple[OrphanedResource, ...]:
-    """Return the cluster's interfaces that nobody else deletes, and those that ELB has yet to delete.
+    """Return the cluster's interfaces that only cfngen deletes, and those that Elastic Load Balancing will delete.
 
     Args:
         account: the AWS account.
@@ -37,7 +40,7 @@ def find(account: Account, inventory: Inventory, *, groups: Iterable[str] = ()) 
             continue
         description = interface.get("Description", "")
         if name := load_balancer_name(description):
-            # Elastic Load Balancing deletes it some minutes after the load balancer; nobody else is allowed to.
+            # Only Elastic Load Balancing can delete this interface, and does so some minutes after the load balancer.
             is_orphaned = bool(group_ids & kubernetes_groups)
             if not is_orphaned and inventory.own_vpc:
                 if existing_load_balancers is None:

@@ -1,7 +1,8 @@
 """Routes to pods in an existing route table that the cluster uses.
 
-The cloud controller manager adds one for each node and removes it when the node goes, but only while it runs itself:
-the routes of the last nodes stay. In a route table of the cluster's own they are deleted together with the table.
+The cloud controller manager adds a route for each node, and removes it when the node is deleted. When the whole cluster
+is deleted, the controller stops before it has removed the routes of the last nodes. In a route table that the stack
+created they are deleted together with the table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a deleted cluster leaves in the account: why, how it is billed, and the command that deletes it.
+"""The resources that a deleted cluster leaves in the account: why, how they are billed, and how to delete them.
 
-Only billing units are named: prices differ by region and change. Sources: the pricing pages of Amazon EBS, Amazon
-S3, AWS KMS (a key that is pending deletion is not billed), Amazon VPC (public IPv4 addresses, in use or not) and
+Only billing units are named, because prices differ by region and change. Sources: the pricing pages of Amazon EBS,
+Amazon S3, AWS KMS (a key that is pending deletion is not billed), Amazon VPC (public IPv4 addresses, in use or not) and
 CloudWatch Logs.
 """
 
@@ -27,12 +27,12 @@ _VOLUME_TYPE = "AWS::EC2::Volume"
 
 @dataclass(frozen=True)
 class RetainedResource:
-    """A resource that stays after the cluster has been deleted.
+    """A resource that remains after the cluster has been deleted.
 
     Attributes:
-        kind: what it is.
+        kind: its type in words, e.g. `KMS key`.
         id: its id.
-        why: why it stays.
+        why: why it remains.
         cost: how it is billed; empty if it is free, or the cost is not known.
         command: command that deletes it; empty if AWS deletes it by itself.
     """
@@ -52,7 +52,7 @@ def find_snapshots(
     Args:
         account: the AWS account.
         inventory: the cluster.
-        copy: name of the copy of the certificate authorities; empty if this deletion made none.
+        copy: name of the copy of the certificate authorities; empty if this deletion did not create one.
         created: whether the cluster is known to have run, so that its volumes hold etcd data.
     """
     authorities_note = f"{copy} contains a copy of them" if copy else "they were deleted with their secret"
@@ -133,7 +133,7 @@ def find_undeleted(account: Account, members: Sequence[StackResource]) -> tuple[
 
 
 def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: str) -> tuple[RetainedResource, ...]:
-    """Return those of Kubernetes' resources that stay, for the given reason."""
+    """Return the resources that Kubernetes created and that remain, with the given reason."""
     return tuple(
         RetainedResource(
             orphan.kind,
@@ -149,7 +149,7 @@ def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: st
 
 
 def templates(objects: Objects) -> tuple[RetainedResource, ...]:
-    """Return the templates that stay in the bucket."""
+    """Return the templates that remain in the bucket."""
     if not objects.versions:
         return ()
     uri = f"s3://{objects.bucket}/{objects.prefix}"
@@ -171,7 +171,7 @@ def templates(objects: Objects) -> tuple[RetainedResource, ...]:
 
 
 def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, ...]:
-    """Return the log groups that Container Insights names after the cluster; no others can be recognised."""
+    """Return the log groups of Container Insights, whose names contain the cluster's; others cannot be recognised."""
     from botocore.exceptions import ClientError
 
     prefix = f"/aws/containerinsights/{cluster}/"
@@ -195,7 +195,7 @@ def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, .
 
 
 def existing_resources(inventory: Inventory, parameters: Sequence[tuple[str, str]]) -> tuple[RetainedResource, ...]:
-    """Return the existing resources that the cluster used; they stay."""
+    """Return the resources that existed before the cluster and that it used; they remain."""
     kinds_by_parameter = {
         "VpcId": "VPC",
         "RouteTableId": "route table",

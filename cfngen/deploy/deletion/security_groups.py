@@ -49,7 +49,7 @@ def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]
 
 
 def find_references(account: Account, inventory: Inventory, ids: Sequence[str]) -> tuple[Reference, ...]:
-    """Return other groups with rules that refer to one of these.
+    """Return the security groups with rules that refer to one of the given groups, without the given groups.
 
     Args:
         account: the AWS account.
@@ -72,7 +72,7 @@ def find_references(account: Account, inventory: Inventory, ids: Sequence[str]) 
 def remove(account: Account, inventory: Inventory, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
     """Revoke the rules of the cluster that refer to these groups, and delete the groups; return the deleted ones.
 
-    A group that is still in use is left for the next call; so is one that a foreign rule refers to.
+    A group is not deleted yet while something uses it, or while a rule of a foreign group refers to it.
     """
     ids = [orphan.id for orphan in orphans]
     for group_id in (
@@ -84,7 +84,7 @@ def remove(account: Account, inventory: Inventory, orphans: Sequence[OrphanedRes
 
 
 def _revoke_references(account: Account, group_id: str, referenced_ids: frozenset[str]) -> None:
-    """Revoke the rules of a group that refer to certain other groups; by rule id, so that no other rule can match."""
+    """Revoke the rules of a group that refer to the given groups, each by its rule id so that no other rule matches."""
     ec2 = account.client("ec2")
     rule_ids_by_direction: dict[bool, list[str]] = {True: [], False: []}
     pages = ec2.get_paginator("describe_security_group_rules")

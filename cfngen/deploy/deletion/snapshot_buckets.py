@@ -1,6 +1,7 @@
-"""etcd snapshots that outlive their cluster, in the bucket that its stack created and retains or in the operator's.
+"""etcd snapshots that remain after their cluster is deleted.
 
-They lie under the cluster's name, so a new cluster of the same name can be restored from them.
+They are in the bucket that the stack created and retains, or in the operator's own bucket. The cluster's name is the
+prefix of their keys, so a new cluster of the same name can be restored from them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def find(account: Account, inventory: Inventory, outputs: Mapping[str, str]) -> 
     Args:
         account: the AWS account.
         inventory: the cluster.
-        outputs: outputs of its root stack; they name the bucket also where it is not the stack's own.
+        outputs: outputs of its root stack; they name the bucket, also if it is the operator's own.
     """
     stack_buckets, operator_bucket = sorted(inventory.ids(BUCKET_TYPE)), outputs.get(BUCKET_OUTPUT, "")
     buckets = [_find_stack_bucket(account, inventory.cluster, bucket) for bucket in stack_buckets]
@@ -72,5 +73,5 @@ def _describe_snapshots(store: Store) -> str | None:
 
 
 def _count_and_size(count: int, size: int) -> str:
-    """`3 snapshots, 12.5 MiB`."""
+    """Return the number and the size in words, e.g. `3 snapshots, 12.5 MiB`."""
     return f"{pluralize(count, 'snapshot')}, {size / 2**20:.1f} MiB"

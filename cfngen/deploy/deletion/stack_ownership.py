@@ -1,4 +1,4 @@
-"""Whose stack it is that is to be deleted: only the stack of the same cluster may be."""
+"""Checks that the stack to delete belongs to the cluster."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cfngen.hints import CommandText, suggest
 
 
 def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
-    """Check that the stack is this cluster's; return whether only its template says so.
+    """Check that the stack belongs to the cluster; return whether it was created in the console.
 
-    Then it was created in the console, without the tags that cfngen sets.
+    A stack that was created in the console has no cfngen tags; the metadata of its template names the cluster.
 
     Raises:
         ForeignStackError: it is not this cluster's.

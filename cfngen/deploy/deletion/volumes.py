@@ -1,4 +1,4 @@
-"""EBS volumes and snapshots of PersistentVolumeClaims. They hold data, so they are only deleted on request."""
+"""EBS volumes and snapshots of PersistentVolumeClaims. They contain data, so they are only deleted on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Takes an etcd snapshot on demand: the masters find the request in the bucket; no port, shell or agent is needed."""
+"""Takes an etcd snapshot on demand: cfngen writes a request into the bucket, and a master takes the snapshot.
+
+No open port, shell or agent is needed.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
     """Request a snapshot from the masters, and wait until it is in the bucket.
 
     Args:
-        store: where the cluster's snapshots are.
+        store: the bucket and prefix of the cluster's snapshots.
         report: receives messages while waiting.
         timeout: how long to wait.
 
@@ -69,7 +72,7 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
             if store.metadata(snapshot.key).get("request") == request_id:
                 elapsed = (clock.now() - started).total_seconds()
                 return BackupTaken(store.cluster, store.bucket, replace(snapshot, age=max(snapshot.age, 0.0)), elapsed)
-            ignored_keys.add(snapshot.key)  # a regular snapshot that was taken meanwhile
+            ignored_keys.add(snapshot.key)  # a scheduled snapshot that was taken at the same time
         elapsed = (clock.now() - started).total_seconds()
         if elapsed >= timeout.total_seconds():
             raise NoAnswerError(

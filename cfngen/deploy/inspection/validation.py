@@ -1,7 +1,7 @@
 """Validate a cluster: all instances in service and Ready Nodes, the API server ready, the system pods running.
 
-`look` reads the state of the cluster once, `judge` finds the problems in it, and `wait_until_valid` repeats both until
-there are none.
+`read_cluster_state` reads the state of the cluster once, `find_problems` finds the problems in it, and
+`wait_until_valid` repeats both until there are none.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-schedu
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong with a cluster.
+    """A problem of a cluster.
 
     Attributes:
         area: `stack`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`.
         subject: id or name of the object, e.g. `i-0123456789abcdef0`.
-        text: what is wrong with it, e.g. `is not ready`; `sentence` puts the subject before it.
-        detail: further message of the object itself; may change while the problem stays the same.
-        hint: what to do or where to look; may be empty.
+        text: the problem without its subject, e.g. `is not ready`; `sentence` adds the subject.
+        detail: the object's own message; it may change while the problem remains the same, so it is not compared.
+        hint: how to fix or examine the problem; may be empty.
     """
 
     area: str
@@ -119,7 +119,7 @@ class ValidationChange(Message):
     """What changed between two validations.
 
     Attributes:
-        time: when the second one was made.
+        time: when the second validation was made.
         appeared: new problems.
         resolved: problems that are gone.
         open: number of problems now.
@@ -136,7 +136,7 @@ class ValidationChange(Message):
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """What was read from the Kubernetes API."""
+    """The data that was read from the Kubernetes API."""
 
     version: str
     readiness: Readiness
@@ -146,12 +146,12 @@ class Kubernetes:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The state of a cluster that `judge` validates.
+    """The state of a cluster that `find_problems` validates.
 
     Attributes:
         stack: the root stack.
         groups: the Auto Scaling groups.
-        kubernetes: what was read from the Kubernetes API, or why it could not be read.
+        kubernetes: the data from the Kubernetes API, or the problem that prevented reading it.
         routes: routes to instances, in the route table of the pods.
     """
 
@@ -216,7 +216,7 @@ def read_cluster_state(account: Account, stack_name: str, cluster: Cluster, over
         stack_resources = [resource.view for resource in tree(account, stack.id)]
         cluster_groups = find_groups(account, cluster, stack_resources)
         routes = find_instance_routes(account, cluster, stack, stack_resources)
-        # Read Nodes last: otherwise a Node that joins meanwhile would seem to be missing for its route.
+        # Nodes are read after the routes: a Node that joins in between would otherwise be missing for its route.
         return ClusterState(stack, cluster_groups, _read_kubernetes(account, stack, override), routes)
 
 
@@ -224,9 +224,9 @@ def find_problems(observed: ClusterState, cluster: Cluster, now: datetime) -> Va
     """Return the problems in the state of a cluster.
 
     Args:
-        observed: the state.
+        observed: the state of the cluster.
         cluster: the cluster file.
-        now: the time.
+        now: the current time.
     """
     api = observed.kubernetes if isinstance(observed.kubernetes, Kubernetes) else None
     nodes = {node.instance_id or node.name: node for node in api.nodes} if api else {}
@@ -399,7 +399,7 @@ def _route_problems(observed: ClusterState, nodes: dict[str, Node]) -> Iterator[
             continue
         remove = f"aws ec2 delete-route --route-table-id {route.table} --destination-cidr-block {route.destination}"
         if member:
-            # This is normal while a master is being replaced, until its Node exists.
+            # While a master is being replaced, the route exists before its new Node.
             hint = (
                 f"the problem ends once the Node exists; if someone deleted the Node, on {route.instance}: sudo "
                 "systemctl restart kubelet; or replace the instance: aws ec2 terminate-instances --instance-ids "

@@ -1,4 +1,7 @@
-"""Attaching to a running stack operation, and doing afterwards what its deployment would have done."""
+"""Attaches to a stack operation in progress, and completes the deployment that started it.
+
+A deployment that was interrupted cannot set stack policies or termination protection at its end, so `attach` does.
+"""
 
 from __future__ import annotations
 
@@ -21,31 +24,31 @@ _DEPLOYMENT_ACTIONS = ("create", "update")
 
 
 class NothingUnderWayError(CfngenError):
-    """The stack is empty: no operation has ever begun in it."""
+    """The stack is empty: no operation has ever started in it."""
 
     code = "no-operation"
 
     def __init__(self, stack: StackView) -> None:
         super().__init__(
-            f"the stack {stack.name} is in {stack.status}: it is empty, and nothing is under way in it",
+            f"the stack {stack.name} is in {stack.status}: it is empty, and no operation is in progress in it",
             hint=as_hint(next_steps(stack.status, stack.name)),
         )
 
 
 def attach(account: Account, stack_name: str, cluster: str, interaction: Interaction) -> Finished:
-    """Watch a stack's latest operation until it ends, then protect the stack if its deployment asked for that.
+    """Watch a stack's latest operation until it ends, then protect the stack as its deployment would have done.
 
     Args:
         account: account and region of the stack.
         stack_name: name of the root stack.
         cluster: name of the cluster; stacks of other clusters are watched but not changed.
-        interaction: reports, asks for consent, and asks what to do after Ctrl-C.
+        interaction: communicates with the user.
 
     Raises:
         NoStackError: there is no such stack.
         NothingUnderWayError: the stack is empty.
         ForeignStackError: the user wants to cancel the creation of a stack of another cluster.
-        WatchEndedError: the stack cannot be read any more; the operation continues.
+        WatchEndedError: the stack can no longer be read; the operation continues.
         AwsError: a call failed.
     """
     with translate_aws_errors():
@@ -64,7 +67,7 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
             public_addresses.report_lost_addresses(account, current, report)
         if not outcome.detached and current.cluster == cluster:
             _finish_deployment(account, current, outcome, report)
-            if current.status.health is StackHealth.DEAD:
+            if current.status.health is StackHealth.DELETE_ONLY:
                 leftovers.report_failed_creation(account, current, cluster, report)
     return outcome.finished(outcome.action, current)
 
@@ -74,7 +77,7 @@ def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult,
     if outcome.action not in _DEPLOYMENT_ACTIONS or (outcome.action == "create" and not outcome.succeeded):
         protection.unprotect_failed_creation(account, stack, report)
         return
-    # A failed update needs its stack policies too: its deployment may have lifted them.
+    # After a failed update the stack policies are set too, because its deployment may have lifted them.
     try:
         origin = operation_origin.read_origin(account, stack)
         # Deployments with --no-protect, and operations not started by cfngen, leave termination protection as it is.

@@ -15,27 +15,27 @@ class BusyError(CfngenError):
 
     Attributes:
         stack: the stack.
-        since: when and by whom it was started, as far as known, e.g. `since 12:03 UTC (4 minutes ago), begun by arn:…`.
+        since: when and by whom it was started, e.g. `since 12:03 UTC (4 minutes ago), started by arn:…`; may be empty.
     """
 
     code = "operation-in-progress"
 
     def __init__(self, stack: StackView, since: str = "") -> None:
         super().__init__(
-            f"another operation is under way: the stack {stack.name} is in {stack.status}{since and f' {since}'}",
-            hint=CommandText(suggest("watch", stack=stack.name), " shows it; repeat the command when it has ended."),
+            f"another operation is in progress: the stack {stack.name} is in {stack.status}{since and f' {since}'}",
+            hint=CommandText(suggest("watch", stack=stack.name), " shows it; run the command again when it has ended."),
         )
         self.stack = stack
         self.since = since
 
 
 def busy_error(account: Account, stack: StackView) -> BusyError:
-    """Return the error for a stack with an operation in progress: when and by whom it was started, as far as known."""
+    """Return the error for a stack with an operation in progress, with its start and its caller if they are known."""
     try:
         origin = operation_origin.read_origin(account, stack)
     except AwsError:
         return BusyError(stack)
     if origin is None:
         return BusyError(stack)
-    author = f"begun by {origin.caller}" if origin.caller else "and not begun by a deployment of cfngen"
+    author = f"started by {origin.caller}" if origin.caller else "not started by a deployment of cfngen"
     return BusyError(stack, f"since {operation_origin.describe_time(account, origin.time)}, {author}")

@@ -1,4 +1,4 @@
-"""Cancelling the creation of a stack: CloudFormation can only delete a stack that is being created."""
+"""Cancels the creation of a stack by deleting the stack; CloudFormation has no other way to cancel a creation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cfngen.deploy.watching.watch import WatchResult, watch
 
 
 def cancel_creation(account: Account, interaction: Interaction, outcome: WatchResult) -> WatchResult:
-    """Delete a stack that is being created, if the user agrees; otherwise go on watching the creation.
+    """Delete a stack that is being created, if the user agrees; otherwise continue to watch the creation.
 
     Args:
         account: account and region of the stack.
-        interaction: reports, asks for consent, and asks what to do after Ctrl-C.
+        interaction: communicates with the user.
         outcome: outcome of the watch in which the user chose to cancel.
 
     Returns:
@@ -26,7 +26,7 @@ def cancel_creation(account: Account, interaction: Interaction, outcome: WatchRe
     """
     question = Question(
         f"Delete {outcome.stack}, which is being created?",
-        ("everything it has made so far is deleted, and the cluster with it",),
+        ("everything it has created so far is deleted, and the cluster with it",),
     )
     if not interaction.consent(question):
         return watch(account, outcome.stack_id, report=interaction.report, interrupted=interaction.interrupted)
@@ -37,5 +37,5 @@ def cancel_creation(account: Account, interaction: Interaction, outcome: WatchRe
     deletion_outcome = watch(
         account, outcome.stack_id, since=previous_event, report=interaction.report, interrupted=interaction.interrupted
     )
-    # The creation was asked for and did not happen, even if the deletion succeeded.
+    # The user requested a creation, which has failed even if the deletion succeeded.
     return replace(deletion_outcome, succeeded=False)

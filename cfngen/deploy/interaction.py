@@ -1,4 +1,4 @@
-"""How an operation communicates with the user: reports, questions for consent, and what to do after Ctrl-C."""
+"""How an operation communicates with the user: messages, questions, and the choice after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cfngen.errors import CfngenError
 
 
 class DeclinedError(CfngenError):
-    """The user said no."""
+    """The user declined."""
 
     code = "declined"
 
     def __init__(self) -> None:
-        super().__init__("nothing was changed: you did not agree")
+        super().__init__("nothing was changed: you declined")
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Interaction:
     Attributes:
         report: shows a message.
         consent: asks a yes-or-no question.
-        interrupted: asks what to do after Ctrl-C: go on watching, detach, or cancel.
+        interrupted: called after Ctrl-C; asks whether to continue watching, detach, or cancel the operation.
     """
 
     report: Report

@@ -1,7 +1,7 @@
-"""Other root stacks in the region that hold a cluster of the same name.
+"""Finds other root stacks in the region that contain a cluster of the same name.
 
 Resources that Kubernetes creates are found only by their tags, and the folder in the bucket is named after the cluster.
-Two clusters of one name in a region would share both, so the second is refused.
+Two clusters of one name in a region would share the tags and the folder, so cfngen does not create the second one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ EMPTY_STACK_STATUSES = frozenset({"ROLLBACK_COMPLETE"})
 
 
 class NameConflictError(CfngenError):
-    """Another stack in the region holds a cluster of this name.
+    """Another stack in the region contains a cluster of this name.
 
     Attributes:
         stacks: names of those stacks.
@@ -27,17 +27,19 @@ class NameConflictError(CfngenError):
 
     def __init__(self, cluster: str, stack: str, stacks: tuple[str, ...]) -> None:
         super().__init__(
-            f"the cluster {cluster} lives in the stack {', '.join(stacks)} already: a second one of its name in the "
-            f"stack {stack} would share its tags, by which Kubernetes knows its load balancers and volumes, and its "
-            "folder in the bucket",
-            hint="choose another `name` in the cluster file, or with --set name=…; or name the stack there is with "
+            f"the cluster {cluster} already exists in the stack {', '.join(stacks)}: a second cluster of this name "
+            f"in the stack {stack} would share its tags, by which Kubernetes finds its load balancers and volumes, "
+            "and its folder in the bucket",
+            hint="choose another `name` in the cluster file, or with --set name=…; or name the existing stack with "
             "--stack-name.",
         )
         self.stacks = stacks
 
 
 def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tuple[str, ...]:
-    """Return the names of the root stacks that hold a cluster of this name; none if the caller may not list stacks.
+    """Return the names of the root stacks that contain a cluster of this name.
+
+    Empty if the caller has no permission to list stacks.
 
     Args:
         account: account and region to search.
@@ -58,7 +60,7 @@ def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tu
 
 
 def check(account: Account, cluster: str, stack: str) -> None:
-    """Raise an error if another stack holds a cluster of the same name.
+    """Raise an error if another stack contains a cluster of the same name.
 
     Args:
         account: account and region to search.

@@ -1,4 +1,4 @@
-"""The commands to run next for each status of a cluster's root stack; every message takes them from this table.
+"""The table of the commands to run next for each status of a cluster's root stack; every message uses it.
 
 Tests run each command from each status; docs/operations.md shows the results.
 """
@@ -14,26 +14,29 @@ from cfngen.hints import CommandText, Hint, SuggestedCommand, suggest
 _STEPS: Mapping[StackHealth, tuple[tuple[SuggestedCommand, str], ...]] = {
     StackHealth.ABSENT: ((suggest("deploy"), "creates the cluster"),),
     StackHealth.EMPTY: ((suggest("deploy"), "creates the cluster in the empty stack"),),
-    StackHealth.BUSY: ((suggest("watch"), "attaches to the operation that is still under way"),),
+    StackHealth.BUSY: ((suggest("watch"), "attaches to the operation that is still in progress"),),
     StackHealth.PAUSED: (
         (suggest("deploy"), "continues from here, once the cause is fixed"),
-        (suggest("rollback"), "returns to the last success, or deletes what has been created if there was none"),
+        (
+            suggest("rollback"),
+            "returns to the last successful state, or deletes what has been created if there was none",
+        ),
     ),
-    StackHealth.DEAD: (
+    StackHealth.DELETE_ONLY: (
         (suggest("deploy"), "asks to delete the remains and creates the cluster again, once the cause is fixed"),
         (suggest("delete"), "deletes the remains"),
     ),
-    StackHealth.STUCK: (
+    StackHealth.UPDATE_ROLLBACK_FAILED: (
         (suggest("rollback"), "continues the rollback, once the cause is fixed"),
         (suggest("rollback", "--force"), "continues it and leaves what cannot be rolled back as it is"),
     ),
-    StackHealth.LOST: (
-        (suggest("events", "--failures"), "shows what failed; AWS Support can put such a stack right"),
-        (suggest("delete"), "deletes the cluster; CloudFormation has no way to continue the rollback of an import"),
+    StackHealth.IMPORT_ROLLBACK_FAILED: (
+        (suggest("events", "--failures"), "shows what failed; AWS Support can repair such a stack"),
+        (suggest("delete"), "deletes the cluster; CloudFormation cannot continue the rollback of an import"),
     ),
-    StackHealth.UNDELETED: (
-        (suggest("delete"), "removes what Kubernetes has made and continues with the deletion"),
-        (suggest("delete", "--leave-behind"), "continues, and gives up what CloudFormation cannot delete"),
+    StackHealth.DELETE_FAILED: (
+        (suggest("delete"), "deletes what Kubernetes has created and continues the deletion"),
+        (suggest("delete", "--leave-behind"), "continues, and leaves behind what CloudFormation cannot delete"),
     ),
     StackHealth.HEALTHY: (),
 }

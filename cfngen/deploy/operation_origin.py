@@ -1,4 +1,4 @@
-"""Who started a stack's current operation, and who else is planning a change to the stack.
+"""Finds out who started a stack's latest operation, and who else is planning a change to the stack.
 
 CloudFormation does not record who started an operation. cfngen therefore writes the caller's ARN into the description
 of each change set, and uses the change set's name as the client request token of the operation. The token appears in
@@ -24,7 +24,7 @@ from cfngen.text import pluralize
 _DESCRIPTION = re.compile(
     r"^cfngen: the cluster (?P<cluster>\S+), by (?P<caller>arn:\S+?)(?P<unprotected>, not protected)?$"
 )
-_MAX_PLAN_AGE = timedelta(hours=1)
+_MAX_PLAN_AGE = timedelta(hours=1)  # older change sets are taken for abandoned
 _OPEN_STATUSES = ("CREATE_PENDING", "CREATE_IN_PROGRESS", "CREATE_COMPLETE")
 _UNEXECUTED_STATUSES = ("AVAILABLE", "UNAVAILABLE")
 
@@ -36,7 +36,7 @@ class OperationOrigin:
     Attributes:
         time: when it was started.
         caller: ARN of the user or role that started it with cfngen; empty if unknown or not started with cfngen.
-        protect: whether termination protection is to be enabled at the end; None if unknown.
+        protect: whether the deployment enables termination protection at its end; None if unknown.
     """
 
     time: datetime
@@ -50,7 +50,7 @@ def change_set_description(account: Account, cluster: str, *, protect: bool) -> 
 
 
 def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
-    """Return when and by whom a stack's latest operation was started; None if its events do not tell.
+    """Return when and by whom a stack's latest operation was started; None if its events do not show it.
 
     Raises:
         AwsError: the events cannot be read.
@@ -105,8 +105,8 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
         report(
             Notice(
                 f"{author} has been planning a change of {stack.name} since {describe_time(account, created)}",
-                "ask before you go on: whoever deploys first makes the other's plan void; after an hour, or when it is "
-                "only left over, it means nothing.",
+                "ask them before you continue: whoever deploys first invalidates the other's plan; ignore a plan "
+                "that is only left over.",
             )
         )
 

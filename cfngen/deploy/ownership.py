@@ -18,12 +18,12 @@ class ForeignStackError(CfngenError):
 def tags(cluster: str, chosen: Mapping[str, str], stack: StackView | None) -> dict[str, str]:
     """Return the tags of a root stack; CloudFormation propagates them to every resource.
 
-    An update removes every tag that it does not repeat, so the stack's present tags are included.
+    An update removes every tag that it does not list, so the stack's current tags are included.
 
     Args:
         cluster: name of the cluster.
-        chosen: the operator's own tags.
-        stack: the existing stack; None if it is to be created.
+        chosen: the tags that the operator chose.
+        stack: the existing stack; None if it does not exist yet.
     """
     return {**(stack.tags if stack else {}), **chosen, CLUSTER_TAG: cluster}
 
@@ -42,7 +42,8 @@ def check(stack: StackView, cluster: str) -> None:
         message = f"the stack {stack.name} belongs to the cluster {stack.cluster}, not to {cluster}"
     else:
         message = (
-            f"the stack {stack.name} was not made by `{suggest('deploy')}`: it lacks the tag {CLUSTER_TAG}={cluster}"
+            f"the stack {stack.name} was not created by `{suggest('deploy')}`: it does not have the tag "
+            f"{CLUSTER_TAG}={cluster}"
         )
-    hint = "choose another name with --stack-name; a stack made in the console is updated in the console."
+    hint = "choose another name with --stack-name; update a stack that was created in the console there."
     raise ForeignStackError(message, hint=hint)

@@ -1,9 +1,9 @@
-"""Protection against accidental loss of a cluster: termination protection, and stack policies.
+"""Protects a cluster against accidental loss, by termination protection and stack policies.
 
 Termination protection is enabled on the root stack and covers its nested stacks. A stack policy restricts updates of
-the resources of one stack only: the root's policy protects the nested stacks that hold state, and each of those has a
-policy for its volumes, addresses and secrets. A change set cannot set a policy, and a new stack has none: policies are
-set once the stacks exist ("Prevent updates to stack resources", CloudFormation User Guide) and no operation is in
+the resources of one stack only: the root's policy protects the nested stacks that contain state, and each of these has
+a policy for its volumes, addresses and secrets. A change set cannot set a policy, and a new stack has none: policies
+are set once the stacks exist ("Prevent updates to stack resources", CloudFormation User Guide) and no operation is in
 progress (envato/stack_master#178). Termination protection can be enabled in any status except during a deletion
 ("Protect CloudFormation stacks from being deleted"), so a new root has it before it has any resources.
 """
@@ -23,7 +23,7 @@ from cfngen.deploy.status import StackHealth
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
-# Nested stacks that hold the cluster's state: etcd's volumes, the API's address, and the certificate authorities.
+# Nested stacks that contain the cluster's state: etcd's volumes, the API's address, and the certificate authorities.
 STATEFUL_STACKS = ("MasterStack", "SecretsStack")
 # Types of resources whose replacement loses data, or an address that clients use.
 PROTECTED_TYPES = (
@@ -43,7 +43,7 @@ _DENY_REPLACE_AND_DELETE = {"Effect": "Deny", "Action": ["Update:Replace", "Upda
 ROOT_POLICY: Policy = {
     "Statement": [
         *ALLOW_ALL["Statement"],
-        {**_DENY_REPLACE_AND_DELETE, "Resource": [f"LogicalResourceId/{holder}" for holder in STATEFUL_STACKS]},
+        {**_DENY_REPLACE_AND_DELETE, "Resource": [f"LogicalResourceId/{logical_id}" for logical_id in STATEFUL_STACKS]},
     ]
 }
 STATEFUL_STACK_POLICY: Policy = {
@@ -70,8 +70,8 @@ class NotRestoredError(CfngenError):
     def __init__(self, stacks: tuple[str, ...], reason: Exception) -> None:
         names = ", ".join(stack_name(stack) for stack in stacks)
         super().__init__(
-            f"the stack policy could not be put back on {names}: {reason}",
-            hint="deploy once more without changes: that sets it again. Until then an update may replace volumes.",
+            f"the stack policy could not be restored on {names}: {reason}",
+            hint="deploy again without changes to set it again. Until then an update may replace volumes.",
         )
         self.stacks = stacks
 
@@ -83,7 +83,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
         account: the account.
         root: the root stack, in which no operation is in progress.
         termination: whether to enable termination protection; it is never disabled here.
-        report: receives a notice for each policy that someone else has set; such policies are not changed.
+        report: receives a notice for each policy that someone else has set; these policies are not changed.
 
     Raises:
         AwsError: CloudFormation refuses.
@@ -97,7 +97,9 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
                 continue
             if current_policy not in (None, ALLOW_ALL):
                 hint = f"`aws cloudformation get-stack-policy --region {account.region} --stack-name {stack}` shows it."
-                report(Notice(f"the stack {stack_name(stack)} has a policy that is not cfngen's, and keeps it", hint))
+                report(
+                    Notice(f"the stack {stack_name(stack)} has a policy that is not cfngen's; it is unchanged", hint)
+                )
                 continue
             _set_policy(account, stack, policy)
 
@@ -131,7 +133,7 @@ def lift_policies(account: Account, root: StackView, *, report: Report) -> Itera
         yield
         failed = False
     finally:
-        _restore_policies(account, root, lifted, failed=failed, report=report)
+        _restore_policies(account, root, lifted, update_failed=failed, report=report)
 
 
 def protect_new(account: Account, stack_id: str) -> None:
@@ -155,9 +157,9 @@ def unprotect_failed_creation(account: Account, root: StackView, report: Report)
     Args:
         account: the account.
         root: the root stack, in which no operation is in progress.
-        report: receives a notice if that is not allowed.
+        report: receives a notice if CloudFormation refuses.
     """
-    if root.status.health is not StackHealth.DEAD:
+    if root.status.health is not StackHealth.DELETE_ONLY:
         return
     try:
         unprotect(account, root)
@@ -166,7 +168,7 @@ def unprotect_failed_creation(account: Account, root: StackView, report: Report)
 
 
 def find_stacks_without_policy(account: Account, root: StackView) -> tuple[str, ...]:
-    """Return the names of the root and the nested stacks that hold state, as far as they have no stack policy.
+    """Return the names of the root stack and the stateful nested stacks, without those that have a stack policy.
 
     Raises:
         AwsError: a call failed.
@@ -223,13 +225,13 @@ def _set_policy(account: Account, stack: str, policy: Policy) -> None:
 
 
 def _restore_policies(
-    account: Account, root: StackView, policies: Mapping[str, Policy], *, failed: bool, report: Report
+    account: Account, root: StackView, policies: Mapping[str, Policy], *, update_failed: bool, report: Report
 ) -> None:
     """Restore lifted stack policies; report or raise if that fails."""
     if policies and _is_in_progress(account, root.id):
-        # A nested stack that the update has not reached yet would accept its policy, which then denies the update.
+        # A nested stack that the update has not reached yet would accept its policy, and then fail to be updated.
         hint = CommandText(suggest("watch", stack=root.name), " sets them again at the end of the update.")
-        report(Notice("the stack policies stay lifted while the update goes on", hint))
+        report(Notice("the stack policies stay lifted while the update continues", hint))
         return
     unrestored: list[str] = []
     reason: Exception | None = None
@@ -245,9 +247,9 @@ def _restore_policies(
             unrestored.append(stack)
     if reason:
         restore_error = NotRestoredError(tuple(unrestored), reason)
-        if not failed and not interrupted:
+        if not update_failed and not interrupted:
             raise restore_error
-        # The error of the update itself is raised; this one is only reported.
+        # The error of the update itself is being raised, so this one is only reported.
         report(Notice(str(restore_error), restore_error.hint))
     if interrupted:
         raise interrupted
@@ -261,8 +263,8 @@ def _restore_policy(account: Account, stack: str, policy: Policy) -> None:
         try:
             _set_policy(account, stack, policy)
         except ClientError as error:
-            # The update has deleted this nested stack.
-            if error_code(error) == "ValidationError" and _is_gone(account, stack):
+            # It is no error if the update has deleted this nested stack.
+            if error_code(error) == "ValidationError" and _is_deleted(account, stack):
                 return
             raise
 
@@ -277,6 +279,6 @@ def _is_in_progress(account: Account, stack: str) -> bool:
     return current is not None and current.status.in_progress
 
 
-def _is_gone(account: Account, stack: str) -> bool:
+def _is_deleted(account: Account, stack: str) -> bool:
     current = find(account, stack)
     return current is None or not current.status.exists

@@ -1,8 +1,8 @@
-"""Elastic IPs that are no longer associated with their master.
+"""Finds Elastic IPs that are no longer associated with their master.
 
 A private address has at most one Elastic IP: when an update associates another one, EC2 drops the former association.
 A rollback of the update removes the new association, but CloudFormation believes that the former one still exists and
-does not make it again. The master is then left without a public address: the API cannot be reached, and the master
+does not create it again. The master is then left without a public address: the API cannot be reached, and the master
 cannot reach EC2 to associate the address itself. Neither a change set nor the stack shows this; only the network
 interface does.
 """
@@ -42,9 +42,9 @@ class LostAddress:
 
     @property
     def text(self) -> str:
-        """What is wrong, in one sentence."""
-        location = f"belongs to {self.associated_with}" if self.associated_with else "is associated with nothing"
-        return f"master {self.slot} is without its Elastic IP: {self.address} {location}"
+        """The problem, in one sentence."""
+        location = f"is associated with {self.associated_with}" if self.associated_with else "is not associated"
+        return f"master {self.slot} has lost its Elastic IP: {self.address} {location}"
 
     @property
     def command(self) -> str:
@@ -81,7 +81,7 @@ def find_lost_addresses(
         client = account.client("ec2")
         filters = [{"Name": "network-interface-id", "Values": sorted(filter(None, interfaces.values()))}]
         network_interfaces = client.describe_network_interfaces(Filters=filters)["NetworkInterfaces"]
-        # Addresses that the stack made are found by their IP, the one named in the cluster file by its allocation id.
+        # Addresses that the stack created are found by IP; the one in the cluster file is found by its allocation id.
         addresses = client.describe_addresses()["Addresses"]
     public_ips = {
         network_interface["NetworkInterfaceId"]: network_interface.get("Association", {}).get("PublicIp", "")
@@ -91,25 +91,27 @@ def find_lost_addresses(
 
 
 def report_lost_addresses(account: Account, stack: StackView, report: Report) -> None:
-    """Report which masters have lost their Elastic IP after a rollback; errors of reading are ignored.
+    """Report which masters have lost their Elastic IP after a rollback; AWS errors are ignored.
 
-    A stack in CREATE_FAILED or UPDATE_FAILED is skipped: it does not tell which address an interface should have.
+    A stack in CREATE_FAILED or UPDATE_FAILED is skipped: it does not show which address an interface should have.
 
     Args:
         account: account and region of the cluster.
         stack: the root stack as it is now.
         report: receives a notice for each lost address.
     """
-    if not stack.status.rolled_back and stack.status.health is not StackHealth.STUCK:
+    if not stack.status.rolled_back and stack.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:
         return
     try:
         with translate_aws_errors():
             views = [resource.view for resource in tree(account, stack.id)]
         lost = find_lost_addresses(account, views, stack.parameters)
     except AwsError:
-        return  # `cfngen status` checks again
+        return  # the command `status` checks again
     for address in lost:
-        report(Notice(address.text, f"`{address.command}` gives it back: CloudFormation takes it to be there."))
+        report(
+            Notice(address.text, f"`{address.command}` associates it again: CloudFormation believes that it still is.")
+        )
 
 
 def _exists(resource: ResourceView) -> bool:
@@ -128,9 +130,9 @@ def _find_lost(
     by_allocation = {address.get("AllocationId", ""): address for address in addresses}
     for letter, interface in interfaces.items():
         # The physical id is the IP, or, as in the CloudFormation registry, the IP, `|` and the allocation id.
-        own_ip = existing.get(str(MasterId(letter, "ElasticIp")), "").partition("|")[0]
+        stack_ip = existing.get(str(MasterId(letter, "ElasticIp")), "").partition("|")[0]
         elastic_ip = (
-            by_address.get(own_ip) if own_ip else by_allocation.get(parameters.get("ApiElasticIpAllocationId", "-"))
+            by_address.get(stack_ip) if stack_ip else by_allocation.get(parameters.get("ApiElasticIpAllocationId", "-"))
         )
         if elastic_ip is None or interface not in public_ips or public_ips[interface] == elastic_ip["PublicIp"]:
             continue

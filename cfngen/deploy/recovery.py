@@ -1,6 +1,7 @@
-"""Making a stack deployable whatever status it is in, and rolling back a failed operation.
+"""Prepares a stack in any status for a deployment, and rolls back a failed operation.
 
-See `status` for what CloudFormation allows in each status. Everything destructive asks for consent first.
+The module `status` lists the operations that CloudFormation allows in each status. The user must confirm every
+destructive step.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MAX_ROLLBACK_ATTEMPTS = 10
 
 
 class BlockedError(CfngenError):
-    """The stack's status first requires another command."""
+    """The stack's status requires another command before a deployment."""
 
     code = "stack-blocked"
 
@@ -42,34 +43,34 @@ class BlockedError(CfngenError):
 
 
 class LostError(CfngenError):
-    """The rollback of an import failed, which no command can repair."""
+    """The rollback of an import failed; CloudFormation cannot continue it."""
 
     code = "import-rollback-failed"
 
     def __init__(self, stack: StackView) -> None:
         super().__init__(
-            f"the stack {stack.name} is in {stack.status}: an import into it failed, and so did taking it back; "
-            "CloudFormation continues only the rollback of an update",
+            f"the stack {stack.name} is in {stack.status}: an import into it failed, and so did the rollback of the "
+            "import; CloudFormation can continue only the rollback of an update",
             hint=_next_steps_hint(stack),
         )
         self.stack = stack
 
 
 class RemainsError(CfngenError):
-    """The stack is a failed creation, for which no plan can be made: deploying would delete it first."""
+    """The stack's creation failed, so no plan can be made: a deployment would delete the stack first."""
 
     code = "failed-creation"
 
     def __init__(self, stack: StackView, remains: tuple[str, ...]) -> None:
-        what_is_deleted = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
+        deleted_remains = f"what is left of it ({', '.join(remains)})" if remains else "the empty stack"
         super().__init__(
-            f"the stack {stack.name} is in {stack.status}: its creation failed, and CloudFormation plans nothing in "
-            f"it. A deployment asks, deletes {what_is_deleted} and creates the cluster again; nothing was changed now",
+            f"the stack {stack.name} is in {stack.status}: its creation failed, so that no change set can be created "
+            f"for it. A deployment asks, deletes {deleted_remains} and creates the cluster again; nothing was changed",
             hint=CommandText(
                 suggest("deploy", stack=stack.name),
-                " shows the plan of the creation once the stack is gone, and ",
+                " shows the plan of the creation once the stack is deleted, and ",
                 suggest("delete", stack=stack.name),
-                " only deletes.",
+                " only deletes it.",
             ),
         )
         self.stack = stack
@@ -86,30 +87,30 @@ class NothingToRollBackError(CfngenError):
             "to return to earlier templates, check out the earlier cluster file and run ", suggest("deploy"), "."
         )
         super().__init__(
-            f"the stack {stack.name} is in {stack.status}, from which nothing is rolled back",
+            f"the stack {stack.name} is in {stack.status}, in which there is nothing to roll back",
             hint=_next_steps_hint(stack) or hint_for_healthy,
         )
         self.stack = stack
 
 
 def ensure_deployable(account: Account, stack_name: str, cluster: str, interaction: Interaction) -> StackView | None:
-    """Make sure that a change set can be created for a stack; delete the remains of a failed creation, after consent.
+    """Prepare a stack so that a change set can be created for it; delete a failed creation, after confirmation.
 
     Returns:
-        The stack; None if it does not exist (any more) and is to be created.
+        The stack; None if it does not exist, or was deleted here, so that the deployment creates it.
 
     Raises:
         ForeignStackError: the stack belongs to another cluster.
         BusyError: another operation is in progress.
         BlockedError: another command must be run first.
         LostError: the rollback of an import failed.
-        NameConflictError: it is to be created, and another stack holds a cluster of this name.
+        NameConflictError: the stack does not exist yet, and another one contains a cluster of this name.
         DeclinedError: it must be deleted first, and the user declined.
-        RemainsError: it must be deleted first, which a plan does not do.
+        RemainsError: it must be deleted first, but only a plan was requested.
     """
     stack = find(account, stack_name)
     if stack is None or stack.status.health is StackHealth.EMPTY:
-        # The owner is not checked: an empty stack shows no tags before its first change set is executed.
+        # The owner cannot be checked: an empty stack has no tags before its first change set is executed.
         name_conflicts.check(account, cluster, stack_name)
         if stack is not None:
             operation_origin.report_other_plans(account, stack, interaction.report)
@@ -122,24 +123,26 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
     health = stack.status.health
     if health is StackHealth.BUSY:
         raise busy_error(account, stack)
-    if health is StackHealth.STUCK:
+    if health is StackHealth.UPDATE_ROLLBACK_FAILED:
         raise BlockedError(stack, "the rollback of its last update failed")
-    if health is StackHealth.LOST:
+    if health is StackHealth.IMPORT_ROLLBACK_FAILED:
         raise LostError(stack)
-    if health is StackHealth.UNDELETED:
+    if health is StackHealth.DELETE_FAILED:
         raise BlockedError(stack, "its deletion failed half-way")
-    if health is StackHealth.DEAD:
+    if health is StackHealth.DELETE_ONLY:
         name_conflicts.check(account, cluster, stack_name)
         _delete_failed_creation(account, stack, interaction)
         return None
     if health is StackHealth.ABSENT:
         return None
     if stack.status.name == "UPDATE_ROLLBACK_COMPLETE":
-        interaction.report(Notice(f"the last update of {stack.name} was rolled back; this is the next one"))
+        interaction.report(Notice(f"the last update of {stack.name} was rolled back; this is a new update"))
     if health is StackHealth.PAUSED:
-        text = f"{stack.name} is in {stack.status}: this goes on where the last operation failed, with rollback off"
+        text = (
+            f"{stack.name} is in {stack.status}: this continues where the last operation failed, with rollback disabled"
+        )
         interaction.report(
-            Notice(text, CommandText(suggest("rollback", stack=stack.name), " would take it back instead."))
+            Notice(text, CommandText(suggest("rollback", stack=stack.name), " would roll it back instead."))
         )
     operation_origin.report_other_plans(account, stack, interaction.report)
     return stack
@@ -160,7 +163,7 @@ def rollback(
         account: account and region of the stack.
         stack_name: name of the root stack.
         cluster: name of the cluster that it must belong to.
-        interaction: reports, asks for consent, and asks what to do after Ctrl-C.
+        interaction: communicates with the user.
         skip: resources to skip, each `LogicalId` or `NestedStackName.LogicalId`.
         force: skip every resource that fails to roll back; the list is computed again for each attempt.
 
@@ -183,7 +186,7 @@ def _start_rollback(
     """Roll back a failed creation or update, or continue a failed rollback."""
     stack = existing(account, stack_name)
     if stack.status.health is StackHealth.EMPTY:
-        # An empty stack shows no tags, so its owner cannot be checked.
+        # An empty stack has no tags, so its owner cannot be checked.
         raise NothingToRollBackError(stack)
     check(stack, cluster)
     cloudformation = account.client("cloudformation")
@@ -192,9 +195,9 @@ def _start_rollback(
     if stack.status.health is StackHealth.PAUSED:
         deletes_stack = _never_succeeded(account, stack)
         consequences = (
-            ("the creation never succeeded, so rolling back deletes everything the stack has made",)
+            ("the creation never succeeded, so rolling back deletes everything the stack has created",)
             if deletes_stack
-            else ("the stack returns to the templates and values of its last success",)
+            else ("the stack returns to the templates and parameter values of its last successful operation",)
         )
         interaction.require_consent(Question(f"Roll back {stack.name}?", consequences, dangerous=deletes_stack))
         if deletes_stack:
@@ -207,9 +210,9 @@ def _start_rollback(
         if deletes_stack and not outcome.detached:
             leftovers.report_failed_creation(account, reread(account, stack), cluster, interaction.report)
         return outcome
-    if stack.status.health is StackHealth.LOST:
+    if stack.status.health is StackHealth.IMPORT_ROLLBACK_FAILED:
         raise LostError(stack)
-    if stack.status.health is not StackHealth.STUCK:
+    if stack.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:
         raise NothingToRollBackError(stack)
     return _continue_rollback(account, stack, interaction, skip, force=force)
 
@@ -224,9 +227,9 @@ def _continue_rollback(
             blockers = find_rollback_blockers(account, stack)
             skipped = tuple(dict.fromkeys((*skip, *blockers)))
         consequences = tuple(
-            f"{name} stays as it is, and CloudFormation believes it was rolled back: put it right by hand"
+            f"{name} is left unchanged, although CloudFormation records it as rolled back: correct it by hand"
             for name in skipped
-        ) or ("the rollback is tried once more; fix first what made it fail",)
+        ) or ("the rollback is tried again; first fix what made it fail",)
         interaction.require_consent(
             Question(f"Continue the rollback of {stack.name}?", consequences, dangerous=bool(skipped))
         )
@@ -240,7 +243,7 @@ def _continue_rollback(
         )
         if skipped and outcome.status.rolled_back:
             _report_stale_groups(account, stack, interaction)
-        if not force or outcome.detached or outcome.status.health is not StackHealth.STUCK:
+        if not force or outcome.detached or outcome.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:
             return outcome
         if set(find_rollback_blockers(account, stack)) <= set(skipped):
             return outcome
@@ -248,15 +251,15 @@ def _continue_rollback(
 
 
 def _report_stale_groups(account: Account, stack: StackView, interaction: Interaction) -> None:
-    """Report the groups that use another launch template version than CloudFormation believes: they were skipped."""
+    """Report the groups that the rollback skipped, so that they use another launch template version than recorded."""
     try:
         with translate_aws_errors():
             views = [resource.view for resource in tree(account, stack.id)]
         groups = find_stale_groups(account, views)
     except AwsError:
-        return  # `status`, `plan` and `deploy` check again
+        return  # the commands `status`, `plan` and `deploy` check again
     for group in groups:
-        hint = CommandText(suggest("deploy", stack=stack.name), " puts back the program that its instances boot from.")
+        hint = CommandText(suggest("deploy", stack=stack.name), " restores the boot program of its instances.")
         interaction.report(Notice(group.text, hint))
 
 
@@ -268,12 +271,12 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
     if account.only_planning:
         raise RemainsError(stack, tuple(resource.logical_id for resource in remaining))
     consequences = (
-        f"{stack.name} is in {stack.status}: its creation failed, and CloudFormation lets it only be deleted",
-        f"left in it: {', '.join(resource.logical_id for resource in remaining)}"
+        f"{stack.name} is in {stack.status}: its creation failed, so that CloudFormation can only delete it",
+        f"it still contains: {', '.join(resource.logical_id for resource in remaining)}"
         if remaining
-        else "nothing is left in it",
+        else "it no longer contains resources",
     )
-    # A bucket with snapshots is not in danger: it only made the rollback fail, since S3 deletes no bucket with objects.
+    # The deletion does not endanger a bucket with snapshots: S3 does not delete a bucket that contains objects.
     is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not leftovers.only_backup_buckets_left(account, stack)
     interaction.require_consent(
         Question(f"Delete the remains of {stack.name} and create it again?", consequences, dangerous=is_dangerous),
@@ -295,7 +298,7 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
 
 
 def _never_succeeded(account: Account, stack: StackView) -> bool:
-    """Return whether a failed stack has never been complete, so that rolling it back deletes it.
+    """Return whether no operation of a failed stack ever succeeded, so that rolling it back deletes it.
 
     A failed creation that was deployed again and failed again is in UPDATE_FAILED, like any failed update. "This
     operation will delete a stack if it doesn't contain a last known stable state", which is any *_COMPLETE (API:

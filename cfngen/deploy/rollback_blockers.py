@@ -1,9 +1,10 @@
-"""The resources that made a rollback fail, and that continuing it may skip.
+"""Finds the resources that made a rollback fail; continuing the rollback can skip them.
 
 CloudFormation skips "only resources that are in the UPDATE_FAILED state because a rollback failed", none that are in it
 "for other reasons, for example, because an update was canceled" (API reference, ContinueUpdateRollback). The status
 alone does not tell the two apart: a resource whose update was cancelled, and that the rollback did not reach, is in
-UPDATE_FAILED as well. The events do: what failed after the stack began to roll back failed because of the rollback.
+UPDATE_FAILED as well. The events tell them apart: a resource that failed after the stack started to roll back failed
+because of the rollback.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ DELETION_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_
 def find_rollback_blockers(account: Account, root: StackView) -> dict[str, str]:
     """Return the resources that made a rollback fail, as `ResourcesToSkip` spells them, with the reason of each.
 
-    For a resource in a nested stack that is the nested stack's *name*, a dot and the logical id. A nested stack itself
-    is included only if it is being deleted, since skipping it skips everything in it.
+    A resource in a nested stack is spelled as the nested stack's *name*, a dot and the logical id. A nested stack
+    itself is included only if it is being deleted, because skipping it skips all of its resources.
     """
     return dict(_find_blockers(account, root, ""))
 
 
 def _find_blockers(account: Account, stack: StackView, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield what made the rollback of a stack fail; `prefix` is the stack's name and a dot, or empty for the root."""
+    """Yield the resources that made a stack's rollback fail; `prefix` is its name and a dot, or empty for the root."""
     failed = [resource for resource in resources(account, stack.id) if resource.status == "UPDATE_FAILED"]
     rollback_failures = _find_failed_in_rollback(account, stack) if failed else frozenset[str]()
     for resource in failed:
@@ -39,7 +40,7 @@ def _find_blockers(account: Account, stack: StackView, prefix: str) -> Iterator[
 
 
 def _find_nested_blockers(account: Account, resource: ResourceView, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yield what made the rollback of a nested stack fail, or the nested stack itself if it is being deleted."""
+    """Yield the resources that made a nested stack's rollback fail; the stack itself if it is being deleted."""
     child = find(account, resource.physical_id)
     if child is None or child.status.name in DELETION_STATUSES:
         yield f"{prefix}{resource.logical_id}", resource.reason
@@ -48,7 +49,8 @@ def _find_nested_blockers(account: Account, resource: ResourceView, prefix: str)
 
 
 def _find_failed_in_rollback(account: Account, stack: StackView) -> frozenset[str]:
-    """Return the logical ids of the resources that failed since the stack's latest rollback began or was continued."""
+    """Return the logical ids of the resources that failed after the latest rollback started or was continued."""
+    # Events are listed newest first; only the newest event of each resource counts.
     failed_by_id: dict[str, bool] = {}
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     for entry in (entry for page in pages for entry in page["StackEvents"]):

@@ -42,7 +42,7 @@ class StackView:
         id: its ARN; a deleted stack can only be found by its ARN.
         status: its status.
         reason: why it has that status; often empty.
-        parameters: values by name; NoEcho values are asterisks.
+        parameters: values by name; CloudFormation shows NoEcho values as `****`.
         outputs: values by name.
         tags: values by key.
         created: when it was created.
@@ -126,7 +126,7 @@ def find(account: Account, name_or_id: str) -> StackView | None:
     try:
         response = account.client("cloudformation").describe_stacks(StackName=name_or_id)
     except ClientError as error:
-        # CloudFormation has no error code of its own for this: other deployment tools match the text, too.
+        # CloudFormation has no separate error code for this; other deployment tools match the text, too.
         if error_code(error) == "ValidationError" and "does not exist" in str(error):
             return None
         raise
@@ -146,7 +146,7 @@ def existing(account: Account, name: str) -> StackView:
 
 
 def reread(account: Account, stack: StackView) -> StackView:
-    """Return the current state of a stack; the old one if CloudFormation does not know the stack any more."""
+    """Return the current state of a stack; the given one if CloudFormation no longer knows the stack."""
     return find(account, stack.id) or stack
 
 
@@ -175,7 +175,7 @@ def parse_stack(stack: AwsObject) -> StackView:
 def resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
     """Return every resource of one stack, without those of nested stacks.
 
-    With ListStackResources, since DescribeStackResources returns at most 100.
+    It calls ListStackResources, because DescribeStackResources returns at most 100 resources.
     """
     pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name_or_id)
     return tuple(
@@ -217,7 +217,7 @@ def tree(account: Account, root_id: str, path: tuple[str, ...] = ()) -> tuple[St
             try:
                 stack_resources += tree(account, view.physical_id, (*path, view.logical_id))
             except ClientError as error:
-                # An old failed creation still lists its nested stacks, although those are not listed any more.
+                # An old failed creation still lists its nested stacks, which CloudFormation no longer knows.
                 if "does not exist" not in str(error) or view.status != "DELETE_COMPLETE":
                     raise
     return tuple(stack_resources)

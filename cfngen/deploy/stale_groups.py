@@ -1,4 +1,4 @@
-"""Auto Scaling groups that use another launch template version than CloudFormation believes.
+"""Finds Auto Scaling groups that use another launch template version than CloudFormation has recorded.
 
 A rollback that skips a group (`rollback --force`, or ResourcesToSkip in the console) leaves the group on the launch
 template version of the failed update. CloudFormation records the group as rolled back, plans no change for it, and
@@ -31,7 +31,7 @@ class StaleGroup:
         launch_template: id of the launch template that it launches from.
         version: the launch template version that the group uses.
         newest: the version that the stack's template describes; empty if the launch template is not the stack's.
-        program: logical id of the resource that holds the boot program of its instances; empty if unknown.
+        program: logical id of the resource that contains the boot program of its instances; empty if unknown.
         sha256: digest of that program.
         unbootable: whether the stack has no such resource, so that no new instance boots.
     """
@@ -47,13 +47,15 @@ class StaleGroup:
 
     @property
     def text(self) -> str:
-        """What is wrong, in one sentence."""
-        source = f"version {self.version} of the launch template {self.launch_template}"
-        newest = f"where the stack has version {self.newest}" if self.newest else "which is not its stack's"
-        missing = f"; the boot program of that version, {self.program}, is gone, and new instances do not boot"
-        end = missing if self.unbootable else ""
-        is_stale = self.version != self.newest
-        return f"{self.group} launches from {source}{f', {newest}' if is_stale else ''}{end}"
+        """The problem, in one sentence."""
+        sentence = f"{self.group} launches from version {self.version} of the launch template {self.launch_template}"
+        if self.version != self.newest:
+            sentence += f", where the stack has version {self.newest}" if self.newest else ", which is not its stack's"
+        if self.unbootable:
+            sentence += (
+                f"; the boot program of that version, {self.program}, no longer exists, and new instances cannot boot"
+            )
+        return sentence
 
 
 def find_stale_groups(account: Account, resources: Iterable[ResourceView]) -> tuple[StaleGroup, ...]:
@@ -86,7 +88,7 @@ def _check_group(
     newest_versions: Mapping[str, str],
     logical_ids: frozenset[str],
 ) -> StaleGroup | None:
-    """Return the finding for a group; None if its launch template version is current and can boot."""
+    """Return the group if it is stale; None if its launch template version is current and its instances can boot."""
     mixed_specification = (
         group.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}).get("LaunchTemplateSpecification")
     )
@@ -96,7 +98,8 @@ def _check_group(
     launch_data = _read_launch_template_data(account, template_id, version)
     first_stage = unpacked(str(launch_data.get("UserData", ""))) if launch_data else None
     unbootable = first_stage is not None and first_stage.program not in logical_ids
-    # A rollback makes a third version with the content of the first; groups that it did not update keep the first.
+    # A rollback creates a third version with the content of the first; groups that it did not update still use the
+    # first. Versions with the same content are therefore equally current.
     is_current = version == latest or (
         bool(launch_data) and bool(latest) and launch_data == _read_launch_template_data(account, template_id, latest)
     )
@@ -132,15 +135,13 @@ def _read_newest_versions(account: Account, ids: list[str]) -> dict[str, str]:
     except ClientError as error:
         if not error_code(error).startswith("InvalidLaunchTemplateId"):
             raise
-        return (
-            {
-                id_: version
-                for template_id in ids
-                for id_, version in _read_newest_versions(account, [template_id]).items()
-            }
-            if len(ids) > 1
-            else {}
-        )
+        if len(ids) == 1:
+            return {}
+        # EC2 rejects the whole call for one missing launch template; then each one is read by its own call.
+        newest_versions: dict[str, str] = {}
+        for template_id in ids:
+            newest_versions |= _read_newest_versions(account, [template_id])
+        return newest_versions
     return {
         launch_template["LaunchTemplateId"]: str(launch_template["LatestVersionNumber"])
         for launch_template in launch_templates
@@ -148,7 +149,7 @@ def _read_newest_versions(account: Account, ids: list[str]) -> dict[str, str]:
 
 
 def _read_launch_template_data(account: Account, template_id: str, version: str) -> AwsObject:
-    """Return the data of a launch template version; empty if the version does not exist any more."""
+    """Return the data of a launch template version; empty if the version no longer exists."""
     from botocore.exceptions import ClientError
 
     if not (template_id and version):

@@ -11,16 +11,16 @@ from enum import Enum
 
 
 class StackHealth(str, Enum):
-    """Which operations a status allows."""
+    """Which operations a status allows. The values appear in JSON output."""
 
     ABSENT = "absent"  # there is no stack
     EMPTY = "empty"  # REVIEW_IN_PROGRESS: only a change set has been created, no resources
     HEALTHY = "healthy"  # may be updated
     PAUSED = "paused"  # failed with rollback disabled: may be updated again, rolled back, or deleted
-    DEAD = "dead"  # a failed creation: may only be deleted
-    STUCK = "stuck"  # the rollback of an update failed: continue it, or delete
-    LOST = "lost"  # the rollback of an import failed: CloudFormation continues only those of updates
-    UNDELETED = "undeleted"  # a deletion failed: delete again
+    DELETE_ONLY = "dead"  # the creation failed and was rolled back: may only be deleted
+    UPDATE_ROLLBACK_FAILED = "stuck"  # the rollback may be continued, or the stack deleted
+    IMPORT_ROLLBACK_FAILED = "lost"  # may only be deleted: CloudFormation can continue only rollbacks of updates
+    DELETE_FAILED = "undeleted"  # may be deleted again
     BUSY = "busy"  # an operation is in progress
 
 
@@ -33,11 +33,11 @@ _HEALTH_BY_STATUS = {
     "IMPORT_ROLLBACK_COMPLETE": StackHealth.HEALTHY,
     "CREATE_FAILED": StackHealth.PAUSED,
     "UPDATE_FAILED": StackHealth.PAUSED,
-    "ROLLBACK_COMPLETE": StackHealth.DEAD,
-    "ROLLBACK_FAILED": StackHealth.DEAD,
-    "UPDATE_ROLLBACK_FAILED": StackHealth.STUCK,
-    "IMPORT_ROLLBACK_FAILED": StackHealth.LOST,
-    "DELETE_FAILED": StackHealth.UNDELETED,
+    "ROLLBACK_COMPLETE": StackHealth.DELETE_ONLY,
+    "ROLLBACK_FAILED": StackHealth.DELETE_ONLY,
+    "UPDATE_ROLLBACK_FAILED": StackHealth.UPDATE_ROLLBACK_FAILED,
+    "IMPORT_ROLLBACK_FAILED": StackHealth.IMPORT_ROLLBACK_FAILED,
+    "DELETE_FAILED": StackHealth.DELETE_FAILED,
     "DELETE_COMPLETE": StackHealth.ABSENT,
     "": StackHealth.ABSENT,
 }
@@ -64,7 +64,7 @@ class StackStatus:
     @property
     def health(self) -> StackHealth:
         """Which operations the status allows."""
-        # A status that is not in the table is either *_IN_PROGRESS or new in CloudFormation: nothing is done in it.
+        # A status that is not in the table is *_IN_PROGRESS, or unknown to cfngen, which then starts no operation.
         return _HEALTH_BY_STATUS.get(self.name, StackHealth.BUSY)
 
     @property
@@ -89,7 +89,7 @@ class StackStatus:
 
     @property
     def rolling_back(self) -> bool:
-        """Whether a rollback is in progress, so that the failure lies in the operation before it."""
+        """Whether a rollback is in progress, which means that the operation before it failed."""
         return self.in_progress and "ROLLBACK" in self.name
 
     @property

@@ -64,7 +64,7 @@ def test_a_dry_run_shows_everything_and_changes_nothing(cloud: Cloud, cluster: A
         balancer.name,
         "default/web",
         volume,
-        "claim shop/data-db-0: data of a claim; --delete-volumes deletes it",
+        "claim shop/data-db-0: data of a PersistentVolumeClaim; --delete-volumes deletes it",
         "--authorities file, recovery-window or destroy",
         "KMS deletes it after a waiting period",
     ):
@@ -99,7 +99,7 @@ def test_what_a_living_cluster_uses_is_told_without_a_command_and_not_deleted(
         ran = deleted(cfngen, "--stack-name", "fresh2", *arguments)
         told = " ".join(ran.out.split())
         assert ran.code == 0, ran.err
-        assert "The cluster kubernetes lives in the stack kubernetes. What follows may be theirs" in told
+        assert "The cluster kubernetes already exists in the stack kubernetes. What follows may be theirs" in told
         assert volume in told
         assert "delete-volume" not in ran.out + refused.out
         assert "aws s3 rm" not in ran.out + refused.out

@@ -150,7 +150,7 @@ def test_a_failed_update_says_why_and_what_to_do(run: Command, where: Place) -> 
     assert "Next: cfngen validate cluster --stack-name fails" in back.out
     nothing = run("rollback", "--yes", stack="fails")
     assert nothing.code == 1
-    assert "from which nothing is rolled back" in nothing.err
+    assert "in which there is nothing to roll back" in nothing.err
 
 
 def test_being_terminated_says_what_sets_the_lifted_protection(run: Command, where: Place) -> None:
@@ -160,7 +160,7 @@ def test_being_terminated_says_what_sets_the_lifted_protection(run: Command, whe
     moved = ("--set", "controlPlane.addresses=[172.20.0.50]")
     ran = run("deploy", "--yes", "--allow-danger", *moved, stack="ended")
     assert ran.code == 143
-    assert "the stack policies stay lifted while the update goes on" in ran.err
+    assert "the stack policies stay lifted while the update continues" in ran.err
     assert "cfngen watch --stack-name ended" in ran.err
     assert run("watch", stack="ended").code == 0
     assert "AWS::EC2::Volume" in where.world.cloud.stack_policy(master.id)
@@ -173,8 +173,8 @@ def test_watch_attaches_to_what_is_under_way(run: Command, where: Place) -> None
     assert "cfngen watch --stack-name watched" in left.out
     busy = deployed(run, "watched")
     assert busy.code == 6
-    assert "another operation is under way" in busy.err
-    assert "begun by arn:aws:" in busy.err
+    assert "another operation is in progress" in busy.err
+    assert "started by arn:aws:" in busy.err
     ran = run("watch", stack="watched")
     assert (ran.code, "watched: CREATE_COMPLETE after" in ran.out) == (0, True)
 
@@ -199,7 +199,7 @@ def test_a_second_cluster_of_one_name_is_refused_before_anything_is_uploaded(run
     for command in ("plan", "deploy"):
         ran = run(command, *ALLOWED, "--set", "name=first", stack="second")
         assert ran.code == 1
-        assert "the cluster first lives in the stack first already" in ran.err
+        assert "the cluster first already exists in the stack first already" in ran.err
         assert "choose another `name`" in ran.err
     assert not [call for call in where.served.faults.calls[before:] if call.operation.startswith(("Put", "Create"))]
 

@@ -50,7 +50,7 @@ def test_list_for_a_program(run: Command) -> None:
 def test_without_a_stack_the_way_to_old_snapshots_is_told(run: Command) -> None:
     ran = run("etcd", "list", stack="nothing")
     assert ran.code == 1
-    assert "there is no stack nothing that names a bucket of etcd's snapshots" in ran.err
+    assert "there is no stack nothing that would name the bucket of etcd's snapshots" in ran.err
     assert "--set etcd.backups.bucket=NAME" in ran.err
 
 

@@ -153,7 +153,7 @@ def test_another_clusters_context_is_not_overwritten(run: Command, tmp_path: Pat
     ran = run("kubeconfig", "--file", str(file))
     assert ran.code == 1
     assert "the cluster 'kubernetes' of the kubeconfig was not written by cfngen" in ran.err
-    assert "hint: choose a name of its own with --context" in ran.err
+    assert "hint: choose another name with --context" in ran.err
     assert file.read_text() == text
     assert run("kubeconfig", "--file", str(file), "--context", "ours").code == 0
 
@@ -163,7 +163,7 @@ def test_a_broken_kubeconfig_is_left_alone(run: Command, tmp_path: Path) -> None
     file.write_text("clusters: [\n")
     ran = run("kubeconfig", "--file", str(file))
     assert ran.code == 1
-    assert "is no YAML in line 2" in ran.err
+    assert "is not valid YAML in line 2" in ran.err
     assert file.read_text() == "clusters: [\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config"]
 
@@ -180,7 +180,7 @@ def test_without_the_right_to_the_secret_the_permissions_are_named(run: Command,
     ran = run("kubeconfig")
     where.served.faults.clear()
     assert ran.code == 1
-    assert "may not read the secret arn:aws:secretsmanager:us-west-2:" in ran.err
+    assert "has no permission to read the secret arn:aws:secretsmanager:us-west-2:" in ran.err
     assert "secretsmanager:GetSecretValue on it and kms:Decrypt on its KMS key" in ran.err
 
 

@@ -74,7 +74,7 @@ def test_a_missing_permission_is_said_where_it_matters(run: Command, where: Plac
     where.served.faults.clear()
     assert ran.code == 0
     assert "unknown: arn:aws:" in ran.out
-    assert "hint: you need secretsmanager:GetSecretValue" in ran.out
+    assert "hint: get secretsmanager:GetSecretValue" in ran.out
     assert "unknown" in under(ran.out, "Masters")[1]
     assert under(ran.out, "Node groups")[1].split()[:4] == ["nodes", "4", "4", "unknown"]
     assert ran.out.endswith(f"Next: cfngen validate cluster --defaults --stack-name {STACK}\n")
@@ -89,7 +89,7 @@ def test_drift_is_asked_for(run: Command, monkeypatch: pytest.MonkeyPatch) -> No
     found = Drift((group, gone), {"k8s-Iam": "no permission"})
     monkeypatch.setattr("cfngen.deploy.inspection.drift.detect", lambda account, stacks: found)
     ran = run("status", "--drift")
-    assert "CloudFormation compares the resources with the templates" in ran.err
+    assert "CloudFormation is comparing the resources with the templates" in ran.err
     assert under(ran.out, "Drift") == [
         "  k8s-Nodes/Group  MODIFIED  asg-1",
         "    /MaxSize: 9 (template: 4)",
@@ -148,7 +148,7 @@ def test_what_an_operation_has_left_undone_is_named(where: Place) -> None:
     assert "without a stack policy: k8s, k8s-MasterStack-1; `cfngen deploy` sets it" in text
     [line] = under(text, "\x1b[1mLeft behind\x1b[0m")
     assert f"{NODES} launches from version 2 of the launch template lt-1, where the stack has version 3" in line
-    assert "NodesProgram0123, is gone, and new instances do not boot" in line
+    assert "NodesProgram0123, no longer exists, and new instances cannot boot" in line
 
 
 def test_groups_left_behind_are_for_deploy() -> None:

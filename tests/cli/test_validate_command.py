@@ -88,7 +88,7 @@ def test_what_cannot_be_found_out_is_no_verdict(run: Command, where: Place) -> N
     ran = run("validate")
     where.served.faults.clear()
     assert ran.code == 1
-    assert "may not read the secret" in ran.err
+    assert "has no permission to read the secret" in ran.err
 
 
 def test_there_is_nothing_else_to_validate(run: Command) -> None:

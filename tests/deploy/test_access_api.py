@@ -156,7 +156,7 @@ def test_any_other_answer_is_a_refusal(pool: Pool, api: Kubernetes, status: int,
 @pytest.mark.parametrize("body", ["<html>", "[1]", "null"])
 def test_who_does_not_answer_as_kubernetes_does_is_another(pool: Pool, api: Kubernetes, body: str) -> None:
     pool.answers["GET", "/version"] = [(200, body)]
-    with pytest.raises(WrongServerError, match="does not answer as Kubernetes does") as wrong:
+    with pytest.raises(WrongServerError, match="did not return a Kubernetes response") as wrong:
         api.version()
     assert "ApiAllowedCidr" in wrong.value.hint
 
@@ -165,9 +165,9 @@ def test_who_does_not_answer_as_kubernetes_does_is_another(pool: Pool, api: Kube
     ("status", "kind", "words"),
     [
         (401, CertificateRefusedError, "does not accept the certificate: because"),
-        (403, ForbiddenError, "does not allow it: because"),
-        (404, KubernetesError, "answers 404: because"),
-        (201, KubernetesError, "answers 201: because"),
+        (403, ForbiddenError, "denied the request: because"),
+        (404, KubernetesError, "responded with HTTP status 404: because"),
+        (201, KubernetesError, "responded with HTTP status 201: because"),
     ],
 )
 def test_a_refusal_is_told_by_its_kind(
@@ -210,7 +210,7 @@ def caused(error: Exception, cause: Exception) -> Exception:
         (
             exceptions.ProxyError("x", OSError("refused")),
             ApiUnreachableError,
-            "the proxy does not let us through",
+            "the proxy refused the connection",
         ),
         (exceptions.ConnectTimeoutError(None, "x"), ApiUnreachableError, "no connection within 5 seconds"),
         (exceptions.ReadTimeoutError(None, "x", "y"), ApiUnreachableError, "no answer within 15 seconds"),  # type: ignore[arg-type]
@@ -249,8 +249,8 @@ def test_where_the_server_listens_and_which_name_it_bears(
 
 
 def test_who_may_reach_it_is_said_where_it_is_known() -> None:
-    assert "ApiAllowedCidr (it is 192.0.2.0/24) holds" in Endpoint(URL, allowed="192.0.2.0/24").checks
-    assert "(it is" not in Endpoint(URL).checks
+    assert "ApiAllowedCidr (currently 192.0.2.0/24) contains" in Endpoint(URL, allowed="192.0.2.0/24").checks
+    assert "(currently" not in Endpoint(URL).checks
 
 
 def test_bytes_that_are_no_text_are_no_failure(pool: Pool, api: Kubernetes) -> None:

@@ -19,7 +19,7 @@ WORKING = {
         "nodeInfo": {"kubeletVersion": "v1.36.3"},
     },
 }
-UNHEARD = "its kubelet has not said anything yet"
+UNHEARD = "its kubelet has not reported anything yet"
 
 
 def changed(item: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:

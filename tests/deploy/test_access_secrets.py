@@ -107,7 +107,7 @@ def test_join_information_is_read_as_masters_write_it(aws: Aws) -> None:
 @pytest.mark.parametrize("values", [{"expires": JOIN["expires"]}, {**JOIN, "expires": "soon"}, {**JOIN, "expires": 1}])
 def test_anything_else_is_no_join_information(aws: Aws, values: dict[str, Any]) -> None:
     aws.answers[READ] = {"SecretString": json.dumps(values)}
-    with pytest.raises(MalformedSecretError, match="holds no join information") as malformed:
+    with pytest.raises(MalformedSecretError, match="contains no join information") as malformed:
         read_join_information(aws.account, SECRET)
     assert "cfngen-join" in malformed.value.hint
 
@@ -117,8 +117,8 @@ def test_anything_else_is_no_join_information(aws: Aws, values: dict[str, Any]) 
     [
         ("", EmptySecretError, "has not been initialised"),
         ("{}", EmptySecretError, "has not been initialised"),
-        ("PRIVATE", MalformedSecretError, "does not hold JSON"),
-        ("[1]", MalformedSecretError, "does not hold a JSON object"),
+        ("PRIVATE", MalformedSecretError, "does not contain JSON"),
+        ("[1]", MalformedSecretError, "does not contain a JSON object"),
         ('{"ca.crt": "PRIVATE"}', MalformedSecretError, "lacks ca.key$"),
         ('{"ca.key": "PRIVATE"}', MalformedSecretError, "lacks ca.crt$"),
         ('{"ca.crt": 1, "ca.key": null}', MalformedSecretError, "lacks ca.crt and ca.key$"),
@@ -143,8 +143,8 @@ def test_what_is_no_authority_is_told_and_not_quoted(aws: Aws, text: str, kind: 
             "there is no secret",
         ),
         ("InvalidRequestException", {}, MissingSecretError, "it is being deleted"),
-        ("AccessDeniedException", {}, SecretDeniedError, "user/alice may not read the secret .*: not you"),
-        ("DecryptionFailure", {}, SecretDeniedError, "may not read the secret"),
+        ("AccessDeniedException", {}, SecretDeniedError, "user/alice has no permission to read the secret .*: not you"),
+        ("DecryptionFailure", {}, SecretDeniedError, "has no permission to read the secret"),
         ("InternalServiceError", {}, AwsError, "not you"),
     ],
 )
@@ -168,7 +168,7 @@ def test_who_may_not_read_it_is_told_what_is_needed(aws: Aws, described: Any, wo
     aws.answers[READ], aws.answers[DESCRIBE] = refusing("AccessDeniedException"), described
     with pytest.raises(SecretDeniedError) as denied:
         read_authority(aws.account, SECRET)
-    assert denied.value.hint.startswith("you need secretsmanager:GetSecretValue on it and ")
+    assert denied.value.hint.startswith("get secretsmanager:GetSecretValue on it and ")
     assert denied.value.hint.endswith(words)
     assert aws.sent(DESCRIBE) == [{"SecretId": SECRET}]
 

@@ -147,7 +147,7 @@ def test_a_creation_is_ended_by_deleting_the_stack() -> None:
     assert (finished.status, finished.succeeded, finished.action) == ("DELETE_COMPLETE", False, "delete")
     [question] = told.questions
     assert question.text == f"Delete {NAME}, which is being created?"
-    assert question.consequences == ("everything it has made so far is deleted, and the cluster with it",)
+    assert question.consequences == ("everything it has created so far is deleted, and the cluster with it",)
     assert api.named("DeleteStack")[0]["StackName"] == STACK_ID
     assert api.named("UpdateTerminationProtection")[0]["EnableTerminationProtection"] == "false"
     shown = [message.status for message in told.messages if isinstance(message, Event)]

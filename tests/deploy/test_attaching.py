@@ -116,7 +116,7 @@ def test_a_second_deployer_is_told_who_deploys_and_since_when(operator: Operator
     left(operator)
     operator.cloud.clock.sleep(60)
     before = len(operator.cloud.faults.calls)
-    with pytest.raises(BusyError, match=r"since \d\d:\d\d UTC \(1 minute ago\), begun by arn:aws:") as raised:
+    with pytest.raises(BusyError, match=r"since \d\d:\d\d UTC \(1 minute ago\), started by arn:aws:") as raised:
         Operator(operator.cloud).deploy(LARGER)
     assert raised.value.since.endswith(operator.account.caller)
     assert not {"PutObject", "CreateChangeSet"} & {call.operation for call in operator.cloud.faults.calls[before:]}
@@ -125,7 +125,7 @@ def test_a_second_deployer_is_told_who_deploys_and_since_when(operator: Operator
 def test_what_somebody_else_began_is_nobodys_by_name(operator: Operator):
     operator.deploy(ONE, protect=False)
     operator.cloud.client("cloudformation").delete_stack(StackName="one")
-    with pytest.raises(BusyError, match="not begun by a deployment of cfngen"):
+    with pytest.raises(BusyError, match="not started by a deployment of cfngen"):
         operator.deploy(ONE)
 
 

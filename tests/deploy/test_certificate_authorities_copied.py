@@ -43,7 +43,7 @@ def test_by_default_they_can_be_brought_back(cloud: Cloud, operator: Operator) -
     assert f"restore-secret --secret-id {copy.id}" in copy.why
     [snapshot] = [each for each in deleted.retained if each.kind == "snapshot"]
     assert copy.id in snapshot.why
-    assert any("brought back for 30 days" in text for text in operator.questions[0].consequences)
+    assert any("restored for 30 days" in text for text in operator.questions[0].consequences)
 
 
 def test_a_file_is_for_its_owner_alone(cloud: Cloud, operator: Operator, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_two_certificates_have_nothing_in_common(authority):
 
 def test_no_certificate_outlives_its_authority():
     authority = of_elliptic_curve(identified=True)
-    with pytest.raises(CertificateError, match="ends at 2027-03-04 05:06 UTC") as refused:
+    with pytest.raises(CertificateError, match="expires at 2027-03-04 05:06 UTC") as refused:
         issue(authority, ALICE, now=NOW, duration=datetime.timedelta(days=366))
     assert "--duration" in refused.value.hint
     with pytest.raises(CertificateError) as refused:

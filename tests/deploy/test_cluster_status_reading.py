@@ -89,7 +89,7 @@ def test_one_missing_permission_hides_nothing_else(where):
     with where.served.permissions.enforcing(policy) as credentials:
         status = read(where, where.connected(where.session_of(credentials)))
     assert isinstance(status.api, Unknown)
-    assert "may not read the secret" in status.api.unknown
+    assert "has no permission to read the secret" in status.api.unknown
     assert "kms:Decrypt" in status.api.hint
     assert isinstance(status.volumes, Unknown)
     assert "DescribeVolumes" in status.volumes.unknown
@@ -313,4 +313,4 @@ def test_drift_is_asked_of_the_root_and_its_children(where, monkeypatch):
     assert names[0] == "k8s"
     assert len(names) == 7
     assert all(name.startswith("k8s-") for name in names[1:])
-    assert "compares" in said[0].text
+    assert "is comparing" in said[0].text

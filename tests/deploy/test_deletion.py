@@ -166,7 +166,7 @@ def test_volumes_of_claims_stay_unless_told(cloud: Cloud, operator: Operator) ->
     assert "100 GiB" in stays.cost
     assert stays.command == f"aws ec2 delete-volume --volume-id {volume} --region {REGION}"
     consequences = operator.questions[0].consequences
-    assert any("1 volume of claims stays, and goes on being billed" in sentence for sentence in consequences)
+    assert any("1 volume of claims remains, and continues to be billed" in sentence for sentence in consequences)
     again = operator.deletes(delete_volumes=True)
     assert again.succeeded
     assert volume not in inventory(REGION)["volumes"]
@@ -258,7 +258,7 @@ def test_termination_protection_is_lifted_only_with_consent(cloud: Cloud, operat
     with pytest.raises(DeclinedError):
         operator.deletes()
     assert find(operator.account, NAME).protected
-    assert "its termination protection is lifted" in operator.questions[0].consequences
+    assert "its termination protection is disabled" in operator.questions[0].consequences
     operator.answers = lambda question: True
     assert operator.deletes().succeeded
 
@@ -293,7 +293,7 @@ def test_a_mistyped_stack_name_costs_a_living_cluster_nothing(cloud: Cloud, oper
     elif remains == "what failed to be created":
         cloud.engine.fail("Vpc", "no")
         cloud.account.create("cluster", name="kubernets").tags.update(OURS)
-    with pytest.raises(SameNameClusterError, match="the cluster kubernetes lives in the stack kubernetes"):
+    with pytest.raises(SameNameClusterError, match="the cluster kubernetes already exists in the stack kubernetes"):
         operator.deletes("kubernets")
     assert made.balancer_names(operator.account) == {balancer.name}
 
@@ -321,7 +321,7 @@ def test_no_advice_is_given_that_would_take_things_from_a_living_cluster(
     assert (found.removed, found.volumes, found.retained) == ((), (), ())
     assert {volume, f"s3://mine/{NAME}/", logs} <= {each.id for each in found.foreign_resources}
     assert not any(each.command for each in found.foreign_resources)
-    assert found.name_conflict == f"the cluster {NAME} lives in the stack {NAME}"
+    assert found.name_conflict == f"the cluster {NAME} already exists in the stack {NAME}"
     for wish in ({"delete_volumes": True}, {"empty_bucket": True, "bucket": "mine"}):
         with pytest.raises((SameNameClusterError, TemplatesInUseError), match=f"stack {NAME}"):
             operator.deletes("fresh", **wish)
@@ -340,7 +340,7 @@ def test_nothing_of_a_misnamed_stack_is_to_be_deleted(cloud: Cloud, operator: Op
     made.volume(operator.account, made.claimed(NAME))
     deleted = operator.deletes("fresh")
     assert (deleted.succeeded, deleted.retained, operator.questions) == (True, (), [])
-    assert deleted.name_conflict == f"the cluster {NAME} lives in the stack {NAME}"
+    assert deleted.name_conflict == f"the cluster {NAME} already exists in the stack {NAME}"
 
 
 def test_who_may_not_see_other_stacks_still_learns_of_running_namesakes(cloud: Cloud, operator: Operator) -> None:
@@ -373,7 +373,7 @@ def test_a_rehearsal_refuses_what_the_deletion_would(cloud: Cloud, operator: Ope
         operator.account, DeletionRequest(NAME, NAME, bucket="mine" if wish else "", **wishes)
     )
     assert type(refusal) is (TemplatesInUseError if wish else BusyError)
-    assert ("also those of the stack staging" if wish else "another operation is under way") in str(refusal)
+    assert ("also those of the stack staging" if wish else "another operation is in progress") in str(refusal)
 
 
 def test_a_part_of_a_cluster_is_refused(cloud: Cloud, operator: Operator) -> None:

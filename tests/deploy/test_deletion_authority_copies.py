@@ -46,7 +46,9 @@ def test_a_secret_without_a_value_or_on_its_way_out_holds_nothing(aws: Aws, code
 @pytest.mark.parametrize("code", ["AccessDeniedException", "DecryptionFailure"])
 def test_who_may_not_read_it_can_only_give_it_up(aws: Aws, code: str) -> None:
     aws.answers[READ] = refusing(code, "not you")
-    with pytest.raises(UnreadableAuthoritiesError, match=f"user/alice may not read {ONE.arn}: not you") as refused:
+    with pytest.raises(
+        UnreadableAuthoritiesError, match=f"user/alice has no permission to read {ONE.arn}: not you"
+    ) as refused:
         authority_copies.read_authorities(aws.account, [ONE.arn], needed=True)
     assert "--authorities destroy" in refused.value.hint
     assert authority_copies.read_authorities(aws.account, [ONE.arn], needed=False) == ()
@@ -77,7 +79,7 @@ def test_a_copy_in_a_file_is_for_its_owner_and_may_be_there_already(aws: Aws, tm
         assert said == [Step(f"copying the certificate authorities to {path}")]
         assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == (ONE.text, 0o600)
     path.write_text("something else")
-    with pytest.raises(CopyError, match="it exists, and holds something else"):
+    with pytest.raises(CopyError, match="it exists, with other content"):
         kept(aws, AuthorityCopy("file", path))
     assert (path.read_text(), aws.calls) == ("something else", [])
 
@@ -101,7 +103,11 @@ def test_a_copy_in_a_secret_is_deleted_at_once_and_can_be_brought_back(aws: Aws)
     assert aws.sent("secretsmanager:DeleteSecret") == [
         {"SecretId": "arn-of-the-copied-secret", "RecoveryWindowInDays": 30}
     ]
-    assert (copy.kind, copy.id, copy.cost) == ("copy of the certificate authorities", name, "not billed while it waits")
+    assert (copy.kind, copy.id, copy.cost) == (
+        "copy of the certificate authorities",
+        name,
+        "not billed while its deletion is pending",
+    )
     assert copy.why.startswith("deleted on 2026-01-31; ")
     assert f"restore-secret --secret-id {name} --region us-west-2`" in copy.why
     assert copy.command == (
@@ -118,9 +124,9 @@ def test_who_destroys_them_keeps_nothing(aws: Aws) -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        (AuthorityCopy(), "can be brought back for 30 days"),
-        (AuthorityCopy("file", Path("copy.json")), "a copy is written to copy.json, for you alone"),
-        (AuthorityCopy("destroy"), "no copy is kept: no snapshot, of a volume or of etcd, will ever start"),
+        (AuthorityCopy(), "can be restored for 30 days"),
+        (AuthorityCopy("file", Path("copy.json")), "a copy is written to copy.json, readable only by you"),
+        (AuthorityCopy("destroy"), "no copy is kept: no snapshot, of a volume or of etcd, can ever be restored"),
     ],
 )
 def test_what_becomes_of_them_is_a_consequence(how: AuthorityCopy, words: str) -> None:

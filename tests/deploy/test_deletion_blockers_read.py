@@ -10,10 +10,10 @@ from aws_descriptions import OWNED, arn, instance, resource, running
 
 from cfngen.deploy.deletion import blockers, vpc_contents
 from cfngen.deploy.deletion.blockers import Blocker, OccupiedError
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.scope import Scope
 
-OWN = Scope(
+OWN = Inventory(
     "one",
     (resource("vpc-1"), resource("subnet-1"), resource("sg-own"), resource("rtb-1"), resource("nat-1")),
     vpc_id="vpc-1",
@@ -21,7 +21,7 @@ OWN = Scope(
     instances={"i-1": "running"},
     security_groups=("sg-own",),
 )
-LENT = Scope("one", OWN.resources[1:], vpc_id="vpc-1", instances=OWN.instances, security_groups=("sg-own",))
+LENT = Inventory("one", OWN.resources[1:], vpc_id="vpc-1", instances=OWN.instances, security_groups=("sg-own",))
 HERE = {"VpcId": "vpc-1"}
 ATTACHED = [{"VpcId": "vpc-1", "State": "attached"}]
 PEER = {"RequesterVpcInfo": HERE, "AccepterVpcInfo": {"VpcId": "vpc-2"}, "Status": {"Code": "active"}}
@@ -208,15 +208,17 @@ def test_groups_whose_rules_name_the_clusters_are_in_the_way(aws: Aws) -> None:
     }
     left = (OrphanedResource("security group", "sg-made", "web"), OrphanedResource("network interface", "eni-1", ""))
     blocking = blockers.find(aws.account, LENT, left)
-    assert blocking == (Blocker("sg-db", "security group database has rules that name the cluster's groups"),)
+    assert blocking == (
+        Blocker("sg-db", "security group database has rules that refer to the cluster's security groups"),
+    )
     assert filtered(aws.sent("ec2:DescribeSecurityGroups")[0], "ip-permission.group-id") == ["sg-own", "sg-made"]
 
 
 def test_machines_that_no_group_has_launched_are_in_the_way(aws: Aws) -> None:
-    scope = Scope("one", vpc_id="vpc-1", unmanaged_instances=frozenset({"i-9", "i-8"}))
+    scope = Inventory("one", vpc_id="vpc-1", unmanaged_instances=frozenset({"i-9", "i-8"}))
     blocking = blockers.find(aws.account, scope, ())
     assert [each.id for each in blocking] == ["i-8", "i-9"]
-    assert all("none of its groups has launched" in each.what for each in blocking)
+    assert all("launched by Karpenter or by hand" in each.what for each in blocking)
 
 
 def test_load_balancers_of_others_are_named_with_their_name_and_their_interfaces_are_not(aws: Aws) -> None:
@@ -225,7 +227,7 @@ def test_load_balancers_of_others_are_named_with_their_name_and_their_interfaces
         "LoadBalancerDescriptions": [{"LoadBalancerName": each, "VPCId": "vpc-1"} for each in names]
     }
     interfaces(aws, *({"Description": f"ELB {each}"} for each in names))
-    scope = Scope("one", (*OWN.resources, resource("ours", type_name="Balancer")), vpc_id="vpc-1", own_vpc=True)
+    scope = Inventory("one", (*OWN.resources, resource("ours", type_name="Balancer")), vpc_id="vpc-1", own_vpc=True)
     left = (OrphanedResource("load balancer", "left", "left"),)
     assert blockers.find(aws.account, scope, left) == (Blocker("theirs", "load balancer theirs"),)
 
@@ -237,7 +239,7 @@ def interfaces(aws: Aws, *described: dict[str, Any]) -> None:
 
 
 BALANCER = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/api/0123456789abcdef"
-STACKS = Scope(
+STACKS = Inventory(
     "one",
     (*OWN.resources, resource(BALANCER, type_name="AWS::ElasticLoadBalancingV2::LoadBalancer")),
     vpc_id="vpc-1",
@@ -250,16 +252,16 @@ STACKS = Scope(
 @pytest.mark.parametrize(
     ("described", "what"),
     [
-        ({}, "network interface, which does not say for what"),
+        ({}, "network interface, without a description"),
         ({"Description": "a database"}, "network interface, a database"),
         ({"TagSet": pairs(OWNED)}, None),
-        ({"TagSet": pairs({"kubernetes.io/cluster/two": "owned"})}, "network interface, which does not say for what"),
+        ({"TagSet": pairs({"kubernetes.io/cluster/two": "owned"})}, "network interface, without a description"),
         # Of the cluster's instances, the VPC CNI's, and of what its stacks have.
         ({"Attachment": {"InstanceId": "i-1"}}, None),
         ({"TagSet": pairs({"node.k8s.amazonaws.com/instance_id": "i-1"})}, None),
         (
             {"TagSet": pairs({"node.k8s.amazonaws.com/instance_id": "i-2"})},
-            "network interface, which does not say for what",
+            "network interface, without a description",
         ),
         ({"Description": "Interface for NAT Gateway nat-1"}, None),
         ({"Description": "Interface for NAT Gateway nat-2"}, "network interface, Interface for NAT Gateway nat-2"),
@@ -269,18 +271,18 @@ STACKS = Scope(
         ({"InterfaceType": "vpc_endpoint", "Groups": [{"GroupId": "sg-own"}]}, None),
         (
             {"InterfaceType": "vpc_endpoint", "Groups": [{"GroupId": "sg-2"}]},
-            "network interface, which does not say for what",
+            "network interface, without a description",
         ),
         (
             {"InterfaceType": "lambda", "Groups": [{"GroupId": "sg-own"}]},
-            "network interface, which does not say for what",
+            "network interface, without a description",
         ),
         ({"TagSet": pairs({"cfngen:cluster": "one"})}, None),
-        ({"TagSet": pairs({"cfngen:cluster": "two"})}, "network interface, which does not say for what"),
+        ({"TagSet": pairs({"cfngen:cluster": "two"})}, "network interface, without a description"),
         ({"TagSet": pairs({"aws:cloudformation:stack-id": arn("one")})}, None),
         (
             {"TagSet": pairs({"aws:cloudformation:stack-id": arn("two")})},
-            "network interface, which does not say for what",
+            "network interface, without a description",
         ),
     ],
 )
@@ -295,7 +297,7 @@ def test_an_interface_that_the_cluster_is_known_to_have_is_its_own(aws: Aws, own
     interfaces(aws, {})
     has = (resource("eni-0", type_name="AWS::EC2::NetworkInterface"),) if own == "stack" else ()
     left = (OrphanedResource("network interface", "eni-0", ""),) if own == "leftover" else ()
-    assert blockers.find(aws.account, Scope("one", has, vpc_id="vpc-1", own_vpc=True), left) == ()
+    assert blockers.find(aws.account, Inventory("one", has, vpc_id="vpc-1", own_vpc=True), left) == ()
 
 
 def test_interfaces_of_what_is_named_itself_are_not_named_again(aws: Aws) -> None:
@@ -354,7 +356,7 @@ def test_in_a_network_that_was_lent_only_the_clusters_subnets_and_groups_count(
 
 
 def test_without_a_network_no_interface_is_asked_for(aws: Aws) -> None:
-    assert blockers.find(aws.account, Scope("one"), ()) == ()
+    assert blockers.find(aws.account, Inventory("one"), ()) == ()
     assert aws.sent("ec2:DescribeNetworkInterfaces") == []
 
 
@@ -365,11 +367,11 @@ def test_without_a_network_no_interface_is_asked_for(aws: Aws) -> None:
         (LENT, [{"SubnetId": "subnet-1"}], []),
         (LENT, [{"GatewayId": "igw-1"}], []),
         (OWN, [{"SubnetId": "subnet-9"}], []),
-        (Scope("one", vpc_id="vpc-1"), [{"SubnetId": "subnet-9"}], []),
+        (Inventory("one", vpc_id="vpc-1"), [{"SubnetId": "subnet-9"}], []),
     ],
 )
 def test_subnets_that_use_the_clusters_route_table_are_named(
-    aws: Aws, scope: Scope, associations: list[dict[str, Any]], named: list[str]
+    aws: Aws, scope: Inventory, associations: list[dict[str, Any]], named: list[str]
 ) -> None:
     aws.answers["ec2:DescribeRouteTables"] = {
         "RouteTables": [{"RouteTableId": "rtb-1", "Associations": associations}, {"RouteTableId": "rtb-2"}]
@@ -383,9 +385,9 @@ def test_subnets_that_use_the_clusters_route_table_are_named(
 def test_what_is_in_the_way_for_two_reasons_is_named_once_with_the_first(aws: Aws) -> None:
     interfaces(aws, {"Attachment": {"InstanceId": "i-9"}})
     aws.answers["ec2:DescribeInstances"] = running(instance("i-9", Name="by hand"))
-    scope = Scope("one", vpc_id="vpc-1", own_vpc=True, unmanaged_instances=frozenset({"i-9"}))
+    scope = Inventory("one", vpc_id="vpc-1", own_vpc=True, unmanaged_instances=frozenset({"i-9"}))
     [found] = blockers.find(aws.account, scope, ())
-    assert "none of its groups has launched" in found.what
+    assert "launched by Karpenter or by hand" in found.what
 
 
 def test_the_refusal_says_what_is_in_the_way_and_how_to_go_on() -> None:

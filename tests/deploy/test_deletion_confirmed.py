@@ -25,7 +25,7 @@ from cfngen.errors import CfngenError
 
 CA = resource("arn-of-the-authorities", type_name="AWS::SecretsManager::Secret", name="CaSecret")
 VPC = resource("vpc-1")
-LIVES = "the stack one (CREATE_COMPLETE) goes, with every instance of the cluster"
+LIVES = "the stack one (CREATE_COMPLETE) is deleted, with every instance of the cluster"
 
 
 def deleted(deletions: Deletions, asked: Asked, drain: Any = None, **wishes: Any) -> Deleted:
@@ -115,22 +115,22 @@ def test_all_that_is_lost_is_said(deletions: Deletions) -> None:
     questions = question(deletions, Asked(), **wishes, delete_bucket=True, even_if_occupied=True)
     assert questions.consequences == (
         LIVES,
-        "its termination protection is lifted",
+        "its termination protection is disabled",
         AuthorityCopy("destroy").consequence,
-        "the network stays for what others have in it, and may lose its way to the internet",
-        "2 security groups that Kubernetes made go too",
-        "2 volumes of claims and 1 snapshot of claims go too, with all data",
-        "2 object versions in s3://mine/one/ go",
-        "the bucket mine goes if nothing is left in it",
+        "the network is retained because other resources use it, and it may lose its internet access",
+        "2 security groups that Kubernetes created are deleted too",
+        "2 volumes of claims and 1 snapshot of claims are deleted too, with all data",
+        "2 object versions in s3://mine/one/ are deleted",
+        "the bucket mine is deleted if it is empty by then",
     )
 
 
 @pytest.mark.parametrize(
     ("volumes", "wishes", "words"),
     [
-        (1, {}, "1 volume of claims stays, and goes on being billed"),
-        (2, {}, "2 volumes of claims stay, and go on being billed"),
-        (1, {"delete_volumes": True}, "1 volume of claims goes too, with all data"),
+        (1, {}, "1 volume of claims remains, and continues to be billed"),
+        (2, {}, "2 volumes of claims remain, and continue to be billed"),
+        (1, {"delete_volumes": True}, "1 volume of claims is deleted too, with all data"),
     ],
 )
 def test_volumes_of_claims_are_remarked_on_or_go(
@@ -147,8 +147,11 @@ def test_what_the_console_made_is_said_to_be_somebody_elses(
     metadata = '{"cfngen": {"stack": "cluster", "cluster": "one"}}'
     deletions.aws.answers["cloudformation:GetTemplateSummary"] = {"Metadata": metadata}
     questions = question(deletions, Asked())
-    assert questions.text == "Delete one, which was made from cfngen's templates but not by `cfngen deploy`?"
-    assert questions.consequences == (LIVES, "its maker works in the console, and may not know of this")
+    assert questions.text == "Delete one, which was created from cfngen's templates but not by `cfngen deploy`?"
+    assert questions.consequences == (
+        LIVES,
+        "it was created in the console, and whoever created it may not know of its deletion",
+    )
 
 
 def test_an_empty_stack_needs_no_name(deletions: Deletions) -> None:
@@ -163,7 +166,7 @@ def test_what_is_left_beside_an_empty_stack_needs_a_name(deletions: Deletions) -
     claims(deletions.aws)
     questions = question(deletions, Asked(), delete_volumes=True)
     assert questions.text == "Delete what is left of the cluster one?"
-    assert questions.consequences == ("1 volume of claims goes too, with all data",)
+    assert questions.consequences == ("1 volume of claims is deleted too, with all data",)
 
 
 def test_a_deletion_under_way_is_not_asked_for_again(deletions: Deletions) -> None:
@@ -272,7 +275,7 @@ def test_the_bucket_goes_only_if_told_and_empty(
     assert [name for name, _ in deletions.aws.writes() if name.startswith("s3:")] == calls
     assert done.bucket_deleted is bucket_deleted
     notices = [each.text for each in asked.told if isinstance(each, Notice)]
-    assert notices == (["the bucket mine stays: something else is in it"] if said else [])
+    assert notices == (["the bucket mine was not deleted: it contains other objects"] if said else [])
 
 
 def test_who_does_not_wait_is_told_that_it_goes_on(deletions: Deletions) -> None:
@@ -312,7 +315,7 @@ def test_a_search_that_is_refused_meanwhile_is_told_and_no_failure(deletions: De
         # The last sweep, of what is gone, must not be skipped in silence.
         deleted(deletions, asked)
     texts = [each.text for each in asked.told if isinstance(each, Notice)]
-    assert sum(text.startswith("leftovers could not be removed: ") for text in texts) == 3
+    assert sum(text.startswith("resources that Kubernetes created could not be deleted: ") for text in texts) == 3
     assert sum(text.startswith("what blocks the deletion could not be determined: ") for text in texts) == 3
 
 
@@ -352,7 +355,7 @@ def test_an_api_that_cannot_be_asked_is_told(deletions: Deletions) -> None:
 
     assert deleted(deletions, asked, drain=fail).succeeded
     [notice] = [each.text for each in asked.told if isinstance(each, Notice)]
-    assert notice == "Kubernetes could not be asked to delete its load balancers: nobody answers"
+    assert notice == "Kubernetes could not be requested to delete its load balancers: nobody answers"
 
 
 @pytest.mark.parametrize("how", ["file", "destroy", None])

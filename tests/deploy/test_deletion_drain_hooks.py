@@ -74,7 +74,7 @@ def test_a_refusal_is_told_and_the_deletion_goes_on(aws: Aws, draining: DrainHoo
     draining.remove()
     [notice] = said
     assert isinstance(notice, Notice)
-    assert "which may take all of their drainTimeout" in notice.text
+    assert "which may take up to their drainTimeout" in notice.text
     assert "not you" in notice.text
 
 

@@ -23,7 +23,7 @@ from cfngen.sandbox.api.dependencies import refuse_dependency_violations as depe
 
 pytestmark = pytest.mark.drill
 
-LEFT_BEHIND = "Delete kubernetes without what cannot be deleted, and leave that behind?"
+LEFT_BEHIND = "Delete kubernetes and leave behind the resources that cannot be deleted?"
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_after_three_rounds_the_user_decides(cloud: Cloud, operator: Operator) -
     assert (deleted.succeeded, deleted.status, deleted.in_progress) == (False, "DELETE_FAILED", False)
     vpc = resources(stack)["Vpc"].physical_id
     assert operator.questions[-1].text == LEFT_BEHIND
-    assert operator.questions[-1].consequences == (f"VpcStack/Vpc ({vpc}) stays: nobody knows why",)
+    assert operator.questions[-1].consequences == (f"VpcStack/Vpc ({vpc}) remains: nobody knows why",)
     [stays] = [each for each in deleted.retained if each.id == vpc]
     assert "CloudFormation failed to delete it" in stays.why
     assert operator.deletes().succeeded
@@ -140,7 +140,7 @@ def test_a_creation_under_way_can_be_ended(cloud: Cloud, operator: Operator) -> 
     assert stack.status == "CREATE_IN_PROGRESS"
     assert operator.deletes().succeeded
     assert stack.status == "DELETE_COMPLETE"
-    assert "(CREATE_IN_PROGRESS) goes" in operator.questions[0].consequences[0]
+    assert "(CREATE_IN_PROGRESS) is deleted" in operator.questions[0].consequences[0]
 
 
 def test_an_empty_stack_goes_without_ceremony(cloud: Cloud, operator: Operator) -> None:

@@ -9,11 +9,11 @@ from answering import Aws, RefusedError, pairs, refusing
 from aws_descriptions import OWNED, resource
 
 from cfngen.deploy.deletion import load_balancers
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.scope import Scope
 
 PREFIX = "arn:aws:elasticloadbalancing:us-west-2:123456789012"
-HERE = Scope("one", vpc_id="vpc-1")
+HERE = Inventory("one", vpc_id="vpc-1")
 WEB = {**OWNED, "kubernetes.io/service-name": "default/web"}
 
 
@@ -94,7 +94,7 @@ def test_of_either_generation_only_the_clusters_own_in_its_network_are_taken(
 def test_where_no_network_is_known_all_networks_are_looked_at_and_named(aws: Aws) -> None:
     classic(aws, ("web", "vpc-1", WEB), ("old", "", WEB))
     current(aws, ("api", "vpc-2", WEB), ("lambda", "", WEB))
-    orphans = load_balancers.find(aws.account, Scope("one"))
+    orphans = load_balancers.find(aws.account, Inventory("one"))
     assert [(each.name, each.vpc_id) for each in orphans] == [
         ("web", "vpc-1"),
         ("old", ""),
@@ -112,7 +112,7 @@ def test_what_the_stacks_have_is_left_to_them(aws: Aws) -> None:
         resource(each, type_name="AWS::ElasticLoadBalancingV2::LoadBalancer")
         for each in ("web", arn("api"), arn("api", "targetgroup"))
     )
-    assert load_balancers.find(aws.account, Scope("one", members, vpc_id="vpc-1")) == ()
+    assert load_balancers.find(aws.account, Inventory("one", members, vpc_id="vpc-1")) == ()
 
 
 @pytest.mark.parametrize(("number", "calls"), [(20, [20]), (21, [20, 1])])

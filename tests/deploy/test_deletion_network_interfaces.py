@@ -9,12 +9,14 @@ from answering import Aws, filtered, pairs, refusing
 from aws_descriptions import OWNED, resource
 
 from cfngen.deploy.deletion import network_interfaces, security_groups
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.deletion.security_groups import Reference
 
 INSTANCE = "node.k8s.amazonaws.com/instance_id"
-SCOPE = Scope("one", (resource("sg-own"),), vpc_id="vpc-1", instances={"i-1": "running"}, security_groups=("sg-own",))
+SCOPE = Inventory(
+    "one", (resource("sg-own"),), vpc_id="vpc-1", instances={"i-1": "running"}, security_groups=("sg-own",)
+)
 
 
 def interface(description: str = "", group: str = "", status: str = "available", **tags: str) -> dict[str, Any]:
@@ -28,7 +30,7 @@ def interface(description: str = "", group: str = "", status: str = "available",
     }
 
 
-def found(aws: Aws, described: dict[str, Any], scope: Scope = SCOPE, **more: Any) -> tuple[OrphanedResource, ...]:
+def found(aws: Aws, described: dict[str, Any], scope: Inventory = SCOPE, **more: Any) -> tuple[OrphanedResource, ...]:
     aws.answers["ec2:DescribeNetworkInterfaces"] = {"NetworkInterfaces": [described]}
     return network_interfaces.find(aws.account, scope, **more)
 
@@ -61,9 +63,9 @@ def test_what_nobody_else_will_delete_is_the_clusters_or_is_not(
 
 def test_an_interface_of_the_stacks_is_theirs_and_without_a_network_nothing_is_asked(aws: Aws) -> None:
     own = resource("eni-1", type_name="AWS::EC2::NetworkInterface")
-    assert found(aws, interface(**OWNED), Scope("one", (own,), vpc_id="vpc-1")) == ()
+    assert found(aws, interface(**OWNED), Inventory("one", (own,), vpc_id="vpc-1")) == ()
     aws.calls.clear()
-    assert found(aws, interface(**OWNED), Scope("one")) == ()
+    assert found(aws, interface(**OWNED), Inventory("one")) == ()
     assert aws.calls == []
 
 
@@ -83,7 +85,7 @@ def test_an_interface_of_a_load_balancer_that_is_gone_is_waited_for(
 ) -> None:
     """Elastic Load Balancing releases it, and nobody else may; where it still is, it is no leftover."""
     aws.answers["elb:DescribeLoadBalancers"] = {"LoadBalancerDescriptions": [{"LoadBalancerName": "web"}]}
-    scope = Scope("one", vpc_id="vpc-1", own_vpc=own_vpc)
+    scope = Inventory("one", vpc_id="vpc-1", own_vpc=own_vpc)
     description = form.format(balancer)
     leftovers = found(aws, interface(description, group, status="in-use"), scope, groups=["sg-made"])
     assert [(each.id, each.deleted_by_aws, each.purpose) for each in leftovers] == (
@@ -137,7 +139,7 @@ def test_security_groups_are_known_by_their_tags(aws: Aws, described: dict[str, 
     expected = () if purpose is None else (OrphanedResource("security group", "sg-1", "web", purpose, vpc_id="vpc-1"),)
     assert security_groups.find(aws.account, SCOPE) == expected
     assert filtered(aws.sent("ec2:DescribeSecurityGroups")[0], "vpc-id") == ["vpc-1"]
-    assert security_groups.find(aws.account, Scope("one", (resource("sg-own"),))) == expected
+    assert security_groups.find(aws.account, Inventory("one", (resource("sg-own"),))) == expected
     assert aws.sent("ec2:DescribeSecurityGroups")[1].get("Filters", []) == []
 
 

@@ -57,7 +57,7 @@ def test_termination_protection_is_lifted_before(deletions: Deletions) -> None:
         "cloudformation:UpdateTerminationProtection",
         "cloudformation:DeleteStack",
     ]
-    assert asked.told[0] == Step("lifting the termination protection of one")
+    assert asked.told[0] == Step("disabling the termination protection of one")
 
 
 def test_a_deletion_under_way_is_not_begun_again(deletions: Deletions) -> None:
@@ -78,7 +78,7 @@ def test_it_is_tried_three_times_and_swept_with_patience_between(deletions: Dele
     deletions.ends, deletions.members, asked = ["DELETE_FAILED"], (FAILED, resource("sg-1")), Asked(agrees=False)
     swept: list[bool] = []
     obstacles = (Blocker("eni-9", "a database"),)
-    after = removed(deletions, asked, sweep=swept.append, find_blockers=lambda: obstacles)
+    after = removed(deletions, asked, remove_orphans=swept.append, find_blockers=lambda: obstacles)
     assert after is not None
     assert after.status.name == "DELETE_FAILED"
     failures = [each for each in asked.told if isinstance(each, DeletionFailed)]
@@ -88,8 +88,8 @@ def test_it_is_tried_three_times_and_swept_with_patience_between(deletions: Dele
     [question] = asked.questions
     assert question.dangerous
     assert question.consequences == (
-        "Vpc (vpc-1) stays: has dependencies",
-        "it is blocked by eni-9: a database",
+        "Vpc (vpc-1) remains: has dependencies",
+        "eni-9 blocks the deletion: a database",
     )
 
 
@@ -126,8 +126,8 @@ def test_nested_resources_are_named_behind_their_stack(deletions: Deletions) -> 
     deletions.inside = (INSIDE, resource("", "DELETE_FAILED", type_name="AWS::EC2::Route", name="Route", reason="no"))
     removed(deletions, asked)
     assert asked.questions[0].consequences == (
-        "NetworkStack/Subnet (subnet-1) stays: in use",
-        "NetworkStack/Route (AWS::EC2::Route) stays: no",
+        "NetworkStack/Subnet (subnet-1) remains: in use",
+        "NetworkStack/Route (AWS::EC2::Route) remains: no",
     )
 
 
@@ -155,6 +155,6 @@ def test_what_kubernetes_made_meanwhile_goes_when_the_last_group_has_gone(
         swept.append(((deletions.aws.clock.now() - began) / timedelta(seconds=1), patiently))
 
     deletions.events = events
-    removed(deletions, asked, groups=("a", "b"), sweep=sweep)
+    removed(deletions, asked, groups=("a", "b"), remove_orphans=sweep)
     assert swept == [(after, False) for after in swept_after]
     assert [each for each in asked.told if isinstance(each, Event)] == [each for _, each in events]

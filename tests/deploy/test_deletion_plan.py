@@ -201,7 +201,7 @@ def test_a_stack_that_is_gone_has_nothing_that_goes_but_what_is_left_is_found(aw
     surveyed = plan_deletion(aws.account, REQUEST)
     assert (surveyed.stack, surveyed.plan.stack_id, surveyed.plan.status) == (None, "", "")
     assert (surveyed.plan.deleted_parts, surveyed.plan.blockers, surveyed.plan.authorities) == ((), (), ())
-    assert surveyed.scope.ids() == {"vol-1"}
+    assert surveyed.inventory.ids() == {"vol-1"}
 
 
 def summary(name: str, **more: Any) -> dict[str, Any]:
@@ -291,7 +291,7 @@ def test_the_tag_decides_where_there_is_one(aws: Aws, tags: dict[str, str]) -> N
 
 @pytest.mark.parametrize("root", [{"RootId": arn("top")}, {}])
 def test_a_nested_stack_is_not_deleted_by_itself(aws: Aws, root: dict[str, str]) -> None:
-    with pytest.raises(ForeignStackError, match="one is a part of another one") as refused:
+    with pytest.raises(ForeignStackError, match="one is a nested stack") as refused:
         found(aws, ParentId=arn("parent"), **root)
     assert ("top" if root else "parent") in str(refused.value.hint)
 
@@ -320,6 +320,6 @@ def test_an_empty_stack_is_the_clusters_by_its_tag_or_a_change_sets(
         shown = found(aws, tags=tags, status="REVIEW_IN_PROGRESS")
         assert (shown.by_console, shown.status) == (False, "REVIEW_IN_PROGRESS")
         return
-    with pytest.raises(ForeignStackError, match="it is empty, and no change set in it says") as refused:
+    with pytest.raises(ForeignStackError, match="it is empty, and none of its change sets") as refused:
         found(aws, tags=tags, status="REVIEW_IN_PROGRESS")
     assert "aws cloudformation delete-stack --region us-west-2 --stack-name one" in str(refused.value.hint)

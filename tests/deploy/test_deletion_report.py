@@ -10,7 +10,7 @@ from answering import Aws, filtered, refusing
 from aws_descriptions import resource
 
 from cfngen.deploy.deletion import deletion_report
-from cfngen.deploy.deletion.scope import Scope
+from cfngen.deploy.deletion.inventory import Inventory
 
 HAS: dict[str, tuple[str, dict[str, Any]]] = {
     "AWS::AutoScaling::AutoScalingGroup": ("autoscaling:DescribeAutoScalingGroups", {}),
@@ -68,8 +68,8 @@ FILTERS = {
 }
 
 
-def had(kind: str, *ids: str) -> Scope:
-    return Scope("one", tuple(resource(each, "DELETE_COMPLETE", type_name=kind) for each in ids))
+def had(kind: str, *ids: str) -> Inventory:
+    return Inventory("one", tuple(resource(each, "DELETE_COMPLETE", type_name=kind) for each in ids))
 
 
 @pytest.mark.parametrize("kind", sorted(set(HAS) - {"AWS::AutoScaling::AutoScalingGroup"}))

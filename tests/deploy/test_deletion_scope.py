@@ -8,15 +8,15 @@ import pytest
 from answering import Aws, filtered
 from aws_descriptions import OWNED, arn, instance, pairs, resource, running, stack, stacked
 
-from cfngen.deploy.deletion.scope import Scope, find_scope
+from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.stacks import find
 
 LAUNCHED = {**OWNED, "aws:autoscaling:groupName": "group-1"}
 FAMILY = (resource("vpc-1"), resource("group-1"), resource("sg-1"), resource("rtb-1"))
 
 
-def scope(aws: Aws, **more: Any) -> Scope:
-    return find_scope(aws.account, find(aws.account, "one"), cluster="one", **more)
+def scope(aws: Aws, **more: Any) -> Inventory:
+    return read_inventory(aws.account, find(aws.account, "one"), cluster="one", **more)
 
 
 def grouped(**states: str) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_the_network_of_a_stack_that_is_forgotten_is_known_by_its_tag(
     aws: Aws, vpcs: list[dict[str, Any]], known: str
 ) -> None:
     aws.answers["ec2:DescribeVpcs"] = {"Vpcs": vpcs}
-    found = find_scope(aws.account, None, cluster="one")
+    found = read_inventory(aws.account, None, cluster="one")
     assert (found.vpc_id, found.own_vpc, found.unmanaged_instances) == (known, bool(known), frozenset())
     assert filtered(aws.sent("ec2:DescribeVpcs")[0], "tag:kubernetes.io/cluster/one") == ["owned"]
 
@@ -157,7 +157,7 @@ def test_groups_are_asked_for_fifty_at_a_time(aws: Aws, number: int, calls: list
 def test_what_the_stacks_had_and_what_they_have_are_told_apart() -> None:
     balancer = "AWS::ElasticLoadBalancingV2::LoadBalancer"
     prefix = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer"
-    found = Scope(
+    found = Inventory(
         "one",
         (
             resource("vpc-1"),

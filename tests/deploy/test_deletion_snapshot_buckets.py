@@ -8,16 +8,16 @@ import pytest
 from in_moto import Calls, in_moto
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion.scope import Scope
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.snapshot_buckets import find
 from cfngen.deploy.stacks import ResourceView, StackResource
 
 BUCKET = "made-by-the-stack"
 
 
-def scope(*buckets: str) -> Scope:
+def scope(*buckets: str) -> Inventory:
     views = [ResourceView("BackupBucket", bucket, "AWS::S3::Bucket", "DELETE_SKIPPED") for bucket in buckets]
-    return Scope("one", tuple(StackResource("arn", (), view) for view in views))
+    return Inventory("one", tuple(StackResource("arn", (), view) for view in views))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from answering import Aws, refusing
 from aws_descriptions import resource
 
 from cfngen.deploy.deletion import snapshot_buckets
-from cfngen.deploy.deletion.scope import Scope
+from cfngen.deploy.deletion.inventory import Inventory
 
 HOURLY = {"Key": "one/etcd/hourly/2025-12-31T235900Z.db", "Size": 3 * 2**19}
 LIST = "s3:ListObjectsV2"
@@ -21,13 +21,13 @@ LIST = "s3:ListObjectsV2"
         ({"Contents": [HOURLY, {**HOURLY, "Key": "one/etcd/daily/2025-12-31T235900Z.db"}]}, "2 snapshots, 3.0 MiB; "),
         ({"Contents": [HOURLY]}, "1 snapshot, 1.5 MiB; "),
         ({}, "0 snapshots, 0.0 MiB; "),
-        (refusing("AccessDenied"), "snapshots that you may not list; "),
+        (refusing("AccessDenied"), "snapshots that you have no permission to list; "),
         (refusing("NoSuchBucket"), None),
     ],
 )
 def test_the_stacks_own_bucket_is_told_while_it_is_there(aws: Aws, answer: Any, holds: str | None) -> None:
     aws.answers[LIST] = answer
-    scope = Scope("one", (resource("bucket-1", "DELETE_SKIPPED"),))
+    scope = Inventory("one", (resource("bucket-1", "DELETE_SKIPPED"),))
     found = snapshot_buckets.find(aws.account, scope, {"BackupBucketName": "bucket-1"})
     if holds is None:
         assert found == ()
@@ -42,8 +42,8 @@ def test_the_stacks_own_bucket_is_told_while_it_is_there(aws: Aws, answer: Any, 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ({"Contents": [HOURLY]}, "1 snapshot, 1.5 MiB, in a bucket of yours"),
-        (refusing("AccessDenied"), "snapshots that you may not list, in a bucket of yours"),
+        ({"Contents": [HOURLY]}, "1 snapshot, 1.5 MiB, in your own bucket"),
+        (refusing("AccessDenied"), "snapshots that you have no permission to list, in your own bucket"),
         ({}, None),
         (refusing("NoSuchBucket"), None),
     ],
@@ -52,7 +52,7 @@ def test_of_an_operators_bucket_only_what_lies_under_the_clusters_name_is_told(
     aws: Aws, answer: Any, why: str | None
 ) -> None:
     aws.answers[LIST] = answer
-    found = snapshot_buckets.find(aws.account, Scope("one"), {"BackupBucketName": "mine"})
+    found = snapshot_buckets.find(aws.account, Inventory("one"), {"BackupBucketName": "mine"})
     assert [(each.kind, each.id, each.why, each.command) for each in found] == (
         [("etcd's snapshots", "s3://mine/one/etcd/", why, "aws s3 rm --recursive s3://mine/one/etcd/")] if why else []
     )
@@ -60,5 +60,5 @@ def test_of_an_operators_bucket_only_what_lies_under_the_clusters_name_is_told(
 
 
 def test_a_cluster_without_a_bucket_has_none(aws: Aws) -> None:
-    assert snapshot_buckets.find(aws.account, Scope("one", (resource("vpc-1"),)), {}) == ()
+    assert snapshot_buckets.find(aws.account, Inventory("one", (resource("vpc-1"),)), {}) == ()
     assert aws.calls == []

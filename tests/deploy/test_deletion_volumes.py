@@ -9,8 +9,8 @@ from answering import Aws, RefusedError, pairs
 from aws_descriptions import OWNED, resource
 
 from cfngen.deploy.deletion import kubernetes_tags, volumes
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message
 
 CSI = {"ebs.csi.aws.com/cluster": "true", "CSIVolumeName": "pvc-1"}
@@ -41,7 +41,7 @@ def answer_by_filter(aws: Aws, **volumes_of: list[dict[str, Any]]) -> None:
 def test_a_volume_is_found_by_whatever_names_the_cluster(aws: Aws, place: str) -> None:
     named = {"tagged": OWNED, "legacy": {"KubernetesCluster": "one"}, "driver": {"ebs.csi.aws.com/cluster-name": "one"}}
     answer_by_filter(aws, **{place: [volume(**CSI, **named[place])]})
-    assert volumes.find(aws.account, Scope("one")) == (OrphanedResource("volume", "vol-1", "pvc-1", gigabytes=8),)
+    assert volumes.find(aws.account, Inventory("one")) == (OrphanedResource("volume", "vol-1", "pvc-1", gigabytes=8),)
     assert [each["Filters"] for each in aws.sent("ec2:DescribeVolumes")] == [
         [{"Name": "tag:kubernetes.io/cluster/one", "Values": ["owned"]}],
         [{"Name": "tag:KubernetesCluster", "Values": ["one"]}],
@@ -52,7 +52,7 @@ def test_a_volume_is_found_by_whatever_names_the_cluster(aws: Aws, place: str) -
 def test_a_volume_that_is_found_twice_is_one_and_claims_are_in_order(aws: Aws) -> None:
     both = volume("vol-2", **CSI, **CLAIM, **OWNED, KubernetesCluster="one", Name="named")
     answer_by_filter(aws, tagged=[both, volume("vol-1", **CSI, **OWNED)], legacy=[both], attached=[both])
-    found = volumes.find(aws.account, Scope("one", instances={"i-1": "running"}))
+    found = volumes.find(aws.account, Inventory("one", instances={"i-1": "running"}))
     assert [(each.id, each.name, each.purpose) for each in found] == [
         ("vol-1", "pvc-1", ""),
         ("vol-2", "named", "claim shop/data"),
@@ -78,7 +78,7 @@ def test_a_volume_that_is_found_twice_is_one_and_claims_are_in_order(aws: Aws) -
 )
 def test_what_an_instance_has_attached_is_a_claims_or_not(aws: Aws, tags: dict[str, str], taken: bool) -> None:
     answer_by_filter(aws, attached=[volume(**tags)])
-    scope = Scope("one", instances={"i-2": "running", "i-1": "running"})
+    scope = Inventory("one", instances={"i-2": "running", "i-1": "running"})
     assert [each.id for each in volumes.find(aws.account, scope)] == (["vol-1"] if taken else [])
     assert aws.sent("ec2:DescribeVolumes")[-1]["Filters"][0]["Values"] == ["i-1", "i-2"]
     assert volumes.find_attached(aws.account, scope) == {"vol-1"}
@@ -86,7 +86,7 @@ def test_what_an_instance_has_attached_is_a_claims_or_not(aws: Aws, tags: dict[s
 
 @pytest.mark.parametrize(("number", "calls"), [(0, []), (100, [100]), (101, [100, 1])])
 def test_attached_volumes_are_asked_for_a_hundred_instances_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
-    volumes.find_attached(aws.account, Scope("one", instances={f"i-{each}": "running" for each in range(number)}))
+    volumes.find_attached(aws.account, Inventory("one", instances={f"i-{each}": "running" for each in range(number)}))
     assert [len(each["Filters"][0]["Values"]) for each in aws.sent("ec2:DescribeVolumes")] == calls
 
 
@@ -102,8 +102,8 @@ def test_attached_volumes_are_asked_for_a_hundred_instances_at_a_time(aws: Aws, 
 def test_only_what_names_no_cluster_at_all_is_unclear(aws: Aws, tags: dict[str, str], named: bool) -> None:
     answer_by_filter(aws, unattached=[volume(**tags)])
     expected = (OrphanedResource("volume", "vol-1", "pvc-1", gigabytes=8),) if named else ()
-    assert volumes.find_unattributed(aws.account, Scope("one")) == expected
-    assert volumes.find_unattributed(aws.account, Scope("one", (resource("vol-1"),))) == ()
+    assert volumes.find_unattributed(aws.account, Inventory("one")) == expected
+    assert volumes.find_unattributed(aws.account, Inventory("one", (resource("vol-1"),))) == ()
     assert aws.sent("ec2:DescribeVolumes")[0]["Filters"] == [
         {"Name": "tag:ebs.csi.aws.com/cluster", "Values": ["true"]},
         {"Name": "status", "Values": ["available"]},
@@ -124,7 +124,7 @@ def test_snapshots_of_claims_are_those_of_the_driver(aws: Aws, tags: dict[str, s
     snapshot = {"SnapshotId": "snap-1", "VolumeSize": 20, "Tags": pairs(tags)}
     aws.answers["ec2:DescribeSnapshots"] = {"Snapshots": [snapshot]}
     expected = (OrphanedResource("snapshot", "snap-1", "snapcontent-1", gigabytes=20),) if taken else ()
-    assert volumes.find_snapshots(aws.account, Scope("one")) == expected
+    assert volumes.find_snapshots(aws.account, Inventory("one")) == expected
     assert {tuple(each["OwnerIds"]) for each in aws.sent("ec2:DescribeSnapshots")} == {("self",)}
 
 

@@ -42,9 +42,9 @@ def planned_by_somebody(api: RecordedStack) -> None:
         ("CREATE_COMPLETE", []),
         ("UPDATE_COMPLETE", []),
         ("IMPORT_ROLLBACK_COMPLETE", []),
-        ("UPDATE_ROLLBACK_COMPLETE", ["the last update of kubernetes was rolled back; this is the next one"]),
-        ("CREATE_FAILED", ["kubernetes is in CREATE_FAILED: this goes on where the last operation failed"]),
-        ("UPDATE_FAILED", ["kubernetes is in UPDATE_FAILED: this goes on where the last operation failed"]),
+        ("UPDATE_ROLLBACK_COMPLETE", ["the last update of kubernetes was rolled back; this is a new update"]),
+        ("CREATE_FAILED", ["kubernetes is in CREATE_FAILED: this continues where the last operation failed"]),
+        ("UPDATE_FAILED", ["kubernetes is in UPDATE_FAILED: this continues where the last operation failed"]),
     ],
 )
 def test_a_stack_that_can_be_updated_is_returned(status: str, notices: list[str]) -> None:
@@ -62,9 +62,9 @@ def test_a_stack_that_can_be_updated_is_returned(status: str, notices: list[str]
 @pytest.mark.parametrize(
     ("status", "error", "words"),
     [
-        ("UPDATE_IN_PROGRESS", BusyError, "another operation is under way"),
-        ("DELETE_IN_PROGRESS", BusyError, "another operation is under way"),
-        ("SOMETHING_NEW", BusyError, "another operation is under way"),
+        ("UPDATE_IN_PROGRESS", BusyError, "another operation is in progress"),
+        ("DELETE_IN_PROGRESS", BusyError, "another operation is in progress"),
+        ("SOMETHING_NEW", BusyError, "another operation is in progress"),
         ("UPDATE_ROLLBACK_FAILED", BlockedError, "the rollback of its last update failed"),
         ("IMPORT_ROLLBACK_FAILED", LostError, "an import into it failed"),
         ("DELETE_FAILED", BlockedError, "its deletion failed half-way"),
@@ -112,7 +112,7 @@ def test_no_second_cluster_of_a_name_is_created(status: str) -> None:
         {**other, "StackName": "five", "ParentId": "arn:two", "Tags": [{"Key": CLUSTER_TAG, "Value": NAME}]},
         {**other, "StackName": "six", "Tags": [{"Key": CLUSTER_TAG, "Value": "another"}]},
     ]
-    with pytest.raises(NameConflictError, match="lives in the stack two already") as raised:
+    with pytest.raises(NameConflictError, match="already exists in the stack two: ") as raised:
         begin(api)
     assert raised.value.stacks == ("two",)
     assert "choose another `name`" in raised.value.hint
@@ -165,7 +165,7 @@ def test_the_remains_of_a_creation_are_deleted_with_consent(status: str, dangero
     assert question.text == f"Delete the remains of {NAME} and create it again?"
     assert question.dangerous == dangerous
     assert question.consequences[0].startswith(f"{NAME} is in {status}: its creation failed")
-    assert question.consequences[1] == "left in it: Vpc, Bucket"
+    assert question.consequences[1] == "it still contains: Vpc, Bucket"
     assert changes(api) == ["UpdateTerminationProtection", "DeleteStack"]
     [sent] = api.named("UpdateTerminationProtection")
     assert (sent["StackName"], sent["EnableTerminationProtection"]) == (STACK_ID, "false")
@@ -178,7 +178,7 @@ def test_the_remains_of_a_creation_are_deleted_with_consent(status: str, dangero
 def test_that_nothing_is_left_is_said() -> None:
     api, told = RecordedStack("ROLLBACK_COMPLETE", End("DELETE_COMPLETE")), Told()
     assert begin(api, told) is None
-    assert told.questions[0].consequences[1] == "nothing is left in it"
+    assert told.questions[0].consequences[1] == "it no longer contains resources"
     assert changes(api) == ["DeleteStack"]
 
 
@@ -191,7 +191,7 @@ def test_only_a_bucket_with_snapshots_in_it_is_no_reason_for_caution() -> None:
 
 def test_whoever_declines_keeps_the_remains() -> None:
     api = dead("ROLLBACK_COMPLETE")
-    with pytest.raises(DeclinedError, match="nothing was changed: you did not agree"):
+    with pytest.raises(DeclinedError, match="nothing was changed: you declined"):
         begin(api, Told(answer=False))
     assert not changes(api)
 

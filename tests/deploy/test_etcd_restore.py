@@ -128,7 +128,7 @@ def test_a_restore_is_asked_for_written_and_taken_away_again(masters: Masters) -
     assert masters.aws.sent("s3:DeleteObject") == [{"Bucket": "mine", "Key": "one/etcd/restore.json"}]
     texts = [each.text for each in masters.said if isinstance(each, Step)]
     assert texts == [
-        f"asking the masters to restore {NEWEST} as they boot",
+        f"requesting the masters to restore {NEWEST} when they boot",
         "terminating the instance of master a, i-a",
     ]
 
@@ -147,7 +147,7 @@ def test_what_it_means_is_said_before(masters: Masters) -> None:
     assert (plan.snapshot.key, plan.pending) == (NEWEST, False)
     assert [(master.slot, master.instances) for master in plan.masters] == [("a", ("i-a",)), ("b", ("i-b",))]
     assert plan.consequences[:2] == (
-        "what was written to Kubernetes since 2025-12-31 23:59:00 UTC, 1 minute ago, is lost",
+        "everything written to Kubernetes since 2025-12-31 23:59:00 UTC, 1 minute ago, is lost",
         "the instances of 2 masters are terminated and replaced: a (i-a) and b (i-b)",
     )
     assert len(plan.consequences) == 4
@@ -187,7 +187,7 @@ def test_one_that_was_begun_goes_on_with_what_is_still_to_be_replaced(masters: M
     assert masters.set_back().snapshot.key == OLDER
     assert masters.plan.pending
     assert [master.slot for master in masters.plan.masters] == ["a"]
-    assert masters.asked[0].text == f"Go on restoring one from {OLDER}?"
+    assert masters.asked[0].text == f"Continue restoring one from {OLDER}?"
     assert (masters.written(), masters.terminated()) == ([], ["i-a"])
     assert masters.waited[0][1] == {"i-a", "i-gone"}
 
@@ -216,7 +216,7 @@ def test_a_snapshot_without_a_digest_is_asked_for_without_one(masters: Masters) 
 def test_while_one_is_restored_another_must_wait(masters: Masters, wanted: str, refused: bool) -> None:
     masters.request = {"id": "x", "snapshot": OLDER, "created": "x", "instances": []}
     if refused:
-        with pytest.raises(RestoreInProgressError, match=f"one is being set back to {OLDER} already"):
+        with pytest.raises(RestoreInProgressError, match=f"one is already being restored from {OLDER}"):
             masters.set_back(wanted)
         assert masters.asked == []
     else:
@@ -225,7 +225,7 @@ def test_while_one_is_restored_another_must_wait(masters: Masters, wanted: str, 
 
 def test_who_comes_second_is_refused(masters: Masters) -> None:
     masters.aws.answers["s3:PutObject"] = refusing("PreconditionFailed")
-    with pytest.raises(RestoreInProgressError, match="someone else has begun to restore one just now"):
+    with pytest.raises(RestoreInProgressError, match="someone else has just started to restore one"):
         masters.set_back()
     assert (masters.terminated(), masters.waited) == ([], [])
 
@@ -268,7 +268,7 @@ def test_who_leaves_is_told_that_it_goes_on(masters: Masters) -> None:
         raise KeyboardInterrupt
 
     masters.meanwhile = interrupt
-    with pytest.raises(RestoreDetachedError, match="continues without cfngen") as left:
+    with pytest.raises(RestoreDetachedError, match="continue the restore of one without cfngen") as left:
         masters.set_back()
     assert error_exit_code(left.value.code) == 130
     assert masters.aws.sent("s3:DeleteObject") == []

@@ -72,7 +72,9 @@ def test_the_newest_is_first_and_of_one_moment_the_hourly_one(aws: Aws, place: S
 @pytest.mark.parametrize("code", ["NoSuchBucket", "404"])
 def test_a_bucket_that_is_not_there_is_told(aws: Aws, place: Store, code: str) -> None:
     aws.answers["s3:ListObjectsV2"] = refusing(code)
-    with pytest.raises(NoBackupBucketError, match="there is no bucket mine") as missing:
+    with pytest.raises(
+        NoBackupBucketError, match="the bucket of the cluster's snapshots, mine, does not exist"
+    ) as missing:
         place.snapshots()
     assert "etcd.backups.bucket" in str(missing.value.hint)
 
@@ -179,15 +181,20 @@ def test_the_bucket_is_the_stacks_or_that_of_the_cluster_file(
 @pytest.mark.parametrize(
     ("described", "overrides", "words", "hint"),
     [
-        (stack(outputs=BOTH), (), "the stack one names no bucket of etcd's snapshots$", "`cfngen deploy` makes one. "),
+        (stack(outputs=BOTH), (), "the stack one has no bucket for etcd's snapshots$", "`cfngen deploy` creates one. "),
         (
             stack(outputs=BOTH),
             ("etcd.backups.enabled=false",),
             "`etcd.backups.enabled` is false in the cluster file",
-            "Turn them on there; `cfngen deploy` makes one. ",
+            "Enable backups there; `cfngen deploy` creates one. ",
         ),
-        (None, (), "there is no stack one that names a bucket", "What a deleted cluster has left"),
-        (stack(status="DELETE_COMPLETE"), (), "there is no stack one that names a bucket", "What a deleted cluster"),
+        (None, (), "there is no stack one that would name the bucket", "To list the snapshots of a deleted cluster"),
+        (
+            stack(status="DELETE_COMPLETE"),
+            (),
+            "there is no stack one that would name the bucket",
+            "To list the snapshots of a deleted cluster",
+        ),
     ],
 )
 def test_where_nobody_names_a_bucket_it_is_said_how_to_get_one(
@@ -251,7 +258,7 @@ def test_a_snapshot_at_once_is_the_one_that_bears_the_request(aws: Aws, place: S
     assert sent["Key"] == "one/etcd/backup-request.json"
     assert json.loads(sent["Body"])["created"] == "2026-01-01T00:00:00+00:00"
     texts = [each.text for each in said if isinstance(each, Step)]
-    assert texts[0].startswith("asking etcd's leader")
+    assert texts[0].startswith("requesting a snapshot from etcd's leader")
     assert texts[1:] == ["waiting for the snapshot (60 s)", "waiting for the snapshot (120 s)"]
 
 

@@ -109,7 +109,7 @@ def test_every_change_is_told_once_until_all_work(watched: Watched) -> None:
         (slot("a", machine("i-new")),),
     )
     assert progress == [
-        ([("i-old", "terminating")], "is about to go down"),
+        ([("i-old", "terminating")], "is shutting down"),
         ([("", "waiting for an instance")], "ready"),
         ([("i-new", "booting")], "ready"),
         ([("i-new", "ready")], "ready"),
@@ -130,7 +130,7 @@ def test_a_new_instance_beside_the_old_one_is_what_counts(watched: Watched) -> N
     [first, *_] = watched.wait(
         (slot("a", machine("i-old", "Terminating"), machine("i-new")),), (slot("a", machine("i-new")),)
     )
-    assert first == ([("i-new", "booting")], "is about to go down")
+    assert first == ([("i-new", "booting")], "is shutting down")
 
 
 def test_a_new_instance_that_leaves_again_is_none(watched: Watched) -> None:
@@ -175,7 +175,7 @@ def test_what_the_api_says_is_told(watched: Watched, ready: Any, words: str) -> 
 
 @pytest.mark.parametrize(("minutes", "looks"), [(1, 7), (0, 1)])
 def test_patience_has_an_end(watched: Watched, minutes: int, looks: int) -> None:
-    with pytest.raises(RestoreFailedError, match=f"not every master works after {minutes} minutes") as failed:
+    with pytest.raises(RestoreFailedError, match=f"not every master is ready after {minutes} minutes") as failed:
         watched.wait((slot("a", machine("i-new")),), minutes=minutes)
     assert (watched.passed, watched.api.opened) == (60 * minutes, looks)
     assert "aws ec2 get-console-output --latest --region us-west-2" in str(failed.value.hint)

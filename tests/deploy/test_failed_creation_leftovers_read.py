@@ -80,7 +80,7 @@ def test_what_cannot_be_looked_for_is_told_and_no_failure(aws: Aws, said: list[M
     report_failed_creation(aws.account, root(aws), "one", said.append)
     [notice] = said
     assert isinstance(notice, Notice)
-    assert notice.text.startswith("what earlier attempts have left could not be looked for: ")
+    assert notice.text.startswith("could not find out what earlier stacks left in the account: ")
     assert bool(notice.hint) is hint
 
 

@@ -188,15 +188,15 @@ def test_empty_lists_are_filled(text):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("clusters: [", "is no YAML in line 1"),
-        ("users:\n- name: a\n  user: {client-key-data: U0VDUkVU\n", "is no YAML in line 4"),
-        ("- a\n- b\n", "does not hold a mapping"),
-        ("just words\n", "does not hold a mapping"),
+        ("clusters: [", "is not valid YAML in line 1"),
+        ("users:\n- name: a\n  user: {client-key-data: U0VDUkVU\n", "is not valid YAML in line 4"),
+        ("- a\n- b\n", "is not a mapping"),
+        ("just words\n", "is not a mapping"),
         ("kind: Secret\n", "is a Secret, not a Config"),
-        ("clusters: none\n", "has clusters that are no list"),
-        ("users:\n- work\n", "has an entry in users that is no mapping"),
-        ("---\na: 1\n---\nb: 2\n", "is no YAML"),
-        ("users: \x07\n", "is no YAML"),
+        ("clusters: none\n", "has clusters that are not a list"),
+        ("users:\n- work\n", "has an entry in users that is not a mapping"),
+        ("---\na: 1\n---\nb: 2\n", "is not valid YAML"),
+        ("users: \x07\n", "is not valid YAML"),
     ],
 )
 def test_what_is_no_kubeconfig_is_refused(text, reason):

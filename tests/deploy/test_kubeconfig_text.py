@@ -78,7 +78,7 @@ def test_what_was_written_is_taken_out_again() -> None:
 def test_what_is_another_clusters_stays(owner: Owner) -> None:
     assert remove_entries(WRITTEN, owner) == (WRITTEN, ())
     if owner.account:
-        with pytest.raises(ForeignEntryError, match="is that of the stack prod in us-west-2 of account 123456789012"):
+        with pytest.raises(ForeignEntryError, match="belongs to the stack prod in us-west-2 of account 123456789012"):
             merge_entries(WRITTEN, replace(ACCESS, owner=owner), switch=True)
 
 
@@ -133,11 +133,11 @@ def test_an_empty_list_in_brackets_becomes_lines() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("clusters: {}\n", r"has clusters that are no list \(line 1\)"),
-        ("kind: Config\nusers: [work]\n", r"has an entry in users that is no mapping \(line 2\)"),
-        ("a: b: c\n", "is no YAML in line 1: "),
-        ("x: 1\ny: [\n", "is no YAML in line 3: "),
-        ("users: \x07\n", "is no YAML: ReaderError"),
+        ("clusters: {}\n", r"has clusters that are not a list \(line 1\)"),
+        ("kind: Config\nusers: [work]\n", r"has an entry in users that is not a mapping \(line 2\)"),
+        ("a: b: c\n", "is not valid YAML in line 1: "),
+        ("x: 1\ny: [\n", "is not valid YAML in line 3: "),
+        ("users: \x07\n", "is not valid YAML: ReaderError"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(text: str, reason: str) -> None:

@@ -147,7 +147,7 @@ def test_both_forms_of_a_ready_server_are_understood(text, ready):
 
 def test_a_server_that_never_answers_like_kubernetes_is_told_apart(where, endpoint, monkeypatch):
     monkeypatch.setattr(kubernetes_api.Connection, "_respond", lambda *_: (200, ["a", "list"]))
-    with reading(where, endpoint) as api, pytest.raises(WrongServerError, match="does not answer as Kubernetes"):
+    with reading(where, endpoint) as api, pytest.raises(WrongServerError, match="did not return a Kubernetes response"):
         api.nodes()
 
 
@@ -186,7 +186,10 @@ def test_a_proxy_that_does_not_answer_is_named_and_not_the_api(where, endpoint, 
 
 def test_a_refusal_of_the_server_is_quoted(where, endpoint, monkeypatch):
     monkeypatch.setattr(kubernetes_api.Connection, "_respond", lambda *_: (429, {"message": "too many requests"}))
-    with reading(where, endpoint) as api, pytest.raises(KubernetesError, match="answers 429: too many requests"):
+    with (
+        reading(where, endpoint) as api,
+        pytest.raises(KubernetesError, match="responded with HTTP status 429: too many requests"),
+    ):
         api.nodes()
 
 
@@ -209,7 +212,7 @@ def test_nobody_at_the_address_says_what_to_check(where, endpoint):
     gone = replace(endpoint, override="https://127.0.0.1:1")
     with reading(where, gone) as api, pytest.raises(ApiUnreachableError, match="refused") as refused:
         api.version()
-    assert "ApiAllowedCidr (it is 203.0.113.7/32)" in refused.value.hint
+    assert "ApiAllowedCidr (currently 203.0.113.7/32)" in refused.value.hint
     assert "port 1," in refused.value.hint
 
 
@@ -317,11 +320,11 @@ def test_a_secret_that_is_being_deleted_is_said_to_be(where):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("PRIVATE", "does not hold JSON"),
-        ("[1]", "does not hold a JSON object"),
+        ("PRIVATE", "does not contain JSON"),
+        ("[1]", "does not contain a JSON object"),
         ('{"ca.crt": "PRIVATE"}', "lacks ca.key"),
         ('{"ca.crt": 1, "ca.key": 2}', "lacks ca.crt and ca.key"),
-        ('{"ca.crt": "PRIVATE", "ca.key": "PRIVATE"}', "holds no certificate authority"),
+        ('{"ca.crt": "PRIVATE", "ca.key": "PRIVATE"}', "contains no certificate authority"),
     ],
 )
 def test_a_malformed_secret_is_described_and_not_quoted(text, reason, where):
@@ -341,7 +344,7 @@ def test_a_denied_secret_names_the_permissions(where):
     arn = stack.outputs["CaSecretArn"]
     with where.served.permissions.enforcing(allow_everything_but("secretsmanager:GetSecretValue")) as credentials:
         account = where.connected(where.session_of(credentials))
-        with pytest.raises(SecretDeniedError, match="may not read the secret") as refused:
+        with pytest.raises(SecretDeniedError, match="has no permission to read the secret") as refused:
             read_authority(account, arn)
     assert account.caller in str(refused.value)
     assert "secretsmanager:GetSecretValue" in refused.value.hint

@@ -157,7 +157,7 @@ def test_where_nothing_is_rolled_back_the_named_command_is_one_that_works(
 
 def test_there_is_nothing_to_watch_in_an_empty_stack(operator: Operator):
     operator.empty_stack()
-    with pytest.raises(NothingUnderWayError, match="nothing is under way in it") as raised:
+    with pytest.raises(NothingUnderWayError, match="no operation is in progress in it") as raised:
         attach(operator.account, STACK, STACK, operator.waiting)
     assert "`cfngen deploy --stack-name one`" in str(raised.value.hint)
     assert operator.messages == []
@@ -186,7 +186,7 @@ def test_the_creation_of_another_cluster_is_not_ended(operator: Operator):
 
 def test_an_empty_stack_of_nobody_is_not_deleted_and_the_ways_to_use_or_remove_it_are_named(operator: Operator):
     operator.empty_stack()
-    with pytest.raises(ForeignStackError, match="no change set in it says") as raised:
+    with pytest.raises(ForeignStackError, match="none of its change sets") as raised:
         delete(operator.account, DeletionRequest(STACK, STACK), operator.waiting)
     assert "`cfngen deploy --stack-name one`" in str(raised.value.hint)
     assert "`aws cloudformation delete-stack --region us-west-2 --stack-name one`" in str(raised.value.hint)

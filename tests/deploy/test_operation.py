@@ -159,7 +159,7 @@ def test_a_deletion_on_failure_leaves_no_stack(operator: Operator):
 
 def test_a_stack_of_somebody_else_is_left_alone(operator: Operator):
     operator.cloud.account.create(name="kubernetes")
-    with pytest.raises(ForeignStackError, match="was not made by `cfngen deploy`"):
+    with pytest.raises(ForeignStackError, match="was not created by `cfngen deploy`"):
         operator.deploy()
     assert change_sets(operator, "kubernetes") == []
 

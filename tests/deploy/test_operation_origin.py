@@ -96,7 +96,7 @@ def told(*summaries: dict[str, Any]) -> list[str]:
     operation_origin.report_other_plans(api.account, STACK, said.append)
     notices = [each for each in said if isinstance(each, Notice)]
     assert len(notices) == len(said)
-    assert ["ask before you go on" in notice.hint for notice in notices] == [True] * len(notices)
+    assert ["ask them before you continue" in notice.hint for notice in notices] == [True] * len(notices)
     return [notice.text for notice in notices]
 
 

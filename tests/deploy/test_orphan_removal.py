@@ -9,12 +9,12 @@ from answering import Aws, RefusedError, pairs, refusing
 from aws_descriptions import OWNED, instance, resource, running
 
 from cfngen.deploy.deletion import orphan_removal, pod_routes
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message, Step
 
-VPC = Scope("one", (resource("vpc-1"),), vpc_id="vpc-1", own_vpc=True)
+VPC = Inventory("one", (resource("vpc-1"),), vpc_id="vpc-1", own_vpc=True)
 
 
 class Groups:
@@ -48,17 +48,17 @@ class Groups:
         return {}
 
 
-def swept(aws: Aws, scope: Scope = VPC, **more: Any) -> tuple[orphan_removal.SweepResult, list[str]]:
+def swept(aws: Aws, scope: Inventory = VPC, **more: Any) -> tuple[orphan_removal.RemovalResult, list[str]]:
     said: list[Message] = []
-    sweep = orphan_removal.sweep(aws.account, scope, said.append, **more)
+    sweep = orphan_removal.remove_orphans(aws.account, scope, said.append, **more)
     return sweep, [each.text if isinstance(each, Step) else f"- {each.orphan.id}" for each in said]  # type: ignore[attr-defined]
 
 
-BEGUN = "deleting what Kubernetes made: load balancers, and what belongs to them"
+BEGUN = "deleting the load balancers that Kubernetes created, and their security groups and network interfaces"
 
 
 def test_where_nothing_is_left_nothing_is_said(aws: Aws) -> None:
-    assert swept(aws) == (orphan_removal.SweepResult(), [])
+    assert swept(aws) == (orphan_removal.RemovalResult(), [])
     assert aws.writes() == []
 
 
@@ -141,7 +141,7 @@ def test_load_balancers_go_before_interfaces_and_those_before_groups(aws: Aws) -
     Groups(aws, sg_1=0)
     orphans = orphan_removal.find(aws.account, VPC)
     assert [each.kind for each in orphans] == ["target group", "network interface", "security group"]
-    orphan_removal.sweep(aws.account, VPC, lambda message: None, timeout=0)
+    orphan_removal.remove_orphans(aws.account, VPC, lambda message: None, timeout=0)
     assert [name for name, _ in aws.writes()] == [
         "elbv2:DeleteTargetGroup",
         "ec2:DeleteNetworkInterface",
@@ -151,7 +151,7 @@ def test_load_balancers_go_before_interfaces_and_those_before_groups(aws: Aws) -
 
 INSIDE = OrphanedResource("security group", "sg-1", "web", vpc_id="vpc-1")
 NOWHERE = OrphanedResource("volume", "vol-1", "data")
-EMPTY = Scope("one", vpc_id="vpc-1")
+EMPTY = Inventory("one", vpc_id="vpc-1")
 OTHER = instance("i-9", vpc_id="vpc-9")
 SAME = instance("i-9", vpc_id="vpc-1")
 
@@ -162,31 +162,31 @@ SAME = instance("i-9", vpc_id="vpc-1")
         (VPC, INSIDE, OTHER, False),
         (VPC, INSIDE, SAME, False),
         (VPC, NOWHERE, OTHER, True),
-        (Scope("one"), INSIDE, OTHER, True),
-        (Scope("one"), INSIDE, None, False),
+        (Inventory("one"), INSIDE, OTHER, True),
+        (Inventory("one"), INSIDE, None, False),
         (VPC, NOWHERE, None, False),
         (EMPTY, INSIDE, SAME, True),
         (EMPTY, INSIDE, OTHER, False),
-        (Scope("one", vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, True),
-        (Scope("one", VPC.resources, vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, False),
-        (Scope("one", VPC.resources, vpc_id="vpc-1", same_name_stacks=("two",)), NOWHERE, None, True),
-        (Scope("one", (resource("group-1"),), vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, False),
+        (Inventory("one", vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, True),
+        (Inventory("one", VPC.resources, vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, False),
+        (Inventory("one", VPC.resources, vpc_id="vpc-1", same_name_stacks=("two",)), NOWHERE, None, True),
+        (Inventory("one", (resource("group-1"),), vpc_id="vpc-1", same_name_stacks=("two",)), INSIDE, None, False),
     ],
 )
 def test_what_may_be_a_living_namesakes_is_not_touched(
-    aws: Aws, scope: Scope, found: OrphanedResource, machine: dict[str, Any] | None, refused: bool
+    aws: Aws, scope: Inventory, found: OrphanedResource, machine: dict[str, Any] | None, refused: bool
 ) -> None:
     aws.answers["ec2:DescribeInstances"] = running(*([machine] if machine else []))
     if not refused:
         orphan_removal.check_name_conflict(aws.account, scope, [found])
         return
-    with pytest.raises(SameNameClusterError, match=r"named one run outside|lives in the stack two") as error:
+    with pytest.raises(SameNameClusterError, match=r"named one run outside|already exists in the stack two") as error:
         orphan_removal.check_name_conflict(aws.account, scope, [found])
     assert "--stack-name" in error.value.hint
 
 
 def test_where_nothing_is_to_be_removed_nobody_is_asked(aws: Aws) -> None:
-    orphan_removal.check_name_conflict(aws.account, Scope("one", same_name_stacks=("two",)), [])
+    orphan_removal.check_name_conflict(aws.account, Inventory("one", same_name_stacks=("two",)), [])
     assert aws.calls == []
 
 
@@ -198,23 +198,23 @@ def test_living_machines_of_the_name_are_namesakes_and_ones_own_are_not(aws: Aws
         instance("i-two", **{"kubernetes.io/cluster/two": "owned"}),
         instance("i-shared", **{"kubernetes.io/cluster/one": "shared"}),
     )
-    found = orphan_removal.find_instances_of_same_name(aws.account, Scope("one", instances={"i-own": "running"}))
+    found = orphan_removal.find_instances_of_same_name(aws.account, Inventory("one", instances={"i-own": "running"}))
     assert found == {f"i-{state}": "vpc-1" for state in states[:4]}
-    assert orphan_removal.describe_name_conflict(aws.account, Scope("one", instances={"i-own": "running"})) == (
+    assert orphan_removal.describe_name_conflict(aws.account, Inventory("one", instances={"i-own": "running"})) == (
         "instances of a cluster named one run outside of this stack: i-pending, i-running, i-stopping, i-stopped"
     )
     aws.calls.clear()
-    assert orphan_removal.describe_name_conflict(aws.account, Scope("one", same_name_stacks=("a", "b"))) == (
-        "the cluster one lives in the stack a, b"
+    assert orphan_removal.describe_name_conflict(aws.account, Inventory("one", same_name_stacks=("a", "b"))) == (
+        "the cluster one already exists in the stack a, b"
     )
     assert aws.calls == []
 
 
 def test_no_namesake_is_no_sentence(aws: Aws) -> None:
-    assert orphan_removal.describe_name_conflict(aws.account, Scope("one")) == ""
+    assert orphan_removal.describe_name_conflict(aws.account, Inventory("one")) == ""
 
 
-LENT = Scope("one", pod_cidr="10.244.0.0/16", route_tables=("rtb-1",), instances={"i-1": "running"})
+LENT = Inventory("one", pod_cidr="10.244.0.0/16", route_tables=("rtb-1",), instances={"i-1": "running"})
 
 
 @pytest.mark.parametrize(
@@ -237,15 +237,17 @@ def test_only_pods_routes_to_the_clusters_machines_or_nowhere_go(aws: Aws, route
     assert pod_routes.find(aws.account, LENT) == ((leftover,) if goes else ())
     assert aws.sent("ec2:DescribeRouteTables") == [{"Filters": [{"Name": "route-table-id", "Values": ["rtb-1"]}]}]
     said: list[Message] = []
-    sweep = orphan_removal.sweep_routes(aws.account, LENT, said.append)
+    sweep = orphan_removal.remove_pod_routes(aws.account, LENT, said.append)
     assert said == ([Removed(leftover)] if goes else [])
     assert (sweep.removed, sweep.remaining) == (((leftover,), (leftover,)) if goes else ((), ()))
     call = ("ec2:DeleteRoute", {"RouteTableId": "rtb-1", "DestinationCidrBlock": cidr})
     assert aws.writes() == ([call] if goes else [])
 
 
-@pytest.mark.parametrize("scope", [Scope("one", pod_cidr="10.244.0.0/16"), Scope("one", route_tables=("rtb-1",))])
-def test_routes_are_not_looked_for_where_there_can_be_none(aws: Aws, scope: Scope) -> None:
+@pytest.mark.parametrize(
+    "scope", [Inventory("one", pod_cidr="10.244.0.0/16"), Inventory("one", route_tables=("rtb-1",))]
+)
+def test_routes_are_not_looked_for_where_there_can_be_none(aws: Aws, scope: Inventory) -> None:
     assert pod_routes.find(aws.account, scope) == ()
     assert aws.calls == []
 

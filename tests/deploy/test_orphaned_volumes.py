@@ -10,12 +10,12 @@ from in_moto import in_moto
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import volumes
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import Removed
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import ResourceView, StackResource
 
-SCOPE = Scope("one")
+SCOPE = Inventory("one")
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_volume_of_others_of_a_stack_or_of_nobody_is_not(account: Account, tag
 def test_what_a_stack_made_is_no_leftover_even_if_it_looks_like_one(account: Account) -> None:
     mine = made.volume(account, made.claimed("one"))
     view = ResourceView("MasterAVolume", mine, "AWS::EC2::Volume", "DELETE_SKIPPED")
-    assert volumes.find(account, Scope("one", (StackResource("arn", (), view),))) == ()
+    assert volumes.find(account, Inventory("one", (StackResource("arn", (), view),))) == ()
 
 
 def test_a_volume_that_names_no_cluster_is_known_by_the_instance_that_has_it(account: Account) -> None:
@@ -79,7 +79,7 @@ def test_a_volume_that_names_no_cluster_is_known_by_the_instance_that_has_it(acc
     )
     for device, each in (("/dev/sdf", mine), ("/dev/sdg", other)):
         ec2.attach_volume(VolumeId=each, InstanceId=instance, Device=device)
-    scope = Scope("one", instances={instance: "running"})
+    scope = Inventory("one", instances={instance: "running"})
     assert [each.id for each in volumes.find(account, scope)] == [mine]
     assert volumes.find_unattributed(account, scope) == ()
 

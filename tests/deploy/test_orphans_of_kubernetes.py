@@ -13,9 +13,9 @@ from made_by_kubernetes import Place
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import orphan_removal, pod_routes
+from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import Removed
-from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.messages import Message, Step
 from cfngen.deploy.stacks import ResourceView, StackResource
 from cfngen.sandbox.api.dependencies import refuse_dependency_violations as dependencies
@@ -34,16 +34,16 @@ def place(where: Where) -> Place:
     return made.new_place(where[0], "one")
 
 
-def scope_of(place: Place) -> Scope:
+def scope_of(place: Place) -> Inventory:
     """The cluster `one`, whose stack has made the security group of the nodes."""
     view = ResourceView("NodeSecurityGroup", place.node_group, "AWS::EC2::SecurityGroup", "CREATE_COMPLETE")
-    scope = find_scope(place.account, None, cluster="one", vpc_id=place.vpc_id)
+    scope = read_inventory(place.account, None, cluster="one", vpc_id=place.vpc_id)
     return replace(scope, security_groups=(place.node_group,), resources=(StackResource("arn", (), view),))
 
 
-def swept(place: Place, scope: Scope | None = None) -> tuple[orphan_removal.SweepResult, list[Message]]:
+def swept(place: Place, scope: Inventory | None = None) -> tuple[orphan_removal.RemovalResult, list[Message]]:
     told: list[Message] = []
-    return orphan_removal.sweep(place.account, scope or scope_of(place), told.append), told
+    return orphan_removal.remove_orphans(place.account, scope or scope_of(place), told.append), told
 
 
 def test_nothing_is_found_where_kubernetes_made_nothing(place: Place) -> None:
@@ -202,14 +202,14 @@ def test_a_sweep_that_was_interrupted_goes_on(place: Place) -> None:
     place.account.client("elb").delete_load_balancer(LoadBalancerName=balancer.name)
     result, _ = swept(place)
     assert [each.id for each in result.removed] == [balancer.group]
-    assert swept(place)[0] == orphan_removal.SweepResult()
+    assert swept(place)[0] == orphan_removal.RemovalResult()
 
 
 def test_nothing_is_waited_for_without_patience(place: Place) -> None:
     balancer = made.classic(place, "one")
     made.interface(place, f"ELB {balancer.name}", balancer.group)
     start = place.account.clock.now()
-    result = orphan_removal.sweep(place.account, scope_of(place), lambda message: None, timeout=0)
+    result = orphan_removal.remove_orphans(place.account, scope_of(place), lambda message: None, timeout=0)
     assert [each.id for each in result.removed] == [balancer.id]
     assert place.account.clock.now() == start
 
@@ -230,9 +230,9 @@ def launch(place: Place, cluster: str) -> str:
 def test_without_a_vpc_a_living_namesake_forbids_everything(place: Place) -> None:
     balancer = made.classic(place, "one")
     instance = launch(place, "one")
-    unknown = Scope("one")
+    unknown = Inventory("one")
     with pytest.raises(SameNameClusterError, match=instance):
-        orphan_removal.sweep(place.account, unknown, lambda message: None)
+        orphan_removal.remove_orphans(place.account, unknown, lambda message: None)
     assert balancer.name in made.balancer_names(place.account)
 
 
@@ -243,7 +243,7 @@ def test_without_a_vpc_leftovers_are_found_by_their_tags(place: Place) -> None:
         Resources=[place.node_group],
         Tags=made.pairs({"kubernetes.io/cluster/one": "owned", "cfngen:cluster": "one"}),
     )
-    result = orphan_removal.sweep(place.account, Scope("one"), lambda message: None)
+    result = orphan_removal.remove_orphans(place.account, Inventory("one"), lambda message: None)
     assert {each.id for each in result.removed} == {balancer.id, balancer.group}
     assert made.balancer_names(place.account) == {theirs.name}
 
@@ -257,7 +257,7 @@ def test_routes_of_pods_leave_a_table_that_was_lent(place: Place) -> None:
     scope = replace(scope_of(place), **lent)
     found = pod_routes.find(place.account, scope)
     assert [each.id for each in found] == ["10.244.0.0/24"]
-    assert orphan_removal.sweep_routes(place.account, scope, lambda message: None).remaining == ()
+    assert orphan_removal.remove_pod_routes(place.account, scope, lambda message: None).remaining == ()
     [described] = place.ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
     left = {route["DestinationCidrBlock"] for route in described["Routes"]} - {"10.0.0.0/16"}
     assert left == {"10.244.1.0/24", "10.99.0.0/24"}

@@ -157,7 +157,7 @@ def test_a_policy_that_cannot_be_put_back_is_a_failure_of_its_own(account, root,
     ):
         refuse(account, master)
     assert failed.value.stacks == (master,)
-    assert "could not be put back on k8s-MasterStack-" in str(failed.value)
+    assert "could not be restored on k8s-MasterStack-" in str(failed.value)
     # The others are.
     assert policies(account) == {**PROTECTED, "MasterStack": protection.ALLOW_ALL}
 
@@ -171,7 +171,7 @@ def test_it_does_not_hide_what_went_wrong_before(account, root, said):
 
     with pytest.raises(ZeroDivisionError), protection.lift_policies(account, root, report=said.append):
         fail()
-    assert ["could not be put back on k8s" in each.text for each in said] == [True]
+    assert ["could not be restored on k8s" in each.text for each in said] == [True]
 
 
 def test_a_second_ctrl_c_leaves_no_other_stack_open(account, root, said):

@@ -127,7 +127,7 @@ def test_one_that_allows_everything_is_replaced_and_somebody_elses_stays() -> No
     assert api.policies == {NAME: ROOT_POLICY, MASTER: OTHERS, SECRETS: HOLDER_POLICY}
     [notice] = said
     assert isinstance(notice, Notice)
-    assert notice.text == f"the stack {MASTER} has a policy that is not cfngen's, and keeps it"
+    assert notice.text == f"the stack {MASTER} has a policy that is not cfngen's; it is unchanged"
     assert f"--region us-west-2 --stack-name {arn(MASTER)}" in notice.hint
     assert api.switched() == []
 
@@ -192,7 +192,7 @@ def test_while_the_update_goes_on_they_stay_lifted() -> None:
     assert api.policies == dict.fromkeys((NAME, MASTER), ALLOW_ALL)
     [notice] = said
     assert isinstance(notice, Notice)
-    assert notice.text == "the stack policies stay lifted while the update goes on"
+    assert notice.text == "the stack policies stay lifted while the update continues"
     assert f"`cfngen watch --stack-name {NAME}`" in str(notice.hint)
     api, said = Protected(), list[Message]()
     with protection.lift_policies(api.account, root(), report=said.append):
@@ -225,8 +225,8 @@ def test_a_policy_that_cannot_be_put_back_is_an_error_that_hides_no_other(refusa
     with pytest.raises(NotRestoredError) as raised, protection.lift_policies(api.account, root(), report=said.append):
         api.refused[NAME] = refusal
     assert raised.value.stacks == (STACK_ID,)
-    assert f"the stack policy could not be put back on {NAME}: " in str(raised.value)
-    assert "deploy once more" in raised.value.hint
+    assert f"the stack policy could not be restored on {NAME}: " in str(raised.value)
+    assert "deploy again" in raised.value.hint
     # The other one was put back all the same.
     assert api.policies[MASTER] == HOLDER_POLICY
     api = Protected(**PRIOR)  # type: ignore[arg-type]
@@ -239,7 +239,7 @@ def test_a_policy_that_cannot_be_put_back_is_an_error_that_hides_no_other(refusa
         break_off()
     [notice] = said
     assert isinstance(notice, Notice)
-    assert f"could not be put back on {MASTER}" in notice.text
+    assert f"could not be restored on {MASTER}" in notice.text
 
 
 def test_ctrl_c_while_they_are_put_back_leaves_no_other_open() -> None:
@@ -249,4 +249,4 @@ def test_ctrl_c_while_they_are_put_back_leaves_no_other_open() -> None:
     assert api.policies == {NAME: ALLOW_ALL, MASTER: HOLDER_POLICY}
     [notice] = said
     assert isinstance(notice, Notice)
-    assert notice.text == f"the stack policy could not be put back on {NAME}: interrupted"
+    assert notice.text == f"the stack policy could not be restored on {NAME}: interrupted"

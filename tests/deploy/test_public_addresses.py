@@ -63,7 +63,7 @@ def test_an_address_of_the_stack_that_is_associated_with_nothing_is_lost(
     account: Account, interfaces: list[str], address: dict[str, str], physical_id: str
 ) -> None:
     [lost] = find_lost_addresses(account, views(interfaces[0], physical_id.format(**address)), {})
-    assert lost.text == f"master a is without its Elastic IP: {address['PublicIp']} is associated with nothing"
+    assert lost.text == f"master a has lost its Elastic IP: {address['PublicIp']} is not associated"
     assert lost.command == (
         f"aws ec2 associate-address --region us-west-2 --allocation-id {address['AllocationId']} "
         f"--network-interface-id {interfaces[0]}"
@@ -77,7 +77,7 @@ def test_an_existing_address_that_another_interface_has_is_lost(
     named = {"ApiElasticIpAllocationId": address["AllocationId"]}
     [lost] = find_lost_addresses(account, views(interfaces[0]), named)
     assert (lost.interface, lost.associated_with) == tuple(interfaces)
-    assert f"belongs to {interfaces[1]}" in lost.text
+    assert f"is associated with {interfaces[1]}" in lost.text
     assert lost.command.endswith("--allow-reassociation")
 
 

@@ -81,7 +81,7 @@ def test_a_kept_update_is_gone_on_with(operator: Operator):
     operator.cloud.engine.fail(GROUP, "no capacity", during="UPDATE")
     assert operator.deploy(LARGER, on_failure="keep").status == "UPDATE_FAILED"
     assert operator.deploy(LARGER).status == "UPDATE_COMPLETE"
-    assert any("goes on where" in each.text for each in operator.reported(Notice))
+    assert any("continues where" in each.text for each in operator.reported(Notice))
 
 
 def test_a_failed_rollback_is_continued_once_the_cause_is_gone(operator: Operator):
@@ -217,7 +217,7 @@ def test_a_cancelled_update_is_not_called_a_failure(operator: Operator):
     root.status = "UPDATE_ROLLBACK_COMPLETE"
     operator.deploy(ONE)
     notice = operator.reported(Notice)[0]
-    assert notice.text == "the last update of one was rolled back; this is the next one"
+    assert notice.text == "the last update of one was rolled back; this is a new update"
 
 
 @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "DELETE_FAILED", "CREATE_FAILED"])
@@ -227,7 +227,9 @@ def test_no_second_cluster_of_a_name_is_created(operator: Operator, status: str)
     root.status = status
     before = len(operator.cloud.faults.calls)
     for attempt in (operator.plan, operator.deploy):
-        with pytest.raises(NameConflictError, match="the cluster one lives in the stack one already") as raised:
+        with pytest.raises(
+            NameConflictError, match="the cluster one already exists in the stack one already"
+        ) as raised:
             attempt(ONE, stack_name="two")
     assert "choose another `name`" in raised.value.hint
     assert {call.operation for call in operator.cloud.faults.calls[before:]} <= {"DescribeStacks", "GetCallerIdentity"}

@@ -13,8 +13,8 @@ from botocore import xform_name
 from botocore.session import get_session
 
 from cfngen.deploy.deletion import retained_resources
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.stacks import StackResource
 
@@ -41,12 +41,12 @@ def events(aws: Aws, *volumes: str) -> None:
 def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
     events(aws, "AWS::EC2::Volume=vol-3", "AWS::EC2::Volume=", "AWS::EC2::Instance=i-1", "AWS::EC2::Volume=vol-1")
-    [found] = retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES))
+    [found] = retained_resources.find_snapshots(aws.account, Inventory("one", VOLUMES))
     assert (found.kind, found.id) == ("snapshot", "snap-1")
     assert found.command == "aws ec2 delete-snapshot --snapshot-id snap-1 --region us-west-2"
     assert found.cost == "EBS snapshot of a volume of 20 GiB, billed per GiB of stored data and month"
     assert found.why.startswith("etcd's data, of the master volume vol-1; ")
-    assert found.why.endswith("they went with their secret")
+    assert found.why.endswith("they were deleted with their secret")
     [asked] = aws.sent("ec2:DescribeSnapshots")
     assert (filtered(asked, "volume-id"), asked["OwnerIds"]) == (["vol-1", "vol-2", "vol-3"], ["self"])
     assert {each["StackName"] for each in aws.sent("cloudformation:DescribeStackEvents")} == {
@@ -58,29 +58,29 @@ def test_snapshots_of_all_volumes_that_there_ever_were_are_named(aws: Aws) -> No
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"copy": "authorities.json"}, "authorities.json holds a copy of them"),
+        ({"copy": "authorities.json"}, "authorities.json contains a copy of them"),
         ({"created": False}, "etcd's data, or blank if no master came up"),
     ],
 )
 def test_what_a_snapshot_is_worth_is_said(aws: Aws, more: dict[str, Any], words: str) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
-    [found] = retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES), **more)
+    [found] = retained_resources.find_snapshots(aws.account, Inventory("one", VOLUMES), **more)
     assert words in found.why
 
 
 def test_who_may_not_see_events_still_sees_snapshots_of_the_volumes_there_are(aws: Aws) -> None:
     aws.answers["ec2:DescribeSnapshots"] = SNAPSHOTS
     aws.answers["cloudformation:DescribeStackEvents"] = refusing("AccessDenied")
-    assert len(retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES))) == 1
+    assert len(retained_resources.find_snapshots(aws.account, Inventory("one", VOLUMES))) == 1
     aws.answers["cloudformation:DescribeStackEvents"] = refusing("ServiceUnavailable")
     with pytest.raises(Exception, match="ServiceUnavailable"):
-        retained_resources.find_snapshots(aws.account, Scope("one", VOLUMES))
+        retained_resources.find_snapshots(aws.account, Inventory("one", VOLUMES))
 
 
 @pytest.mark.parametrize(("number", "calls"), [(0, []), (100, [100]), (101, [100, 1])])
 def test_snapshots_are_asked_for_a_hundred_volumes_at_a_time(aws: Aws, number: int, calls: list[int]) -> None:
     retained_resources.find_snapshots(
-        aws.account, Scope("one", tuple(resource(f"vol-{each}") for each in range(number)))
+        aws.account, Inventory("one", tuple(resource(f"vol-{each}") for each in range(number)))
     )
     assert [len(filtered(each, "volume-id")) for each in aws.sent("ec2:DescribeSnapshots")] == calls
 
@@ -103,14 +103,16 @@ KEY = {"KeyId": "key-1", "KeyState": "PendingDeletion", "DeletionDate": datetime
 )
 def test_a_key_that_waits_for_its_deletion_can_be_kept(aws: Aws, answer: Any, why: str | None) -> None:
     aws.answers["kms:DescribeKey"] = answer
-    found = retained_resources.find_keys(aws.account, Scope("one", (resource("key-1", "DELETE_COMPLETE"),)))
+    found = retained_resources.find_keys(aws.account, Inventory("one", (resource("key-1", "DELETE_COMPLETE"),)))
     assert aws.sent("kms:DescribeKey") == [{"KeyId": "key-1"}]
     if why is None:
         assert found == ()
         return
-    keeping = "until then `aws kms cancel-key-deletion --key-id key-1 --region us-west-2` keeps it"
+    keeping = "until then `aws kms cancel-key-deletion --key-id key-1 --region us-west-2` cancels the deletion"
     assert found == (
-        retained_resources.RetainedResource("KMS key", "key-1", why + keeping, "not billed while it waits"),
+        retained_resources.RetainedResource(
+            "KMS key", "key-1", why + keeping, "not billed while its deletion is pending"
+        ),
     )
 
 
@@ -121,7 +123,7 @@ def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws)
     ):
         aws.answers[call] = refusing("InternalFailure")
         with pytest.raises(Exception, match="InternalFailure"):
-            ask(aws.account, Scope("one", (resource("x", type_name=held),)))
+            ask(aws.account, Inventory("one", (resource("x", type_name=held),)))
 
 
 @pytest.mark.parametrize(
@@ -136,11 +138,15 @@ def test_a_key_that_cannot_be_looked_at_for_another_reason_is_an_error(aws: Aws)
 def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: Any, named: bool) -> None:
     aws.answers["secretsmanager:DescribeSecret"] = answer
     held = resource("arn-of-a-secret-in-it", "DELETE_COMPLETE", type_name="AWS::SecretsManager::Secret")
-    found = retained_resources.find_secrets(aws.account, Scope("one", (held,)))
+    found = retained_resources.find_secrets(aws.account, Inventory("one", (held,)))
     assert aws.sent("secretsmanager:DescribeSecret") == [{"SecretId": "arn-of-a-secret-in-it"}]
     assert bool(found) is named
     for each in found:
-        assert (each.kind, each.id, each.cost) == ("secret", "arn-of-a-secret-in-it", "not billed while it waits")
+        assert (each.kind, each.id, each.cost) == (
+            "secret",
+            "arn-of-a-secret-in-it",
+            "not billed while its deletion is pending",
+        )
         assert "restore-secret --secret-id arn-of-a-secret-in-it --region us-west-2`" in each.why
         assert "delete-secret --force-delete-without-recovery --secret-id arn-of-a-secret-in-it " in each.command
 
@@ -148,7 +154,7 @@ def test_a_secret_in_its_recovery_window_can_be_brought_back(aws: Aws, answer: A
 @pytest.mark.parametrize(
     ("member", "why"),
     [
-        (resource("vpc-1", "DELETE_SKIPPED"), "VpcStack/VPC: its DeletionPolicy, or your word, keeps it"),
+        (resource("vpc-1", "DELETE_SKIPPED"), "VpcStack/VPC: retained by its DeletionPolicy or at your request"),
         (
             resource("vpc-1", "DELETE_FAILED", reason="has dependencies"),
             "VpcStack/VPC: has dependencies (CloudFormation failed to delete it)",
@@ -228,22 +234,26 @@ def test_each_kind_that_stays_has_its_price_and_its_command(aws: Aws, kind: str)
     [
         (
             OrphanedResource("volume", "vol-1", "data", "claim shop/data", gigabytes=8),
-            "claim shop/data: data of a claim",
+            "claim shop/data: data of a PersistentVolumeClaim",
             "EBS volume of 8 GiB, billed per GiB and month",
         ),
         (
             OrphanedResource("snapshot", "snap-1", "copy", gigabytes=8),
-            "data of a claim",
+            "data of a PersistentVolumeClaim",
             "EBS snapshot of 8 GiB, billed per GiB of stored data and month",
         ),
-        (OrphanedResource("load balancer", "arn", "web"), "data of a claim", "load balancer, billed per hour"),
-        (OrphanedResource("security group", "sg-1", "web"), "data of a claim", ""),
+        (
+            OrphanedResource("load balancer", "arn", "web"),
+            "data of a PersistentVolumeClaim",
+            "load balancer, billed per hour",
+        ),
+        (OrphanedResource("security group", "sg-1", "web"), "data of a PersistentVolumeClaim", ""),
     ],
 )
 def test_what_kubernetes_made_and_stays_has_its_price(
     aws: Aws, leftover: OrphanedResource, why: str, cost: str
 ) -> None:
-    [found] = retained_resources.of_orphans(aws.account, [leftover], "data of a claim")
+    [found] = retained_resources.of_orphans(aws.account, [leftover], "data of a PersistentVolumeClaim")
     assert (found.kind, found.id, found.why, found.cost) == (leftover.kind, leftover.id, why, cost)
     assert found.command == leftover.command("us-west-2")
 
@@ -303,7 +313,7 @@ def test_who_may_not_see_log_groups_is_not_kept_from_deleting(aws: Aws) -> None:
     ],
 )
 def test_what_was_lent_is_the_operators_and_stays(name: str, value: str, kind: str | None) -> None:
-    found = retained_resources.existing_resources(Scope("one", (resource("vpc-1"),)), [(name, value)])
+    found = retained_resources.existing_resources(Inventory("one", (resource("vpc-1"),)), [(name, value)])
     assert [(each.kind, each.id, bool(each.cost)) for each in found] == (
         [(kind, value, kind == "Elastic IP")] if kind else []
     )

@@ -11,7 +11,7 @@ from in_moto import Calls, in_moto
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import deletion_report, retained_resources
-from cfngen.deploy.deletion.scope import Scope
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.publishing import template_objects
 from cfngen.deploy.stacks import ResourceView, StackResource
 
@@ -88,7 +88,7 @@ def test_every_kind_can_be_asked_for_after_the_deletion(where: Where) -> None:
     ids = {"AWS::EC2::EIP": "198.51.100.7", "AWS::SecretsManager::Secret": f"arn:aws:secretsmanager:::secret:{BUCKET}"}
     kinds = [kind for _, kind, _ in deletion_report._KINDS]
     views = [ResourceView(kind.rpartition(":")[2], ids.get(kind, "gone-1"), kind, "DELETE_COMPLETE") for kind in kinds]
-    scope = Scope("one", tuple(StackResource("arn", (), view) for view in views))
+    scope = Inventory("one", tuple(StackResource("arn", (), view) for view in views))
     counted = deletion_report.count(where[0], scope)
     assert {(each.gone, each.left, each.unknown) for each in counted} == {(1, (), ())}
     assert len(counted) == len(kinds)

@@ -65,7 +65,7 @@ def test_a_rollback_is_tried_again_without_skipping_anything() -> None:
     [question] = told.questions
     assert question.text == f"Continue the rollback of {NAME}?"
     assert not question.dangerous
-    assert question.consequences == ("the rollback is tried once more; fix first what made it fail",)
+    assert question.consequences == ("the rollback is tried again; first fix what made it fail",)
     # Of the operations before, nothing is told.
     shown = [message.status for message in told.messages if isinstance(message, Event)]
     assert shown == ["UPDATE_ROLLBACK_IN_PROGRESS", BACK]
@@ -77,7 +77,7 @@ def test_what_is_named_is_skipped_and_told_to_be_left_as_it_is() -> None:
     assert skipped(api) == [["Volume", "Nested.Vpc"]]
     [question] = told.questions
     assert question.dangerous
-    assert [text.partition(" stays ")[0] for text in question.consequences] == ["Volume", "Nested.Vpc"]
+    assert [text.partition(" is left unchanged")[0] for text in question.consequences] == ["Volume", "Nested.Vpc"]
 
 
 def test_each_round_of_a_forced_rollback_skips_what_failed_in_the_one_before() -> None:
@@ -200,7 +200,7 @@ def test_only_what_a_failed_creation_leaves_is_looked_for_afterwards() -> None:
         back(api, told)
         # Nobody here may ask EC2 about the volume's snapshots, which is said.
         notices = [message.text for message in told.messages if isinstance(message, Notice)]
-        assert any(notice.startswith("what earlier attempts have left could not") for notice in notices) == looked
+        assert any(notice.startswith("could not find out what earlier stacks left") for notice in notices) == looked
 
 
 class TestBlockers:
@@ -270,8 +270,8 @@ class TestBlockers:
 @pytest.mark.parametrize(
     ("token", "note", "since"),
     [
-        ("cfngen-plan-one", True, "begun by arn:aws:iam::123456789012:user/operator"),
-        ("console", True, "and not begun by a deployment of cfngen"),
+        ("cfngen-plan-one", True, "started by arn:aws:iam::123456789012:user/operator"),
+        ("console", True, "not started by a deployment of cfngen"),
     ],
 )
 def test_who_is_at_work_and_since_when_is_said(token: str, note: bool, since: str) -> None:
@@ -297,4 +297,4 @@ def test_who_may_not_read_events_is_told_of_the_operation_alone() -> None:
     api.answers["DescribeStackEvents"] = refused
     with pytest.raises(BusyError) as raised:
         back(api)
-    assert str(raised.value) == f"another operation is under way: the stack {NAME} is in UPDATE_IN_PROGRESS"
+    assert str(raised.value) == f"another operation is in progress: the stack {NAME} is in UPDATE_IN_PROGRESS"

@@ -13,7 +13,8 @@ from deployments import Operator, groups
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import connect
-from cfngen.deploy.deletion import blockers, orphan_removal, scope
+from cfngen.deploy.deletion import blockers, orphan_removal
+from cfngen.deploy.deletion.inventory import read_inventory
 from cfngen.deploy.preview.changes import Danger
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 from cfngen.deploy.protection import STATEFUL_STACK_POLICY
@@ -121,7 +122,7 @@ def test_the_load_balancer_goes_with_its_stack_and_is_nobodys_leftover(three: Cl
         assert stack.status == "CREATE_COMPLETE", stack.reason
         stack.tags.update({"cfngen:cluster": "prod"})
         account = connect(three.session, "us-west-2", clock=three.clock)
-        where = scope.find_scope(account, find(account, stack.name), cluster="prod")
+        where = read_inventory(account, find(account, stack.name), cluster="prod")
         assert orphan_removal.find(account, where) == ()
         deleted = Remover(account).deletes("prod", cluster="prod")
         assert (deleted.succeeded, deleted.orphans) == (True, ())
@@ -140,7 +141,7 @@ def test_interfaces_of_the_load_balancer_are_in_nobodys_way(three: Cloud):
             SubnetId=found["SubnetA"].physical_id, Description=f"ELB net/{name}/0123456789abcdef"
         )
     account = connect(three.session, "us-west-2", clock=three.clock)
-    where = scope.find_scope(account, find(account, stack.name), cluster="prod")
+    where = read_inventory(account, find(account, stack.name), cluster="prod")
     assert [each.what for each in blockers.find(account, where, ())] == [
         "network interface, ELB net/somebody-elses/0123456789abcdef"
     ]

@@ -110,7 +110,7 @@ def test_a_route_to_a_living_instance_without_node_is_found(where):
     [problem] = route_problems(found)
     assert problem.subject == where.kubernetes.controllers.route_table
     pods = item["spec"]["podCIDR"]
-    assert problem.text.startswith(f"has a route for {pods} to {node}, which is no Node: ")
+    assert problem.text.startswith(f"has a route for {pods} to {node}, which is not a Node: ")
     assert f"terminate-instances --instance-ids {node}" in problem.hint
 
 
@@ -148,7 +148,7 @@ def test_a_node_of_an_instance_that_is_gone_is_found(where):
     state.set_ready("i-gone", False, "NodeStatusUnknown")
     found = looked(where)
     state.remove("nodes", "i-gone")
-    assert said(found) == [("node", "i-gone", "is not Ready, and is no instance of a group")]
+    assert said(found) == [("node", "i-gone", "is not Ready, and is not an instance of any group")]
 
 
 def test_a_system_pod_in_trouble_is_found(where):
@@ -198,7 +198,7 @@ def test_a_master_without_a_part_of_its_control_plane_is_found(where):
     [
         (
             {"spec": {"taints": [{"key": "node.cloudprovider.kubernetes.io/uninitialized"}]}},
-            "takes no pods: the cloud controller manager has not seen it",
+            "accepts no pods: the cloud controller manager has not initialised it",
         ),
         (
             {
@@ -241,7 +241,7 @@ def test_an_api_server_that_nobody_reaches_is_a_problem(where):
     [problem] = found.problems
     assert problem.area == "api"
     assert problem.sentence.startswith(
-        "the API server cannot be asked: the Kubernetes API at https://127.0.0.1:1 does not"
+        "the API server cannot be queried: the Kubernetes API at https://127.0.0.1:1 does not"
     )
     assert "ApiAllowedCidr" in problem.hint
     assert {each.ready for each in found.members} == {None}
@@ -264,7 +264,7 @@ def test_versions_are_compared_with_the_cluster_file(where):
     found = validate(where.account, where.name, older, override=where.override)
     [problem] = found.problems
     assert problem.area == "version"
-    assert problem.text.startswith("runs Kubernetes 1.36.3, the cluster file says 1.35.")
+    assert problem.text.startswith("runs Kubernetes 1.36.3, but the cluster file says 1.35.")
 
 
 def test_a_kubelet_of_another_version_is_found(where):
@@ -277,10 +277,10 @@ def test_a_kubelet_of_another_version_is_found(where):
         texts[version] = [each.text for each in looked(where).problems]
     info["kubeletVersion"] = "v1.36.3"
     assert texts == {
-        "v1.35.9": ["has a kubelet of version 1.35.9, the cluster file says 1.36.3"],
+        "v1.35.9": ["has a kubelet of version 1.35.9, but the cluster file says 1.36.3"],
         "v1.37.0": ["has a kubelet of version 1.37.0, newer than the API server (1.36.3)"],
         "v1.32.0": ["has a kubelet of version 1.32.0, more than 3 minor versions older than the API server (1.36.3)"],
-        "v1.36.1": ["has a kubelet of version 1.36.1, the cluster file says 1.36.3"],
+        "v1.36.1": ["has a kubelet of version 1.36.1, but the cluster file says 1.36.3"],
     }
 
 

@@ -30,13 +30,13 @@ CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 15.0  # timeouts in seconds; security group
 
 
 class KubernetesError(CfngenError):
-    """The Kubernetes API did not answer as it should."""
+    """The Kubernetes API returned an error."""
 
     code = "kubernetes-error"
 
 
 class ApiUnreachableError(KubernetesError):
-    """There is no answer from the API's address."""
+    """The API does not respond."""
 
     code = "kubernetes-unreachable"
 
@@ -61,11 +61,11 @@ class ForbiddenError(KubernetesError):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where the API server is.
+    """The address of an API server.
 
     Attributes:
         url: its URL, for which its certificate is issued.
-        override: the URL at which it really listens, if that is another one.
+        override: the URL at which it listens instead (in the sandbox); usually empty.
         allowed: CIDR block that may connect, from the stack's parameter; empty if not known.
     """
 
@@ -85,7 +85,7 @@ class Endpoint:
 
     @property
     def tls_name(self) -> str:
-        """Name that its certificate must hold, if that is not the host to connect to; else empty."""
+        """Name that its certificate must contain, if that is not the host to connect to; else empty."""
         return (urlsplit(self.url).hostname or "") if self.override else ""
 
     @property
@@ -95,11 +95,11 @@ class Endpoint:
 
     @property
     def checks(self) -> str:
-        """A hint what to check if there is no answer."""
-        allowed = f" (it is {self.allowed})" if self.allowed else ""
+        """A hint: what to check if the API does not respond."""
+        allowed = f" (currently {self.allowed})" if self.allowed else ""
         return (
-            f"check that the stack's parameter ApiAllowedCidr{allowed} holds your public address, that nothing "
-            f"between here and there blocks port {self.port}, and that the master runs."
+            f"check that the stack's parameter ApiAllowedCidr{allowed} contains your public address, that no "
+            f"firewall blocks port {self.port}, and that the master is running."
         )
 
 
@@ -129,7 +129,7 @@ class ApiConnection:
     """A connection to the API server; close it when it is no longer needed.
 
     Args:
-        endpoint: where the API server is.
+        endpoint: the address of the API server.
         authority: PEM of the certificate authority of its certificate.
         client: client certificate and key.
     """
@@ -176,7 +176,7 @@ class ApiConnection:
         return Answer(response.status, response.data.decode(errors="replace"), response.reason or "")
 
     def error_for(self, response: Answer) -> KubernetesError:
-        """Return the error for a response that is no success."""
+        """Return the error for a response with another status than the caller expects."""
         server, message = self.endpoint.server, response.message
         if response.status == 401:
             return CertificateRefusedError(
@@ -185,10 +185,12 @@ class ApiConnection:
             )
         if response.status == 403:
             return ForbiddenError(
-                f"the Kubernetes API does not allow it: {message}",
-                hint="only the group system:masters may do everything; bind a role to yours, or leave --group out.",
+                f"the Kubernetes API denied the request: {message}",
+                hint="only the group system:masters has all permissions; bind a role to your group, or omit --group.",
             )
-        return KubernetesError(f"the Kubernetes API at {server} answers {response.status}: {message}")
+        return KubernetesError(
+            f"the Kubernetes API at {server} responded with HTTP status {response.status}: {message}"
+        )
 
 
 def proxy_of(endpoint: Endpoint) -> str:
@@ -257,17 +259,19 @@ def _connection_error(error: Exception, endpoint: Endpoint) -> KubernetesError:
         message = " ".join(str(error).split())
         if "CERTIFICATE_VERIFY_FAILED" in message:
             return WrongServerError(
-                f"who answers at {server} does not show a certificate of this cluster's authority: {message}",
+                f"the certificate of the server at {server} was not issued by this cluster's certificate "
+                f"authority: {message}",
                 hint="check this machine's clock, and whether the stack is that of the cluster file.",
             )
         return CertificateRefusedError(
             f"no TLS connection to {server}: {message}",
-            hint="a proxy or another server may stand in between; or it does not know the certificate's authority.",
+            hint="a proxy or another server may intercept the connection; or the server does not trust the "
+            "certificate.",
         )
     if isinstance(error, ProxyError):
         return ApiUnreachableError(
-            f"the proxy does not let us through to the Kubernetes API at {server}: {_failure_reason(error)}",
-            hint=f"HTTPS_PROXY names the proxy; name {endpoint.host} in NO_PROXY where the way needs none.",
+            f"the proxy refused the connection to the Kubernetes API at {server}: {_failure_reason(error)}",
+            hint=f"HTTPS_PROXY names the proxy; if none is needed, add {endpoint.host} to NO_PROXY.",
         )
     return ApiUnreachableError(
         f"the Kubernetes API at {server} does not answer: {_failure_reason(error)}", hint=endpoint.checks

@@ -28,7 +28,7 @@ class EmptySecretError(CfngenError):
     def __init__(self, arn: str) -> None:
         super().__init__(
             f"no master has written the secret {arn} yet: the cluster has not been initialised",
-            hint=CommandText("a master's first boot takes some minutes; ", suggest("status"), " shows how far it is."),
+            hint=CommandText("a master's first boot takes some minutes; ", suggest("status"), " shows its progress."),
         )
 
 
@@ -57,7 +57,7 @@ class Authority:
     Attributes:
         pair: its certificate and private key.
         ends: when the certificate expires.
-        initialised: when the cluster was initialised, as its first master wrote it; empty until that has booted.
+        initialised: when the cluster was initialised, as its first master recorded it; empty until then.
     """
 
     pair: KeyPair
@@ -67,7 +67,7 @@ class Authority:
 
 @dataclass(frozen=True)
 class JoinInformation:
-    """How a node joins the cluster, without the token itself, which stays in the secret.
+    """How a node joins the cluster; the token itself is not included.
 
     Attributes:
         endpoint: host and port of the API.
@@ -89,7 +89,10 @@ def read_authority(account: Account, arn: str) -> Authority:
     """
     secret = _read_secret(account, arn)
     # The repair is to restore the previous value; the boot program gives the same hint in a master's log.
-    hint = "put the secret's previous value (AWSPREVIOUS) as a new version; a master refuses to boot with this one too."
+    hint = (
+        "put the secret's previous value (AWSPREVIOUS) as a new version; masters cannot boot with the "
+        "current one either."
+    )
     missing_keys = [name for name in (CERTIFICATE, KEY) if not isinstance(secret.get(name), str)]
     if missing_keys:
         raise MalformedSecretError(f"the secret {arn} lacks {' and '.join(missing_keys)}", hint=hint)
@@ -98,7 +101,7 @@ def read_authority(account: Account, arn: str) -> Authority:
         ends = validity(pair.certificate).ends
         is_matching = is_matching_pair(pair)
     except CertificateError as error:
-        raise MalformedSecretError(f"the secret {arn} holds no certificate authority: {error}", hint=hint) from error
+        raise MalformedSecretError(f"the secret {arn} contains no certificate authority: {error}", hint=hint) from error
     if not is_matching:
         raise MalformedSecretError(f"in the secret {arn}, {KEY} is not the key of {CERTIFICATE}", hint=hint)
     return Authority(pair, ends, str(secret.get(INITIALISED, "")))
@@ -119,7 +122,7 @@ def read_join_information(account: Account, arn: str) -> JoinInformation:
         return JoinInformation(str(secret["endpoint"]), expires)
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedSecretError(
-            f"the secret {arn} holds no join information", hint="on a master: systemctl status cfngen-join"
+            f"the secret {arn} contains no join information", hint="on a master: systemctl status cfngen-join"
         ) from error
 
 
@@ -135,10 +138,10 @@ def _read_secret(account: Account, arn: str) -> JsonObject:
     except ValueError:
         # `from None`: the parser's error would show the whole text, which is secret.
         raise MalformedSecretError(
-            f"the secret {arn} does not hold JSON", hint="put its previous value (AWSPREVIOUS) as a new version."
+            f"the secret {arn} does not contain JSON", hint="put its previous value (AWSPREVIOUS) as a new version."
         ) from None
     if not isinstance(secret, dict):
-        raise MalformedSecretError(f"the secret {arn} does not hold a JSON object")
+        raise MalformedSecretError(f"the secret {arn} does not contain a JSON object")
     if not secret:
         raise EmptySecretError(arn)
     return secret
@@ -147,7 +150,7 @@ def _read_secret(account: Account, arn: str) -> JsonObject:
 def _error_for(account: Account, arn: str, error: Exception) -> CfngenError:
     """Return the error for a failed call of GetSecretValue."""
     code = error_code(error)
-    hint = CommandText(suggest("status"), " shows what there is.")
+    hint = CommandText(suggest("status"), " shows which resources exist.")
     if code == NOT_FOUND_CODE:
         # AWS answers with the same code if a secret does not exist, and if it has no value yet.
         return (
@@ -159,8 +162,8 @@ def _error_for(account: Account, arn: str, error: Exception) -> CfngenError:
         return MissingSecretError(f"the secret {arn} cannot be read: it is being deleted", hint=hint)
     if code in ACCESS_DENIED_CODES or code == "DecryptionFailure":
         return SecretDeniedError(
-            f"{account.caller} may not read the secret {arn}: {_error_message(error)}",
-            hint=f"you need secretsmanager:GetSecretValue on it and kms:Decrypt on {_describe_key(account, arn)}.",
+            f"{account.caller} has no permission to read the secret {arn}: {_error_message(error)}",
+            hint=f"get secretsmanager:GetSecretValue on it and kms:Decrypt on {_describe_key(account, arn)}.",
         )
     return as_aws_error(error)
 

@@ -1,8 +1,8 @@
 """Reads certificates' validity, and issues client certificates on the operator's machine.
 
 The API server takes a client's name from the certificate's common name and its groups from the organisations
-(https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates), so that its audit
-log says who did what. Kubernetes has no certificate revocation: client certificates only end by expiring.
+(https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates), so its
+audit log shows who did what. Kubernetes has no certificate revocation: client certificates only end by expiring.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: ti
     expiry = _validity(issuer).ends
     if now + duration > expiry:
         raise CertificateError(
-            f"the cluster's certificate authority ends at {expiry:%Y-%m-%d %H:%M} UTC, before the certificate would",
+            f"the cluster's certificate authority expires at {expiry:%Y-%m-%d %H:%M} UTC, before the certificate would",
             hint="choose a shorter --duration." if expiry > now else "renew the certificate authority of the cluster.",
         )
     for name in (identity.user, *identity.groups):
@@ -141,7 +141,7 @@ def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: ti
 def server_certificate_validity(host: str, port: int, *, timeout: float) -> Validity:
     """Return the validity of the certificate that a server presents.
 
-    The certificate is not verified, so that an expired one can be told from none; nothing is sent to the server.
+    The certificate is not verified, so that an expired one can be read too. No data is sent to the server.
 
     Args:
         host: name or address of the server.
@@ -165,7 +165,7 @@ def server_certificate_validity(host: str, port: int, *, timeout: float) -> Vali
     except OSError as error:
         raise CertificateError(f"no TLS connection to {host}:{port}: {error}") from error
     if not certificate:
-        raise CertificateError(f"{host}:{port} shows no certificate")
+        raise CertificateError(f"{host}:{port} presents no certificate")
     return _validity(x509.load_der_x509_certificate(certificate))
 
 

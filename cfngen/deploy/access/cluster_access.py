@@ -1,7 +1,7 @@
 """Gives an operator access to the Kubernetes API of a deployed cluster: its endpoint, and a client certificate.
 
-The endpoint is an output of the stack. Whoever may read the secret with the certificate authority can issue themselves
-an administrator's certificate. Certificates and keys made here are never stored.
+The endpoint is an output of the stack. Whoever has permission to read the secret with the certificate authority can
+issue an administrator's certificate. The certificates and keys that this module creates are never stored.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ CLIENT_CERTIFICATE_LIFETIME = timedelta(minutes=10)  # for a certificate that cf
 _CALLER_ARN = re.compile(r"arn:[^:]+:(?:iam|sts)::\d*:(?:assumed-role/|federated-user/|user/)?(?P<name>.+)")
 
 Override = Callable[[str], str]
-"""Returns, for the API's URL, another URL at which it really listens (in the sandbox); empty if there is none."""
+"""Returns, for the API's URL, the URL at which the sandbox's API listens instead; empty outside of the sandbox."""
 
 
 class NoEndpointError(CfngenError):
-    """The stack does not have (yet) the outputs that lead to the API."""
+    """The stack has no output with the API's URL or its secret, or does not have it yet."""
 
     code = "no-endpoint"
 
@@ -52,7 +52,7 @@ def find_root(account: Account, stack_name: str) -> StackView:
 
 
 def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
-    """Return the outputs of a root stack; those of its nested stacks too where the root lacks the ones that are needed.
+    """Return the outputs of a root stack; if the API's URL or secret is missing, also those of its nested stacks.
 
     A root stack that is being created, or whose creation failed, has no outputs, but its nested stacks may have them.
 
@@ -71,12 +71,12 @@ def read_outputs(account: Account, stack: StackView) -> Mapping[str, str]:
 
 
 def endpoint(stack: StackView, stack_outputs: Mapping[str, str], override: Override = no_override) -> Endpoint:
-    """Return where the API of a cluster is.
+    """Return the endpoint of a cluster's API.
 
     Args:
         stack: its root stack.
-        stack_outputs: what `outputs` returned.
-        override: returns the URL at which the API really listens.
+        stack_outputs: the result of `read_outputs`.
+        override: returns the URL at which the API listens, if it is another one.
 
     Raises:
         NoEndpointError: the stack has no such output.
@@ -84,7 +84,7 @@ def endpoint(stack: StackView, stack_outputs: Mapping[str, str], override: Overr
     url = stack_outputs.get(ENDPOINT, "")
     if not url:
         raise NoEndpointError(
-            _missing_output(stack, ENDPOINT), hint=CommandText(suggest("status"), " shows how far the cluster is.")
+            _missing_output(stack, ENDPOINT), hint=CommandText(suggest("status"), " shows the cluster's progress.")
         )
     return Endpoint(url, override(url), stack.parameters.get(ALLOWED, ""))
 
@@ -99,7 +99,7 @@ def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[st
     arn = stack_outputs.get(CA_SECRET, "")
     if not arn:
         raise NoEndpointError(
-            _missing_output(stack, CA_SECRET), hint=CommandText(suggest("status"), " shows how far the cluster is.")
+            _missing_output(stack, CA_SECRET), hint=CommandText(suggest("status"), " shows the cluster's progress.")
         )
     return read_authority(account, arn)
 
@@ -108,7 +108,7 @@ def connection(api_endpoint: Endpoint, ca: Authority, caller: str, now: datetime
     """Return a connection as administrator, with a client certificate issued for it.
 
     Args:
-        api_endpoint: where the API is.
+        api_endpoint: the API's endpoint.
         ca: the cluster's certificate authority.
         caller: ARN of the AWS caller.
         now: the current time.

@@ -3,7 +3,7 @@
 A document is edited as YAML nodes, not as Python values: entries of other people and tools keep their order, quotes and
 unknown keys; only comments are lost, as with kubectl. cfngen's entries are marked by an extension
 (https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/, NamedExtension), so that foreign entries of the same
-name are neither overwritten nor removed: many clusters are called "kubernetes".
+name are neither overwritten nor removed; many clusters are called "kubernetes".
 """
 
 from __future__ import annotations
@@ -132,11 +132,11 @@ def build_kubeconfig(access: Access, *, switch: bool = True) -> JsonObject:
 
 
 def merge_entries(text: str, access: Access, *, switch: bool) -> str:
-    """Return a kubeconfig with the cluster's entries added or updated; other keys of existing entries stay.
+    """Return a kubeconfig with the cluster's entries added or updated; other keys of existing entries are unchanged.
 
     Args:
         text: the kubeconfig; may be empty.
-        access: what the entries say.
+        access: the content of the entries.
         switch: whether to make it the current context.
 
     Raises:
@@ -154,10 +154,10 @@ def merge_entries(text: str, access: Access, *, switch: bool) -> str:
             continue
         owner = _entry_owner(existing_entry, SINGULAR_BY_LIST[plural])
         if owner != access.owner:
-            owner_description = f"is that of the {owner}" if owner else "was not written by cfngen"
+            owner_description = f"belongs to the {owner}" if owner else "was not written by cfngen"
             raise ForeignEntryError(
                 f"the {SINGULAR_BY_LIST[plural]} {access.name!r} of the kubeconfig {owner_description}",
-                hint="choose a name of its own with --context, or another file with --file.",
+                hint="choose another name with --context, or another file with --file.",
             )
         body = _entry_body(existing_entry, SINGULAR_BY_LIST[plural])
         for key, value in new_entry[SINGULAR_BY_LIST[plural]].items():
@@ -181,7 +181,7 @@ def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tup
     root = _parse(text)
     if root is None:
         return text, ()
-    own_entries = [
+    matching_entries = [
         (entries, entry, entry_owner)
         for plural, singular in SINGULAR_BY_LIST.items()
         for entries in [_get_or_add_list(root, plural)]
@@ -190,21 +190,23 @@ def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tup
         and entry_owner == Owner(owner.account or entry_owner.account, owner.region, owner.stack)
         and name in ("", _child_text(entry, "name"))
     ]
-    accounts = sorted({entry_owner.account for _, _, entry_owner in own_entries})
+    accounts = sorted({entry_owner.account for _, _, entry_owner in matching_entries})
     if len(accounts) > 1:
         raise KubeconfigError(
             f"there are entries of the stack {owner.stack} in {owner.region} of the accounts {', '.join(accounts)}",
-            hint="say which with --account.",
+            hint="select one with --account.",
         )
-    for entries, entry, _ in own_entries:
+    for entries, entry, _ in matching_entries:
         entries.value.remove(entry)
-    names = dict.fromkeys(_child_text(entry, "name") for _, entry, _ in own_entries)
+    names = dict.fromkeys(_child_text(entry, "name") for _, entry, _ in matching_entries)
     contexts = {
-        _child_text(entry, "name") for entries, entry, _ in own_entries if entries is _get_or_add_list(root, "contexts")
+        _child_text(entry, "name")
+        for entries, entry, _ in matching_entries
+        if entries is _get_or_add_list(root, "contexts")
     }
     if _child_text(root, "current-context") in contexts:
         _set_key(root, "current-context", "")
-    return (_to_yaml(root) if own_entries else text), tuple(names)
+    return (_to_yaml(root) if matching_entries else text), tuple(names)
 
 
 def to_yaml(content: Mapping[str, object]) -> str:
@@ -213,7 +215,7 @@ def to_yaml(content: Mapping[str, object]) -> str:
 
 
 def _entries(access: Access) -> dict[str, JsonObject]:
-    """Return the cluster's entry for each list; None as value means that the key must be absent."""
+    """Return the cluster's entry for each list; a key with the value None must be absent from the kubeconfig."""
     cluster = {
         "server": access.server,
         "tls-server-name": access.tls_name or None,
@@ -231,7 +233,10 @@ def _entries(access: Access) -> dict[str, JsonObject]:
 
 
 def _owner_extension(owner: Owner) -> list[JsonObject]:
-    """Return the extension that names an entry's owner; a new list each time, or YAML would write an alias."""
+    """Return the extension that names an entry's owner.
+
+    Each call returns a new list: for a shared list, PyYAML would write an alias (`*id001`).
+    """
     extension = {"account": owner.account, "region": owner.region, "stack": owner.stack}
     return [{"name": EXTENSION_NAME, "extension": extension}]
 
@@ -259,24 +264,26 @@ def _parse(text: str) -> yaml.MappingNode | None:
         mark = getattr(error, "problem_mark", None)
         position = f" in line {mark.line + 1}" if mark else ""
         # Without the parser's message: it quotes the line, which may contain a key.
-        raise _invalid(f"is no YAML{position}: {getattr(error, 'problem', None) or type(error).__name__}") from None
+        raise _invalid(
+            f"is not valid YAML{position}: {getattr(error, 'problem', None) or type(error).__name__}"
+        ) from None
     if root is None or root.tag == "tag:yaml.org,2002:null":
         return None
     if not isinstance(root, yaml.MappingNode):
-        raise _invalid("does not hold a mapping")
+        raise _invalid("is not a mapping")
     kind = _child_text(root, "kind")
     if kind not in ("", "Config"):
         raise _invalid(f"is a {kind}, not a Config")
     for plural in SINGULAR_BY_LIST:
         for entry in _get_or_add_list(root, plural).value:
             if not isinstance(entry, yaml.MappingNode):
-                raise _invalid(f"has an entry in {plural} that is no mapping (line {entry.start_mark.line + 1})")
+                raise _invalid(f"has an entry in {plural} that is not a mapping (line {entry.start_mark.line + 1})")
     return root
 
 
 def _invalid(problem: str) -> KubeconfigError:
     return KubeconfigError(
-        f"the kubeconfig {problem}; nothing was changed", hint="mend it, or choose another file with --file."
+        f"the kubeconfig {problem}; nothing was changed", hint="fix it, or choose another file with --file."
     )
 
 
@@ -290,7 +297,7 @@ def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
         list_node = yaml.SequenceNode("tag:yaml.org,2002:seq", [], flow_style=False)
         root.value.append((_to_node(key), list_node))
     if not isinstance(list_node, yaml.SequenceNode):
-        raise _invalid(f"has {key} that are no list (line {list_node.start_mark.line + 1})")
+        raise _invalid(f"has {key} that are not a list (line {list_node.start_mark.line + 1})")
     if not list_node.value:
         # An empty list is written as `[]`, in flow style; with entries it reads better in block style.
         list_node.flow_style = False
@@ -300,7 +307,7 @@ def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
 def _entry_body(entry: yaml.MappingNode, singular: str) -> yaml.MappingNode:
     body = _child(entry, singular)
     if not isinstance(body, yaml.MappingNode):
-        raise _invalid(f"has a {singular} that is no mapping (line {entry.start_mark.line + 1})")
+        raise _invalid(f"has a {singular} that is not a mapping (line {entry.start_mark.line + 1})")
     return body
 
 

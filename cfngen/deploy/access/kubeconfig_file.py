@@ -14,7 +14,7 @@ KUBECONFIG_VARIABLE = "KUBECONFIG"
 
 
 def find_path(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the file to change: the first of KUBECONFIG, else the one in the home directory.
+    """Return the file to change: the first in the variable KUBECONFIG, else `~/.kube/config`.
 
     Args:
         environ: the environment.
@@ -53,7 +53,7 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
                 _replace(target, new)
             return new != old
     except UnicodeDecodeError as error:
-        raise KubeconfigError(f"{path} is no kubeconfig: it is not UTF-8 text; nothing was changed") from error
+        raise KubeconfigError(f"{path} is not a kubeconfig: it is not UTF-8 text; nothing was changed") from error
     except OSError as error:
         raise KubeconfigError(
             f"{error.filename or path}: {error.strerror or error}", hint="choose another file with --file, or --print."
@@ -62,15 +62,15 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock that kubectl uses too: a file `<path>.lock`, created only if it does not exist."""
+    """Hold the lock file `<path>.lock`, which kubectl uses too; fail if it exists already."""
     lock = path.with_name(path.name + ".lock")
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError as error:
         raise KubeconfigError(
-            f"another program is writing {path}: there is {lock}",
-            hint="repeat in a moment; remove that file if no kubectl is running.",
+            f"another program is writing {path}: the lock file {lock} exists",
+            hint="try again in a moment; delete the lock file if no kubectl is running.",
         ) from error
     try:
         yield

@@ -23,7 +23,7 @@ class Kubernetes:
     """A client of a cluster's API; close it, or use it in a `with` statement.
 
     Args:
-        endpoint: where the API server is.
+        endpoint: the address of the API server.
         authority: PEM of the certificate authority of its certificate.
         client: client certificate and key.
     """
@@ -141,5 +141,5 @@ class Kubernetes:
             if isinstance(document, dict):
                 return document
         raise WrongServerError(
-            f"{self.endpoint.server}{path} does not answer as Kubernetes does", hint=self.endpoint.checks
+            f"{self.endpoint.server}{path} did not return a Kubernetes response", hint=self.endpoint.checks
         )

@@ -105,7 +105,7 @@ def node(item: Object) -> Node:
         # aws:///<zone>/<instance>; https://cloud-provider-aws.sigs.k8s.io/prerequisites/
         instance_id=str(spec.get("providerID") or "").rpartition("/")[2],
         ready=is_ready,
-        reason="" if is_ready else ": ".join(filter(None, reasons)) or "its kubelet has not said anything yet",
+        reason="" if is_ready else ": ".join(filter(None, reasons)) or "its kubelet has not reported anything yet",
         version=_version(_mapping(status, "nodeInfo").get("kubeletVersion")),
         master=CONTROL_PLANE_LABEL in (metadata.get("labels") or {}),
         initialised=UNINITIALIZED_TAINT not in taints,

@@ -31,15 +31,16 @@ _NO_VALUE_CODES = frozenset({"ResourceNotFoundException", "InvalidRequestExcepti
 
 
 class UnreadableAuthoritiesError(CfngenError):
-    """The certificate authorities cannot be read, so that no copy of them can be kept."""
+    """The certificate authorities cannot be read, so no copy of them can be kept."""
 
     code = "authorities-unreadable"
 
     def __init__(self, account: Account, arn: str, reason: str) -> None:
         super().__init__(
-            f"no copy of the certificate authorities can be kept: {account.caller} may not read {arn}: {reason}",
-            hint="you need secretsmanager:GetSecretValue on it and kms:Decrypt on its key; or give them up for good "
-            "with --authorities destroy: then no snapshot of this cluster starts again.",
+            f"no copy of the certificate authorities can be kept: {account.caller} has no permission to read "
+            f"{arn}: {reason}",
+            hint="get secretsmanager:GetSecretValue on it and kms:Decrypt on its key; or keep no copy, with "
+            "--authorities destroy: then no snapshot can ever be restored as this cluster.",
         )
 
 
@@ -71,15 +72,18 @@ class AuthorityCopy:
     def consequence(self) -> str:
         """What happens to the certificate authorities, in a sentence of the confirmation prompt."""
         if self.how == "file":
-            return f"the certificate authorities go with their secret; a copy is written to {self.path}, for you alone"
+            return (
+                "the secret with the certificate authorities is deleted; a copy is written to "
+                f"{self.path}, readable only by you"
+            )
         if self.how == "recovery-window":
             return (
-                "the certificate authorities go with their secret; a copy of it can be brought back for "
+                "the secret with the certificate authorities is deleted; a copy of it can be restored for "
                 f"{RECOVERY_WINDOW_DAYS} days"
             )
         return (
-            "the certificate authorities go with their secret, and no copy is kept: no snapshot, of a volume or of "
-            "etcd, will ever start as this cluster again"
+            "the secret with the certificate authorities is deleted and no copy is kept: no snapshot, of a volume "
+            "or of etcd, can ever be restored as this cluster"
         )
 
 
@@ -101,12 +105,12 @@ class AuthoritySecret:
 
 
 def read_authorities(account: Account, arns: Sequence[str], *, needed: bool) -> tuple[AuthoritySecret, ...]:
-    """Return the values to copy; secrets that no master has written yet are left out.
+    """Return the values to copy, without secrets that no master has written yet.
 
     Args:
         account: the AWS account.
         arns: ARNs of the secrets that hold certificate authorities.
-        needed: whether missing permissions to read a secret are an error.
+        needed: whether to raise an error if the caller has no permission to read a secret.
 
     Raises:
         UnreadableAuthoritiesError: a permission is missing.
@@ -116,7 +120,7 @@ def read_authorities(account: Account, arns: Sequence[str], *, needed: bool) -> 
 
 
 def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
-    """Return the value of a secret; empty if it has none, or may not be read and is not needed."""
+    """Return the value of a secret; empty if it has none, or if it is not needed and the caller cannot read it."""
     from botocore.exceptions import ClientError
 
     try:
@@ -131,31 +135,34 @@ def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
 
 
 def copy_authorities(
-    account: Account, cluster: str, secrets: Sequence[AuthoritySecret], custody: AuthorityCopy, report: Report
+    account: Account, cluster: str, secrets: Sequence[AuthoritySecret], copy: AuthorityCopy, report: Report
 ) -> tuple[RetainedResource, ...]:
     """Copy the certificate authorities; return the copies.
 
     Raises:
         CopyError: a file cannot be written.
     """
-    if custody.how == "file":
-        return tuple(_copy_to_file(secret, custody.path, report) for secret in secrets)
-    if custody.how == "recovery-window":
+    if copy.how == "file":
+        return tuple(_copy_to_file(secret, copy.path, report) for secret in secrets)
+    if copy.how == "recovery-window":
         return tuple(_copy_to_secret(account, cluster, secret, report) for secret in secrets)
     return ()
 
 
 def _copy_to_file(secret: AuthoritySecret, path: Path, report: Report) -> RetainedResource:
-    """Write the copy to a new file; a file that already holds the same copy is fine."""
+    """Write the copy to a new file; it is no error if the file exists and contains the same copy."""
     report(Step(f"copying the certificate authorities to {path}"))
     try:
         _write_private_file(path, secret.text)
     except FileExistsError:
         if path.read_text(encoding="utf-8") != secret.text:
-            raise CopyError(path, "it exists, and holds something else") from None
+            raise CopyError(path, "it exists, with other content") from None
     except OSError as error:
         raise CopyError(path, error.strerror or str(error)) from error
-    why = "for its owner alone; who has it is the cluster that its snapshots become: put it where it is safe"
+    why = (
+        "only its owner can read it; whoever has it has full access to a cluster restored from a "
+        "snapshot: store it safely"
+    )
     return RetainedResource(KIND, str(path.absolute()), why)
 
 
@@ -182,7 +189,7 @@ def _copy_to_secret(account: Account, cluster: str, secret: AuthoritySecret, rep
         KIND,
         name,
         f"deleted on {deleted_on}; until then `aws secretsmanager restore-secret --secret-id {name} --region {region}` "
-        "brings it back",
-        "not billed while it waits",
+        "restores it",
+        "not billed while its deletion is pending",
         f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {name} --region {region}",
     )

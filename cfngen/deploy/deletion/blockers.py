@@ -1,8 +1,8 @@
 """Finds foreign resources in a cluster's network, which would make its deletion fail half-way.
 
-By the time CloudFormation fails to delete a subnet, it has deleted the cluster's instances, addresses and internet
-gateway, and the foreign resources in that network have lost their internet access too. So they are looked for before
-anything is deleted.
+By the time CloudFormation fails to delete a subnet, it has already deleted the cluster's instances, addresses and
+internet gateway, so the foreign resources in the network have lost their internet access. Therefore cfngen searches for
+foreign resources before it deletes anything.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion import load_balancers, network_interfaces, security_groups, vpc_contents
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_TAG_PREFIX, owned, tag_map
 from cfngen.deploy.deletion.load_balancers import Balancer
 from cfngen.deploy.deletion.network_interfaces import INSTANCE_ID_TAG
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.deletion.vpc_contents import Content
 from cfngen.deploy.stacks import CLUSTER_TAG
 from cfngen.errors import CfngenError
@@ -37,62 +37,69 @@ class OccupiedError(CfngenError):
     def __init__(self, cluster: str, blockers: tuple[Blocker, ...]) -> None:
         lines = "".join(f"\n  - {blocker.id}: {blocker.what}" for blocker in blockers)
         super().__init__(
-            f"not everything that blocks the deletion of {cluster} is the cluster's own:{lines}",
-            hint="move or delete these first; or continue with --even-if-occupied: then the network stays, and may "
-            "lose its way to the internet.",
+            f"resources that do not belong to the cluster {cluster} block its deletion:{lines}",
+            hint="move or delete them first; or continue with --even-if-occupied: then the network is retained, "
+            "and may lose its internet access.",
         )
         self.blockers = blockers
 
 
 @dataclass(frozen=True)
 class Blocker:
-    """A foreign resource that keeps a part of the cluster from being deleted.
+    """A foreign resource that prevents the deletion of a part of the cluster.
 
     Attributes:
         id: its id.
-        what: what it is, and whose, in words.
+        what: its type and owner in words, e.g. `instance web of the cluster two`.
     """
 
     id: str
     what: str
 
 
-def find(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) -> tuple[Blocker, ...]:
+def find(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]) -> tuple[Blocker, ...]:
     """Return foreign resources in the cluster's own VPC, subnets and security groups, or attached to them.
 
     Args:
         account: the AWS account.
-        scope: the cluster.
-        orphans: resources that Kubernetes created; they are the cluster's own.
+        inventory: the cluster.
+        orphans: resources that Kubernetes created; they belong to the cluster.
     """
-    group_ids = [*scope.security_groups, *(orphan.id for orphan in orphans if orphan.kind == "security group")]
+    group_ids = [*inventory.security_groups, *(orphan.id for orphan in orphans if orphan.kind == "security group")]
     blockers = [
         Blocker(
-            instance_id, "instance with the cluster's tag that none of its groups has launched (Karpenter, or by hand)"
+            instance_id,
+            "instance with the cluster's tag that was launched by Karpenter or by hand, not by one of its Auto "
+            "Scaling groups",
         )
-        for instance_id in sorted(scope.unmanaged_instances)
+        for instance_id in sorted(inventory.unmanaged_instances)
     ]
-    contents = tuple(_find_foreign_contents(account, scope, orphans)) if scope.own_vpc else ()
-    balancers = tuple(_find_foreign_load_balancers(account, scope, orphans)) if scope.own_vpc else ()
+    contents = tuple(_find_foreign_contents(account, inventory, orphans)) if inventory.own_vpc else ()
+    balancers = tuple(_find_foreign_load_balancers(account, inventory, orphans)) if inventory.own_vpc else ()
     blockers += _find_foreign_interfaces(
-        account, scope, orphans, contents, frozenset(balancer.name for balancer in balancers)
+        account, inventory, orphans, contents, frozenset(balancer.name for balancer in balancers)
     )
     blockers += (Blocker(balancer.id, f"load balancer {balancer.name}") for balancer in balancers)
     blockers += (
-        Blocker(reference.group_id, f"security group {reference.group_name} has rules that name the cluster's groups")
-        for reference in security_groups.find_references(account, scope, group_ids)
+        Blocker(
+            reference.group_id,
+            f"security group {reference.group_name} has rules that refer to the cluster's security groups",
+        )
+        for reference in security_groups.find_references(account, inventory, group_ids)
         if not reference.owned
     )
     blockers += (Blocker(content.id, _describe(content)) for content in contents)
-    blockers += _find_subnets_using_route_tables(account, scope)
-    # A resource that was found twice keeps its first description.
+    blockers += _find_subnets_using_route_tables(account, inventory)
+    # If a resource was found twice, its first description is used; a dict keeps the last value, hence `reversed`.
     return tuple({blocker.id: blocker for blocker in reversed(blockers)}.values())[::-1]
 
 
-def _find_foreign_contents(account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]) -> Iterator[Content]:
+def _find_foreign_contents(
+    account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]
+) -> Iterator[Content]:
     """Yield foreign resources in the VPC, or attached to it."""
-    cluster_ids = scope.ids() | {orphan.id for orphan in orphans}
-    return (content for content in vpc_contents.find(account, scope.vpc_id) if content.id not in cluster_ids)
+    cluster_ids = inventory.ids() | {orphan.id for orphan in orphans}
+    return (content for content in vpc_contents.find(account, inventory.vpc_id) if content.id not in cluster_ids)
 
 
 def _describe(content: Content) -> str:
@@ -103,29 +110,29 @@ def _describe(content: Content) -> str:
 
 
 def _find_foreign_load_balancers(
-    account: Account, scope: Scope, orphans: tuple[OrphanedResource, ...]
+    account: Account, inventory: Inventory, orphans: tuple[OrphanedResource, ...]
 ) -> Iterator[Balancer]:
     """Yield foreign load balancers in the VPC."""
-    cluster_ids = scope.ids() | {orphan.id for orphan in orphans}
+    cluster_ids = inventory.ids() | {orphan.id for orphan in orphans}
     return (
-        balancer for balancer in load_balancers.find_in_vpc(account, scope.vpc_id) if balancer.id not in cluster_ids
+        balancer for balancer in load_balancers.find_in_vpc(account, inventory.vpc_id) if balancer.id not in cluster_ids
     )
 
 
-def _find_subnets_using_route_tables(account: Account, scope: Scope) -> Iterator[Blocker]:
+def _find_subnets_using_route_tables(account: Account, inventory: Inventory) -> Iterator[Blocker]:
     """Yield foreign subnets that use a route table of the cluster.
 
-    Only in an existing VPC: in the cluster's own, every foreign subnet is found anyway.
+    Only in an existing VPC; in the cluster's own VPC, `_find_foreign_contents` finds every foreign subnet.
     """
-    route_table_ids = sorted(scope.existing_ids("AWS::EC2::RouteTable"))
-    if scope.own_vpc or not route_table_ids:
+    route_table_ids = sorted(inventory.existing_ids("AWS::EC2::RouteTable"))
+    if inventory.own_vpc or not route_table_ids:
         return
     response = account.client("ec2").describe_route_tables(
         Filters=[{"Name": "route-table-id", "Values": route_table_ids}]
     )
     for route_table in response["RouteTables"]:
         for association in route_table.get("Associations", ()):
-            if association.get("SubnetId", "") not in scope.ids() | {""}:
+            if association.get("SubnetId", "") not in inventory.ids() | {""}:
                 yield Blocker(
                     association["SubnetId"], f"subnet that uses the cluster's route table {route_table['RouteTableId']}"
                 )
@@ -133,20 +140,22 @@ def _find_subnets_using_route_tables(account: Account, scope: Scope) -> Iterator
 
 def _find_foreign_interfaces(
     account: Account,
-    scope: Scope,
+    inventory: Inventory,
     orphans: tuple[OrphanedResource, ...],
     contents: Collection[Content],
     load_balancer_names: Collection[str],
 ) -> Iterator[Blocker]:
-    """Yield foreign instances and network interfaces, except interfaces of a resource that is listed itself."""
-    if not scope.vpc_id:
+    """Yield foreign instances and network interfaces, but not the interfaces of other resources that are listed."""
+    if not inventory.vpc_id:
         return
     interfaces = [
         interface
-        for interface in network_interfaces.find_in_vpc(account, scope.vpc_id)
-        if _occupies_cluster(interface, scope)
+        for interface in network_interfaces.find_in_vpc(account, inventory.vpc_id)
+        if _occupies_cluster(interface, inventory)
     ]
-    foreign_instance_ids = sorted(set(filter(None, map(_attached_instance_id, interfaces))) - scope.instances.keys())
+    foreign_instance_ids = sorted(
+        set(filter(None, map(_attached_instance_id, interfaces))) - inventory.instances.keys()
+    )
     instance_descriptions = _describe_live_instances(account, foreign_instance_ids)
     orphan_ids = {orphan.id for orphan in orphans}
     orphaned_load_balancers = {orphan.name for orphan in orphans if orphan.kind == "load balancer"}
@@ -158,30 +167,32 @@ def _find_foreign_interfaces(
     }
     for interface in interfaces:
         instance_id, tags = _attached_instance_id(interface), tag_map(interface.get("TagSet"))
-        if interface["NetworkInterfaceId"] in scope.ids() | orphan_ids | listed_ids or owned(tags, scope.cluster):
+        if interface["NetworkInterfaceId"] in inventory.ids() | orphan_ids | listed_ids or owned(
+            tags, inventory.cluster
+        ):
             continue
         if instance_id:
             # An interface in use is reported as its instance, unless that is terminated.
             if instance_id in instance_descriptions:
                 yield Blocker(instance_id, instance_descriptions[instance_id])
             continue
-        if tags.get(INSTANCE_ID_TAG, "") in scope.instances or _belongs_to_stack_resource(interface, tags, scope):
+        if tags.get(INSTANCE_ID_TAG, "") in inventory.instances or _belongs_to_stack_resource(
+            interface, tags, inventory
+        ):
             continue
         description = interface.get("Description", "")
         if network_interfaces.load_balancer_name(description) in {*orphaned_load_balancers, *load_balancer_names}:
             continue
         if listed_ids & set(_split_words(description)):
             continue
-        yield Blocker(
-            interface["NetworkInterfaceId"], f"network interface, {description or 'which does not say for what'}"
-        )
+        yield Blocker(interface["NetworkInterfaceId"], f"network interface, {description or 'without a description'}")
 
 
-def _occupies_cluster(interface: AwsObject, scope: Scope) -> bool:
-    """Return whether an interface lies in the cluster's own VPC or subnets, or uses one of its security groups."""
+def _occupies_cluster(interface: AwsObject, inventory: Inventory) -> bool:
+    """Return whether an interface is in the cluster's own VPC or subnets, or uses one of its security groups."""
     group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
-    is_in_subnet = interface.get("SubnetId", "") in scope.existing_ids("AWS::EC2::Subnet")
-    return scope.own_vpc or is_in_subnet or bool(group_ids & set(scope.security_groups))
+    is_in_subnet = interface.get("SubnetId", "") in inventory.existing_ids("AWS::EC2::Subnet")
+    return inventory.own_vpc or is_in_subnet or bool(group_ids & set(inventory.security_groups))
 
 
 def _attached_instance_id(interface: AwsObject) -> str:
@@ -190,7 +201,7 @@ def _attached_instance_id(interface: AwsObject) -> str:
 
 
 def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]:
-    """Describe those of the instances that are not terminated; terminated ones keep their interface for a moment."""
+    """Return descriptions of the instances that still exist; a terminated one has its interface for a moment longer."""
     if not ids:
         return {}
     descriptions = {}
@@ -206,25 +217,27 @@ def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]
     return descriptions
 
 
-def _belongs_to_stack_resource(interface: AwsObject, tags: Mapping[str, str], scope: Scope) -> bool:
+def _belongs_to_stack_resource(interface: AwsObject, tags: Mapping[str, str], inventory: Inventory) -> bool:
     """Return whether AWS manages an interface for a resource of the cluster's stacks.
 
-    Such a resource is a NAT gateway, a load balancer or a VPC endpoint.
+    AWS manages interfaces of NAT gateways, load balancers and VPC endpoints.
     """
     description = interface.get("Description", "")
-    if network_interfaces.load_balancer_name(description) in scope.load_balancers:
+    if network_interfaces.load_balancer_name(description) in inventory.load_balancers:
         return True
-    is_named = any(word in scope.ids() for word in _split_words(description))
+    is_named = any(word in inventory.ids() for word in _split_words(description))
     # The description of an endpoint's interface names only the service; one in the cluster's groups is the cluster's.
     group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
-    is_endpoint = interface.get("InterfaceType") == "vpc_endpoint" and bool(group_ids & set(scope.security_groups))
-    return is_named or is_endpoint or _is_created_by_cluster_stack(tags, scope)
+    is_endpoint = interface.get("InterfaceType") == "vpc_endpoint" and bool(group_ids & set(inventory.security_groups))
+    return is_named or is_endpoint or _is_created_by_cluster_stack(tags, inventory)
 
 
-def _is_created_by_cluster_stack(tags: Mapping[str, str], scope: Scope) -> bool:
+def _is_created_by_cluster_stack(tags: Mapping[str, str], inventory: Inventory) -> bool:
     """Return whether the tags of a resource say that a stack of the cluster created it."""
     stack_id = tags.get(STACK_ID_TAG, "")
-    return tags.get(CLUSTER_TAG, "") == scope.cluster or stack_id in {resource.stack_id for resource in scope.resources}
+    return tags.get(CLUSTER_TAG, "") == inventory.cluster or stack_id in {
+        resource.stack_id for resource in inventory.resources
+    }
 
 
 def _split_words(description: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The confirmation of a deletion: what the user is told about it, and asked."""
+"""Asks the user to confirm a deletion, and lists its consequences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cfngen.text import join_and, pluralize, verb_form
 def is_given(
     request: DeletionRequest, prepared: PreparedDeletion, copy: AuthorityCopy | None, consent: Consent
 ) -> bool:
-    """Return whether the user agrees to a deletion; they are not asked if it would delete nothing.
+    """Return whether the user agrees to a deletion; a deletion that would delete nothing needs no confirmation.
 
     Args:
         request: what to delete.
@@ -31,41 +31,47 @@ def is_given(
         text = f"Delete the empty stack {stack.name} and the change sets in it? Nothing has been created from them."
         return consent(Question(text))
     if not consequences:
-        # There is nothing to delete, or the deletion in progress was confirmed when it was started.
+        # There is nothing to delete, or the user confirmed the deletion in progress when they started it.
         return True
     if stack is None or stack.status.health is StackHealth.EMPTY:
         text = f"Delete what is left of the cluster {name}?"
     elif prepared.plan.by_console:
-        text = f"Delete {stack.name}, which was made from cfngen's templates but not by `{suggest('deploy')}`?"
+        text = f"Delete {stack.name}, which was created from cfngen's templates but not by `{suggest('deploy')}`?"
     else:
         text = f"Delete the cluster {name} and everything in it?"
     return consent(Question(text, (*consequences, *_billing_notes(prepared)), dangerous=True, name=name))
 
 
 def _consequences(request: DeletionRequest, prepared: PreparedDeletion, copy: AuthorityCopy | None) -> list[str]:
-    """Return what will be deleted, in sentences of the confirmation prompt."""
+    """Return the sentences of the confirmation prompt that say what will be deleted."""
     stack, plan, consequences = prepared.stack, prepared.plan, []
     if stack and stack.status.health is not StackHealth.EMPTY and stack.status.name != "DELETE_IN_PROGRESS":
-        consequences.append(f"the stack {stack.name} ({stack.status}) goes, with every instance of the cluster")
+        consequences.append(f"the stack {stack.name} ({stack.status}) is deleted, with every instance of the cluster")
         if plan.by_console:
-            consequences.append("its maker works in the console, and may not know of this")
+            consequences.append("it was created in the console, and whoever created it may not know of its deletion")
         if stack.protected:
-            consequences.append("its termination protection is lifted")
+            consequences.append("its termination protection is disabled")
         if copy:
             consequences.append(copy.consequence)
         if plan.blockers:
-            consequences.append("the network stays for what others have in it, and may lose its way to the internet")
+            consequences.append(
+                "the network is retained because other resources use it, and it may lose its internet access"
+            )
     if plan.removed:
         consequences.append(
-            f"{_count_by_kind(plan.removed)} that Kubernetes made {verb_form(len(plan.removed), 'go')} too"
+            f"{_count_by_kind(plan.removed)} that Kubernetes created {verb_form(len(plan.removed), 'are')} deleted too"
         )
     if data := plan.data_to_delete:
-        consequences.append(f"{_count_by_kind(data, ' of claims')} {verb_form(len(data), 'go')} too, with all data")
+        consequences.append(
+            f"{_count_by_kind(data, ' of claims')} {verb_form(len(data), 'are')} deleted too, with all data"
+        )
     if request.empty_bucket and plan.objects:
         uri = f"s3://{request.bucket}/{request.cluster}/"
-        consequences.append(f"{pluralize(plan.objects, 'object version')} in {uri} {verb_form(plan.objects, 'go')}")
+        consequences.append(
+            f"{pluralize(plan.objects, 'object version')} in {uri} {verb_form(plan.objects, 'are')} deleted"
+        )
     if request.delete_bucket:
-        consequences.append(f"the bucket {request.bucket} goes if nothing is left in it")
+        consequences.append(f"the bucket {request.bucket} is deleted if it is empty by then")
     return consequences
 
 
@@ -73,7 +79,7 @@ def _billing_notes(prepared: PreparedDeletion) -> list[str]:
     """Return a sentence about the volumes that stay and are still billed, if there are any."""
     count = len(prepared.plan.volumes)
     if count and not prepared.plan.delete_volumes:
-        return [f"{pluralize(count, 'volume of claims', 'stay')}, and {verb_form(count, 'go')} on being billed"]
+        return [f"{pluralize(count, 'volume of claims', 'remain')}, and {verb_form(count, 'continue')} to be billed"]
     return []
 
 

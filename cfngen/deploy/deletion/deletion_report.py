@@ -1,7 +1,7 @@
 """Counts, after a deletion, which resources of the cluster's stacks still exist.
 
-Each AWS service is asked, not CloudFormation. (kube-down left key pairs, roles, DHCP options and buckets behind without
-a word.)
+The resources are looked up in each AWS service, not in CloudFormation's records. (kube-down left key pairs, roles, DHCP
+options and buckets behind without a message.)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws_types import AwsObject
-from cfngen.deploy.deletion.scope import Scope
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
@@ -25,7 +25,7 @@ class Counted:
     """How many resources of one kind, of a cluster's stacks, were deleted.
 
     Attributes:
-        kind: what they are, in the plural.
+        kind: their type in words, in the plural, e.g. `subnets`.
         gone: how many of them no longer exist.
         left: ids of those that still exist.
         unknown: ids of those that the caller has no permission to describe.
@@ -37,12 +37,12 @@ class Counted:
     unknown: tuple[str, ...] = ()
 
 
-def count(account: Account, scope: Scope) -> tuple[Counted, ...]:
+def count(account: Account, inventory: Inventory) -> tuple[Counted, ...]:
     """Return, by kind, how many resources of a cluster's stacks are deleted and which still exist."""
     return tuple(
         _count_kind(account, kind, ids, find_existing)
         for kind, type_name, find_existing in _KINDS
-        if (ids := sorted(scope.ids(type_name)))
+        if (ids := sorted(inventory.ids(type_name)))
     )
 
 
@@ -68,7 +68,7 @@ def _make_ec2_finder(
 
     def find_existing(account: Account, ids: list[str]) -> set[str]:
         existing_ids: set[str] = set()
-        # By filters: given ids, EC2 rejects the whole call if a single one no longer exists.
+        # Filters instead of ids: EC2 rejects the whole call if one of the requested ids no longer exists.
         for start in range(0, len(ids), FILTER_BATCH_SIZE):
             filters = [{"Name": filter_name, "Values": ids[start : start + FILTER_BATCH_SIZE]}]
             items = getattr(account.client("ec2"), operation)(**{filters_argument: filters})[response_key]
@@ -104,7 +104,7 @@ def _find_existing_launch_templates(account: Account, ids: list[str]) -> set[str
 
 
 def _find_existing_load_balancers(account: Account, ids: list[str]) -> set[str]:
-    # Given ARNs, the whole call fails if a single load balancer no longer exists.
+    # Lists all load balancers: a call with ARNs fails if one of the load balancers no longer exists.
     pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
     return {balancer["LoadBalancerArn"] for page in pages for balancer in page["LoadBalancers"]}.intersection(ids)
 

@@ -4,8 +4,8 @@ Each node group has a lifecycle hook that keeps a terminating instance until its
 cluster is deleted the pods have nowhere to go, and a PodDisruptionBudget would block each node for its `drainTimeout`.
 "If there are any outstanding lifecycle actions, they are completed first (... CONTINUE for terminating instances)"
 (DeleteLifecycleHook, Amazon EC2 Auto Scaling API Reference). So the hooks are deleted right after CloudFormation has
-begun to delete the stack, when that can no longer be cancelled. Not earlier: an interruption would leave a running
-cluster whose nodes are not drained.
+started to delete the stack, when the deletion can no longer be cancelled. If they were deleted earlier, an interruption
+could leave a running cluster whose nodes are not drained.
 """
 
 from __future__ import annotations
@@ -44,17 +44,19 @@ class DrainHooks:
         self._hooks: dict[str, AwsArguments] = {}
 
     def remove(self) -> None:
-        """Delete the hooks: instances terminate at once, also those that are being drained."""
+        """Delete the hooks; instances then terminate at once, also those that are being drained."""
         try:
             with translate_aws_errors():
                 for group in self._groups:
                     self._remove(group)
         except AwsError as error:
-            text = f"nodes still move their pods before they go, which may take all of their drainTimeout: {error}"
+            text = (
+                f"nodes are still drained before they are terminated, which may take up to their drainTimeout: {error}"
+            )
             self._report(Notice(text, error.hint))
 
     def restore(self) -> None:
-        """Put back the deleted hooks of those groups that still exist."""
+        """Create the deleted hooks again, in the groups that still exist."""
         try:
             with translate_aws_errors():
                 for group, hook in list(self._hooks.items()):
@@ -62,7 +64,7 @@ class DrainHooks:
                     del self._hooks[group]
         except AwsError as error:
             text = f"nodes are no longer drained before they are terminated: {error}"
-            try_later = CommandText("the next ", suggest("delete"), " ends with the cluster, or tries again.")
+            try_later = CommandText("run ", suggest("delete"), " again to delete the cluster.")
             self._report(Notice(text, error.hint or try_later))
 
     def _remove(self, group: str) -> None:

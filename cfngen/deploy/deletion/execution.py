@@ -1,7 +1,13 @@
-"""Deletes a cluster, with everything that Kubernetes created and CloudFormation does not know of.
+"""Deletes a cluster, including the AWS resources that Kubernetes created outside of the CloudFormation stacks.
 
-    plan -> confirmation -> Kubernetes deletes its load balancers -> sweep (remove what is left of them)
-         -> delete the stack, sweep again whenever that fails -> volumes and templates, on request -> report
+The steps:
+
+1. Plan the deletion, and ask the user to confirm it.
+2. Let Kubernetes delete its load balancers.
+3. Remove orphans: resources that Kubernetes created and did not delete.
+4. Delete the stack; whenever that fails, remove orphans and try again.
+5. On request, delete volumes and templates.
+6. Report what was deleted and what remains.
 
 Every step looks up what exists, so a deletion that was interrupted at any point continues when it is started again,
 even if the stack no longer exists by then.
@@ -30,13 +36,13 @@ from cfngen.deploy.deletion import (
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy, AuthoritySecret, ChooseAuthorityCopy
 from cfngen.deploy.deletion.blockers import Blocker, OccupiedError
 from cfngen.deploy.deletion.drain_hooks import DrainHooks
+from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.deletion.orphan_removal import SameNameClusterError
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, Removed
 from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, PreparedDeletion
 from cfngen.deploy.deletion.planning import plan_deletion
 from cfngen.deploy.deletion.result import Deleted
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.deletion.service_deletion import DeleteServices
 from cfngen.deploy.interaction import DeclinedError, Interaction
 from cfngen.deploy.messages import Event, Message, Notice, Report, Step
@@ -89,12 +95,13 @@ def delete(
         account: the AWS account.
         request: what to delete.
         interaction: reports to the user, and asks them.
-        drain: lets Kubernetes delete its load balancers; None if its API is not to be called.
-        choose: asks whether and where to keep a copy of the certificate authorities, if the request does not say.
+        drain: lets Kubernetes delete its load balancers; None: do not call the Kubernetes API.
+        choose: asks whether and where to keep a copy of the certificate authorities; called if the request does not
+            say.
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
-        BusyError: another operation is under way.
+        BusyError: another operation is in progress.
         OccupiedError: foreign resources use the cluster's network.
         TemplatesInUseError: another stack uses the templates to delete.
         SameNameClusterError: resources to remove may be another cluster's.
@@ -148,10 +155,10 @@ class _Deletion:
         stack = prepared.stack
         if stack is None:
             return self._clean_up(prepared, None)
-        drain_hooks = DrainHooks(self.account, prepared.scope.existing_ids(AUTO_SCALING_GROUP), self.report)
+        drain_hooks = DrainHooks(self.account, prepared.inventory.existing_ids(AUTO_SCALING_GROUP), self.report)
         if stack.status.name != "DELETE_IN_PROGRESS":
             self._drain_load_balancers(prepared)
-            self._sweep(prepared.scope, wait=True)
+            self._remove_orphans(prepared.inventory, wait=True)
             if self.request.detach:
                 stack_removal.start(self.account, stack, self.report)
                 drain_hooks.remove()
@@ -160,8 +167,8 @@ class _Deletion:
             self.account,
             stack,
             replace(self.interaction, report=self.report),
-            groups=prepared.scope.existing_ids(AUTO_SCALING_GROUP),
-            sweep=lambda wait: self._try_sweep(prepared, wait=wait),
+            groups=prepared.inventory.existing_ids(AUTO_SCALING_GROUP),
+            remove_orphans=lambda after_failure: self._try_remove_orphans(prepared, after_failure=after_failure),
             find_blockers=lambda: self._find_blockers(prepared),
             leave_behind=self.request.leave_behind,
             on_started=drain_hooks.remove,
@@ -173,7 +180,7 @@ class _Deletion:
         return self._clean_up(prepared, result)
 
     def _seconds(self) -> float:
-        """Return how long CloudFormation has taken; if it had nothing to do, how long everything has taken."""
+        """Return the seconds from the first to the last stack event; without events, the seconds since the start."""
         if self.event_times:
             return (max(self.event_times) - min(self.event_times)).total_seconds()
         return (self.account.clock.now() - self.began).total_seconds()
@@ -191,7 +198,7 @@ class _Deletion:
         return secrets
 
     def _report_and_record(self, message: Message) -> None:
-        """Pass a message on, and remember what the result of the deletion says later: what was removed, and when."""
+        """Pass a message on, and record removed resources and event times for the result of the deletion."""
         if isinstance(message, Removed):
             self.removed_by_id[message.orphan.kind, message.orphan.id] = message.orphan
         elif isinstance(message, Event):
@@ -199,38 +206,39 @@ class _Deletion:
         self.interaction.report(message)
 
     def _drain_load_balancers(self, prepared: PreparedDeletion) -> None:
-        """Let Kubernetes delete its load balancers if possible; the sweep removes what it leaves."""
-        if self.delete_load_balancers is None or not prepared.scope.instances:
+        """Let Kubernetes delete its load balancers if possible; the removal of orphans deletes the remaining ones."""
+        if self.delete_load_balancers is None or not prepared.inventory.instances:
             return
         self.report(Step("asking Kubernetes to delete its load balancers"))
         try:
             remaining = self.delete_load_balancers(self.report)
         except CfngenError as error:
-            self.report(Notice(f"Kubernetes could not be asked to delete its load balancers: {error}"))
+            self.report(Notice(f"Kubernetes could not be requested to delete its load balancers: {error}"))
             return
         if remaining:
             self.report(Notice(f"Kubernetes has not deleted the load balancers of {', '.join(remaining)} in time"))
 
-    def _sweep(self, scope: Scope, *, wait: bool) -> None:
-        """Remove what Kubernetes created and what keeps the network from being deleted."""
+    def _remove_orphans(self, inventory: Inventory, *, wait: bool) -> None:
+        """Remove resources that Kubernetes created and that would prevent the deletion of the network."""
         timeout = orphan_removal.TIMEOUT_SECONDS if wait else 0.0
-        self.remaining = orphan_removal.sweep(self.account, scope, self.report, timeout=timeout).remaining
+        self.remaining = orphan_removal.remove_orphans(self.account, inventory, self.report, timeout=timeout).remaining
 
-    def _try_sweep(self, prepared: PreparedDeletion, *, wait: bool) -> None:
-        """Sweep while the stack is being deleted; failures are only reported."""
+    def _try_remove_orphans(self, prepared: PreparedDeletion, *, after_failure: bool) -> None:
+        """Remove orphans between or during attempts to delete the stack; report errors instead of raising them.
+
+        Args:
+            prepared: the plan of the deletion.
+            after_failure: whether CloudFormation failed to delete the stack; False while it is still deleting it.
+        """
         try:
             with translate_aws_errors():
-                # The stack's resources as listed at first suffice to recognise what Kubernetes created. After a failed
-                # deletion there is time to list them again.
-                stack = find(self.account, prepared.plan.stack_id) if wait else None
-                scope = (
-                    replace(self._find_current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
-                    if stack
-                    else prepared.scope
-                )
-                self._sweep(scope, wait=wait)
+                # During the deletion, the resources that were listed before it are enough to recognise orphans. After
+                # a failure there is time to list the remaining resources again.
+                stack = find(self.account, prepared.plan.stack_id) if after_failure else None
+                inventory = self._read_current_inventory(prepared, stack) if stack else prepared.inventory
+                self._remove_orphans(inventory, wait=after_failure)
         except (AwsError, SameNameClusterError) as error:
-            self.report(Notice(f"leftovers could not be removed: {error}", error.hint))
+            self.report(Notice(f"resources that Kubernetes created could not be deleted: {error}", error.hint))
 
     def _find_blockers(self, prepared: PreparedDeletion) -> tuple[Blocker, ...]:
         """Return the foreign resources that block the deletion by now; failures are only reported."""
@@ -239,32 +247,36 @@ class _Deletion:
             with translate_aws_errors():
                 stack = find(self.account, prepared.plan.stack_id)
                 if stack:
-                    scope = replace(self._find_current_scope(stack), same_name_stacks=prepared.scope.same_name_stacks)
-                    self.blockers = blockers.find(self.account, scope, orphan_removal.find(self.account, scope))
+                    inventory = self._read_current_inventory(prepared, stack)
+                    self.blockers = blockers.find(self.account, inventory, orphan_removal.find(self.account, inventory))
         except AwsError as error:
             self.report(Notice(f"what blocks the deletion could not be determined: {error}", error.hint))
         return self.blockers
 
-    def _find_current_scope(self, stack: StackView) -> Scope:
-        """Return what belongs to the cluster now; since the plan was made, resources have been deleted."""
-        return find_scope(
+    def _read_current_inventory(self, prepared: PreparedDeletion, stack: StackView) -> Inventory:
+        """Return the cluster's resources that still exist; some were deleted after the plan was made."""
+        inventory = read_inventory(
             self.account,
             stack,
             cluster=self.request.cluster,
             vpc_id=self.request.vpc_id,
             pod_cidr=self.request.pod_cidr,
         )
+        return replace(inventory, same_name_stacks=prepared.inventory.same_name_stacks)
 
     def _clean_up(self, prepared: PreparedDeletion, result: StackView | None) -> Deleted:
-        """Do what can only be done once the stack is deleted: sweep, delete volumes, routes and templates."""
+        """Once the stack is deleted, remove orphans, volumes, routes to pods and templates; then return the result.
+
+        If the stack still exists (`result` is not None), only return the result.
+        """
         objects, bucket_deleted = 0, False
         if result is None:
             try:
-                self._sweep(prepared.scope, wait=True)
+                self._remove_orphans(prepared.inventory, wait=True)
                 self.remaining += volumes.remove(self.account, prepared.plan.data_to_delete, self.report)
             except SameNameClusterError as error:
                 self.report(Notice(str(error), error.hint))
-            self.remaining += orphan_removal.sweep_routes(self.account, prepared.scope, self.report).remaining
+            self.remaining += orphan_removal.remove_pod_routes(self.account, prepared.inventory, self.report).remaining
             objects, bucket_deleted = self._delete_templates()
         return self._summarize(prepared, result, objects=objects, bucket_deleted=bucket_deleted)
 
@@ -283,7 +295,7 @@ class _Deletion:
             if templates.bucket and self.request.delete_bucket:
                 bucket_deleted = template_objects.delete_bucket(self.account, bucket)
                 if not bucket_deleted:
-                    self.report(Notice(f"the bucket {bucket} stays: something else is in it"))
+                    self.report(Notice(f"the bucket {bucket} was not deleted: it contains other objects"))
         return objects, bucket_deleted
 
     def _summarize(
@@ -305,7 +317,7 @@ class _Deletion:
             succeeded=result is None and not self.remaining and not in_progress,
             in_progress=in_progress,
             seconds=self._seconds(),
-            counted=() if in_progress else deletion_report.count(self.account, prepared.scope),
+            counted=() if in_progress else deletion_report.count(self.account, prepared.inventory),
             removed=tuple(self.removed_by_id.values()),
             retained=self.copies if in_progress else self._find_retained_resources(prepared, resources),
             orphans=self.remaining,
@@ -318,14 +330,14 @@ class _Deletion:
     def _find_retained_resources(
         self, prepared: PreparedDeletion, resources: Sequence[StackResource]
     ) -> tuple[RetainedResource, ...]:
-        """Return what is left in the account, except what the result lists as removed or as not removable."""
-        account, request, scope = self.account, self.request, prepared.scope
+        """Return the resources that remain in the account, except those in the result's `removed` and `orphans`."""
+        account, request, inventory = self.account, self.request, prepared.inventory
         reported = self.removed_by_id.keys() | {(resource.kind, resource.id) for resource in self.remaining}
         volumes_left = [volume for volume in prepared.plan.volumes if (volume.kind, volume.id) not in reported]
         snapshots_left = [
             snapshot for snapshot in prepared.plan.snapshots if (snapshot.kind, snapshot.id) not in reported
         ]
-        # What is found by the cluster's name alone may belong to another, existing cluster of that name.
+        # Templates and log groups are found by the cluster's name, so they may belong to another cluster of that name.
         is_name_unique = not prepared.plan.name_conflict
         bucket = (
             template_objects.find(account, request.bucket, request.cluster)
@@ -338,20 +350,22 @@ class _Deletion:
                 [resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES],
             ),
             *self.copies,
-            *retained_resources.find_snapshots(account, scope, copy=next((copy.id for copy in self.copies), "")),
-            *retained_resources.find_keys(account, scope),
-            *retained_resources.find_secrets(account, scope),
-            *snapshot_buckets.find(account, scope, prepared.stack.outputs if prepared.stack else {}),
+            *retained_resources.find_snapshots(account, inventory, copy=next((copy.id for copy in self.copies), "")),
+            *retained_resources.find_keys(account, inventory),
+            *retained_resources.find_secrets(account, inventory),
+            *snapshot_buckets.find(account, inventory, prepared.stack.outputs if prepared.stack else {}),
             *retained_resources.of_orphans(
-                account, volumes_left, "data of a claim, kept unless --delete-volumes is given"
+                account, volumes_left, "data of a PersistentVolumeClaim, kept unless --delete-volumes is given"
             ),
             *retained_resources.of_orphans(
-                account, snapshots_left, "snapshot of a claim, kept unless --delete-snapshots is given"
+                account,
+                snapshots_left,
+                "snapshot of a PersistentVolumeClaim's volume, kept unless --delete-snapshots is given",
             ),
             *(retained_resources.templates(bucket) if bucket else ()),
             *(retained_resources.find_log_groups(account, request.cluster) if is_name_unique else ()),
             *(
-                retained_resources.existing_resources(scope, tuple(prepared.stack.parameters.items()))
+                retained_resources.existing_resources(inventory, tuple(prepared.stack.parameters.items()))
                 if prepared.stack
                 else ()
             ),
@@ -369,10 +383,12 @@ def _check_deletable(account: Account, request: DeletionRequest, prepared: Prepa
         raise SameNameClusterError(request.cluster, prepared.plan.name_conflict)
     if request.empty_bucket:
         template_objects.check_unused(account, request.cluster, prepared.plan.stack_id)
-    orphan_removal.check_name_conflict(account, prepared.scope, (*prepared.plan.removed, *prepared.plan.data_to_delete))
+    orphan_removal.check_name_conflict(
+        account, prepared.inventory, (*prepared.plan.removed, *prepared.plan.data_to_delete)
+    )
 
 
 def _read_current_resources(account: Account, prepared: PreparedDeletion) -> tuple[StackResource, ...]:
-    """Return the stacks' resources as they are now; a deleted stack is looked up by its ARN."""
+    """Return the current resources of the stack and its nested stacks, also if the stack has been deleted."""
     root = prepared.stack.id if prepared.stack else ""
-    return tree(account, root) if root else prepared.scope.resources
+    return tree(account, root) if root else prepared.inventory.resources

@@ -1,6 +1,6 @@
-"""Tells from a resource's tags to whom it belongs: to the cluster, to another cluster, to a stack.
+"""Tells from a resource's tags to whom it belongs: to this cluster, to another cluster, or to a stack.
 
-Resources that Kubernetes creates outside of the stacks can be recognised by nothing but tags.
+The resources that Kubernetes creates outside of the stacks can only be recognised by their tags.
 
 Sources: "Tagging" in the documentation of the
 EBS CSI driver, the tags of the AWS load balancer controller, `pkg/providers/v1/tags.go` of cloud-provider-aws, and the

@@ -1,8 +1,9 @@
-"""Reports what a failed creation, or earlier stacks of the same name, left in the account; CloudFormation does not.
+"""Reports the resources that a failed creation, or earlier stacks of the same name, left in the account.
 
-The templates retain some resources on purpose, for clusters that hold data: the bucket of etcd snapshots, unless it is
-still empty, and a snapshot of each master's volume. KMS keys, and secrets that somebody deletes by hand, are pending
-deletion for some time. After a failed creation all this is mostly worthless, but still billed.
+CloudFormation does not report them. The templates retain some resources on purpose, for clusters that contain data: the
+bucket of etcd snapshots, unless it is still empty, and a snapshot of each master's volume. KMS keys, and secrets that
+somebody deletes by hand, are pending deletion for some time. After a failed creation these resources are mostly
+worthless, but still billed.
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ from typing import ClassVar
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.deletion import retained_resources, snapshot_buckets
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message, Notice, Report
 from cfngen.deploy.stacks import NESTED_STACK, StackView, find, tree
 
 MAX_EARLIER_STACKS = 5
-"""How many earlier stacks of a name are looked at, the latest first; each takes about ten API calls."""
+"""How many earlier stacks of a name are read, the latest first; each takes about ten API calls."""
 
 
 @dataclass(frozen=True)
 class Remains(Message):
-    """What a stack whose creation failed, or earlier stacks of its name, left in the account.
+    """The resources that a stack whose creation failed, or earlier stacks of its name, left in the account.
 
     Attributes:
         stack: name of the stack.
-        earlier: whether earlier, deleted stacks left it.
-        retained: what stays, why, and how to delete it.
+        earlier: whether earlier, deleted stacks left the resources.
+        retained: the resources that remain, each with the reason and a command that deletes it.
     """
 
     kind: ClassVar[str] = "remains"
@@ -40,7 +41,7 @@ class Remains(Message):
 
 
 def report_failed_creation(account: Account, stack: StackView, cluster: str, report: Report) -> None:
-    """Report what a creation that was rolled back has left; a failure to find out is reported as well.
+    """Report the resources that a rolled-back creation left; if they cannot be read, report why.
 
     Args:
         account: the AWS account.
@@ -54,7 +55,7 @@ def report_failed_creation(account: Account, stack: StackView, cluster: str, rep
 
 
 def report_earlier_stacks(account: Account, stack_name: str, cluster: str, report: Report) -> None:
-    """Report what earlier, deleted stacks of this name have left, before a stack of that name is created again.
+    """Report the resources that earlier, deleted stacks of this name left, before the stack is created again.
 
     Args:
         account: the AWS account.
@@ -76,7 +77,7 @@ def report_earlier_stacks(account: Account, stack_name: str, cluster: str, repor
 
 
 def only_backup_buckets_left(account: Account, stack: StackView) -> bool:
-    """Return whether the bucket of etcd snapshots is all that a rollback could not delete (it is not empty)."""
+    """Return whether a rollback deleted everything but the bucket of etcd snapshots, which is not empty."""
     undeleted_types = {
         resource.view.type for resource in tree(account, stack.id) if resource.view.status == "DELETE_FAILED"
     }
@@ -84,31 +85,31 @@ def only_backup_buckets_left(account: Account, stack: StackView) -> bool:
 
 
 def _report_remains(report: Report, find_remains: Callable[[], Remains]) -> None:
-    """Report what was left, if anything; if it cannot be found out, report why."""
+    """Report the resources that were left, if any; if they cannot be read, report why."""
     try:
         with translate_aws_errors():
             remains = find_remains()
     except AwsError as error:
-        report(Notice(f"what earlier attempts have left could not be looked for: {error}", error.hint))
+        report(Notice(f"could not find out what earlier stacks left in the account: {error}", error.hint))
         return
     if remains.retained:
         report(remains)
 
 
 def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) -> tuple[RetainedResource, ...]:
-    """Return what one stack has left in the account."""
+    """Return the resources that one stack left in the account."""
     resources = tree(account, stack.id)
-    scope = Scope(cluster, resources)
+    inventory = Inventory(cluster, resources)
     deletable_resources = [
         resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES
     ]
     return (
         *retained_resources.find_undeleted(account, deletable_resources),
-        *retained_resources.find_snapshots(account, scope, created=False),
-        *retained_resources.find_keys(account, scope),
-        *retained_resources.find_secrets(account, scope),
-        # The operator's own bucket is left out: the cluster file names it, so they know of it.
-        *snapshot_buckets.find(account, scope, {}),
+        *retained_resources.find_snapshots(account, inventory, created=False),
+        *retained_resources.find_keys(account, inventory),
+        *retained_resources.find_secrets(account, inventory),
+        # Without outputs, the operator's own bucket is not listed: the cluster file already names it.
+        *snapshot_buckets.find(account, inventory, {}),
     )
 
 

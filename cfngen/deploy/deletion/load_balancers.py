@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject, Client
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, service, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
-from cfngen.deploy.deletion.scope import Scope
 
 TAGS_BATCH_SIZE = 20  # the most that DescribeTags takes, for Classic Load Balancers and in ELBv2
 DELETION_PROTECTION = "deletion_protection.enabled"
@@ -17,10 +17,10 @@ DELETION_PROTECTION = "deletion_protection.enabled"
 
 @dataclass(frozen=True)
 class Balancer:
-    """A load balancer, whoever created it.
+    """A load balancer, created by Kubernetes or by anyone else.
 
     Attributes:
-        id: its ARN; the name of a Classic Load Balancer.
+        id: its ARN; for a Classic Load Balancer, its name.
         name: its name.
         vpc_id: its VPC.
     """
@@ -30,9 +30,13 @@ class Balancer:
     vpc_id: str
 
 
-def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
-    """Return the cluster's load balancers and target groups that are in no stack."""
-    return (*_find_classic(account, scope), *_find_elbv2(account, scope), *_find_target_groups(account, scope))
+def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
+    """Return the cluster's load balancers and target groups that do not belong to a stack."""
+    return (
+        *_find_classic(account, inventory),
+        *_find_elbv2(account, inventory),
+        *_find_target_groups(account, inventory),
+    )
 
 
 def names(account: Account) -> frozenset[str]:
@@ -80,10 +84,10 @@ def _delete(account: Account, orphan: OrphanedResource) -> None:
         elbv2.delete_load_balancer(LoadBalancerArn=orphan.id)
 
 
-def _find_classic(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
+def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
     elb = account.client("elb")
     pages = elb.get_paginator("describe_load_balancers").paginate()
-    descriptions_by_name = _list_in_vpc(pages, "LoadBalancerDescriptions", "LoadBalancerName", "VPCId", scope)
+    descriptions_by_name = _list_in_vpc(pages, "LoadBalancerDescriptions", "LoadBalancerName", "VPCId", inventory)
     names = list(descriptions_by_name)
     for start in range(0, len(names), TAGS_BATCH_SIZE):
         batch = names[start : start + TAGS_BATCH_SIZE]
@@ -91,17 +95,17 @@ def _find_classic(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
             lambda requested_names: elb.describe_tags(LoadBalancerNames=requested_names), batch
         ):
             name, tags = tag_description["LoadBalancerName"], tag_map(tag_description.get("Tags"))
-            if _created_by_kubernetes(name, tags, scope):
+            if _created_by_kubernetes(name, tags, inventory):
                 vpc_id = descriptions_by_name[name].get("VPCId", "")
                 yield OrphanedResource("load balancer", name, name, service(tags), generation="classic", vpc_id=vpc_id)
 
 
-def _find_elbv2(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
+def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_load_balancers").paginate()
-    balancers_by_arn = _list_in_vpc(pages, "LoadBalancers", "LoadBalancerArn", "VpcId", scope)
+    balancers_by_arn = _list_in_vpc(pages, "LoadBalancers", "LoadBalancerArn", "VpcId", inventory)
     for arn, tags in _read_tags_by_arn(elbv2, list(balancers_by_arn)):
-        if not _created_by_kubernetes(arn, tags, scope):
+        if not _created_by_kubernetes(arn, tags, inventory):
             continue
         name, vpc_id = balancers_by_arn[arn]["LoadBalancerName"], balancers_by_arn[arn].get("VpcId", "")
         attributes: list[dict[str, str]] = []
@@ -111,12 +115,12 @@ def _find_elbv2(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
         yield OrphanedResource("load balancer", arn, name, service(tags), protected=protected, vpc_id=vpc_id)
 
 
-def _find_target_groups(account: Account, scope: Scope) -> Iterator[OrphanedResource]:
+def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_target_groups").paginate()
-    groups_by_arn = _list_in_vpc(pages, "TargetGroups", "TargetGroupArn", "VpcId", scope)
+    groups_by_arn = _list_in_vpc(pages, "TargetGroups", "TargetGroupArn", "VpcId", inventory)
     for arn, tags in _read_tags_by_arn(elbv2, list(groups_by_arn)):
-        if _created_by_kubernetes(arn, tags, scope):
+        if _created_by_kubernetes(arn, tags, inventory):
             group = groups_by_arn[arn]
             yield OrphanedResource(
                 "target group", arn, group["TargetGroupName"], service(tags), vpc_id=group.get("VpcId", "")
@@ -124,11 +128,11 @@ def _find_target_groups(account: Account, scope: Scope) -> Iterator[OrphanedReso
 
 
 def _list_in_vpc(
-    pages: Iterable[AwsObject], items_key: str, id_key: str, vpc_key: str, scope: Scope
+    pages: Iterable[AwsObject], items_key: str, id_key: str, vpc_key: str, inventory: Inventory
 ) -> dict[str, AwsObject]:
-    """Return, by name or ARN, the listed items that lie in the cluster's VPC; all if the VPC is not known."""
+    """Return the listed items that are in the cluster's VPC, by name or ARN; all items if the VPC is not known."""
     items = (item for page in pages for item in page[items_key])
-    return {item[id_key]: item for item in items if scope.vpc_id in ("", item.get(vpc_key, ""))}
+    return {item[id_key]: item for item in items if inventory.vpc_id in ("", item.get(vpc_key, ""))}
 
 
 def _read_tags_by_arn(elbv2: Client, arns: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -143,7 +147,7 @@ def _read_tags_by_arn(elbv2: Client, arns: list[str]) -> Iterator[tuple[str, dic
 def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: list[str]) -> list[AwsObject]:
     """Return the tags of several resources, without those that were deleted after they had been listed.
 
-    AWS rejects the whole call for a single missing resource; then each is asked about on its own.
+    AWS rejects the whole call if one of the resources is missing; then each resource is described by its own call.
     """
     tag_descriptions: list[AwsObject] = []
     with attempt() as result:
@@ -157,6 +161,6 @@ def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: li
     return tag_descriptions
 
 
-def _created_by_kubernetes(name: str, tags: Mapping[str, str], scope: Scope) -> bool:
-    """Return whether the tags name the cluster, and no stack created the resource."""
-    return owned(tags, scope.cluster) and not of_a_stack(tags) and name not in scope.ids()
+def _created_by_kubernetes(name: str, tags: Mapping[str, str], inventory: Inventory) -> bool:
+    """Return whether the tags name the cluster as only owner, and no stack created the resource."""
+    return owned(tags, inventory.cluster) and not of_a_stack(tags) and name not in inventory.ids()

@@ -1,4 +1,7 @@
-"""Network interfaces that outlive their owner: those of load balancers for some minutes, those of pods for good."""
+"""Network interfaces that remain after their owner is deleted.
+
+ELB deletes the interfaces of a load balancer some minutes after it. Nothing deletes the interfaces of pods.
+"""
 
 from __future__ import annotations
 
@@ -7,45 +10,45 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion import load_balancers
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, remove_each
-from cfngen.deploy.deletion.scope import Scope
 
 INSTANCE_ID_TAG = "node.k8s.amazonaws.com/instance_id"  # VPC CNI: the instance that an interface was created for
 POD_DESCRIPTION_PREFIX = "aws-K8S-"  # VPC CNI: how its descriptions begin
 LOAD_BALANCER_DESCRIPTION_PREFIX = "ELB "  # `ELB <name>`, `ELB app/<name>/<id>` or `ELB net/<name>/<id>`
 
 
-def find(account: Account, scope: Scope, *, groups: Iterable[str] = ()) -> tuple[OrphanedResource, ...]:
-    """Return the cluster's interfaces that nobody else deletes, and those that ELB has yet to delete.
+def find(account: Account, inventory: Inventory, *, groups: Iterable[str] = ()) -> tuple[OrphanedResource, ...]:
+    """Return the cluster's interfaces that only cfngen deletes, and those that Elastic Load Balancing will delete.
 
     Args:
         account: the AWS account.
-        scope: the cluster.
+        inventory: the cluster.
         groups: security groups that Kubernetes created.
     """
-    if not scope.vpc_id:
+    if not inventory.vpc_id:
         return ()
     kubernetes_groups = frozenset(groups)
     existing_load_balancers: frozenset[str] | None = None
     orphans = []
-    for interface in find_in_vpc(account, scope.vpc_id):
+    for interface in find_in_vpc(account, inventory.vpc_id):
         interface_id = interface["NetworkInterfaceId"]
         group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
         tags = tag_map(interface.get("TagSet"))
-        if interface_id in scope.ids() or of_a_stack(tags):
+        if interface_id in inventory.ids() or of_a_stack(tags):
             continue
         description = interface.get("Description", "")
         if name := load_balancer_name(description):
-            # Elastic Load Balancing deletes it some minutes after the load balancer; nobody else is allowed to.
+            # Only Elastic Load Balancing can delete this interface, and does so some minutes after the load balancer.
             is_orphaned = bool(group_ids & kubernetes_groups)
-            if not is_orphaned and scope.own_vpc:
+            if not is_orphaned and inventory.own_vpc:
                 if existing_load_balancers is None:
                     existing_load_balancers = load_balancers.names(account)
                 is_orphaned = name not in existing_load_balancers
             if is_orphaned:
                 orphans.append(_orphan(interface, f"load balancer {name}", deleted_by_aws=True))
-        elif interface.get("Status") == "available" and _belongs_to_cluster(interface, tags, group_ids, scope):
+        elif interface.get("Status") == "available" and _belongs_to_cluster(interface, tags, group_ids, inventory):
             orphans.append(_orphan(interface, description))
     return tuple(orphans)
 
@@ -72,15 +75,17 @@ def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[Orpha
     return remove_each(unused, lambda orphan: ec2.delete_network_interface(NetworkInterfaceId=orphan.id))
 
 
-def _belongs_to_cluster(interface: AwsObject, tags: Mapping[str, str], group_ids: set[str], scope: Scope) -> bool:
+def _belongs_to_cluster(
+    interface: AwsObject, tags: Mapping[str, str], group_ids: set[str], inventory: Inventory
+) -> bool:
     """Return whether an unused interface was created for pods of the cluster."""
-    if owned(tags, scope.cluster):
+    if owned(tags, inventory.cluster):
         return True
     # If the VPC CNI does not know the cluster's name, it tags an interface with its instance only, and gives it the
     # instance's security groups. No other cluster's instances are in this cluster's security groups.
     is_for_pods = INSTANCE_ID_TAG in tags or interface.get("Description", "").startswith(POD_DESCRIPTION_PREFIX)
     return is_for_pods and (
-        tags.get(INSTANCE_ID_TAG, "") in scope.instances or bool(group_ids & set(scope.security_groups))
+        tags.get(INSTANCE_ID_TAG, "") in inventory.instances or bool(group_ids & set(inventory.security_groups))
     )
 
 

@@ -1,4 +1,4 @@
-"""A resource that Kubernetes created outside of the stacks, and the errors with which AWS refuses to delete it."""
+"""A resource that Kubernetes created outside of the stacks, and the AWS errors that its deletion can fail with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kind = Literal[
     "snapshot",
 ]
 
-# Each service, and each type of resource, has error codes of its own for the same situation.
+# Each AWS service, and each type of resource, has different error codes for the same situation.
 NOT_FOUND_CODES = frozenset(
     {
         "InvalidGroup.NotFound",
@@ -59,13 +59,13 @@ class OrphanedResource:
 
     Attributes:
         kind: the type of resource.
-        id: its id, name or ARN, whichever its service takes.
+        id: its id, name or ARN, as the delete call of its service requires.
         name: its name, or its id if it has none.
         purpose: what it was created for, e.g. `Service default/web`; may be empty.
         gigabytes: size of a volume or snapshot in GiB.
         generation: `classic` for a Classic Load Balancer; else empty.
         protected: whether it has deletion protection.
-        vpc_id: its VPC; empty if it lies in none.
+        vpc_id: its VPC; empty if it is in none.
         deleted_by_aws: whether AWS deletes it by itself, some time after its owner is deleted.
         where: id of the route table, for a route.
     """
@@ -132,7 +132,7 @@ class Attempt:
 
 @contextmanager
 def attempt() -> Iterator[Attempt]:
-    """Catch the errors that a resource is deleted already, or still in use, and note them in the result."""
+    """Catch the errors for a resource that does not exist or is in use, and record them in the yielded result."""
     from botocore.exceptions import ClientError
 
     result = Attempt()
@@ -148,7 +148,7 @@ def attempt() -> Iterator[Attempt]:
 def remove_each(
     orphans: Iterable[OrphanedResource], remove: Callable[[OrphanedResource], object]
 ) -> tuple[OrphanedResource, ...]:
-    """Delete resources one by one; return those whose deletion AWS has accepted. Those still in use stay."""
+    """Delete resources one by one; return those whose deletion AWS has accepted, without those still in use."""
     accepted = []
     for orphan in orphans:
         with attempt() as result:

@@ -1,4 +1,4 @@
-"""What a deletion was requested to do, and the plan of it: plain data that is printed as text or JSON."""
+"""The request to delete a cluster, and the plan that is made from it; the plan is printed as text or JSON."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from cfngen.deploy.deletion.authority_copies import AuthorityCopy
 from cfngen.deploy.deletion.blockers import Blocker
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Message
 from cfngen.deploy.stacks import StackView
 
@@ -21,16 +21,16 @@ class DeletionRequest:
     Attributes:
         stack_name: name of the root stack.
         cluster: name of the cluster.
-        vpc_id: the existing VPC that the cluster file names; empty if the cluster makes its own.
+        vpc_id: the existing VPC that the cluster file names; empty if the stack creates one.
         pod_cidr: address range of the pods.
         bucket: S3 bucket of the templates.
         delete_volumes: whether to delete the volumes of PersistentVolumeClaims too, with their data.
-        delete_snapshots: whether to delete the snapshots of such volumes too.
+        delete_snapshots: whether to delete the snapshots of these volumes too.
         empty_bucket: whether to delete the cluster's templates too.
         delete_bucket: whether to delete their bucket too, if it is empty then.
         even_if_occupied: whether to continue although foreign resources use the cluster's network.
-        leave_behind: whether to retain, without asking, what cannot be deleted.
-        detach: whether not to wait for CloudFormation.
+        leave_behind: whether to retain, without asking, the resources that cannot be deleted.
+        detach: whether to return without waiting for CloudFormation.
         authorities: whether and where to keep a copy of the certificate authorities; None asks the user.
     """
 
@@ -76,16 +76,16 @@ class DeletionPlan(Message):
         by_console: whether the stack was created in the console, from cfngen's templates.
         protected: whether its termination protection would be disabled.
         deleted_parts: what is deleted with the stack.
-        removed: resources that Kubernetes created and that are deleted with the cluster.
+        removed: resources that Kubernetes created and that the deletion would remove.
         volumes: volumes of PersistentVolumeClaims.
-        snapshots: snapshots of such volumes.
+        snapshots: snapshots of these volumes.
         delete_volumes: whether the volumes are deleted too.
         delete_snapshots: whether the snapshots are deleted too.
-        retained: what is known to stay.
+        retained: resources that remain after the deletion.
         blockers: foreign resources that block the deletion.
         unattributed_volumes: volumes whose tags do not name their cluster.
         name_conflict: a sentence about another cluster of this name in the region; empty if there is none.
-        foreign_resources: resources with the cluster's name that may belong to that other cluster; they are left alone.
+        foreign_resources: resources with the cluster's name that may belong to that cluster; they are not deleted.
         authorities: ARNs of the secrets that hold the certificate authorities and are deleted.
         objects: how many object versions of templates are in the bucket.
     """
@@ -124,16 +124,16 @@ class DeletionPlan(Message):
 
 @dataclass(frozen=True)
 class PreparedDeletion:
-    """A plan, and what it was made from.
+    """A plan, and the data from which it was made.
 
     Attributes:
         stack: the root stack; None if there is none.
-        scope: the cluster.
-        plan: what deleting it would do.
+        inventory: the resources of the cluster.
+        plan: the effects of the deletion.
         contested: resources the request asks to remove, but which may belong to another cluster of the same name.
     """
 
     stack: StackView | None
-    scope: Scope
+    inventory: Inventory
     plan: DeletionPlan
     contested: tuple[OrphanedResource, ...] = ()

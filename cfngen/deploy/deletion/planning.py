@@ -1,4 +1,7 @@
-"""Plans the deletion of a cluster: finds out what it would delete, before anything is asked or changed."""
+"""Plans the deletion of a cluster: finds out which resources it would delete and which would remain.
+
+This happens before the user is asked for confirmation and before anything is changed.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.deletion import blockers, orphan_removal, retained_resources, snapshot_buckets, volumes
+from cfngen.deploy.deletion.inventory import Inventory, read_inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
 from cfngen.deploy.deletion.plan import DeletionPlan, DeletionRequest, Part, PreparedDeletion
 from cfngen.deploy.deletion.retained_resources import RetainedResource
-from cfngen.deploy.deletion.scope import Scope, find_scope
 from cfngen.deploy.deletion.stack_ownership import check_ownership
 from cfngen.deploy.name_conflicts import find_live_stacks
 from cfngen.deploy.publishing import template_objects
@@ -29,20 +32,25 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     by_console = check_ownership(account, stack, request.cluster) if stack else False
     existing = stack if stack and stack.status.exists else None
     last_stack = stack or find_last_deleted(account, request)
-    scope = find_scope(account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr)
-    other_stacks = find_live_stacks(account, request.cluster, besides=stack.id if stack else "")
-    scope = replace(scope, same_name_stacks=other_stacks)
-    name_conflict = orphan_removal.describe_name_conflict(account, scope)
-    tagged = _TaggedResources(
-        orphan_removal.find(account, scope), volumes.find(account, scope), volumes.find_snapshots(account, scope)
+    inventory = read_inventory(
+        account, last_stack, cluster=request.cluster, vpc_id=request.vpc_id, pod_cidr=request.pod_cidr
     )
-    # Without such a conflict the tags suffice: everything with the cluster's name is this cluster's.
-    own, foreign = _split_by_ownership(account, scope, tagged) if name_conflict else (tagged, _TaggedResources())
-    orphans, claimed_volumes, claim_snapshots = own.orphans, own.volumes, own.snapshots
+    other_stacks = find_live_stacks(account, request.cluster, besides=stack.id if stack else "")
+    inventory = replace(inventory, same_name_stacks=other_stacks)
+    name_conflict = orphan_removal.describe_name_conflict(account, inventory)
+    tagged = _TaggedResources(
+        orphan_removal.find(account, inventory),
+        volumes.find(account, inventory),
+        volumes.find_snapshots(account, inventory),
+    )
+    # Without another cluster of the same name, every resource tagged with the name belongs to this cluster.
+    cluster_resources, foreign_resources = tagged, _TaggedResources()
+    if name_conflict:
+        cluster_resources, foreign_resources = _split_by_ownership(account, inventory, tagged)
     log_groups = retained_resources.find_log_groups(account, request.cluster)
-    is_bucket_needed = request.empty_bucket or request.delete_bucket
-    templates = (
-        template_objects.find(account, request.bucket, request.cluster, needed=is_bucket_needed)
+    must_bucket_exist = request.empty_bucket or request.delete_bucket
+    stored_templates = (
+        template_objects.find(account, request.bucket, request.cluster, needed=must_bucket_exist)
         if request.bucket
         else Objects()
     )
@@ -55,41 +63,44 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         region=account.region,
         by_console=by_console,
         protected=bool(existing and existing.protected),
-        deleted_parts=tuple(_stack_parts(scope)) if existing else (),
-        removed=orphans,
-        volumes=claimed_volumes,
-        snapshots=claim_snapshots,
+        deleted_parts=tuple(_stack_parts(inventory)) if existing else (),
+        removed=cluster_resources.orphans,
+        volumes=cluster_resources.volumes,
+        snapshots=cluster_resources.snapshots,
         delete_volumes=request.delete_volumes,
         delete_snapshots=request.delete_snapshots,
         retained=(
-            *_find_what_stays(
+            *_find_remaining_resources(
                 account,
                 request,
                 existing,
-                scope,
-                claimed_volumes=claimed_volumes,
-                claim_snapshots=claim_snapshots,
-                templates=Objects() if name_conflict else templates,
+                inventory,
+                pvc_volumes=cluster_resources.volumes,
+                pvc_snapshots=cluster_resources.snapshots,
+                # Both clusters use the folder in the bucket, so the plan offers no command that deletes it.
+                templates=Objects() if name_conflict else stored_templates,
             ),
             *(() if name_conflict else log_groups),
         ),
-        blockers=blockers.find(account, scope, orphans) if existing else (),
-        unattributed_volumes=volumes.find_unattributed(account, scope),
+        blockers=blockers.find(account, inventory, cluster_resources.orphans) if existing else (),
+        unattributed_volumes=volumes.find_unattributed(account, inventory),
         name_conflict=name_conflict,
-        foreign_resources=_list_without_commands(foreign, templates, log_groups) if name_conflict else (),
+        foreign_resources=(
+            _list_without_commands(foreign_resources, stored_templates, log_groups) if name_conflict else ()
+        ),
         authorities=tuple(
             resource.view.physical_id
-            for resource in scope.resources
+            for resource in inventory.resources
             if existing and resource.exists and resource.view.logical_id == "CaSecret"
         ),
-        objects=templates.versions,
+        objects=stored_templates.versions,
     )
     foreign_requested = (
-        *foreign.orphans,
-        *(foreign.volumes if request.delete_volumes else ()),
-        *(foreign.snapshots if request.delete_snapshots else ()),
+        *foreign_resources.orphans,
+        *(foreign_resources.volumes if request.delete_volumes else ()),
+        *(foreign_resources.snapshots if request.delete_snapshots else ()),
     )
-    return PreparedDeletion(existing, scope, plan, foreign_requested)
+    return PreparedDeletion(existing, inventory, plan, foreign_requested)
 
 
 @dataclass(frozen=True)
@@ -99,7 +110,7 @@ class _TaggedResources:
     Attributes:
         orphans: resources that Kubernetes created and that are deleted with the cluster.
         volumes: volumes of PersistentVolumeClaims.
-        snapshots: snapshots of such volumes.
+        snapshots: snapshots of these volumes.
     """
 
     orphans: tuple[OrphanedResource, ...] = ()
@@ -108,18 +119,19 @@ class _TaggedResources:
 
 
 def _split_by_ownership(
-    account: Account, scope: Scope, tagged: _TaggedResources
+    account: Account, inventory: Inventory, tagged: _TaggedResources
 ) -> tuple[_TaggedResources, _TaggedResources]:
-    """Return what is surely this cluster's, and what may belong to another, existing cluster of the same name.
+    """Return the resources of this cluster, and those that may belong to another cluster of the same name.
 
-    Sure are resources in the cluster's own VPC, and volumes that are attached to its instances.
+    Resources in the cluster's own VPC and volumes that are attached to its instances belong to this cluster. Nothing
+    shows which cluster a snapshot belongs to.
     """
     in_own_vpc = frozenset(
         resource.id
         for resource in tagged.orphans
-        if scope.has_infrastructure and scope.vpc_id and resource.vpc_id == scope.vpc_id
+        if inventory.has_infrastructure and inventory.vpc_id and resource.vpc_id == inventory.vpc_id
     )
-    attached_volumes = volumes.find_attached(account, scope)
+    attached_volumes = volumes.find_attached(account, inventory)
     return (
         _TaggedResources(
             tuple(resource for resource in tagged.orphans if resource.id in in_own_vpc),
@@ -136,7 +148,7 @@ def _split_by_ownership(
 def _list_without_commands(
     foreign: _TaggedResources, templates: Objects, log_groups: Sequence[RetainedResource]
 ) -> tuple[RetainedResource, ...]:
-    """Return the other cluster's resources without delete commands, since those would harm a running cluster."""
+    """Return the resources that may belong to the other cluster, without commands that would delete them."""
     tagged = (*foreign.orphans, *foreign.volumes, *foreign.snapshots)
     uri, object_count = f"s3://{templates.bucket}/{templates.prefix}", pluralize(templates.versions, "object version")
     return (
@@ -166,64 +178,64 @@ def find_last_deleted(account: Account, request: DeletionRequest) -> StackView |
     return None
 
 
-def _stack_parts(scope: Scope) -> Iterator[Part]:
-    """Yield what is deleted with the stack, by kind."""
-    if instance_ids := sorted(scope.instances.keys() - scope.unmanaged_instances):
+def _stack_parts(inventory: Inventory) -> Iterator[Part]:
+    """Yield the resources that are deleted with the stack, by kind."""
+    if instance_ids := sorted(inventory.instances.keys() - inventory.unmanaged_instances):
         yield Part("instances", tuple(instance_ids))
     for kind, type_name in PART_TYPES:
-        if ids := scope.existing_ids(type_name):
+        if ids := inventory.existing_ids(type_name):
             yield Part(kind, ids)
     listed_types = {*snapshot_buckets.RETAINED_TYPES, *(type_name for _, type_name in PART_TYPES)}
     if other_resources := [
-        resource.name for resource in scope.resources if resource.exists and resource.view.type not in listed_types
+        resource.name for resource in inventory.resources if resource.exists and resource.view.type not in listed_types
     ]:
         yield Part("other resources", tuple(other_resources))
 
 
-def _find_what_stays(
+def _find_remaining_resources(
     account: Account,
     request: DeletionRequest,
     stack: StackView | None,
-    scope: Scope,
+    inventory: Inventory,
     *,
-    claimed_volumes: tuple[OrphanedResource, ...],
-    claim_snapshots: tuple[OrphanedResource, ...],
+    pvc_volumes: tuple[OrphanedResource, ...],
+    pvc_snapshots: tuple[OrphanedResource, ...],
     templates: Objects,
 ) -> tuple[RetainedResource, ...]:
-    """Return what will stay in the account after the deletion, and why."""
-    staying: list[RetainedResource] = []
+    """Return the resources that will remain in the account after the deletion, each with the reason."""
+    remaining: list[RetainedResource] = []
     if stack:
-        staying += [
+        remaining += [
             RetainedResource(
                 "snapshot",
                 f"one of {resource_id}",
-                "CloudFormation makes it before it deletes a master's volume, so that etcd's data is not lost",
+                "CloudFormation takes it before it deletes a master's volume, so that etcd's data is not lost",
                 "EBS snapshot, billed per GiB of stored data and month",
             )
-            for resource_id in scope.existing_ids("AWS::EC2::Volume")
+            for resource_id in inventory.existing_ids("AWS::EC2::Volume")
         ]
-        staying += [
+        remaining += [
             RetainedResource(
                 "KMS key",
                 resource_id,
-                "KMS deletes it after a waiting period, until which it can be kept",
-                "not billed while it waits",
+                "KMS deletes it after a waiting period; until then the deletion can be cancelled",
+                "not billed while its deletion is pending",
             )
-            for resource_id in scope.existing_ids("AWS::KMS::Key")
+            for resource_id in inventory.existing_ids("AWS::KMS::Key")
         ]
-        staying += retained_resources.existing_resources(scope, tuple(stack.parameters.items()))
-    staying += snapshot_buckets.find(account, scope, stack.outputs if stack else {})
+        remaining += retained_resources.existing_resources(inventory, tuple(stack.parameters.items()))
+    remaining += snapshot_buckets.find(account, inventory, stack.outputs if stack else {})
     if not request.delete_volumes:
-        staying += retained_resources.of_orphans(
-            account, claimed_volumes, "data of a claim; --delete-volumes deletes it"
+        remaining += retained_resources.of_orphans(
+            account, pvc_volumes, "data of a PersistentVolumeClaim; --delete-volumes deletes it"
         )
     if not request.delete_snapshots:
-        staying += retained_resources.of_orphans(
-            account, claim_snapshots, "snapshot of a claim; --delete-snapshots deletes it"
+        remaining += retained_resources.of_orphans(
+            account, pvc_snapshots, "snapshot of a PersistentVolumeClaim's volume; --delete-snapshots deletes it"
         )
     if not request.empty_bucket:
-        staying += retained_resources.templates(templates)
-    return tuple(staying)
+        remaining += retained_resources.templates(templates)
+    return tuple(remaining)
 
 
 PART_TYPES = (

@@ -1,7 +1,8 @@
 """Routes to pods in an existing route table that the cluster uses.
 
-The cloud controller manager adds one for each node and removes it when the node goes, but only while it runs itself:
-the routes of the last nodes stay. In a route table of the cluster's own they are deleted together with the table.
+The cloud controller manager adds a route for each node, and removes it when the node is deleted. When the whole cluster
+is deleted, the controller stops before it has removed the routes of the last nodes. In a route table that the stack
+created they are deleted together with the table.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from ipaddress import IPv4Network, ip_network
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, remove_each
-from cfngen.deploy.deletion.scope import Scope
 
 
-def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
+def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the routes within the pods' range whose target is an instance of the cluster, or no longer exists."""
-    if not scope.route_tables or not scope.pod_cidr:
+    if not inventory.route_tables or not inventory.pod_cidr:
         return ()
-    pod_range = IPv4Network(scope.pod_cidr)
-    filters = [{"Name": "route-table-id", "Values": list(scope.route_tables)}]
+    pod_range = IPv4Network(inventory.pod_cidr)
+    filters = [{"Name": "route-table-id", "Values": list(inventory.route_tables)}]
     route_tables = account.client("ec2").describe_route_tables(Filters=filters)["RouteTables"]
     return tuple(
         OrphanedResource(
@@ -28,7 +29,7 @@ def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
         )
         for route_table in route_tables
         for route in route_table["Routes"]
-        if _is_in_pod_range(route, pod_range) and _belongs_to_cluster(route, scope)
+        if _is_in_pod_range(route, pod_range) and _belongs_to_cluster(route, inventory)
     )
 
 
@@ -43,5 +44,5 @@ def _is_in_pod_range(route: AwsObject, pod_range: IPv4Network) -> bool:
     return isinstance(destination, IPv4Network) and destination.subnet_of(pod_range)
 
 
-def _belongs_to_cluster(route: AwsObject, scope: Scope) -> bool:
-    return route.get("State") == "blackhole" or route.get("InstanceId") in scope.instances
+def _belongs_to_cluster(route: AwsObject, inventory: Inventory) -> bool:
+    return route.get("State") == "blackhole" or route.get("InstanceId") in inventory.instances

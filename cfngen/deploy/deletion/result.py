@@ -22,12 +22,12 @@ class Deleted(Message):
         stack: name of the root stack.
         stack_id: its ARN; empty if there was no stack.
         status: its status; empty if it no longer exists.
-        succeeded: whether nothing is left but what the plan said would stay.
+        succeeded: whether only the resources remain that the plan announced.
         in_progress: whether CloudFormation is still deleting the stack.
         seconds: duration from the first CloudFormation event to the last; without events, of the whole command.
         counted: how many of the stacks' resources are deleted and which still exist, by kind.
         removed: resources that Kubernetes created and that were removed.
-        retained: what stays, why, and how to delete it.
+        retained: the resources that remain, each with the reason and a command that deletes it.
         orphans: resources that Kubernetes created and that could not be removed.
         blockers: foreign resources that block the stack's deletion.
         objects: how many object versions of templates were deleted.

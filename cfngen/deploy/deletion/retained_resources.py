@@ -1,7 +1,7 @@
-"""What a deleted cluster leaves in the account: why, how it is billed, and the command that deletes it.
+"""The resources that a deleted cluster leaves in the account: why, how they are billed, and how to delete them.
 
-Only billing units are named: prices differ by region and change. Sources: the pricing pages of Amazon EBS, Amazon
-S3, AWS KMS (a key that is pending deletion is not billed), Amazon VPC (public IPv4 addresses, in use or not) and
+Only billing units are named, because prices differ by region and change. Sources: the pricing pages of Amazon EBS,
+Amazon S3, AWS KMS (a key that is pending deletion is not billed), Amazon VPC (public IPv4 addresses, in use or not) and
 CloudWatch Logs.
 """
 
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from cfngen.cluster.logical_ids import is_subnet_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.publishing.template_objects import Objects
 from cfngen.deploy.stacks import NESTED_STACK, StackResource
 from cfngen.hints import CommandText, Hint, suggest
@@ -27,12 +27,12 @@ _VOLUME_TYPE = "AWS::EC2::Volume"
 
 @dataclass(frozen=True)
 class RetainedResource:
-    """A resource that stays after the cluster has been deleted.
+    """A resource that remains after the cluster has been deleted.
 
     Attributes:
-        kind: what it is.
+        kind: its type in words, e.g. `KMS key`.
         id: its id.
-        why: why it stays.
+        why: why it remains.
         cost: how it is billed; empty if it is free, or the cost is not known.
         command: command that deletes it; empty if AWS deletes it by itself.
     """
@@ -45,19 +45,19 @@ class RetainedResource:
 
 
 def find_snapshots(
-    account: Account, scope: Scope, *, copy: str = "", created: bool = True
+    account: Account, inventory: Inventory, *, copy: str = "", created: bool = True
 ) -> tuple[RetainedResource, ...]:
     """Return the snapshots of the stacks' volumes, whether CloudFormation or someone else created them.
 
     Args:
         account: the AWS account.
-        scope: the cluster.
-        copy: name of the copy of the certificate authorities; empty if this deletion made none.
+        inventory: the cluster.
+        copy: name of the copy of the certificate authorities; empty if this deletion did not create one.
         created: whether the cluster is known to have run, so that its volumes hold etcd data.
     """
-    authorities_note = f"{copy} holds a copy of them" if copy else "they went with their secret"
+    authorities_note = f"{copy} contains a copy of them" if copy else "they were deleted with their secret"
     content = "etcd's data" if created else "etcd's data, or blank if no master came up"
-    volumes = sorted(scope.ids(_VOLUME_TYPE) | _find_volumes_in_events(account, scope))
+    volumes = sorted(inventory.ids(_VOLUME_TYPE) | _find_volumes_in_events(account, inventory))
     pages = account.client("ec2").get_paginator("describe_snapshots")
     retained = []
     for start in range(0, len(volumes), FILTER_BATCH_SIZE):
@@ -77,7 +77,7 @@ def find_snapshots(
     return tuple(retained)
 
 
-def _find_volumes_in_events(account: Account, scope: Scope) -> frozenset[str]:
+def _find_volumes_in_events(account: Account, inventory: Inventory) -> frozenset[str]:
     """Return the volumes that appear in the stacks' events, e.g. of masters whose creation was rolled back.
 
     The stacks' resources no longer list them; CloudFormation keeps events for 90 days.
@@ -85,7 +85,7 @@ def _find_volumes_in_events(account: Account, scope: Scope) -> frozenset[str]:
     from botocore.exceptions import ClientError
 
     pages = account.client("cloudformation").get_paginator("describe_stack_events")
-    stack_ids = sorted({resource.stack_id for resource in scope.resources if resource.view.type == _VOLUME_TYPE})
+    stack_ids = sorted({resource.stack_id for resource in inventory.resources if resource.view.type == _VOLUME_TYPE})
     try:
         events = [
             stack_event
@@ -101,15 +101,17 @@ def _find_volumes_in_events(account: Account, scope: Scope) -> frozenset[str]:
     return frozenset(filter(None, volume_ids))
 
 
-def find_keys(account: Account, scope: Scope) -> tuple[RetainedResource, ...]:
+def find_keys(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
     """Return the KMS keys of the stacks that are pending deletion."""
-    return tuple(filter(None, (_find_pending_key(account, id_) for id_ in sorted(scope.ids("AWS::KMS::Key")))))
+    return tuple(filter(None, (_find_pending_key(account, id_) for id_ in sorted(inventory.ids("AWS::KMS::Key")))))
 
 
-def find_secrets(account: Account, scope: Scope) -> tuple[RetainedResource, ...]:
+def find_secrets(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
     """Return the secrets of the stacks that are scheduled for deletion (by hand) and can still be restored."""
     return tuple(
-        filter(None, (_find_pending_secret(account, id_) for id_ in sorted(scope.ids("AWS::SecretsManager::Secret"))))
+        filter(
+            None, (_find_pending_secret(account, id_) for id_ in sorted(inventory.ids("AWS::SecretsManager::Secret")))
+        )
     )
 
 
@@ -120,7 +122,7 @@ def find_undeleted(account: Account, members: Sequence[StackResource]) -> tuple[
             member.view.type,
             member.view.physical_id or member.view.logical_id,
             f"{member.name}: "
-            + (member.view.reason or "its DeletionPolicy, or your word, keeps it")
+            + (member.view.reason or "retained by its DeletionPolicy or at your request")
             + (" (CloudFormation failed to delete it)" if member.view.status == "DELETE_FAILED" else ""),
             COSTS.get(member.view.type, ""),
             _delete_command(member, account.region),
@@ -131,7 +133,7 @@ def find_undeleted(account: Account, members: Sequence[StackResource]) -> tuple[
 
 
 def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: str) -> tuple[RetainedResource, ...]:
-    """Return those of Kubernetes' resources that stay, for the given reason."""
+    """Return the resources that Kubernetes created and that remain, with the given reason."""
     return tuple(
         RetainedResource(
             orphan.kind,
@@ -147,7 +149,7 @@ def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: st
 
 
 def templates(objects: Objects) -> tuple[RetainedResource, ...]:
-    """Return the templates that stay in the bucket."""
+    """Return the templates that remain in the bucket."""
     if not objects.versions:
         return ()
     uri = f"s3://{objects.bucket}/{objects.prefix}"
@@ -169,7 +171,7 @@ def templates(objects: Objects) -> tuple[RetainedResource, ...]:
 
 
 def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, ...]:
-    """Return the log groups that Container Insights names after the cluster; no others can be recognised."""
+    """Return the log groups of Container Insights, whose names contain the cluster's; others cannot be recognised."""
     from botocore.exceptions import ClientError
 
     prefix = f"/aws/containerinsights/{cluster}/"
@@ -184,7 +186,7 @@ def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, .
         RetainedResource(
             "log group",
             group["logGroupName"],
-            "made by something in the cluster",
+            "created by a workload of the cluster",
             f"CloudWatch Logs storage, {group.get('storedBytes', 0) / 2**30:.2f} GiB, billed per GiB and month",
             f"aws logs delete-log-group --log-group-name {group['logGroupName']} --region {account.region}",
         )
@@ -192,8 +194,8 @@ def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, .
     )
 
 
-def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> tuple[RetainedResource, ...]:
-    """Return the existing resources that the cluster used; they stay."""
+def existing_resources(inventory: Inventory, parameters: Sequence[tuple[str, str]]) -> tuple[RetainedResource, ...]:
+    """Return the resources that existed before the cluster and that it used; they remain."""
     kinds_by_parameter = {
         "VpcId": "VPC",
         "RouteTableId": "route table",
@@ -201,12 +203,12 @@ def existing_resources(scope: Scope, parameters: Sequence[tuple[str, str]]) -> t
         "ApiElasticIpAllocationId": "Elastic IP",
         "KeyName": "key pair",
     }
-    cluster_ids = scope.ids()
+    cluster_ids = inventory.ids()
     retained = [
         RetainedResource(
             kinds_by_parameter.get(name, "subnet"),
             value,
-            "yours: it was there before the cluster",
+            "yours: it existed before the cluster",
             COSTS["AWS::EC2::EIP"] if name == "ApiElasticIpAllocationId" else "",
         )
         for name, value in parameters
@@ -232,8 +234,8 @@ def _find_pending_key(account: Account, key_id: str) -> RetainedResource | None:
     return RetainedResource(
         "KMS key",
         key_id,
-        f"deleted on {deletion_date}; until then `{cancel_command}` keeps it",
-        "not billed while it waits",
+        f"deleted on {deletion_date}; until then `{cancel_command}` cancels the deletion",
+        "not billed while its deletion is pending",
     )
 
 
@@ -253,8 +255,8 @@ def _find_pending_secret(account: Account, arn: str) -> RetainedResource | None:
     return RetainedResource(
         "secret",
         arn,
-        f"deleted when its recovery window ends; until then `{restore_command}` brings it back",
-        "not billed while it waits",
+        f"deleted when its recovery window ends; until then `{restore_command}` restores it",
+        "not billed while its deletion is pending",
         f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {arn} --region {account.region}",
     )
 

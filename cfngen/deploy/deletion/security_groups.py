@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsArguments, AwsObject
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, service, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
-from cfngen.deploy.deletion.scope import Scope
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 REFERENCE_FILTERS = ("ip-permission.group-id", "egress.ip-permission.group-id")
@@ -34,12 +34,12 @@ class Reference:
     owned: bool
 
 
-def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
+def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the cluster's security groups that belong to no stack."""
     orphans = []
-    for group in _describe_groups(account, _vpc_filter(scope.vpc_id)):
+    for group in _describe_groups(account, _vpc_filter(inventory.vpc_id)):
         tags = tag_map(group.get("Tags"))
-        if owned(tags, scope.cluster) and not of_a_stack(tags) and group["GroupId"] not in scope.ids():
+        if owned(tags, inventory.cluster) and not of_a_stack(tags) and group["GroupId"] not in inventory.ids():
             purpose = service(tags) or group.get("Description", "")
             vpc_id = group.get("VpcId", "")
             orphans.append(
@@ -48,12 +48,12 @@ def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
     return tuple(orphans)
 
 
-def find_references(account: Account, scope: Scope, ids: Sequence[str]) -> tuple[Reference, ...]:
-    """Return other groups with rules that refer to one of these.
+def find_references(account: Account, inventory: Inventory, ids: Sequence[str]) -> tuple[Reference, ...]:
+    """Return the security groups with rules that refer to one of the given groups, without the given groups.
 
     Args:
         account: the AWS account.
-        scope: the cluster.
+        inventory: the cluster.
         ids: ids of the security groups.
     """
     references_by_group: dict[str, Reference] = {}
@@ -63,28 +63,28 @@ def find_references(account: Account, scope: Scope, ids: Sequence[str]) -> tuple
                 account, [{"Name": filter_name, "Values": list(ids[start : start + FILTER_BATCH_SIZE])}]
             ):
                 group_id = group["GroupId"]
-                is_owned = group_id in scope.ids() or owned(tag_map(group.get("Tags")), scope.cluster)
+                is_owned = group_id in inventory.ids() or owned(tag_map(group.get("Tags")), inventory.cluster)
                 if group_id not in ids:
                     references_by_group[group_id] = Reference(group_id, group["GroupName"], is_owned)
     return tuple(references_by_group.values())
 
 
-def remove(account: Account, scope: Scope, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
+def remove(account: Account, inventory: Inventory, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
     """Revoke the rules of the cluster that refer to these groups, and delete the groups; return the deleted ones.
 
-    A group that is still in use is left for the next call; so is one that a foreign rule refers to.
+    A group is not deleted yet while something uses it, or while a rule of a foreign group refers to it.
     """
     ids = [orphan.id for orphan in orphans]
     for group_id in (
         *ids,
-        *(reference.group_id for reference in find_references(account, scope, ids) if reference.owned),
+        *(reference.group_id for reference in find_references(account, inventory, ids) if reference.owned),
     ):
         _revoke_references(account, group_id, frozenset(ids) - {group_id})
     return remove_each(orphans, lambda orphan: account.client("ec2").delete_security_group(GroupId=orphan.id))
 
 
 def _revoke_references(account: Account, group_id: str, referenced_ids: frozenset[str]) -> None:
-    """Revoke the rules of a group that refer to certain other groups; by rule id, so that no other rule can match."""
+    """Revoke the rules of a group that refer to the given groups, each by its rule id so that no other rule matches."""
     ec2 = account.client("ec2")
     rule_ids_by_direction: dict[bool, list[str]] = {True: [], False: []}
     pages = ec2.get_paginator("describe_security_group_rules")

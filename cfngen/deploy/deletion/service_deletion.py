@@ -1,4 +1,4 @@
-"""Lets Kubernetes delete its own load balancers while it still runs, so that it leaves none of their parts behind."""
+"""Lets Kubernetes delete its own load balancers while it still runs, so that none of their security groups remain."""
 
 from __future__ import annotations
 

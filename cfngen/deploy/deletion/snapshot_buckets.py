@@ -1,6 +1,7 @@
-"""etcd snapshots that outlive their cluster, in the bucket that its stack created and retains or in the operator's.
+"""etcd snapshots that remain after their cluster is deleted.
 
-They lie under the cluster's name, so a new cluster of the same name can be restored from them.
+They are in the bucket that the stack created and retains, or in the operator's own bucket. The cluster's name is the
+prefix of their keys, so a new cluster of the same name can be restored from them.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from collections.abc import Mapping
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import DeniedError
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.retained_resources import COSTS, RetainedResource
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, NoBackupBucketError, Store
 from cfngen.text import pluralize
 
@@ -19,18 +20,18 @@ RETAINED_TYPES = (BUCKET_TYPE, "AWS::S3::BucketPolicy")
 """Resource types of which the templates declare only resources that are retained."""
 
 
-def find(account: Account, scope: Scope, outputs: Mapping[str, str]) -> tuple[RetainedResource, ...]:
+def find(account: Account, inventory: Inventory, outputs: Mapping[str, str]) -> tuple[RetainedResource, ...]:
     """Return the buckets that hold etcd snapshots of the cluster, each with its contents.
 
     Args:
         account: the AWS account.
-        scope: the cluster.
-        outputs: outputs of its root stack; they name the bucket also where it is not the stack's own.
+        inventory: the cluster.
+        outputs: outputs of its root stack; they name the bucket, also if it is the operator's own.
     """
-    stack_buckets, operator_bucket = sorted(scope.ids(BUCKET_TYPE)), outputs.get(BUCKET_OUTPUT, "")
-    buckets = [_find_stack_bucket(account, scope.cluster, bucket) for bucket in stack_buckets]
+    stack_buckets, operator_bucket = sorted(inventory.ids(BUCKET_TYPE)), outputs.get(BUCKET_OUTPUT, "")
+    buckets = [_find_stack_bucket(account, inventory.cluster, bucket) for bucket in stack_buckets]
     if operator_bucket and operator_bucket not in stack_buckets:
-        buckets.append(_find_operator_bucket(account, scope.cluster, operator_bucket))
+        buckets.append(_find_operator_bucket(account, inventory.cluster, operator_bucket))
     return tuple(filter(None, buckets))
 
 
@@ -42,8 +43,7 @@ def _find_stack_bucket(account: Account, cluster: str, bucket: str) -> RetainedR
     return RetainedResource(
         "bucket of etcd's snapshots",
         bucket,
-        f"{contents}; a cluster {cluster} that is made again continues with it if its file names it: "
-        "`etcd.backups.bucket`",
+        f"{contents}; a new cluster {cluster} uses it if `etcd.backups.bucket` in its cluster file names it",
         COSTS[BUCKET_TYPE],
         f"aws s3 rb --force s3://{bucket} --region {account.region}",
     )
@@ -57,7 +57,7 @@ def _find_operator_bucket(account: Account, cluster: str, bucket: str) -> Retain
         return None
     uri = f"s3://{bucket}/{store.prefix}"
     return RetainedResource(
-        "etcd's snapshots", uri, f"{contents}, in a bucket of yours", COSTS[BUCKET_TYPE], f"aws s3 rm --recursive {uri}"
+        "etcd's snapshots", uri, f"{contents}, in your own bucket", COSTS[BUCKET_TYPE], f"aws s3 rm --recursive {uri}"
     )
 
 
@@ -68,10 +68,10 @@ def _describe_snapshots(store: Store) -> str | None:
     except NoBackupBucketError:
         return None
     except DeniedError:
-        return "snapshots that you may not list"
+        return "snapshots that you have no permission to list"
     return _count_and_size(len(sizes), sum(sizes))
 
 
 def _count_and_size(count: int, size: int) -> str:
-    """`3 snapshots, 12.5 MiB`."""
+    """Return the number and the size in words, e.g. `3 snapshots, 12.5 MiB`."""
     return f"{pluralize(count, 'snapshot')}, {size / 2**20:.1f} MiB"

@@ -1,4 +1,4 @@
-"""Whose stack it is that is to be deleted: only the stack of the same cluster may be."""
+"""Checks that the stack to delete belongs to the cluster."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from cfngen.hints import CommandText, suggest
 
 
 def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
-    """Check that the stack is this cluster's; return whether only its template says so.
+    """Check that the stack belongs to the cluster; return whether it was created in the console.
 
-    Then it was created in the console, without the tags that cfngen sets.
+    A stack that was created in the console has no cfngen tags; the metadata of its template names the cluster.
 
     Raises:
         ForeignStackError: it is not this cluster's.
     """
     if stack.parent_id:
         raise ForeignStackError(
-            f"the stack {stack.name} is a part of another one",
-            hint=f"name the root with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
+            f"the stack {stack.name} is a nested stack",
+            hint=f"name its root stack with --stack-name: {stack_name(stack.root_id or stack.parent_id)}.",
         )
     if stack.status.health is StackHealth.EMPTY:
         if not stack.cluster and cluster not in _read_change_set_clusters(account, stack):
             raise ForeignStackError(
-                f"the stack {stack.name} is in {stack.status}: it is empty, and no change set in it says that it is "
+                f"the stack {stack.name} is in {stack.status}: it is empty, and none of its change sets is "
                 f"for the cluster {cluster}",
                 hint=CommandText(
                     suggest("deploy", stack=stack.name),
                     (
-                        " creates the cluster in it; if nobody needs it, `aws cloudformation delete-stack --region "
-                        f"{account.region} --stack-name {stack.name}` removes it."
+                        " creates the cluster in it; if it is not needed, `aws cloudformation delete-stack --region "
+                        f"{account.region} --stack-name {stack.name}` deletes it."
                     ),
                 ),
             )

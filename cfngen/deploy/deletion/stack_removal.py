@@ -1,4 +1,4 @@
-"""Deletes the stacks of a cluster; where CloudFormation fails, tries again, and finally asks what to leave behind."""
+"""Deletes the root stack of a cluster; if CloudFormation fails, tries again, and finally asks what to leave behind."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from cfngen.deploy.watching.reasons import EXPORT_IN_USE
 from cfngen.deploy.watching.watch import watch
 
 MAX_ATTEMPTS = 3
-"""How often the deletion is tried before the user is asked to leave undeletable resources behind."""
-SWEEP_INTERVAL_SECONDS = 30.0  # while CloudFormation deletes the stack
+"""How often the deletion is tried before the user is asked to leave behind the resources that cannot be deleted."""
+ORPHAN_REMOVAL_INTERVAL_SECONDS = 30.0  # while CloudFormation deletes the stack
 
-SweepOrphans = Callable[[bool], None]
-"""Removes what Kubernetes created; its argument says whether to wait until AWS releases the resources."""
+RemoveOrphans = Callable[[bool], None]
+"""Removes resources that Kubernetes created.
+
+Its argument is True after a failed deletion: then it waits until AWS releases the resources.
+"""
 FindBlockers = Callable[[], tuple[Blocker, ...]]
 """Finds the foreign resources that block the deletion."""
 
@@ -71,7 +74,7 @@ def remove(
     interaction: Interaction,
     *,
     groups: Sequence[str] = (),
-    sweep: SweepOrphans = lambda wait: None,
+    remove_orphans: RemoveOrphans = lambda after_failure: None,
     find_blockers: FindBlockers = lambda: (),
     leave_behind: bool = False,
     on_started: Callable[[], None] = lambda: None,
@@ -83,7 +86,7 @@ def remove(
         stack: the root stack.
         interaction: reports to the user, and asks about what cannot be deleted.
         groups: its Auto Scaling groups; once all are deleted, Kubernetes no longer runs.
-        sweep: removes the cluster's own resources that block the deletion.
+        remove_orphans: removes resources that Kubernetes created and that block the deletion.
         find_blockers: finds the foreign resources that block the deletion.
         leave_behind: whether to retain, without asking, what cannot be deleted.
         on_started: called whenever CloudFormation has started to delete the stack.
@@ -93,8 +96,8 @@ def remove(
         deletion: the stack keeps its status, with the reason.
     """
     current = stack
-    report = _SweepDuringDeletion(account, interaction.report, groups, sweep)
-    undeleted: tuple[Undeleted, ...] = ()
+    report = _OrphanRemovalDuringDeletion(account, interaction.report, groups, remove_orphans)
+    failed_resources: tuple[Undeleted, ...] = ()
     blockers: tuple[Blocker, ...] = ()
     for attempt in range(1, MAX_ATTEMPTS + 1):
         last_seen = None
@@ -105,10 +108,10 @@ def remove(
         result = _watch_deletion(account, stack, report, interaction, last_seen)
         if result is None or result.status.in_progress or _is_rejected(result):
             return result
-        current, undeleted, blockers = result, _find_undeleted(account, stack.id), find_blockers()
-        interaction.report(DeletionFailed(stack.name, attempt, MAX_ATTEMPTS, undeleted, blockers))
-        sweep(True)
-    return _delete_retaining(account, current, undeleted, blockers, interaction, is_agreed=leave_behind)
+        current, failed_resources, blockers = result, _find_failed_resources(account, stack.id), find_blockers()
+        interaction.report(DeletionFailed(stack.name, attempt, MAX_ATTEMPTS, failed_resources, blockers))
+        remove_orphans(True)
+    return _delete_retaining(account, current, failed_resources, blockers, interaction, already_confirmed=leave_behind)
 
 
 def start(account: Account, stack: StackView, report: Report, **arguments: object) -> None:
@@ -121,10 +124,10 @@ def start(account: Account, stack: StackView, report: Report, **arguments: objec
         arguments: further arguments of DeleteStack.
     """
     if stack.protected:
-        report(Step(f"lifting the termination protection of {stack.name}"))
+        report(Step(f"disabling the termination protection of {stack.name}"))
         unprotect(account, stack)
     report(Step(f"deleting the stack {stack.name}"))
-    # With a token of its own for each deletion, CloudFormation takes boto3's retries of one call for one deletion.
+    # boto3's retries of this call send the same token, so CloudFormation does not start a second deletion.
     account.client("cloudformation").delete_stack(
         StackName=stack.id, ClientRequestToken=f"cfngen-delete-{uuid.uuid4()}", **arguments
     )
@@ -133,26 +136,29 @@ def start(account: Account, stack: StackView, report: Report, **arguments: objec
 def _delete_retaining(
     account: Account,
     stack: StackView,
-    undeleted: Sequence[Undeleted],
+    failed_resources: Sequence[Undeleted],
     blockers: Sequence[Blocker],
     interaction: Interaction,
     *,
-    is_agreed: bool,
+    already_confirmed: bool,
 ) -> StackView | None:
     """Delete a stack but retain what cannot be deleted, after confirmation; return the stack if it still exists."""
     question = Question(
-        f"Delete {stack.name} without what cannot be deleted, and leave that behind?",
+        f"Delete {stack.name} and leave behind the resources that cannot be deleted?",
         (
-            *(f"{resource.name} ({resource.id or resource.type}) stays: {resource.reason}" for resource in undeleted),
-            *(f"it is blocked by {blocker.id}: {blocker.what}" for blocker in blockers),
+            *(
+                f"{resource.name} ({resource.id or resource.type}) remains: {resource.reason}"
+                for resource in failed_resources
+            ),
+            *(f"{blocker.id} blocks the deletion: {blocker.what}" for blocker in blockers),
         ),
         dangerous=True,
     )
-    if not is_agreed and not interaction.consent(question):
+    if not already_confirmed and not interaction.consent(question):
         return stack
     last_seen = read_last_event(account, stack.id)
-    if undeleted and all("/" not in resource.name for resource in undeleted):
-        start(account, stack, interaction.report, RetainResources=[resource.name for resource in undeleted])
+    if failed_resources and all("/" not in resource.name for resource in failed_resources):
+        start(account, stack, interaction.report, RetainResources=[resource.name for resource in failed_resources])
     else:
         # RetainResources takes logical ids of the root stack only: it would retain a whole nested stack.
         start(account, stack, interaction.report, DeletionMode="FORCE_DELETE_STACK")
@@ -169,11 +175,14 @@ def _watch_deletion(
 
 
 def _is_rejected(stack: StackView) -> bool:
-    """Return whether CloudFormation rejected the deletion, since other stacks import exports of this one."""
-    return stack.status.health is not StackHealth.UNDELETED and bool(EXPORT_IN_USE.search(stack.reason))
+    """Return whether CloudFormation rejected the deletion because other stacks import outputs that this one exports.
+
+    A rejected deletion does not change the stack's status; it only sets the status reason.
+    """
+    return stack.status.health is not StackHealth.DELETE_FAILED and bool(EXPORT_IN_USE.search(stack.reason))
 
 
-def _find_undeleted(account: Account, root_id: str) -> tuple[Undeleted, ...]:
+def _find_failed_resources(account: Account, root_id: str) -> tuple[Undeleted, ...]:
     """Return the resources that CloudFormation failed to delete, except nested stacks."""
     return tuple(
         Undeleted(resource.name, resource.view.physical_id, resource.view.type, resource.view.reason)
@@ -182,26 +191,28 @@ def _find_undeleted(account: Account, root_id: str) -> tuple[Undeleted, ...]:
     )
 
 
-class _SweepDuringDeletion:
-    """Passes messages on, and sweeps once all Auto Scaling groups are deleted: from then on nothing creates orphans.
+class _OrphanRemovalDuringDeletion:
+    """A report function that also removes orphans while CloudFormation deletes the stack.
 
-    It sweeps again at intervals for what AWS releases late, such as the interfaces of load balancers.
+    It starts when all Auto Scaling groups are deleted, since Kubernetes no longer runs then and creates no more
+    orphans. It repeats the removal at intervals, because AWS releases some resources late, such as the network
+    interfaces of load balancers.
     """
 
-    def __init__(self, account: Account, report: Report, groups: Sequence[str], sweep: SweepOrphans) -> None:
+    def __init__(self, account: Account, report: Report, groups: Sequence[str], remove_orphans: RemoveOrphans) -> None:
         self._clock = account.clock
         self._report = report
         self._groups = set(groups)
-        self._sweep = sweep
-        self._next_sweep: float | None = None
+        self._remove_orphans = remove_orphans
+        self._next_removal: float | None = None
 
     def __call__(self, message: Message) -> None:
         self._report(message)
         if isinstance(message, Event) and message.type == AUTO_SCALING_GROUP and message.status == "DELETE_COMPLETE":
             self._groups.discard(message.physical_id)
-            if not self._groups and self._next_sweep is None:
-                self._next_sweep = 0.0
+            if not self._groups and self._next_removal is None:
+                self._next_removal = 0.0
         now = self._clock.now().timestamp()
-        if self._next_sweep is not None and now >= self._next_sweep:
-            self._next_sweep = now + SWEEP_INTERVAL_SECONDS
-            self._sweep(False)
+        if self._next_removal is not None and now >= self._next_removal:
+            self._next_removal = now + ORPHAN_REMOVAL_INTERVAL_SECONDS
+            self._remove_orphans(False)

@@ -1,4 +1,4 @@
-"""EBS volumes and snapshots of PersistentVolumeClaims. They hold data, so they are only deleted on request."""
+"""EBS volumes and snapshots of PersistentVolumeClaims. They contain data, so they are only deleted on request."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsArguments, AwsObject
+from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.kubernetes_tags import (
     CLUSTER_NAME_TAGS,
     claim,
@@ -16,7 +17,6 @@ from cfngen.deploy.deletion.kubernetes_tags import (
     tag_map,
 )
 from cfngen.deploy.deletion.orphaned_resource import Kind, OrphanedResource, Removed, attempt
-from cfngen.deploy.deletion.scope import Scope
 from cfngen.deploy.messages import Report
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
@@ -28,40 +28,40 @@ EBS_DRIVER_TAG = "ebs.csi.aws.com/cluster"
 """Tag of every volume and snapshot of the EBS CSI driver. Its value is `true`, not the cluster's name."""
 
 
-def find_attached(account: Account, scope: Scope) -> frozenset[str]:
+def find_attached(account: Account, inventory: Inventory) -> frozenset[str]:
     """Return the ids of the volumes that are attached to the cluster's instances."""
-    return frozenset(_describe_attached_volumes(account, scope))
+    return frozenset(_describe_attached_volumes(account, inventory))
 
 
-def find(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
+def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the volumes of the cluster's claims: those with its tags, and those attached to its instances."""
     volumes = {
         volume["VolumeId"]: volume
-        for filters in _tag_filters(scope.cluster)
+        for filters in _tag_filters(inventory.cluster)
         for volume in _describe_volumes(account, filters)
     }
-    owned_volumes = [volume for volume in volumes.values() if owned(_tags(volume), scope.cluster)]
+    owned_volumes = [volume for volume in volumes.values() if owned(_tags(volume), inventory.cluster)]
     owned_volumes += [
         volume
-        for key, volume in _describe_attached_volumes(account, scope).items()
-        if key not in volumes and not _names_another_cluster(_tags(volume), scope.cluster)
+        for key, volume in _describe_attached_volumes(account, inventory).items()
+        if key not in volumes and not _names_another_cluster(_tags(volume), inventory.cluster)
     ]
     orphans = (
         _orphan("volume", volume["VolumeId"], volume["Size"], volume)
         for volume in owned_volumes
-        if _is_for_claim(volume, scope)
+        if _is_for_claim(volume, inventory)
     )
     return tuple(sorted(orphans, key=lambda orphan: (orphan.purpose, orphan.id)))
 
 
-def find_snapshots(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
+def find_snapshots(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return the snapshots of the cluster's claims."""
     snapshots_by_id = {
         snapshot["SnapshotId"]: snapshot
-        for filters in _tag_filters(scope.cluster)
+        for filters in _tag_filters(inventory.cluster)
         for snapshot in _paginate(account, "describe_snapshots", "Snapshots", Filters=filters, OwnerIds=["self"])
     }
-    owned_snapshots = (snapshot for snapshot in snapshots_by_id.values() if owned(_tags(snapshot), scope.cluster))
+    owned_snapshots = (snapshot for snapshot in snapshots_by_id.values() if owned(_tags(snapshot), inventory.cluster))
     return tuple(
         _orphan("snapshot", snapshot["SnapshotId"], snapshot["VolumeSize"], snapshot)
         for snapshot in owned_snapshots
@@ -69,7 +69,7 @@ def find_snapshots(account: Account, scope: Scope) -> tuple[OrphanedResource, ..
     )
 
 
-def find_unattributed(account: Account, scope: Scope) -> tuple[OrphanedResource, ...]:
+def find_unattributed(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
     """Return unattached volumes of the EBS CSI driver whose tags do not name their cluster.
 
     The driver tags volumes with the cluster's name only if `--k8s-tag-cluster-id` or `--extra-tags` configures it.
@@ -78,7 +78,7 @@ def find_unattributed(account: Account, scope: Scope) -> tuple[OrphanedResource,
     return tuple(
         _orphan("volume", volume["VolumeId"], volume["Size"], volume)
         for volume in _describe_volumes(account, filters)
-        if not _names_a_cluster(_tags(volume)) and volume["VolumeId"] not in scope.ids()
+        if not _names_a_cluster(_tags(volume)) and volume["VolumeId"] not in inventory.ids()
     )
 
 
@@ -106,11 +106,11 @@ def remove(account: Account, orphans: Sequence[OrphanedResource], report: Report
     return tuple(remaining)
 
 
-def _describe_attached_volumes(account: Account, scope: Scope) -> dict[str, AwsObject]:
+def _describe_attached_volumes(account: Account, inventory: Inventory) -> dict[str, AwsObject]:
     """Return the volumes that are attached to the cluster's instances, by id."""
     return {
         volume["VolumeId"]: volume
-        for batch in _batches(sorted(scope.instances))
+        for batch in _batches(sorted(inventory.instances))
         for volume in _describe_volumes(account, [{"Name": "attachment.instance-id", "Values": batch}])
     }
 
@@ -139,10 +139,10 @@ def _tags(resource: AwsObject) -> dict[str, str]:
     return tag_map(resource.get("Tags"))
 
 
-def _is_for_claim(volume: AwsObject, scope: Scope) -> bool:
+def _is_for_claim(volume: AwsObject, inventory: Inventory) -> bool:
     """Return whether a volume was created for a claim, and not by a stack."""
     tags = _tags(volume)
-    return of_a_claim(tags) and not of_a_stack(tags) and volume["VolumeId"] not in scope.ids()
+    return of_a_claim(tags) and not of_a_stack(tags) and volume["VolumeId"] not in inventory.ids()
 
 
 def _names_a_cluster(tags: Mapping[str, str]) -> bool:

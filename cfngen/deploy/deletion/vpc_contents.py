@@ -1,8 +1,8 @@
-"""Lists what lies in a VPC or is attached to it, and keeps EC2 from deleting the VPC.
+"""Lists the resources that are in a VPC or attached to it, and prevent EC2 from deleting the VPC.
 
 Sources: "Delete your VPC", Amazon VPC User Guide, and "Why can't I delete my VPC?", re:Post knowledge center. EC2
-deletes the main route table, default network ACL and default security group of a VPC with it, so they are left out.
-Load balancers, instances and network interfaces are looked up elsewhere: their id does not tell whose they are.
+deletes the main route table, default network ACL and default security group together with the VPC, so they are left
+out. Load balancers, instances and network interfaces are listed by `blockers`, which also checks to whom they belong.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _UNSUPPORTED_CODES = frozenset({"InvalidAction", "UnsupportedOperation"})
 
 @dataclass(frozen=True)
 class Content:
-    """A resource that lies in a VPC or is attached to it.
+    """A resource that is in a VPC or attached to it.
 
     Attributes:
         id: its id.
-        kind: what it is.
-        item: its description by EC2.
+        kind: its type in words, e.g. `VPC endpoint`.
+        item: its description, as EC2 returned it.
     """
 
     id: str
@@ -39,12 +39,12 @@ class _ResourceKind:
     """How EC2 lists resources of one kind.
 
     Attributes:
-        name: what they are, in the singular.
+        name: the type in words, in the singular, e.g. `VPC endpoint`.
         operation: the EC2 operation, as a method of the boto3 client.
         response_key: key of the resources in its response.
         id_key: key of a resource's id.
         blocks: whether a resource blocks the deletion of the VPC; called with its description and the VPC's id.
-        filters: names of filters by VPC id, one call for each; none if EC2 has no such filter.
+        filters: names of the filters by VPC id; each is used in a separate call. Empty if EC2 has no such filter.
         filters_argument: the parameter of the operation that takes filters.
     """
 
@@ -58,7 +58,7 @@ class _ResourceKind:
 
 
 def find(account: Account, vpc_id: str) -> Iterator[Content]:
-    """Yield the resources that lie in a VPC or are attached to it, by kind."""
+    """Yield the resources that are in a VPC or attached to it, by kind."""
     for kind in _RESOURCE_KINDS:
         items_by_id = {
             item[kind.id_key]: item for item in _describe(account, kind, vpc_id) if kind.blocks(item, vpc_id)

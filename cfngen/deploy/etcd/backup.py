@@ -1,4 +1,7 @@
-"""Takes an etcd snapshot on demand: the masters find the request in the bucket; no port, shell or agent is needed."""
+"""Takes an etcd snapshot on demand: cfngen writes a request into the bucket, and a master takes the snapshot.
+
+No open port, shell or agent is needed.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
     """Request a snapshot from the masters, and wait until it is in the bucket.
 
     Args:
-        store: where the cluster's snapshots are.
+        store: the bucket and prefix of the cluster's snapshots.
         report: receives messages while waiting.
         timeout: how long to wait.
 
@@ -60,7 +63,7 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
     request_id = str(uuid.uuid4())
     ignored_keys = {snapshot.key for snapshot in store.snapshots()}
     store.write(REQUEST_KEY, {"id": request_id, "created": started.isoformat()})
-    report(Step("asking etcd's leader for a snapshot; the masters look each minute"))
+    report(Step("requesting a snapshot from etcd's leader; the masters check for requests every minute"))
     last_progress = 0.0
     while True:
         for snapshot in store.snapshots():
@@ -69,7 +72,7 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
             if store.metadata(snapshot.key).get("request") == request_id:
                 elapsed = (clock.now() - started).total_seconds()
                 return BackupTaken(store.cluster, store.bucket, replace(snapshot, age=max(snapshot.age, 0.0)), elapsed)
-            ignored_keys.add(snapshot.key)  # a regular snapshot that was taken meanwhile
+            ignored_keys.add(snapshot.key)  # a scheduled snapshot that was taken at the same time
         elapsed = (clock.now() - started).total_seconds()
         if elapsed >= timeout.total_seconds():
             raise NoAnswerError(
@@ -77,8 +80,8 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
                 hint=CommandText(
                     suggest("status"),
                     (
-                        " shows whether they work; on a master `journalctl -u cfngen-backup` says why not. The request "
-                        "stays, and is answered as soon as one can."
+                        " shows whether they are healthy; on a master, `journalctl -u cfngen-backup` shows why not. "
+                        "The request remains in the bucket: a master takes the snapshot as soon as it can."
                     ),
                 ),
             )

@@ -1,8 +1,8 @@
 """Restores an etcd snapshot: writes a request into the bucket, replaces all masters, and waits for them to be ready.
 
-The masters restore it themselves as they boot: a master that finds a request which its volume has not seen yet replaces
-etcd's data by the snapshot. So each master may be replaced at any time, and the command can be interrupted and
-repeated: the request tells what is left to do, and stays in the bucket until every master is ready.
+The masters restore the snapshot themselves when they boot: if the bucket contains a request that a master's volume does
+not record as done, the master replaces etcd's data with the snapshot. So each master may be replaced at any time. The
+command can be interrupted and repeated, because the request stays in the bucket until every master is ready.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MASTER_GROUP_IDS = frozenset(str(MasterId(letter, "AutoScalingGroup")) for lett
 REQUEST_KEY = "restore.json"
 
 RestoreRequest: TypeAlias = Mapping[str, Any]
-"""What masters are asked to restore: the keys `id`, `snapshot` and `created`; later `sha256` and `instances`."""
+"""A request to restore: the keys `id`, `snapshot`, `created`, optionally `sha256`, and `instances`, added last."""
 
 REPLACEMENT_TIMEOUT = timedelta(minutes=15)
 """Added to the timeout of an instance's boot: the old instances have to be terminated first."""
@@ -85,7 +85,7 @@ class RestorePlan(Message):
         snapshot: the snapshot to restore.
         masters: the masters that are replaced.
         pending: whether this continues a restore that was started before.
-        consequences: what it means for the cluster, one sentence each.
+        consequences: what the restore means for the cluster, in one sentence each.
     """
 
     kind: ClassVar[str] = "etcdRestorePlan"
@@ -132,10 +132,10 @@ def restore(
         account: the AWS account.
         stack_name: name of the cluster's root stack.
         cluster: the cluster file.
-        snapshot_name: the snapshot, as in `chosen`; `latest` also means the one that is being restored already.
+        snapshot_name: the snapshot, as in `find_snapshot`; `latest` also means a snapshot that is being restored.
         consent: asks the user.
         report: receives progress messages.
-        override: returns the URL at which the API really listens.
+        override: returns the URL at which the API listens, if it is not the one in the stack's output.
         patience: timeout for the masters; None derives it from the cluster file.
 
     Raises:
@@ -143,10 +143,10 @@ def restore(
         ForeignStackError: it is not this cluster's.
         BusyError: a CloudFormation operation is in progress.
         NoSnapshotError: there is no such snapshot.
-        RestoreUnderWayError: another snapshot is being restored.
+        RestoreInProgressError: another snapshot is being restored.
         DeclinedError: the user declined.
         RestoreFailedError: the masters are not ready before the timeout; the same command continues.
-        RestoreLeftError: the user interrupted the command; the restore continues, and the same command attaches to it.
+        RestoreDetachedError: the user interrupted the command; the restore continues, and the same command attaches.
         AwsError: a call failed; the same command continues.
     """
     with translate_aws_errors():
@@ -162,6 +162,8 @@ def restore(
 
 
 class _Restore:
+    """One restore of a cluster's etcd."""
+
     def __init__(
         self,
         account: Account,
@@ -190,7 +192,7 @@ class _Restore:
         master_groups = self._find_master_groups()
         plan = self._make_plan(snapshot, master_groups, request)
         self.report(plan)
-        question = f"{'Go on restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
+        question = f"{'Continue restoring' if request else 'Restore'} {self.cluster.name} from {snapshot.key}?"
         if not self.consent(Question(question, dangerous=True, name=self.cluster.name)):
             raise DeclinedError
         try:
@@ -199,8 +201,8 @@ class _Restore:
             self._wait_for_masters(request, timeout)
         except KeyboardInterrupt:
             raise RestoreDetachedError(
-                f"the restore of {self.cluster.name} continues without cfngen, as far as it has come",
-                hint=CommandText(suggest("etcd restore"), " attaches again and follows it to its end."),
+                f"the masters that were replaced continue the restore of {self.cluster.name} without cfngen",
+                hint=CommandText(suggest("etcd restore"), " continues it."),
             ) from None
         self._delete_request()
         return Restored(self.cluster.name, snapshot, (self.account.clock.now() - self.started).total_seconds())
@@ -212,16 +214,16 @@ class _Restore:
         restoring = find_snapshot(self.store, str(request["snapshot"]))
         if snapshot_name != LATEST and find_snapshot(self.store, snapshot_name).key != restoring.key:
             raise RestoreInProgressError(
-                f"{self.cluster.name} is being set back to {restoring.key} already",
+                f"{self.cluster.name} is already being restored from {restoring.key}",
                 hint=CommandText(
-                    suggest("etcd restore"), " continues with that; another snapshot can be restored when it has ended."
+                    suggest("etcd restore"), " continues that restore; another snapshot can be restored afterwards."
                 ),
             )
         return restoring
 
     def _find_master_groups(self) -> tuple[Group, ...]:
-        """Return the masters' Auto Scaling groups, with their instances of now."""
-        # No CloudFormation operation is in progress, so the stack's resources do not change.
+        """Return the masters' Auto Scaling groups with their current instances."""
+        # Read once: no CloudFormation operation is in progress, so the stack's resources do not change.
         self._group_resources = self._group_resources or tuple(
             resource.view
             for resource in tree(self.account, self.stack.id)
@@ -231,7 +233,9 @@ class _Restore:
         if not master_groups or any(group.missing for group in master_groups):
             raise NoMastersError(
                 f"the stack {self.stack.name} ({self.stack.status}) has no masters that could be replaced",
-                hint=CommandText(suggest("status"), " shows what there is; ", suggest("deploy"), " makes it whole."),
+                hint=CommandText(
+                    suggest("status"), " shows which resources exist; ", suggest("deploy"), " creates the missing ones."
+                ),
             )
         return master_groups
 
@@ -240,12 +244,12 @@ class _Restore:
         names = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
         age = _format_age(snapshot.age)
         consequences = (
-            f"what was written to Kubernetes since {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age} ago, is lost",
+            f"everything written to Kubernetes since {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age} ago, is lost",
             f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: {join_and(names)}"
             if replaced
             else "every master's instance has been replaced already",
             "the Kubernetes API is down for some minutes; pods on the nodes keep running",
-            "volumes and load balancers stay as they are: of those made since then Kubernetes no longer knows",
+            "volumes and load balancers are unchanged; Kubernetes no longer knows those created since the snapshot",
         )
         return RestorePlan(
             self.cluster.name,
@@ -259,20 +263,22 @@ class _Restore:
         )
 
     def _write_request(self, request: RestoreRequest, snapshot: Snapshot) -> RestoreRequest:
-        """Write the request into the bucket, then add the ids of the instances that are older than it; return it."""
+        """Write the request into the bucket, then add the ids of the instances to replace; return the request."""
         if not request:
             created = self.account.clock.now().isoformat()
             request = {"id": str(uuid.uuid4()), "snapshot": snapshot.key, "created": created}
             if sha256 := self.store.metadata(snapshot.key).get("sha256"):
                 request["sha256"] = sha256
-            self.report(Step(f"asking the masters to restore {snapshot.key} as they boot"))
+            self.report(Step(f"requesting the masters to restore {snapshot.key} when they boot"))
             if not self.store.write(REQUEST_KEY, request, new=True):
                 raise RestoreInProgressError(
-                    f"someone else has begun to restore {self.cluster.name} just now",
-                    hint=CommandText(suggest("etcd restore"), " shows from which snapshot, and continues with it."),
+                    f"someone else has just started to restore {self.cluster.name}",
+                    hint=CommandText(
+                        suggest("etcd restore"), " shows from which snapshot, and continues that restore."
+                    ),
                 )
         if "instances" not in request:
-            # Listed only after the request was written: every instance launched from now on finds it.
+            # Instances are listed after the request was written, so every instance launched later finds the request.
             old_instances = [instance.id for group in self._find_master_groups() for instance in group.instances]
             request = {**request, "instances": old_instances}
             self.store.write(REQUEST_KEY, request)

@@ -49,10 +49,10 @@ class Snapshot:
 
     Attributes:
         key: its key in the bucket.
-        period: `hourly` for the frequent ones, `daily` for the one of each day that is retained longer.
+        period: `hourly` for a snapshot at each interval, `daily` for the one per day that is retained longer.
         time: when it was taken.
         size: in bytes.
-        age: seconds since then.
+        age: seconds since it was taken.
     """
 
     key: str
@@ -84,11 +84,11 @@ class Snapshots(Message):
 
 @dataclass(frozen=True)
 class Store:
-    """The place of a cluster's snapshots in S3.
+    """The bucket and prefix of a cluster's snapshots in S3.
 
     Attributes:
         account: the AWS account of the caller.
-        bucket: the bucket; it may belong to another account.
+        bucket: name of the bucket, which may belong to another account.
         cluster: name of the cluster.
     """
 
@@ -110,7 +110,7 @@ class Store:
         """
         now = self.account.clock.now()
         parsed = [snapshot for object_ in self.objects() if (snapshot := _parse_snapshot(self.prefix, object_, now))]
-        # Of two objects with the same time the hourly one comes first, before its daily copy.
+        # The daily snapshot is a copy of an hourly one with the same time; the hourly one is listed first.
         return tuple(sorted(parsed, key=lambda snapshot: (snapshot.time, snapshot.period == "hourly"), reverse=True))
 
     def objects(self) -> Iterator[AwsObject]:
@@ -131,7 +131,7 @@ class Store:
                 if error_code(error) not in _NO_BUCKET_CODES:
                     raise
                 raise NoBackupBucketError(
-                    f"there is no bucket {self.bucket}, which the cluster's snapshots should be in",
+                    f"the bucket of the cluster's snapshots, {self.bucket}, does not exist",
                     hint="create it in the cluster's region, or name another one with `etcd.backups.bucket`.",
                 ) from error
 
@@ -188,7 +188,7 @@ class Store:
             try:
                 self.account.client("s3").put_object(**location, Body=body, ContentType="application/json", **condition)
             except ClientError as error:
-                # S3 answers with the second code if two callers write at the same moment.
+                # ConditionalRequestConflict: another caller wrote the file at the same moment.
                 if not new or error_code(error) not in ("PreconditionFailed", "ConditionalRequestConflict"):
                     raise
                 return False
@@ -205,9 +205,9 @@ class Store:
 
 
 def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
-    """Return where a cluster's snapshots are: in the bucket of its stack, or in that of the cluster file.
+    """Return the store of a cluster's snapshots: the bucket in the stack's outputs, else the one in the cluster file.
 
-    Without a stack the cluster file names the bucket, so that the snapshots of a deleted cluster can be listed.
+    With the bucket in the cluster file, the snapshots of a deleted cluster can be listed.
 
     Raises:
         BackupsOffError: neither names a bucket.
@@ -218,15 +218,17 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
         outputs = cluster_access.read_outputs(account, stack) if stack and stack.status.exists else {}
     bucket = outputs.get(BUCKET_OUTPUT, "") or cluster.etcd.backups.bucket or ""
     if not bucket:
-        deleted_cluster_hint = "What a deleted cluster has left is found with `--set etcd.backups.bucket=NAME`."
+        deleted_cluster_hint = (
+            "To list the snapshots of a deleted cluster, name their bucket: `--set etcd.backups.bucket=NAME`."
+        )
         if not stack or not stack.status.exists:
-            message = f"there is no stack {stack_name} that names a bucket of etcd's snapshots"
+            message = f"there is no stack {stack_name} that would name the bucket of etcd's snapshots"
             raise BackupsOffError(message, hint=deleted_cluster_hint)
-        message = f"the stack {stack_name} names no bucket of etcd's snapshots"
-        hint = CommandText(suggest("deploy"), " makes one. ", deleted_cluster_hint)
+        message = f"the stack {stack_name} has no bucket for etcd's snapshots"
+        hint = CommandText(suggest("deploy"), " creates one. ", deleted_cluster_hint)
         if not cluster.etcd.backups.enabled:
             message += "; `etcd.backups.enabled` is false in the cluster file"
-            hint = CommandText("Turn them on there; ", hint)
+            hint = CommandText("Enable backups there; ", hint)
         raise BackupsOffError(message, hint=hint)
     return Store(account, bucket, cluster.name)
 
@@ -235,9 +237,9 @@ def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
     """Return the snapshot with a name.
 
     Args:
-        snapshot_store: where the cluster's snapshots are.
-        name: `latest`, its key, or the end of its key. A name that a snapshot shares with its daily copy means the
-            snapshot itself.
+        snapshot_store: the bucket and prefix of the cluster's snapshots.
+        name: `latest`, the snapshot's key, or the end of its key. If an hourly snapshot and its daily copy both match,
+            the hourly one is returned.
 
     Raises:
         NoSnapshotError: there is none.
@@ -255,7 +257,7 @@ def find_snapshot(snapshot_store: Store, name: str) -> Snapshot:
     raise NoSnapshotError(
         f"{problem} under s3://{snapshot_store.bucket}/{snapshot_store.prefix}",
         hint=(
-            CommandText(suggest("etcd list"), " shows what there is.")
+            CommandText(suggest("etcd list"), " lists the existing ones.")
             if snapshots
             else CommandText(suggest("etcd backup"), " takes one.")
         ),
@@ -267,6 +269,6 @@ def _parse_snapshot(prefix: str, s3_object: AwsObject, now: datetime) -> Snapsho
     match = _KEY_PATTERN.fullmatch(str(s3_object["Key"]).removeprefix(prefix))
     if not match:
         return None
-    # The key tells when the snapshot was taken; S3 knows only when it was uploaded or copied.
+    # The time is taken from the key: LastModified in S3 is the time of the upload or copy.
     time = datetime.strptime(match["time"], "%Y-%m-%dT%H%M%SZ").replace(tzinfo=timezone.utc)
     return Snapshot(str(s3_object["Key"]), match["period"], time, int(s3_object["Size"]), (now - time).total_seconds())

@@ -1,4 +1,4 @@
-"""Watches masters being replaced until the API is ready and each new instance is a Ready node."""
+"""Watches the replacement of the masters until the API is ready and each new instance is a Ready node."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Masters:
         stack: the root stack.
         find_groups: returns the masters' Auto Scaling groups as they are now.
         old_instances: ids of the instances that are being replaced.
-        override: returns the URL at which the API really listens.
+        override: returns the URL at which the API listens, if it is not the one in the stack's output.
         report: receives every change.
     """
 
@@ -97,7 +97,7 @@ class Masters:
             AwsError: a call failed.
         """
         clock = self._account.clock
-        started, last_console_reading, previous = clock.now(), 0.0, None
+        started, last_console_read, previous = clock.now(), 0.0, None
         while True:
             groups = self._find_groups()
             progress = self._read_progress(groups)
@@ -107,17 +107,19 @@ class Masters:
             if progress.api == READY and all(master.state == READY for master in progress.masters):
                 return
             elapsed = (clock.now() - started).total_seconds()
-            if elapsed - last_console_reading >= CONSOLE_INTERVAL_SECONDS:
-                last_console_reading = elapsed
+            if elapsed - last_console_read >= CONSOLE_INTERVAL_SECONDS:
+                last_console_read = elapsed
                 self._report_boot_failures(progress)
             if elapsed >= timeout.total_seconds():
                 raise self._timeout_error(groups, progress, elapsed)
             clock.sleep(POLL_INTERVAL_SECONDS)
 
     def _read_progress(self, groups: tuple[Group, ...]) -> RestoreProgress:
-        # An old master may still answer, so the API is only asked once all of them are terminated.
+        # An old master may still serve the API, so the API is only called once all old masters are terminated.
         is_terminating = any(instance.id in self._old_instances for group in groups for instance in group.instances)
-        ready_instances, api = (frozenset[str](), "is about to go down") if is_terminating else self._ask_kubernetes()
+        ready_instances, api = frozenset[str](), "is shutting down"
+        if not is_terminating:
+            ready_instances, api = self._read_api_state()
         return RestoreProgress(tuple(self._master_state(group, ready_instances) for group in groups), api)
 
     def _master_state(self, group: Group, ready_instances: Collection[str]) -> RestoringMaster:
@@ -127,11 +129,11 @@ class Masters:
         if not new_instances:
             old_instance = next((instance.id for instance in group.instances), "")
             return RestoringMaster(group.name, old_instance, TERMINATING if old_instance else WAITING_FOR_INSTANCE)
-        # To Auto Scaling an instance is InService as soon as it runs; only its node tells whether the master is ready.
+        # Auto Scaling reports InService as soon as the instance runs; the master is ready when its Node is Ready.
         is_ready = new_instances[0].in_service and new_instances[0].id in ready_instances
         return RestoringMaster(group.name, new_instances[0].id, READY if is_ready else BOOTING)
 
-    def _ask_kubernetes(self) -> tuple[frozenset[str], str]:
+    def _read_api_state(self) -> tuple[frozenset[str], str]:
         """Return the ids of the instances that are Ready nodes, and the state of the API."""
         try:
             outputs, authority = self._api_access = self._api_access or self._find_api_access()
@@ -151,7 +153,7 @@ class Masters:
         return outputs, cluster_access.find_authority(self._account, self._stack, outputs)
 
     def _report_boot_failures(self, progress: RestoreProgress) -> None:
-        """Report errors of masters that fail to boot, from their console output; they retry every minute."""
+        """Report boot errors from the console output of the masters; a master retries every minute."""
         for master in progress.masters:
             if master.state != BOOTING:
                 continue
@@ -160,7 +162,7 @@ class Masters:
             if console.failed and failures and failures[-1] not in self._reported:
                 self._reported.add(failures[-1])
                 self._report(
-                    Notice(f"master {master.slot} ({master.instance}): {failures[-1]}", "it tries again each minute.")
+                    Notice(f"master {master.slot} ({master.instance}): {failures[-1]}", "it retries every minute.")
                 )
 
     def _timeout_error(
@@ -173,11 +175,11 @@ class Masters:
             if group.name in slots_without_instance:
                 problems += console_output.read_launch_failures(self._account, group.id)[:1]
         return RestoreFailedError(
-            f"not every master works after {elapsed / 60:.0f} minutes: {'; '.join(problems)}",
+            f"not every master is ready after {elapsed / 60:.0f} minutes: {'; '.join(problems)}",
             hint=CommandText(
                 suggest("etcd restore"),
                 (
-                    " keeps waiting; the console of a master says what it does: aws ec2 get-console-output "
+                    " continues waiting; the console output of a master shows its progress: aws ec2 get-console-output "
                     f"--latest --region {self._account.region} --output text --instance-id ID."
                 ),
             ),

@@ -47,7 +47,7 @@ class StackState:
         operation: the last operation, finished or not: `create`, `update`, `import`, `delete`, or empty.
         succeeded: whether the last operation succeeded; None while it is in progress.
         protected: whether termination protection is on.
-        without_policy: names of the stacks that should have a stack policy and have none: the root stack, and nested
+        without_policy: names of the stacks without the stack policy that they should have: the root stack, and nested
             stacks with data.
     """
 
@@ -181,7 +181,7 @@ class BackupState:
         bucket: name of the bucket that holds them.
         newest: when the newest snapshot was taken; None if there is none.
         interval: minutes between two snapshots.
-        late: whether the newest snapshot is older than three intervals, or there is none.
+        late: whether the newest snapshot is older than three intervals, or no snapshot exists.
         restoring: key of the snapshot that is being restored; empty if none is.
     """
 

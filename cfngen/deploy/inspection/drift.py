@@ -15,7 +15,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import Client
 
-INTERVAL = 2.0  # seconds
+INTERVAL = 2.0  # seconds between two polls
 TIMEOUT = timedelta(minutes=15)
 DRIFTED_STATUSES = ("MODIFIED", "DELETED")
 
@@ -110,7 +110,7 @@ def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
 
 @contextmanager
 def _record_error(failures: dict[str, str], name: str) -> Iterator[None]:
-    """Record an error of AWS as the failure of one stack, so that the others continue."""
+    """Record an AWS error as the failure of one stack, so that drift detection continues for the others."""
     try:
         with translate_aws_errors():
             yield

@@ -72,7 +72,7 @@ class Group:
         maximum: maximum size.
         desired: desired capacity.
         instances: all instances, whatever their lifecycle state.
-        missing: whether the Auto Scaling group does not exist, although the stack has it as a resource.
+        missing: whether the Auto Scaling group does not exist, although it is a resource of the stack.
     """
 
     role: Literal["master", "node"]
@@ -100,7 +100,7 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
 
     Args:
         account: the AWS account.
-        cluster: the cluster file, which names the node groups; a group that it lacks is named by its logical id.
+        cluster: the cluster file, which names the node groups; a group that is not in it is named by its logical id.
         resources: the resources of the cluster's stacks.
 
     Raises:
@@ -159,13 +159,14 @@ def _build_group(
 
 
 def _build_instance(member: AwsObject, description: AwsObject, group_version: str) -> Instance:
-    own_version = (member.get("LaunchTemplate") or {}).get("Version", "")
+    instance_version = (member.get("LaunchTemplate") or {}).get("Version", "")
     return Instance(
         id=member["InstanceId"],
         zone=member["AvailabilityZone"],
         lifecycle=member["LifecycleState"],
         healthy=str(member["HealthStatus"]).lower() == "healthy",
-        current=not (own_version and group_version.isdigit()) or own_version == group_version,
+        # Only numbered versions can be compared: a group may also name `$Latest` or `$Default`.
+        current=not (instance_version and group_version.isdigit()) or instance_version == group_version,
         type=member.get("InstanceType") or description.get("InstanceType", ""),
         state=description.get("State", {}).get("Name", ""),
         address=description.get("PrivateIpAddress", ""),

@@ -1,4 +1,4 @@
-"""The routes to instances in the route table where the cloud controller manager adds routes to pods.
+"""Reads the routes to instances from the route table to which the cloud controller manager adds routes to pods.
 
 The cloud controller manager reads the whole route table first. If a route leads to an existing instance without a Node,
 it fails (`ListRoutes`, cloud-provider-aws v1.36.1, pkg/providers/v1/aws_routes.go), and no Node gets a route. It
@@ -55,7 +55,8 @@ def find_instance_routes(
         for resource in resources
         if resource.type == ROUTE_TABLE and resource.physical_id and resource.status != "DELETE_COMPLETE"
     }
-    table_ids |= {stack.parameters.get("RouteTableId", "")} - {""}
+    if existing_route_table := stack.parameters.get("RouteTableId", ""):
+        table_ids.add(existing_route_table)
     if not table_ids:
         return ()
     filters = [{"Name": "route-table-id", "Values": sorted(table_ids)}]

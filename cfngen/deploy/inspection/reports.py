@@ -1,4 +1,4 @@
-"""Parse what masters report in ConfigMaps (certificates, add-ons), and find their newest etcd snapshot."""
+"""Parses the masters' reports in ConfigMaps (certificates, add-ons), and finds their newest etcd snapshot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cfngen.deploy.etcd.snapshots import BUCKET_OUTPUT, Store
 from cfngen.deploy.inspection.cluster_status import AddonState, BackupState, Expiry, MasterState
 
 CERTIFICATES, ADDONS = "cfngen-certificates", "cfngen-addons"  # names of the ConfigMaps
-MAX_MISSED_INTERVALS = 3  # after so many intervals without a snapshot, backups are late
+MAX_MISSED_INTERVALS = 3  # backups are late if the newest snapshot is older than this number of intervals
 
 
 def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster) -> BackupState | None:

@@ -1,4 +1,4 @@
-"""Read the status of a cluster: many calls in parallel; if one fails, only its part of the status is unknown."""
+"""Reads the status of a cluster with many calls in parallel; if one fails, only its part of the status is unknown."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class _KubernetesState:
-    """What was read from the Kubernetes API.
+    """The data that was read from the Kubernetes API.
 
     Attributes:
         api: the API server.
         nodes: the Nodes.
         volumes: number of persistent volumes.
-        certificates: data of the ConfigMap in which masters report when their certificates expire.
-        addons: data of the ConfigMap in which masters report what they installed.
+        certificates: data of the ConfigMap in which masters report the expiry of their certificates.
+        addons: data of the ConfigMap in which masters report the add-ons that they installed.
     """
 
     api: ApiState
@@ -91,9 +91,9 @@ def read_status(
         account: the AWS account.
         stack_name: name of the cluster's root stack.
         cluster: the cluster file.
-        override: replaces the address of the Kubernetes API, for emulators.
-        detect_drift: whether to let CloudFormation detect drift, which takes a while.
-        report: called when a slow step begins.
+        override: returns another URL of the Kubernetes API, for emulators.
+        detect_drift: whether to let CloudFormation detect drift, which takes some time.
+        report: called when a slow step starts.
 
     Raises:
         AwsError: the root stack itself cannot be read.
@@ -107,8 +107,9 @@ def read_status(
     if stack.status.name in WITHOUT_RESOURCES:
         state = stack_state(stack, _read_or_unknown(lambda: _read_status_time(account, stack)))
         return ClusterStatus(*header, state, next_command(stack.status), template_version)
+    # boto3 clients are thread-safe, but creating them is not: they are created and cached before the threads start.
     for service in SERVICES:
-        account.client(service)  # creating boto3 clients is not thread-safe, using them is
+        account.client(service)
     with ThreadPoolExecutor(MAX_PARALLEL_CALLS, thread_name_prefix="status") as pool:
 
         def submit(read: Callable[[], Value]) -> Future[Value | Unknown]:
@@ -122,11 +123,11 @@ def read_status(
         serving = submit(lambda: _read_serving_certificate_expiry(_require(endpoint)))
         stack_resources = _read_or_unknown(lambda: _read_all_resources(account, stack, pool))
         group_read = submit(lambda: find_groups(account, cluster, _require(stack_resources)))
-        # During an update, groups and Elastic IPs change from one version to the next: there is nothing to report.
-        updating = stack.status.in_progress
-        stale_read = submit(lambda: () if updating else find_stale_groups(account, _require(stack_resources)))
+        # During an update, groups and Elastic IPs are being changed, so a difference is no problem.
+        is_updating = stack.status.in_progress
+        stale_read = submit(lambda: () if is_updating else find_stale_groups(account, _require(stack_resources)))
         lost_read = submit(
-            lambda: () if updating else find_lost_addresses(account, _require(stack_resources), stack.parameters)
+            lambda: () if is_updating else find_lost_addresses(account, _require(stack_resources), stack.parameters)
         )
         image_dates = submit(lambda: _read_image_dates(account, _require(group_read.result())))
         volumes = submit(lambda: _read_volume_states(account, _require(stack_resources)))
@@ -136,7 +137,7 @@ def read_status(
     stale, lost = stale_read.result(), lost_read.result()
     drift_state = None
     if detect_drift:
-        report(Step("CloudFormation compares the resources with the templates"))
+        report(Step("CloudFormation is comparing the resources with the templates"))
         drift_state = _read_or_unknown(lambda: drift.detect(account, _stack_names(stack, _require(stack_resources))))
     nodes = kubernetes.nodes if isinstance(kubernetes, _KubernetesState) else None
     masters, node_groups = _masters_and_node_groups(group_read, image_dates, nodes)
@@ -184,17 +185,17 @@ def _read_or_unknown(read: Callable[[], Value]) -> Value | Unknown:
 def _find_stacks_without_policy(account: Account, stack: StackView) -> tuple[str, ...]:
     """Return the names of the stacks without a stack policy, if the next deployment will set it.
 
-    Deployments set no policies of stacks created in the console, and cannot update stacks in another status.
+    Deployments set no policies on stacks created in the console, and update only stacks in certain statuses.
     """
     deployable = stack.status.change_set_kind == "UPDATE"
     return protection.find_stacks_without_policy(account, stack) if deployable and stack.cluster else ()
 
 
 def _require(value: Value | Unknown) -> Value:
-    """Return a value that was read before.
+    """Return a value that another value depends on.
 
     Raises:
-        _UnknownError: it could not be read.
+        _UnknownError: the value is `Unknown`, so the other one cannot be read either.
     """
     if isinstance(value, Unknown):
         raise _UnknownError(value.unknown, hint=value.hint)
@@ -202,14 +203,14 @@ def _require(value: Value | Unknown) -> Value:
 
 
 def _reason_or_empty(kubernetes: _KubernetesState | Unknown) -> Unknown:
-    """Return why the Kubernetes API could not be read."""
+    """Return the reason why the Kubernetes API could not be read; empty if it was read."""
     return kubernetes if isinstance(kubernetes, Unknown) else Unknown("")
 
 
 def _master_certificates(
     kubernetes: _KubernetesState | Unknown, masters: tuple[MasterState, ...] | Unknown
 ) -> tuple[Expiry, ...]:
-    """Return when the masters' certificates expire, as far as the masters report it."""
+    """Return the expiry of the masters' certificates; empty if the masters' reports could not be read."""
     if isinstance(kubernetes, Unknown) or isinstance(kubernetes.certificates, Unknown) or isinstance(masters, Unknown):
         return ()
     return reports.certificates(kubernetes.certificates, masters)
@@ -225,13 +226,13 @@ def _addon_states(kubernetes: _KubernetesState | Unknown) -> tuple[AddonState, .
 
 
 def _read_status_time(account: Account, stack: StackView) -> datetime:
-    """Return since when a stack has its status: the time of the newest event about the stack itself."""
+    """Return when a stack got its status: the time of the newest event of the stack itself."""
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
     for event in (event for page in pages for event in page["StackEvents"]):
         if event.get("PhysicalResourceId") == stack.id:
             timestamp: datetime = event["Timestamp"]
             return timestamp
-    raise _UnknownError("CloudFormation has no events of it any more")
+    raise _UnknownError("CloudFormation no longer has events for it")
 
 
 def _read_kubernetes(
@@ -333,7 +334,7 @@ def _volume_state(slot: str, volume_id: str, description: AwsObject) -> VolumeSt
 
 
 def _read_join_token_expiry(account: Account, stack_resources: Iterable[ResourceView]) -> datetime:
-    """Return when the token expires with which new nodes join."""
+    """Return the expiry of the token with which new nodes join the cluster."""
     arns = [
         resource.physical_id
         for resource in stack_resources
@@ -364,7 +365,7 @@ def _masters_and_node_groups(
 
 
 def _master_states(group: Group, image_dates: dict[str, datetime], ready_ids: set[str] | None) -> list[MasterState]:
-    """Return the state of each instance of a master's group; one without an instance if there is none."""
+    """Return the state of each instance of a master's group; if it has none, one state without an instance."""
     if not group.instances:
         return [MasterState(group.name)]
     return [

@@ -1,7 +1,7 @@
 """Validate a cluster: all instances in service and Ready Nodes, the API server ready, the system pods running.
 
-`look` reads the state of the cluster once, `judge` finds the problems in it, and `wait_until_valid` repeats both until
-there are none.
+`read_cluster_state` reads the state of the cluster once, `find_problems` finds the problems in it, and
+`wait_until_valid` repeats both until there are none.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ STATIC_PODS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-schedu
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong with a cluster.
+    """A problem of a cluster.
 
     Attributes:
         area: `stack`, `api`, `version`, `group`, `instance`, `node`, `route` or `pod`.
         subject: id or name of the object, e.g. `i-0123456789abcdef0`.
-        text: what is wrong with it, e.g. `is not ready`; `sentence` puts the subject before it.
-        detail: further message of the object itself; may change while the problem stays the same.
-        hint: what to do or where to look; may be empty.
+        text: the problem without its subject, e.g. `is not ready`; `sentence` adds the subject.
+        detail: the object's own message; it may change while the problem remains the same, so it is not compared.
+        hint: how to fix or examine the problem; may be empty.
     """
 
     area: str
@@ -119,7 +119,7 @@ class ValidationChange(Message):
     """What changed between two validations.
 
     Attributes:
-        time: when the second one was made.
+        time: when the second validation was made.
         appeared: new problems.
         resolved: problems that are gone.
         open: number of problems now.
@@ -136,7 +136,7 @@ class ValidationChange(Message):
 
 @dataclass(frozen=True)
 class Kubernetes:
-    """What was read from the Kubernetes API."""
+    """The data that was read from the Kubernetes API."""
 
     version: str
     readiness: Readiness
@@ -146,12 +146,12 @@ class Kubernetes:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The state of a cluster that `judge` validates.
+    """The state of a cluster that `find_problems` validates.
 
     Attributes:
         stack: the root stack.
         groups: the Auto Scaling groups.
-        kubernetes: what was read from the Kubernetes API, or why it could not be read.
+        kubernetes: the data from the Kubernetes API, or the problem that prevented reading it.
         routes: routes to instances, in the route table of the pods.
     """
 
@@ -216,7 +216,7 @@ def read_cluster_state(account: Account, stack_name: str, cluster: Cluster, over
         stack_resources = [resource.view for resource in tree(account, stack.id)]
         cluster_groups = find_groups(account, cluster, stack_resources)
         routes = find_instance_routes(account, cluster, stack, stack_resources)
-        # Read Nodes last: otherwise a Node that joins meanwhile would seem to be missing for its route.
+        # Nodes are read after the routes: a Node that joins in between would otherwise be missing for its route.
         return ClusterState(stack, cluster_groups, _read_kubernetes(account, stack, override), routes)
 
 
@@ -224,9 +224,9 @@ def find_problems(observed: ClusterState, cluster: Cluster, now: datetime) -> Va
     """Return the problems in the state of a cluster.
 
     Args:
-        observed: the state.
+        observed: the state of the cluster.
         cluster: the cluster file.
-        now: the time.
+        now: the current time.
     """
     api = observed.kubernetes if isinstance(observed.kubernetes, Kubernetes) else None
     nodes = {node.instance_id or node.name: node for node in api.nodes} if api else {}
@@ -273,7 +273,7 @@ def _read_kubernetes(account: Account, stack: StackView, override: Override) -> 
         with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as api:
             return Kubernetes(api.version(), api.readiness(), api.nodes(), api.system_pods())
     except (EmptySecretError, NoEndpointError, KubernetesError) as error:
-        return Problem("api", API_SERVER, f"cannot be asked: {error}", hint=error.hint)
+        return Problem("api", API_SERVER, f"cannot be queried: {error}", hint=error.hint)
 
 
 def _stack_problems(stack: StackView) -> Iterator[Problem]:
@@ -294,9 +294,9 @@ def _api_problems(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
         yield Problem(
             "version",
             API_SERVER,
-            f"runs Kubernetes {api.version}, the cluster file says {file_version}",
+            f"runs Kubernetes {api.version}, but the cluster file says {file_version}",
             hint=CommandText(
-                suggest("deploy"), " brings the masters to the version of the cluster file; or correct the file."
+                suggest("deploy"), " updates the masters to the version in the cluster file; or correct the file."
             ),
         )
     for node in api.nodes:
@@ -306,15 +306,15 @@ def _api_problems(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
                 node.name,
                 f"has a kubelet of version {reason}",
                 hint=CommandText(
-                    "replace the instance: ", suggest("deploy"), " does where its launch template has changed."
+                    "replace the instance: ", suggest("deploy"), " does that if its launch template has changed."
                 ),
             )
         elif node.version != file_version and api.version == file_version:
             yield Problem(
                 "version",
                 node.name,
-                f"has a kubelet of version {node.version}, the cluster file says {file_version}",
-                hint=CommandText(suggest("deploy"), " replaces instances of an older version; or terminate it."),
+                f"has a kubelet of version {node.version}, but the cluster file says {file_version}",
+                hint=CommandText(suggest("deploy"), " replaces instances of an older version; or terminate this one."),
             )
 
 
@@ -325,7 +325,7 @@ def _group_problems(group: Group, nodes: dict[str, Node] | None) -> Iterator[Pro
             "group",
             group.title,
             f"has no Auto Scaling group: {group.id} does not exist",
-            hint=CommandText(suggest("status"), " shows what there is."),
+            hint=CommandText(suggest("status"), " shows which resources exist."),
         )
         return
     if group.in_service < group.desired:
@@ -333,7 +333,7 @@ def _group_problems(group: Group, nodes: dict[str, Node] | None) -> Iterator[Pro
             "group",
             group.title,
             f"has {group.in_service} of {group.desired} instances in service",
-            hint=f"the group's activity says why: aws autoscaling describe-scaling-activities "
+            hint=f"the group's scaling activities show why: aws autoscaling describe-scaling-activities "
             f"--auto-scaling-group-name {group.id}",
         )
     for instance in group.instances:
@@ -341,7 +341,7 @@ def _group_problems(group: Group, nodes: dict[str, Node] | None) -> Iterator[Pro
             continue
         if not instance.in_service:
             state = instance.lifecycle if instance.healthy else f"{instance.lifecycle}, unhealthy"
-            hint = "Auto Scaling replaces an unhealthy instance by itself; a new one boots for some minutes."
+            hint = "Auto Scaling replaces an unhealthy instance by itself; a new one takes some minutes to boot."
             yield Problem("instance", instance.id, f"of {group.title} is {state}", instance.state, hint)
         elif nodes is not None:
             yield from _node_problems(group, instance, nodes.get(instance.id))
@@ -357,9 +357,14 @@ def _node_problems(group: Group, instance: Instance, node: Node | None) -> Itera
         yield Problem("node", node.name, f"of {group.title} is not Ready", node.reason, hint)
     elif not node.initialised:
         hint = "kubectl -n kube-system logs daemonset/cloud-controller-manager"
-        yield Problem("node", node.name, "takes no pods: the cloud controller manager has not seen it", hint=hint)
+        yield Problem(
+            "node", node.name, "accepts no pods: the cloud controller manager has not initialised it", hint=hint
+        )
     elif not node.routed:
-        hint = "does the route table have room? kubectl -n kube-system logs daemonset/cloud-controller-manager"
+        hint = (
+            "check that the route table is not full; then kubectl -n kube-system logs "
+            "daemonset/cloud-controller-manager"
+        )
         yield Problem("node", node.name, "has no route to its pods (NetworkUnavailable)", hint=hint)
 
 
@@ -369,7 +374,7 @@ def _other_problems(api: Kubernetes, groups: tuple[Group, ...]) -> Iterator[Prob
     for node in api.nodes:
         if (node.instance_id or node.name) not in instance_ids and not node.ready:
             hint = f"the cloud controller manager removes it soon; by hand: kubectl delete node {node.name}"
-            yield Problem("node", node.name, "is not Ready, and is no instance of a group", node.reason, hint)
+            yield Problem("node", node.name, "is not Ready, and is not an instance of any group", node.reason, hint)
     # The state of pods on a Node that is not Ready is unknown, and the Node is reported as a problem itself.
     unready_nodes = {node.name for node in api.nodes if not node.ready}
     for pod in api.pods:
@@ -394,17 +399,21 @@ def _route_problems(observed: ClusterState, nodes: dict[str, Node]) -> Iterator[
             continue
         remove = f"aws ec2 delete-route --route-table-id {route.table} --destination-cidr-block {route.destination}"
         if member:
-            # This is normal while a master is being replaced, until its Node exists.
+            # While a master is being replaced, the route exists before its new Node.
             hint = (
-                f"it passes once the Node is there; if someone has deleted it, on {route.instance}: sudo systemctl "
-                f"restart kubelet; or replace the instance: aws ec2 terminate-instances --instance-ids {route.instance}"
+                f"the problem ends once the Node exists; if someone deleted the Node, on {route.instance}: sudo "
+                "systemctl restart kubelet; or replace the instance: aws ec2 terminate-instances --instance-ids "
+                f"{route.instance}"
             )
         else:
-            hint = f"it is no instance of the cluster: let that range lead elsewhere (a NAT gateway, say), or {remove}"
+            hint = (
+                "it is not an instance of the cluster: change the target of the route (e.g. to a NAT "
+                f"gateway), or {remove}"
+            )
         yield Problem(
             "route",
             route.table,
-            f"has a route for {route.destination} to {route.instance}, which is no Node: while it does, no Node "
-            "gets a route to its pods",
+            f"has a route for {route.destination} to {route.instance}, which is not a Node: as long as this route "
+            "exists, no Node gets a route to its pods",
             hint=hint,
         )

@@ -1,4 +1,7 @@
-"""What belongs to a cluster, as far as needed to tell its resources from foreign ones."""
+"""The inventory of a cluster: the resources of its stacks, its VPC and its instances.
+
+With it, the other modules tell the cluster's resources from those of others in the same account or VPC.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ GROUPS_BATCH_SIZE = 50  # names in one DescribeAutoScalingGroups
 
 
 @dataclass(frozen=True)
-class Scope:
+class Inventory:
     """The resources of a cluster in its AWS account.
 
     Attributes:
@@ -25,9 +28,9 @@ class Scope:
         vpc_id: its VPC; empty if it no longer exists, or is not known.
         own_vpc: whether the VPC is the cluster's own.
         pod_cidr: address range of the pods.
-        route_tables: existing route tables, not the cluster's own, that hold routes to its pods.
+        route_tables: existing route tables, not created by the stacks, that contain routes to its pods.
         instances: ids of its instances, each with its state.
-        unmanaged_instances: those of its instances that no Auto Scaling group of its stacks has launched.
+        unmanaged_instances: ids of its instances that no Auto Scaling group of its stacks launched.
         security_groups: security groups of its stacks.
         same_name_stacks: other root stacks of the region, for a cluster of the same name.
     """
@@ -72,16 +75,16 @@ class Scope:
         )
 
 
-def find_scope(
+def read_inventory(
     account: Account, stack: StackView | None, *, cluster: str, vpc_id: str = "", pod_cidr: str = ""
-) -> Scope:
-    """Return the scope of a cluster.
+) -> Inventory:
+    """Return the inventory of a cluster.
 
     Args:
         account: the AWS account.
         stack: its root stack; it may be deleted. None if there is no trace of it.
         cluster: name of the cluster.
-        vpc_id: the existing VPC that the cluster file names; empty if the cluster makes its own.
+        vpc_id: the existing VPC that the cluster file names; empty if the stack creates one.
         pod_cidr: address range of the pods.
     """
     resources = tree(account, stack.id) if stack else ()
@@ -100,10 +103,10 @@ def find_scope(
     )
     instances, unmanaged = _find_instances(account, cluster, cluster_vpc, ids(AUTO_SCALING_GROUP), known_groups)
     if unmanaged and not own_vpcs and not ids(AUTO_SCALING_GROUP):
-        # A stack that is deleted, empty or misspelt has no instances: these are another cluster's of the same name.
+        # A stack that is deleted, empty or misspelt has no instances, so these belong to another cluster of that name.
         instances = {key: state for key, state in instances.items() if key not in unmanaged}
         cluster_vpc, unmanaged = named_vpc, frozenset()
-    return Scope(
+    return Inventory(
         cluster=cluster,
         resources=resources,
         vpc_id=cluster_vpc,
@@ -121,22 +124,23 @@ def _find_vpc_by_tag(account: Account, cluster: str) -> str:
     filters = [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
     vpcs = account.client("ec2").describe_vpcs(Filters=filters)["Vpcs"]
     owned_ids = [vpc["VpcId"] for vpc in vpcs if owned(tag_map(vpc.get("Tags")), cluster)]
-    # Two such VPCs belong to two clusters of the same name, and nothing says which one is meant.
+    # Two VPCs with this tag belong to two clusters of the same name; the tag does not tell which one is meant.
     return str(owned_ids[0]) if len(owned_ids) == 1 else ""
 
 
 def _find_instances(
-    account: Account, cluster: str, vpc_id: str, groups: tuple[str, ...], known_groups: frozenset[str]
+    account: Account, cluster: str, vpc_id: str, existing_groups: tuple[str, ...], known_groups: frozenset[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the cluster's instances with their states, and those of them that no group has launched.
+    """Return the states of the cluster's instances by id, and the ids of the instances that no group launched.
 
-    Its instances are the members of the stacks' Auto Scaling groups, and those in the VPC with the cluster's tag. The
-    tag that EC2 Auto Scaling adds to instances still names a group that has been deleted meanwhile.
+    The cluster's instances are the members of the stacks' Auto Scaling groups, and all instances in the VPC with the
+    cluster's tag. `known_groups` includes deleted groups: the tag that EC2 Auto Scaling adds to an instance still names
+    its group after the group was deleted.
     """
     group_members: dict[str, str] = {}
     autoscaling = account.client("autoscaling")
-    for start in range(0, len(groups), GROUPS_BATCH_SIZE):
-        names = list(groups[start : start + GROUPS_BATCH_SIZE])
+    for start in range(0, len(existing_groups), GROUPS_BATCH_SIZE):
+        names = list(existing_groups[start : start + GROUPS_BATCH_SIZE])
         for group in autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=names)["AutoScalingGroups"]:
             group_members.update(
                 {instance["InstanceId"]: instance["LifecycleState"] for instance in group["Instances"]}

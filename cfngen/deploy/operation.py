@@ -67,7 +67,7 @@ class BegunError(CfngenError):
 
     def __init__(self, stack: str) -> None:
         super().__init__(
-            f"interrupted while CloudFormation was asked to start: it may be working on the stack {stack} by now",
+            f"interrupted during the call that starts the operation: it may be running on the stack {stack}",
             hint=CommandText(suggest("watch", stack=stack), " shows it, and can cancel it."),
         )
 
@@ -79,7 +79,8 @@ class ImpossiblePlanError(CfngenError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            f"nothing was changed, since it would fail: {reason}", hint="change the cluster file or the options."
+            f"nothing was changed, since the deployment would fail: {reason}",
+            hint="change the cluster file or the options.",
         )
 
 
@@ -103,7 +104,7 @@ class DeploymentRequest:
         protect: whether to enable termination protection.
         express: whether to use CloudFormation's express mode.
         token: unique name of this deployment: letters, digits and hyphens.
-        ignore_quotas: whether to continue although the account's quotas do not suffice.
+        ignore_quotas: whether to deploy even if the account's quotas are exceeded.
     """
 
     cluster: Cluster
@@ -285,7 +286,7 @@ def _read_current_demand(account: Account, existing: StackView | None, interacti
     try:
         return read_deployed_demand(account, existing)
     except AwsError as error:
-        interaction.report(Notice(f"what the update adds to costs and quotas is not known: {error}", error.hint))
+        interaction.report(Notice(f"the update's effect on costs and quotas is unknown: {error}", error.hint))
         return None
 
 
@@ -319,11 +320,7 @@ def _require_consent(interaction: Interaction, request: DeploymentRequest, plan:
         DeclinedError: the user declined.
     """
     is_dangerous = plan.is_dangerous
-    text = (
-        f"Deploy {request.stack_name} in spite of the danger above?"
-        if is_dangerous
-        else f"Deploy {request.stack_name}?"
-    )
+    text = f"Deploy {request.stack_name} despite the danger above?" if is_dangerous else f"Deploy {request.stack_name}?"
     interaction.require_consent(
         Question(text, dangerous=is_dangerous, name=request.cluster.name if is_dangerous else "")
     )

@@ -41,7 +41,7 @@ class PlanChangesError(CfngenError):
     def __init__(self, service: str, operation: str) -> None:
         super().__init__(
             f"{service}:{operation} was not sent: a plan changes nothing in the account",
-            hint="this is a fault of cfngen: please report it, with the output of the same command and --debug.",
+            hint="this is a bug in cfngen: please report it, with the output of the same command and --debug.",
         )
 
 

@@ -54,7 +54,9 @@ def clean_up(account: Account, interaction: Interaction, request: RehearsalReque
     """
     stack, retained = cleanup.find_rehearsal_stack(account), cleanup.deleted_stacks_with_leftovers(account)
     if stack or retained:
-        interaction.require_consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?"))
+        interaction.require_consent(
+            Question(f"Remove the leftovers of rehearsals in {account.region} of {account.id}?")
+        )
         # The user has agreed to all of it: answer the deletion's questions with yes, and drop its warnings, which are
         # meant for clusters with data.
         quiet = Interaction(only_shown(interaction.report), lambda question: True, interaction.interrupted)
@@ -155,7 +157,7 @@ class _Run:
         ]
         if has_leftovers:
             details.insert(
-                0, f"what an earlier rehearsal has left, the stack {NAME} or what was in it, is removed first"
+                0, f"the leftovers of an earlier rehearsal, the stack {NAME} or its resources, are removed first"
             )
         details.append("everything is removed again; the minutes are estimates, and AWS takes its own time")
         profile = f" (profile {self.request.profile})" if self.request.profile else ""
@@ -165,9 +167,11 @@ class _Run:
         )
 
     def _remove_earlier(self) -> None:
-        self.interaction.report(Step("removing what an earlier rehearsal has left"))
+        self.interaction.report(Step("removing the leftovers of an earlier rehearsal"))
         if leftovers := _remove_everything(self.account, self.performance.interaction, bucket=self.request.bucket):
-            raise AwsError(f"an earlier rehearsal's {leftovers[0].kind} {leftovers[0].id} stays: {leftovers[0].why}")
+            raise AwsError(
+                f"an earlier rehearsal's {leftovers[0].kind} {leftovers[0].id} was not removed: {leftovers[0].why}"
+            )
 
     def _run_steps(self) -> None:
         steps = self.request.steps
@@ -212,12 +216,12 @@ class _Run:
         """
         self.interruptions += 1
         if not self.cleaning:
-            self.interaction.report(Notice("interrupted: what was made is removed now"))
+            self.interaction.report(Notice("interrupted: everything that was created is removed now"))
             return Choice.CANCEL
         if self.interruptions > 1:
             return Choice.DETACH
-        hint = f"once more leaves it as it is; `{self.request.command}` then removes it."
-        self.interaction.report(Notice("what was made is being removed", hint))
+        hint = f"another Ctrl-C stops the removal; `{self.request.command}` then continues it."
+        self.interaction.report(Notice("everything that was created is being removed", hint))
         return Choice.WAIT
 
 
@@ -239,4 +243,4 @@ def _remove_everything(
 
 
 def _unknown_leftover(reason: str) -> Leftover:
-    return Leftover("stack", NAME, f"whether all of it is gone is not known: {reason}")
+    return Leftover("stack", NAME, f"it is not known whether everything was removed: {reason}")

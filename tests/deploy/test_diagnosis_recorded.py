@@ -148,7 +148,7 @@ def test_whether_somebody_ended_it(events: tuple[Any, ...], ended: bool) -> None
             "UPDATE_ROLLBACK_COMPLETE",
             (UPDATING, UNDOING, "UPDATE_ROLLBACK_COMPLETE"),
             ["deploy"],
-            "makes the change after all",
+            "applies the change after all",
         ),
         (
             "DELETE_COMPLETE",

@@ -101,7 +101,7 @@ def choose_values(
         *_unknown_parameters(definitions, file.values.keys() | file.keep, f"{file.name}: "),
         *_unknown_parameters(definitions, keep, "--keep "),
         *(
-            f"--keep {name}: the stack has no value to keep; give one with --parameter {name}=…"
+            f"--keep {name}: the stack has no value to keep; set one with --parameter {name}=…"
             for name in sorted((set(keep) | file.keep) & definitions.keys() - stack.keys())
         ),
     ]
@@ -118,9 +118,9 @@ def choose_values(
         elif name in stack and (keeps_value or "Default" not in definition or is_no_echo):
             # A NoEcho parameter is never reset to its default, since nobody could see the lost value.
             kept_names.append(name)
-            values[name], source = stack[name], f"{name}, as it is in the stack"
+            values[name], source = stack[name], f"{name}, from the stack"
         elif "Default" in definition:
-            values[name], source = str(definition["Default"]), f"{name}, by its default"
+            values[name], source = str(definition["Default"]), f"{name}, from its default"
         else:
             missing.append(name)
             continue
@@ -128,11 +128,11 @@ def choose_values(
             problems.append(f"{source}: {MASK if is_no_echo else repr(values[name])} {rule}")
     if problems:
         problems += [_describe_missing(name, definitions[name]) for name in missing]
-        raise ParameterError(problems, hint="correct them and repeat; nothing was changed.")
+        raise ParameterError(problems, hint="correct them and try again; nothing was changed.")
     if missing:
         names = " ".join(f"--parameter {name}=…" for name in missing)
         texts = [_describe_missing(name, definitions[name]) for name in missing]
-        raise MissingParameterError(texts, missing, hint=f"give a value for each: {names}")
+        raise MissingParameterError(texts, missing, hint=f"set a value for each: {names}")
     return ParameterValues(
         entries=tuple(_entry(name, value, keeps_previous=name in kept_names) for name, value in values.items()),
         values={
@@ -164,11 +164,11 @@ def _unknown_parameters(definitions: TemplatePart, names: Iterable[str], source:
     problems = []
     for name in sorted(set(names) - definitions.keys()):
         if name in ANSWERED:
-            reason = f"the cluster file's `{ANSWERED[name]}` answers it for good"
-            problems.append(f"{source}{name}: {reason}; leave it out, or change the file")
+            reason = f"`{ANSWERED[name]}` in the cluster file sets it"
+            problems.append(f"{source}{name}: {reason}; remove the parameter, or change the cluster file")
             continue
         if name in LOCATION:
-            advice = "cfngen uploads the templates itself; leave it out (--bucket chooses the bucket)"
+            advice = "cfngen uploads the templates itself; remove it (--bucket chooses the bucket)"
         elif matches := difflib.get_close_matches(name, definitions) or _matches_ignoring_case(name, definitions):
             advice = f"did you mean {matches[0]}?"
         else:
@@ -187,8 +187,8 @@ def _open_api_notices(values: Mapping[str, str], explicit: Collection[str]) -> l
         return []
     return [
         Notice(
-            f"everybody may try the Kubernetes API: {API_CIDR} is {values[API_CIDR]}",
-            f"name your own address range with --parameter {API_CIDR}=…, e.g. 203.0.113.7/32.",
+            f"the Kubernetes API is open to everybody: {API_CIDR} is {values[API_CIDR]}",
+            f"set your own address range with --parameter {API_CIDR}=…, e.g. 203.0.113.7/32.",
         )
     ]
 
@@ -212,8 +212,8 @@ def _reset_notices(
             continue
         notices.append(
             Notice(
-                f"{name} was set to {stack[name]} in the stack and becomes {value} again, as the cluster file has it",
-                f"--keep {name} leaves it at {stack[name]}; to have it so for good, change the cluster file.",
+                f"{name} was changed to {stack[name]} in the stack and is reset to {value} from the cluster file",
+                f"--keep {name} keeps {stack[name]}; to keep it in later deployments too, change the cluster file.",
             )
         )
     return notices

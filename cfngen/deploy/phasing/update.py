@@ -38,7 +38,7 @@ class UnfinishedError(CfngenError):
     def __init__(self, reason: str, remaining: Sequence[str]) -> None:
         super().__init__(
             f"{reason}; not started: {', '.join(remaining)}",
-            hint=CommandText(suggest("deploy"), " continues with what is left."),
+            hint=CommandText(suggest("deploy"), " continues with these phases."),
         )
         self.left = tuple(remaining)
 
@@ -139,7 +139,7 @@ def carry_out(
         outcome = execute(plan, templates)
         if outcome.detached:
             hint = CommandText(
-                suggest("watch", stack=plan.stack), " follows it; when it has ended, ", suggest("deploy"), " goes on."
+                suggest("watch", stack=plan.stack), " follows it; when it has ended, ", suggest("deploy"), " continues."
             )
             if remaining[1:]:
                 interaction.report(Notice(f"not started: {', '.join(remaining[1:])}", hint))
@@ -153,10 +153,9 @@ def carry_out(
 
 
 def _remaining_notice(remaining: Sequence[str], reason: str) -> Notice:
-    stays = "what the phases before it did stays"
     return Notice(
-        f"{reason}; {stays}. Left: {', '.join(remaining)}",
-        CommandText("when the cause is fixed, ", suggest("deploy"), " continues with what is left."),
+        f"{reason}; the changes of earlier phases are kept. Remaining: {', '.join(remaining)}",
+        CommandText("when the cause is fixed, ", suggest("deploy"), " continues with the remaining phases."),
     )
 
 

@@ -31,7 +31,7 @@ class AddressesInUseError(CfngenError):
     def __init__(self, taken: Mapping[str, tuple[str, AwsObject]]) -> None:
         self.holders = {address: _describe_holder(interface) for address, (_, interface) in taken.items()}
         sentences = [
-            f"master {letter} is to have the address {address}, which {self.holders[address]} has"
+            f"master {letter} needs the address {address}, which {self.holders[address]} uses"
             for address, (letter, _) in taken.items()
         ]
         address, (_, interface) = next(iter(taken.items()))
@@ -41,9 +41,9 @@ class AddressesInUseError(CfngenError):
             f"aws ec2 create-subnet-cidr-reservation --subnet-id {subnet} --reservation-type explicit --cidr {cidr}"
         )
         super().__init__(
-            f"nothing was changed, since it would fail: {'; '.join(sentences)}",
-            hint=f"name free addresses in controlPlane.addresses. Or free these: `{command}` keeps EC2 from giving the "
-            "address out again; then drain and terminate what has it.",
+            f"nothing was changed, since the deployment would fail: {'; '.join(sentences)}",
+            hint=f"set controlPlane.addresses to free addresses. Or free these: `{command}` prevents EC2 from "
+            "assigning the address again; then drain and terminate the instance that uses it.",
         )
 
 
@@ -57,7 +57,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         existing: the root stack; None if it does not exist yet.
 
     Raises:
-        AddressesTakenError: an address is in use. Errors of AWS are ignored.
+        AddressesInUseError: an address is in use. Errors of AWS are ignored.
     """
     deployed_parameters = existing.parameters if existing else {}
     parameters = {str(MasterId(slot.letter, "Address")): slot.letter for slot in cluster.slots}

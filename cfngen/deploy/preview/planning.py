@@ -150,7 +150,7 @@ class _Assembly:
                         if not resource.status.startswith("DELETE_")
                     ]
             except AwsError as error:
-                self._report(Notice(f"what {'/'.join(path)} consists of cannot be listed: {error}"))
+                self._report(Notice(f"the resources of {'/'.join(path)} cannot be listed: {error}"))
         impact = self._impacts.of_stack(child, path, "delete")
         changes = [self._plan_change(self._root, removed_entry, in_update=True) for removed_entry in entries]
         if impact:

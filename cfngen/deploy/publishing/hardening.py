@@ -34,7 +34,7 @@ BLOCKS = {
     "RestrictPublicBuckets": True,
 }
 _PERMISSION_HINT = (
-    "let somebody deploy once who may change the bucket; docs/operator-policy.json lists the permissions."
+    "have someone who may change the bucket deploy once; docs/operator-policy.json lists the permissions."
 )
 _NOT_CONFIGURED_CODES = frozenset(
     {
@@ -89,7 +89,11 @@ def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: R
             read_responses = pool.map(lambda setting: read(account, bucket, setting.read), settings)
             responses = {setting.read: answer for setting, answer in zip(settings, read_responses, strict=True)}
     if unknown := [setting.description for setting in settings if responses[setting.read] is None]:
-        report(Notice(f"not allowed to see of the bucket {bucket}: {', '.join(unknown)}", _PERMISSION_HINT))
+        report(
+            Notice(
+                f"no permission to read these settings of the bucket {bucket}: {', '.join(unknown)}", _PERMISSION_HINT
+            )
+        )
     for setting in settings:
         value = responses[setting.read]
         if value is not None and (call := setting.required_call(value)):
@@ -124,7 +128,7 @@ def _apply(
                 raise
             return
         # A bucket that an administrator has prepared is used as it is.
-        text = f"{setting.description} of the bucket {bucket} is not as it should be, and changing it is not allowed"
+        text = f"{setting.description} of the bucket {bucket} is not set correctly, and you may not change it"
         report(Notice(text, _PERMISSION_HINT))
 
 

@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 
 class TemplateTooLargeError(CfngenError):
-    """A template is larger than CloudFormation reads from S3.
+    """A template is larger than CloudFormation accepts from S3.
 
     Attributes:
         name: the document's name.
@@ -50,8 +50,8 @@ class TemplateTooLargeError(CfngenError):
 
     def __init__(self, name: str, size: int) -> None:
         super().__init__(
-            f"the template {name} has {size:,} bytes; CloudFormation reads {MAX_BYTES:,} at most",
-            hint="make the cluster smaller, or split it into two clusters: fewer node groups, subnets or rules.",
+            f"the template {name} has {size:,} bytes; CloudFormation accepts {MAX_BYTES:,} at most",
+            hint="reduce the number of node groups, subnets or rules, or split the cluster into two.",
         )
         self.name = name
         self.size = size
@@ -278,7 +278,7 @@ def _upload(account: Account, bucket: str, template: AddressedTemplate) -> None:
 def _upload_error(bucket: str, template: AddressedTemplate, error: Exception) -> AwsError:
     reason = as_aws_error(error)
     hint = CommandText(
-        "nothing was deployed; ", reason.hint or "repeat the command: what was uploaded is not uploaded again."
+        "nothing was deployed; ", reason.hint or "repeat the command: only missing templates are uploaded."
     )
     message = f"the template {template.document.name} could not be uploaded to s3://{bucket}/{template.key}: {reason}"
     return UploadError(message, hint=hint, operation=reason.operation, aws_code=reason.aws_code)

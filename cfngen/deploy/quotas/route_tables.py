@@ -29,8 +29,8 @@ class RouteTablesError(CfngenError):
         usage = ", ".join(f"{subnet} uses {table or 'none'}" for subnet, table in sorted(elsewhere.items()))
         super().__init__(
             f"pods' routes would be written to {route_table}, but {usage}: pods there could not be reached",
-            hint="let all subnets of the cluster use one route table, or set network.plugin to cilium, calico, flannel "
-            "or amazon-vpc, which need no routes.",
+            hint="associate all subnets of the cluster with one route table, or set network.plugin to cilium, calico, "
+            "flannel or amazon-vpc, which need no routes.",
         )
         self.elsewhere = dict(elsewhere)
 

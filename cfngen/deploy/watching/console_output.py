@@ -81,13 +81,13 @@ def read_instance_console(account: Account, instance_id: str, state: str = "") -
         output = _read_console(account, instance_id)
     except (ClientError, BotoCoreError) as error:
         if error_code(error) == "InvalidInstanceID.NotFound":
-            return ConsoleExcerpt(instance_id, state, note="EC2 does not know this instance any more")
+            return ConsoleExcerpt(instance_id, state, note="EC2 no longer lists this instance")
         aws_error = as_aws_error(error)
         is_denied = isinstance(aws_error, DeniedError)
         return ConsoleExcerpt(
             instance_id,
             state,
-            note="these credentials may not read consoles (ec2:GetConsoleOutput)" if is_denied else str(aws_error),
+            note="no permission to read the console output (ec2:GetConsoleOutput)" if is_denied else str(aws_error),
             fetch=fetch,
         )
     if messages := last_boot_messages(output):
@@ -96,9 +96,14 @@ def read_instance_console(account: Account, instance_id: str, state: str = "") -
     lines = map(_remove_control_characters, output.splitlines())
     if last_lines := tuple(filter(None, lines))[-MAX_RAW_LINES:]:
         return ConsoleExcerpt(
-            instance_id, state, last_lines, note="the boot program has not spoken; the console ends with this"
+            instance_id,
+            state,
+            last_lines,
+            note="the boot program has written nothing; the console ends with these lines",
         )
-    return ConsoleExcerpt(instance_id, state, note="its console is empty; EC2 may need some minutes more", fetch=fetch)
+    return ConsoleExcerpt(
+        instance_id, state, note="its console output is empty; EC2 may need some more minutes", fetch=fetch
+    )
 
 
 def last_boot_messages(output: str) -> tuple[str, ...]:

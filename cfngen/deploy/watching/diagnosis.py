@@ -274,7 +274,7 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
         meaning = "instances could not be launched" + (f": {explanation.meaning}" if explanation.meaning else "")
         cause = replace(cause, explanation=meaning, hint=explanation.hint or cause.hint)
     elif group and not consoles and not notes:
-        notes = ("the group has launched no instance that EC2 still knows",)
+        notes = ("EC2 lists no instance that the group has launched",)
     return replace(cause, launches=launch_failures, instances=consoles, notes=notes)
 
 
@@ -354,9 +354,9 @@ def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = Fals
     status = stack.status
     if status.health is StackHealth.HEALTHY and not status.succeeded:
         if cancelled:
-            purpose = "makes the change after all; until then the cluster is as it was before"
+            purpose = "applies the change after all; until then the cluster is unchanged"
         else:
-            purpose = "retries, once the cause is fixed; until then the cluster is as it was before"
+            purpose = "retries, once the cause is fixed; until then the cluster is unchanged"
         return (NextStep(suggest("deploy", stack=stack.name), purpose),)
     if status.health is StackHealth.ABSENT and failed:
         return (NextStep(suggest("deploy", stack=stack.name), "creates the cluster, once the cause is fixed"),)

@@ -334,7 +334,7 @@ class _Watch:
                     StackName=self.root_id, ClientRequestToken=token
                 )
                 self.cancelled = True
-                self.report(Notice("the update is being cancelled: what it has changed so far is rolled back"))
+                self.report(Notice("the update is being cancelled: its changes so far are rolled back"))
                 return None
         except (ClientError, BotoCoreError) as error:
             if is_transient(error):
@@ -393,11 +393,11 @@ def _has_succeeded(action: str, status: StackStatus) -> bool:
 
 def _not_cancellable_reason(status: StackStatus) -> str:
     if status.cleaning_up:
-        return "the outcome is decided; only resources that have been replaced are still being removed"
+        return "the changes are complete; only replaced resources are still being deleted"
     if status.rolling_back:
-        return "what was done is being rolled back already"
+        return "the operation is already being rolled back"
     if status.name == "DELETE_IN_PROGRESS":
         return "a deletion cannot be cancelled"
     if not status.in_progress:
         return f"the operation has ended; the stack is in {status}"
-    return f"CloudFormation cancels nothing while a stack is in {status}"
+    return f"CloudFormation cannot cancel an operation while the stack is in {status}"

@@ -74,7 +74,7 @@ class ImpactAssessment:
         return Danger.DANGEROUS if change.type in _PERSISTENT_TYPES else Danger.NONE
 
     def of_stack(self, description: ChangeSet | None, path: tuple[str, ...], action: str) -> Impact | None:
-        """Return the impact of a nested stack that is created or deleted; None if it is no node group's.
+        """Return the impact of a nested stack that is created or deleted; None if it is not that of a node group.
 
         Args:
             description: its change set, if it has one.
@@ -117,7 +117,7 @@ def _attribute_or_tag_impact(subject: ChangeContext) -> Impact | None:
     if paths <= {"UpdatePolicy", "CreationPolicy"}:
         return Impact("how instances are replaced from now on; none is replaced now")
     if paths <= {"DeletionPolicy", "UpdateReplacePolicy"}:
-        return Impact("what becomes of it once it is removed or replaced; nothing happens now")
+        return Impact("what happens to it when it is removed or replaced later; nothing happens now")
     if paths and all(_TAGS_PATH.match(property_.path) for property_ in subject.change.properties):
         is_group = subject.change.type == AUTO_SCALING_GROUP
         return Impact("tags only; instances get them when they are next replaced" if is_group else "tags only")

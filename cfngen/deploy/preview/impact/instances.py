@@ -31,17 +31,15 @@ def _group_impact(subject: ChangeContext) -> Impact | None:
             Danger.DISRUPTIVE,
         )
     if subject.change.action == "add":
-        return Impact(f"new {owner}: it joins those that are there") if subject.is_master else None
+        return Impact(f"new {owner}: it joins the existing masters") if subject.is_master else None
     texts: list[tuple[str, Danger]] = []
     if subject.touches(*_ROLLING_UPDATE_PROPERTIES) and subject.instances == 0:
-        texts.append(
-            (f"{owner} has no instance now; those that it launches from now on are of the new kind", Danger.NONE)
-        )
+        texts.append((f"{owner} has no instances now; future instances get the new configuration", Danger.NONE))
     elif subject.touches(*_ROLLING_UPDATE_PROPERTIES):
         verb = "is" if subject.certainly_touches(*_ROLLING_UPDATE_PROPERTIES) else "might be"
         if subject.is_master and subject.masters == 1:
             text = (
-                f"{owner} {verb} replaced; it is the only one, so the API is away for the minutes of its boot. "
+                f"{owner} {verb} replaced; it is the only master, so the API is unavailable while it boots. "
                 "Pods keep running meanwhile"
             )
         elif subject.is_master:
@@ -84,7 +82,7 @@ def _resize_text(subject: ChangeContext, owner: str, *, is_only_change: bool) ->
         return f"{owner} is resized", False
     if (new_min, new_max) == (old_min, old_max):
         desired = subject.after("DesiredCapacity")
-        return f"{owner} is set to {desired} instances" if desired else f"{owner} chooses its size by itself", True
+        return f"{owner} is set to {desired} instances" if desired else f"{owner} has no desired size any more", True
     verb = (
         "grows"
         if new_min >= old_min and new_max >= old_max
@@ -112,7 +110,7 @@ def _launch_template_impact(subject: ChangeContext) -> Impact | None:
     if subject.change.action != "update":
         return None
     if subject.disappears:
-        return Impact("a new launch template takes its place; its group follows")
+        return Impact("a new launch template replaces it, and its group uses the new one")
     data = "LaunchTemplateData"
     changed = {property_.path.split("/")[3] for property_ in subject.change.properties if property_.path.count("/") > 2}
     kind = subject.after(data, "InstanceType")
@@ -126,19 +124,19 @@ def _launch_template_impact(subject: ChangeContext) -> Impact | None:
         "UserData": "another boot program or configuration",
         "IamInstanceProfile": "another instance profile",
         "NetworkInterfaces": "other network settings",
-        "InstanceMarketOptions": "the spot market, from which AWS may take them back at any time"
+        "InstanceMarketOptions": "spot pricing, so AWS may reclaim them at any time"
         if any(
             property_.path.endswith("/InstanceMarketOptions") and property_.after
             for property_ in subject.change.properties
         )
-        else "another way of paying (spot or on demand)",
+        else "another purchase option (spot or on demand)",
         "KeyName": "another SSH key",
         "MetadataOptions": "other metadata settings",
         "TagSpecifications": "other tags",
     }
     differences = [labels[name] for name in labels if name in changed]
     if not differences:
-        return Impact("new instances are launched otherwise")
+        return Impact("new instances are launched with other settings")
     return Impact(f"new instances have {join_and(differences)}")
 
 
@@ -146,11 +144,11 @@ def _volume_impact(subject: ChangeContext) -> Impact | None:
     """Return the impact of a change of a master's data volume, which holds etcd."""
     if not subject.disappears:
         return _volume_update_impact(subject)
-    what_stays = {
-        "snapshot": "only a snapshot of the old volume stays",
-        "retain": "the old volume stays, in use by nobody",
+    old_volume_text = {
+        "snapshot": "only a snapshot of the old volume is kept",
+        "retain": "the old volume is kept, unattached",
         "delete": "the old volume is deleted for good",
-    }.get(subject.change.policy, "what becomes of the old volume is not told")
+    }.get(subject.change.policy, "CloudFormation does not say what happens to the old volume")
     if subject.change.action == "remove":
         text = (
             f"the data volume of {subject.owner or 'a master'} is removed: its data (etcd) would be LOST to the cluster"
@@ -158,9 +156,9 @@ def _volume_impact(subject: ChangeContext) -> Impact | None:
     else:
         text = (
             f"the data volume of {subject.owner or 'a master'} {subject.verb}: its data (etcd) would be LOST to the "
-            "cluster, and the master refuses to begin again on an empty volume"
+            "cluster, and the master refuses to start with an empty volume"
         )
-    return Impact(f"{text}; {what_stays}", Danger.DANGEROUS)
+    return Impact(f"{text}; {old_volume_text}", Danger.DANGEROUS)
 
 
 def _volume_update_impact(subject: ChangeContext) -> Impact | None:

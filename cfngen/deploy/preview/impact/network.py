@@ -25,8 +25,8 @@ def _network_interface_impact(subject: ChangeContext) -> Impact | None:
         moved = f" from {old} to {new}" if old and new and old != new else ""
         text = f"the private address of {owner} (its network interface) {subject.verb}{moved}"
         if subject.change.action != "remove" and old and old == new and not subject.touches("SubnetId"):
-            text += "; the new interface cannot have the address while the old one holds it, so the update may fail"
-        return Impact(f"API address changes: {text}; nodes that have joined stop reaching the API", Danger.DANGEROUS)
+            text += "; the new interface cannot get the address while the old one uses it, so the update may fail"
+        return Impact(f"API address changes: {text}; existing nodes can no longer reach the API", Danger.DANGEROUS)
     if subject.touches("GroupSet"):
         return Impact(f"other security groups apply to {owner} at once", Danger.DISRUPTIVE)
     return None
@@ -41,7 +41,7 @@ def _elastic_ip_impact(subject: ChangeContext) -> Impact | None:
             Danger.DISRUPTIVE,
         )
     return Impact(
-        f"API address changes: its public address {subject.verb}; kubeconfigs stop reaching the API, and its "
+        f"API address changes: its public address {subject.verb}; existing kubeconfigs stop working, and its "
         "certificate names the old address until the master is replaced",
         Danger.DANGEROUS,
     )
@@ -55,8 +55,8 @@ def _elastic_ip_association_impact(subject: ChangeContext) -> Impact | None:
         return Impact(f"{owner} reaches the internet from another public address", Danger.DISRUPTIVE)
     if subject.change.action == "remove" or subject.certainly_touches("AllocationId"):
         return Impact(
-            "API address changes: the master is reached by another public address, or by none; kubeconfigs stop "
-            "reaching the API",
+            "API address changes: the master is reached by another public address, or by none; existing kubeconfigs "
+            "stop working",
             Danger.DANGEROUS,
         )
     return Impact(f"the API's public address {_move_verb(subject)} to another network interface", Danger.DISRUPTIVE)
@@ -69,12 +69,14 @@ def _move_verb(subject: ChangeContext) -> str:
 def _load_balancer_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         return Impact(
-            f"API address changes: its load balancer {subject.verb}; kubeconfigs stop reaching the API, and its "
+            f"API address changes: its load balancer {subject.verb}; existing kubeconfigs stop working, and its "
             "certificate names the old address until the masters are replaced",
             Danger.DANGEROUS,
         )
     if subject.change.action == "add":
-        return Impact("people reach the API by a load balancer from now on: fetch kubeconfigs again", Danger.DISRUPTIVE)
+        return Impact(
+            "the API is reached through a load balancer from now on: fetch kubeconfigs again", Danger.DISRUPTIVE
+        )
     if subject.touches("Subnets"):
         return Impact("the API's load balancer gets an address in other zones, or loses one", Danger.DISRUPTIVE)
     if subject.touches("SecurityGroups"):
@@ -85,29 +87,31 @@ def _load_balancer_impact(subject: ChangeContext) -> Impact | None:
 def _target_group_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         return Impact(
-            f"the masters' list behind the API's load balancer {subject.verb}; the API is away until they count as "
+            f"the target group of the API's load balancer {subject.verb}; the API is unavailable until the masters are "
             "healthy again",
             Danger.DISRUPTIVE,
         )
     if subject.change.action == "add":
         return None
     if subject.touches("Targets"):
-        return Impact("the API's load balancer leads to other masters, to each once it is healthy")
-    return Impact("how the API's load balancer looks after the masters changes")
+        return Impact("the API's load balancer forwards to other masters, to each as soon as it is healthy")
+    return Impact("the settings of the API's load balancer's target group change")
 
 
 def _listener_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
-    return Impact(f"the way through the API's load balancer {subject.verb}, and is interrupted", Danger.DISRUPTIVE)
+    return Impact(
+        f"the listener of the API's load balancer {subject.verb}; connections are interrupted", Danger.DISRUPTIVE
+    )
 
 
 def _vpc_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     return Impact(
-        f"network: the VPC {subject.verb}, and with it everything in it: all instances, addresses and routes. Make a "
-        "new cluster instead",
+        f"network: the VPC {subject.verb}, and with it everything in it: all instances, addresses and routes. "
+        "Create a new cluster instead",
         Danger.DANGEROUS,
     )
 
@@ -129,7 +133,7 @@ def _routing_impact(subject: ChangeContext) -> Impact | None:
     if subject.change.type == "AWS::EC2::RouteTable":
         text = f"network: the route table {subject.verb}; pods of different nodes do not reach each other until the "
         return Impact(f"{text}cloud controller manager has written its routes again", Danger.DISRUPTIVE)
-    return Impact(f"network: the way to the internet {subject.verb}, and is interrupted", Danger.DISRUPTIVE)
+    return Impact(f"network: the route to the internet {subject.verb}; connections are interrupted", Danger.DISRUPTIVE)
 
 
 def _security_group_impact(subject: ChangeContext) -> Impact | None:
@@ -152,7 +156,7 @@ def _rule_impact(subject: ChangeContext) -> Impact | None:
         target = "the API"
         if rule.holder == "Master" and subject.change.action == "remove" and _has_several_masters(subject):
             old = subject.before("CidrIp") or rule.origin or "a range"
-            return Impact(f"masters are no longer reached from {old} themselves, but by the API's load balancer")
+            return Impact(f"{old} no longer reaches masters directly, but through the API's load balancer")
     else:
         # Rules between masters and nodes.
         if subject.change.action == "remove":

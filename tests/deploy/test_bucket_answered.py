@@ -274,7 +274,8 @@ def test_what_may_not_be_seen_or_changed_is_told() -> None:
     assert api.writes == []
     [text] = texts(said)
     assert text == (
-        f"no permission to read these settings of the bucket {OWN}: blocking of public access, ownership of objects, versioning, "
+        f"no permission to read these settings of the bucket {OWN}: blocking of public access, ownership "
+        "of objects, versioning, "
         "encryption, refusal of unencrypted connections, removal of old versions, tags"
     )
     api, said, _ = ready({"s3:GetBucketVersioning": {}, "s3:PutBucketVersioning": DENIED})

@@ -112,7 +112,9 @@ def instances(section: str, **keys: Named) -> dict[str, Named]:
             "account",
             {
                 file(f"additionalPolicies: ['{CHINA}']"): "the ARN is of the partition aws-cn",
-                "policy of another account": "belongs to the account 210987654321; use a policy of account 123456789012",
+                "policy of another account": (
+                    "belongs to the account 210987654321; use a policy of account 123456789012"
+                ),
             },
         ),
         f"{section}.rootVolume.kmsKey": Named(

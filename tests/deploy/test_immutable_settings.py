@@ -18,7 +18,10 @@ ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
 THREE = {**NOW, "network": {"subnets": ZONES}, "controlPlane": {"count": 3}}
 FIVE = {**NOW, "network": {"subnets": ZONES}, "controlPlane": {"count": 5}}
 NEW_CLUSTER = "restore the old value in the cluster file, or create a new cluster."
-KEEP = "Use --on-failure keep: if the update is rolled back after new masters have joined, etcd loses its majority and must be restored from an earlier snapshot"
+KEEP = (
+    "Use --on-failure keep: if the update is rolled back after new masters have joined, etcd loses "
+    "its majority and must be restored from an earlier snapshot"
+)
 
 
 def told(was: dict[str, str], wanted: dict[str, Any]) -> list[tuple[str, Danger]]:
@@ -101,7 +104,8 @@ def test_masters_neither_go_nor_move() -> None:
     error = refused({"controlPlane.count": "5", "controlPlane.zones": "x y z x y"}, THREE)
     [problem] = error.problems
     assert problem == (
-        "controlPlane.count: is 5 and cannot be changed to 3: the removed masters' etcd members would be lost, and the remaining masters would wait for them"
+        "controlPlane.count: is 5 and cannot be changed to 3: the removed masters' etcd members would "
+        "be lost, and the remaining masters would wait for them"
     )
     moved = refused({"controlPlane.zones": "us-west-2c us-west-2b us-west-2a"}, THREE)
     assert moved.problems == tuple(
@@ -138,12 +142,19 @@ def test_a_version_and_more_masters_are_both_said() -> None:
     assert [text.split()[0] for text, _ in found] == ["Kubernetes", "1"]
 
 
-VPC = "network.vpc: is 10.0.0.0/16 and cannot be changed to {}: all resources of the cluster are in it, and they cannot move"
+VPC = (
+    "network.vpc: is 10.0.0.0/16 and cannot be changed to {}: all resources of the cluster are in "
+    "it, and they cannot move"
+)
 SUBNET = (
-    "network.subnets (zone A): is 10.0.0.0/24 and cannot be changed to {}: the instances and network interfaces in this "
+    "network.subnets (zone A): is 10.0.0.0/24 and cannot be changed to {}: the instances and "
+    "network interfaces in this "
     "subnet cannot move"
 )
-ZONE = "network.subnets (zone A): is us-west-2a and cannot be changed to us-west-2b: subnets and volumes stay in their zone"
+ZONE = (
+    "network.subnets (zone A): is us-west-2a and cannot be changed to us-west-2b: subnets and "
+    "volumes stay in their zone"
+)
 BACK = "restore the old value in the cluster file (and in the parameters), or create a new cluster."
 
 

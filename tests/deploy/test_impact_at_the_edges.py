@@ -74,19 +74,24 @@ def touched(path: str) -> Path:
 Row = tuple[str, str, tuple[Path, ...], dict[str, Any], Danger, str]
 NETWORK: list[Row] = [
     ("OtherNetworkInterface", ENI, (), {"action": "remove"}, DANGEROUS,
-     ("API address changes: the private address of a master (its network interface) is removed; existing nodes can no longer reach the API")),
+     ("API address changes: the private address of a master (its network interface) is removed; "
+"existing nodes can no longer reach the API")),
     ("MasterANetworkInterface", ENI, (),
      {"action": "remove", "before": {"PrivateIpAddress": "10.0.0.9"}, "after": {"PrivateIpAddress": "10.0.0.9"}},
      DANGEROUS,
-     ("API address changes: the private address of master a (its network interface) is removed; existing nodes can no longer reach the API")),
+     ("API address changes: the private address of master a (its network interface) is removed; "
+"existing nodes can no longer reach the API")),
     ("MasterANetworkInterface", ENI, (), {"replacement": WILL, "before": {"PrivateIpAddress": "10.0.0.9"}}, DANGEROUS,
-     ("API address changes: the private address of master a (its network interface) is replaced; existing nodes can no longer reach the API")),
+     ("API address changes: the private address of master a (its network interface) is replaced; "
+"existing nodes can no longer reach the API")),
     ("MasterANetworkInterface", ENI, (), {"replacement": WILL, "after": {"PrivateIpAddress": "10.0.0.9"}}, DANGEROUS,
-     ("API address changes: the private address of master a (its network interface) is replaced; existing nodes can no longer reach the API")),
+     ("API address changes: the private address of master a (its network interface) is replaced; "
+"existing nodes can no longer reach the API")),
     ("MasterANetworkInterface", ENI, (),
      {"replacement": WILL, "before": {"PrivateIpAddress": "10.0.0.9"}, "after": {"PrivateIpAddress": UNKNOWN}},
      DANGEROUS,
-     ("API address changes: the private address of master a (its network interface) is replaced; existing nodes can no longer reach the API")),
+     ("API address changes: the private address of master a (its network interface) is replaced; "
+"existing nodes can no longer reach the API")),
     ("OtherNetworkInterface", ENI, (touched("GroupSet/0"),), {}, DISRUPTIVE,
      "other security groups apply to a master at once"),
     ("MasterBElasticIp", EIP, (), {"action": "remove", "cluster": THREE}, DISRUPTIVE,
@@ -106,7 +111,8 @@ NETWORK: list[Row] = [
      ("API address changes: its load balancer is removed; existing kubeconfigs stop working, and its certificate "
      "names the old address until the masters are replaced")),
     ("ApiTargetGroup", TARGETS, (), {"action": "remove"}, DISRUPTIVE,
-     ("the target group of the API's load balancer is removed; the API is unavailable until the masters are healthy again")),
+     ("the target group of the API's load balancer is removed; the API is unavailable until the "
+"masters are healthy again")),
     *(
         (name, f"{EC2}{kind}", (), {"action": "remove"}, DISRUPTIVE,
          "network: the route to the internet is removed; connections are interrupted")
@@ -261,7 +267,8 @@ INSTANCES: list[Row] = [
 
 OTHERS: list[Row] = [
     ("EtcdBackupBucket", BUCKET, (), {"replacement": WILL}, DISRUPTIVE,
-     ("backups: the bucket id no longer belongs to the cluster; it is kept with all its snapshots, but `cfngen etcd` no longer finds them")),
+     ("backups: the bucket id no longer belongs to the cluster; it is kept with all its snapshots, "
+"but `cfngen etcd` no longer finds them")),
     ("MasterAProgram0123456789ab", PROGRAM, (), {"action": "remove"}, NONE,
      "the previous boot program of master a; no instance downloads it any more"),
     ("NodeGroupNodesProgram0123456789ab", PROGRAM, (), {"action": "add"}, NONE,

@@ -49,7 +49,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         },
         DANGEROUS,
         (
-            "API address changes: the private address of master a (its network interface) might be replaced; existing nodes can no longer reach the API"
+            "API address changes: the private address of master a (its network interface) might be "
+            "replaced; existing nodes can no longer reach the API"
         ),
     ),
     (
@@ -66,7 +67,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"replacement": WILL},
         DANGEROUS,
         (
-            "API address changes: the master is reached by another public address, or by none; existing kubeconfigs stop working"
+            "API address changes: the master is reached by another public address, or by none; existing "
+            "kubeconfigs stop working"
         ),
     ),
     (
@@ -107,7 +109,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"replacement": WILL},
         DISRUPTIVE,
         (
-            "the target group of the API's load balancer is replaced; the API is unavailable until the masters are healthy again"
+            "the target group of the API's load balancer is replaced; the API is unavailable until the "
+            "masters are healthy again"
         ),
     ),
     (

@@ -96,7 +96,7 @@ def test_what_an_operator_changed_in_the_console_is_not_changed_back_in_silence(
     before = stack(ApiAllowedCidr=CIDR, MaxSize="9", MasterVolumeType="gp3")
     (notice,) = choose_values(ROOT, previous=before, previous_root=ROOT).notices
     assert notice.text == "MaxSize was changed to 9 in the stack and is reset to 4 from the cluster file"
-    assert notice.hint == "--keep MaxSize leaves it at 9; to keep it in later deployments too, change the cluster file."
+    assert notice.hint == "--keep MaxSize keeps 9; to keep it in later deployments too, change the cluster file."
 
 
 def test_a_change_of_the_cluster_file_is_no_surprise():

@@ -195,7 +195,8 @@ def test_a_phase_that_fails_is_the_last_and_what_is_left_is_told() -> None:
     assert not operator.carry_out(three(operator)).succeeded
     [notice] = operator.said(Notice)
     assert notice.text == (
-        "phase 2 of 3 did not succeed; the changes of earlier phases are kept. Remaining: node group Kept, node group New"
+        "phase 2 of 3 did not succeed; the changes of earlier phases are kept. Remaining: node group "
+        "Kept, node group New"
     )
     assert "`cfngen deploy`" in str(notice.hint)
     assert "third" not in operator.done

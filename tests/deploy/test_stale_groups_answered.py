@@ -104,7 +104,8 @@ def test_a_group_on_an_older_version_whose_program_is_gone_does_not_boot() -> No
     api = Fleet(group("nodes"))
     assert find_stale_groups(api.account, PRESENT) == (BEHIND,)
     assert BEHIND.text == (
-        f"{GROUP_ID} launches from version 1 of the launch template lt-1, where the stack has version 2; the boot program of that version, OldProgram, is gone, and new instances do not boot"
+        f"{GROUP_ID} launches from version 1 of the launch template lt-1, where the stack has version 2; "
+        "the boot program of that version, OldProgram, is gone, and new instances do not boot"
     )
     [there] = find_stale_groups(api.account, (*PRESENT, PROGRAM))
     assert not there.unbootable

@@ -68,10 +68,8 @@ def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[
         old_minor, new_minor = _minor_version(old), _minor_version(new)
         if new_minor < old_minor:
             problems.append(
-
-                    f"{VERSION}: is {old} and cannot be changed to {new}: Kubernetes has no downgrade to an older "
-                    "minor version"
-
+                f"{VERSION}: is {old} and cannot be changed to {new}: Kubernetes has no downgrade to an older "
+                "minor version"
             )
         elif new_minor > old_minor + 1:
             next_minor = f"1.{old_minor + 1}"

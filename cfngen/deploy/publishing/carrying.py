@@ -1,9 +1,9 @@
 """Adds old boot programs to the uploaded templates, for groups that still use an old launch template version.
 
 The generated templates contain only the new boot program. But after a failed operation, an Auto Scaling group may still
-use an old version of its launch template, and instances that it launches download an older boot program. As long as such
-a group exists, each deployment adds that program to the uploaded template, beside the new one. It is read from the
-stack's template, or from one uploaded before, and is identified by its digest.
+use an old version of its launch template, and its new instances download an older boot program. As long as such a group
+exists, each deployment adds that program to the uploaded template, beside the new one. It is read from the stack's
+template, or from one uploaded before, and is identified by its digest.
 """
 
 from __future__ import annotations

@@ -142,14 +142,16 @@ def remove_kept(account: Account, stack_ids: Iterable[str], report: Report) -> t
     return tuple(leftovers)
 
 
-def remove_templates(account: Account, interaction: Interaction, *, bucket: str, made: bool) -> tuple[Leftover, ...]:
+def remove_templates(
+    account: Account, interaction: Interaction, *, bucket: str, is_bucket_new: bool
+) -> tuple[Leftover, ...]:
     """Delete the rehearsal's templates, and their bucket if the rehearsal created it; return what could not be.
 
     Args:
         account: the AWS account.
         interaction: receives messages.
         bucket: name of the operator's bucket; cfngen's own bucket if empty.
-        made: whether the rehearsal created the bucket.
+        is_bucket_new: whether the rehearsal created the bucket.
     """
     name = bucket or default_name(account)
     try:
@@ -158,7 +160,7 @@ def remove_templates(account: Account, interaction: Interaction, *, bucket: str,
                 return ()
             interaction.report(Step(f"deleting the templates in s3://{name}/{NAME}/"))
             template_objects.empty(account, name, NAME)
-            if made:
+            if is_bucket_new:
                 template_objects.delete_bucket(account, name)
     except CfngenError as error:
         return (Leftover("templates", f"s3://{name}/{NAME}/", str(error)),)

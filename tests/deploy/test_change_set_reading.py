@@ -113,7 +113,7 @@ def test_a_definition_that_was_cut_off_counts_as_not_told(context: str) -> None:
     ],
 )
 def test_what_a_detail_tells(detail: ChangeDetail, place: str, unknown: bool, told: bool) -> None:
-    assert (detail.place, detail.unknown, detail.has_values) == (place, unknown, told)
+    assert (detail.value_path, detail.unknown, detail.has_values) == (place, unknown, told)
 
 
 @pytest.mark.parametrize(

@@ -148,8 +148,8 @@ class _Reader:
                 self.problems.append(f"{node.place}an item of the list is not a parameter")
             return
         key = self._value_text("ParameterKey", fields["ParameterKey"]) or ""
-        previous = fields.get("UsePreviousValue")
-        keeps_previous = previous is not None and previous.text.lower() == "true"
+        use_previous = fields.get("UsePreviousValue")
+        keeps_previous = use_previous is not None and use_previous.text.lower() == "true"
         # The output of `aws cloudformation describe-stacks` also has ResolvedValue.
         unknown = fields.keys() - {"ParameterKey", "ParameterValue", "UsePreviousValue", "ResolvedValue"}
         for name in sorted(unknown):

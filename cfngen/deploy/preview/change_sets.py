@@ -152,8 +152,8 @@ def _create_change_set(account: Account, request: PlanRequest, status: StackStat
         arguments["NotificationARNs"] = list(request.notification_arns)
     if request.express:
         # By default, express mode does not roll back.
-        keeps_failed = request.on_failure == "DO_NOTHING"
-        arguments["DeploymentConfig"] = {"Mode": "EXPRESS", "DisableRollback": keeps_failed}
+        disables_rollback = request.on_failure == "DO_NOTHING"
+        arguments["DeploymentConfig"] = {"Mode": "EXPRESS", "DisableRollback": disables_rollback}
     elif kind == "CREATE" and request.on_failure == "DELETE":
         # DO_NOTHING is not set here, but by disabling rollback when the change set is executed: a stack that was
         # created with OnStackFailure=DO_NOTHING and failed cannot be updated, while one that was created with rollback

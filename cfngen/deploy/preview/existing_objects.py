@@ -73,9 +73,9 @@ def _check_policies(account: Account, cluster: Cluster) -> Iterator[str]:
         for position, arn in enumerate(instances.additional_policies):
             arns_by_key[dotted((*path, "additionalPolicies", position))] = arn
     for key, arn in arns_by_key.items():
-        owner = arn.split(":")[4] if arn else "aws"
-        if owner not in ("aws", account.id):
-            yield f"{key}: {arn} belongs to the account {owner}; use a policy of account {account.id}"
+        account_id = arn.split(":")[4] if arn else "aws"
+        if account_id not in ("aws", account.id):
+            yield f"{key}: {arn} belongs to the account {account_id}; use a policy of account {account.id}"
 
 
 def _named_groups(cluster: Cluster) -> dict[str, str]:
@@ -152,11 +152,11 @@ def _check_network(account: Account, cluster: Cluster, values: Mapping[str, str]
         yield from _check_vpc("network.internetGateway", gateway, attached_vpcs, vpc, account.region)
 
 
-def _check_vpc(key: str, identifier: str, owners: list[str], vpc: str, region: str) -> Iterator[str]:
-    if not owners:
+def _check_vpc(key: str, identifier: str, vpcs: list[str], vpc: str, region: str) -> Iterator[str]:
+    if not vpcs:
         yield f"{key}: there is no {identifier} in {region}"
-    elif vpc not in owners:
-        yield f"{key}: {identifier} belongs to {owners[0]}, and the cluster is in {vpc}; use the one of {vpc}"
+    elif vpc not in vpcs:
+        yield f"{key}: {identifier} belongs to {vpcs[0]}, and the cluster is in {vpc}; use the one of {vpc}"
 
 
 def _check_elastic_ip(account: Account, values: Mapping[str, str]) -> Iterator[str]:

@@ -73,13 +73,13 @@ def ensure_bucket(account: Account, *, bucket: str = "", kms_key: str = "", repo
         for notice in _find_setting_warnings(account, bucket):
             report(notice)
         return bucket
-    own = default_name(account)
+    cfngen_bucket = default_name(account)
     is_new = False
-    if not _exists(account, own):
-        report(Step(f"creating the bucket {own}"))
-        is_new = _create(account, own)
-    hardening.harden(account, own, kms_key=kms_key, made=is_new, report=report)
-    return own
+    if not _exists(account, cfngen_bucket):
+        report(Step(f"creating the bucket {cfngen_bucket}"))
+        is_new = _create(account, cfngen_bucket)
+    hardening.harden(account, cfngen_bucket, kms_key=kms_key, is_new=is_new, report=report)
+    return cfngen_bucket
 
 
 def _exists(account: Account, bucket: str) -> bool:
@@ -139,7 +139,7 @@ def _create(account: Account, bucket: str) -> bool:
 def _find_setting_warnings(account: Account, bucket: str) -> list[Notice]:
     """Return warnings about the settings of the operator's bucket that the caller may read."""
     with ThreadPoolExecutor() as pool:
-        blocks, status, versioning, lifecycle = pool.map(
+        public_access_block, policy_status, versioning, lifecycle = pool.map(
             lambda operation: hardening.read(account, bucket, operation),
             (
                 "get_public_access_block",
@@ -149,10 +149,13 @@ def _find_setting_warnings(account: Account, bucket: str) -> list[Notice]:
             ),
         )
     notices: list[Notice] = []
-    if (status or {}).get("PolicyStatus", {}).get("IsPublic"):
+    if (policy_status or {}).get("PolicyStatus", {}).get("IsPublic"):
         hint = "anyone who can write to it can change the cluster; make it private, or omit --bucket."
         notices.append(Notice(f"the bucket {bucket} is public by its policy", hint))
-    elif blocks is not None and blocks.get("PublicAccessBlockConfiguration", {}) != hardening.BLOCKS:
+    elif (
+        public_access_block is not None
+        and public_access_block.get("PublicAccessBlockConfiguration", {}) != hardening.BLOCKS
+    ):
         hint = "turn on all four settings of S3 Block Public Access."
         notices.append(Notice(f"the bucket {bucket} does not block public access", hint))
     if versioning is not None and versioning.get("Status") != "Enabled":

@@ -29,10 +29,10 @@ from cfngen.text import pluralize
 
 # "CloudFormation quotas", CloudFormation User Guide: a template body in an Amazon S3 object.
 MAX_BYTES = 1_000_000
-WORKERS = 8
+MAX_THREADS = 8
 # Parameters of the root for the location of nested templates; they are replaced with the URLs of uploaded templates.
 LOCATION = ("TemplateBucket", "TemplatePrefix")
-INTERFACE = "AWS::CloudFormation::Interface"
+_INTERFACE_METADATA = "AWS::CloudFormation::Interface"
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -194,7 +194,7 @@ def with_template_urls(root: Document, urls: Mapping[str, str]) -> JsonObject:
             properties["TemplateURL"] = urls[child_of(properties["TemplateURL"])]
     for name in LOCATION:
         body.get("Parameters", {}).pop(name, None)
-    interface = body.get("Metadata", {}).get(INTERFACE, {})
+    interface = body.get("Metadata", {}).get(_INTERFACE_METADATA, {})
     for name in LOCATION:
         interface.get("ParameterLabels", {}).pop(name, None)
     groups = [
@@ -286,7 +286,7 @@ def _upload_error(bucket: str, template: AddressedTemplate, error: Exception) ->
 
 def _map_parallel(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Call a function with each item in several threads, and return the results; stop at the first exception."""
-    pool = ThreadPoolExecutor(max_workers=WORKERS)
+    pool = ThreadPoolExecutor(max_workers=MAX_THREADS)
     try:
         return list(pool.map(function, items))
     finally:

@@ -19,7 +19,7 @@ from cfngen.deploy.quotas.demand import Demand, Instances
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.hints import Hint
 
-WORKERS = 12
+MAX_THREADS = 12
 GIB_PER_TIB = 1024
 
 Count = Callable[[Account], int]
@@ -91,7 +91,7 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
     # boto3 clients may be shared between threads, but must not be created in several threads.
     for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
         account.client(service)
-    with ThreadPoolExecutor(max_workers=WORKERS) as pool:
+    with ThreadPoolExecutor(max_workers=MAX_THREADS) as pool:
         vcpu_quotas = pool.submit(_vcpu_quotas, account, demand.instances, current.instances)
         quota_checks = [
             *_resource_checks(resources),

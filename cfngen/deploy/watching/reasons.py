@@ -51,13 +51,17 @@ def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
         region: the region, for commands in hints.
         physical_id: the physical id of the resource that failed, for commands in hints; may be empty.
     """
-    for entry in KNOWN_REASONS:
-        if match := entry.pattern.search(reason):
+    for known_reason in KNOWN_REASONS:
+        if match := known_reason.pattern.search(reason):
             placeholders = {key: value or "" for key, value in match.groupdict().items()}
             placeholders |= {"region": region, "id": physical_id or "<id>"}
             fill = partial(_fill_placeholders, placeholders=placeholders)
-            hint = entry.hint.map_text(fill) if isinstance(entry.hint, CommandText) else fill(entry.hint)
-            return Explanation(fill(entry.meaning), hint)
+            hint = (
+                known_reason.hint.map_text(fill)
+                if isinstance(known_reason.hint, CommandText)
+                else fill(known_reason.hint)
+            )
+            return Explanation(fill(known_reason.meaning), hint)
     return Explanation()
 
 

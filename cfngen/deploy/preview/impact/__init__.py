@@ -101,14 +101,14 @@ class ImpactAssessment:
         if group is None:
             return Impact(f"new {owner}")
         size = sizes(group.min_size, group.max_size)
-        kind = group.instance_type
+        instance_type = group.instance_type
         for entry in description.entries.values() if description else ():
             properties = entry.after.get("Properties", {})
             if entry.type == AUTO_SCALING_GROUP:
                 size = sizes(properties.get("MinSize", group.min_size), properties.get("MaxSize", group.max_size))
             elif entry.type == "AWS::EC2::LaunchTemplate":
-                kind = properties.get("LaunchTemplateData", {}).get("InstanceType", kind)
-        return Impact(f"new {owner}: {size} {'node' if size == '1' else 'nodes'} of {kind}")
+                instance_type = properties.get("LaunchTemplateData", {}).get("InstanceType", instance_type)
+        return Impact(f"new {owner}: {size} {'node' if size == '1' else 'nodes'} of {instance_type}")
 
 
 def _attribute_or_tag_impact(subject: ChangeContext) -> Impact | None:

@@ -93,9 +93,9 @@ def _resize_text(subject: ChangeContext, owner: str, *, is_only_change: bool) ->
     text = f"{owner} {verb} from {sizes(old_min, old_max)} to {sizes(new_min, new_max)}"
     if new_max < old_max:
         return f"{text}: instances above {new_max} are terminated; their pods are {_drained_text(subject)} first", True
-    started = f", and {new_min} run at least" if new_min > old_min else ""
+    start_text = f", and {new_min} run at least" if new_min > old_min else ""
     return (
-        f"{text}: no instance is replaced{started}" if is_only_change else f"it {text.removeprefix(f'{owner} ')}",
+        f"{text}: no instance is replaced{start_text}" if is_only_change else f"it {text.removeprefix(f'{owner} ')}",
         False,
     )
 
@@ -111,16 +111,16 @@ def _launch_template_impact(subject: ChangeContext) -> Impact | None:
         return None
     if subject.disappears:
         return Impact("a new launch template replaces it, and its group uses the new one")
-    data = "LaunchTemplateData"
+    data_key = "LaunchTemplateData"
     changed = {property_.path.split("/")[3] for property_ in subject.change.properties if property_.path.count("/") > 2}
-    kind = subject.after(data, "InstanceType")
-    image = subject.after(data, "ImageId")
-    size = subject.after(data, "BlockDeviceMappings", "0", "Ebs", "VolumeSize")
-    resized = any(property_.path.endswith("/Ebs/VolumeSize") for property_ in subject.change.properties)
+    instance_type = subject.after(data_key, "InstanceType")
+    image = subject.after(data_key, "ImageId")
+    size = subject.after(data_key, "BlockDeviceMappings", "0", "Ebs", "VolumeSize")
+    is_resized = any(property_.path.endswith("/Ebs/VolumeSize") for property_ in subject.change.properties)
     labels = {
-        "InstanceType": f"type {kind}" if kind else "another type",
+        "InstanceType": f"type {instance_type}" if instance_type else "another type",
         "ImageId": f"the image {image}" if image else "another image",
-        "BlockDeviceMappings": f"root volumes of {size} GiB" if size and resized else "other root volumes",
+        "BlockDeviceMappings": f"root volumes of {size} GiB" if size and is_resized else "other root volumes",
         "UserData": "another boot program or configuration",
         "IamInstanceProfile": "another instance profile",
         "NetworkInterfaces": "other network settings",
@@ -172,7 +172,7 @@ def _volume_update_impact(subject: ChangeContext) -> Impact | None:
     old, new = number(subject.before("Size")), number(subject.after("Size"))
     # "Request modifications to your EBS volumes", EC2 User Guide: a volume never gets smaller, stays in use meanwhile,
     # and cannot be modified again for some hours.
-    pause = "in place, while it is in use; after that AWS allows no further change for about six hours"
+    in_place_text = "in place, while it is in use; after that AWS allows no further change for about six hours"
     if subject.touches("Size") and old is not None and new is not None:
         if new < old:
             return Impact(
@@ -181,30 +181,30 @@ def _volume_update_impact(subject: ChangeContext) -> Impact | None:
                 fails=True,
             )
         return Impact(
-            f"{volume} grows from {old} to {new} GiB {pause}; its file system follows at the master's next boot"
+            f"{volume} grows from {old} to {new} GiB {in_place_text}; its file system follows at the master's next boot"
         )
     if subject.touches("VolumeType", "Iops", "Throughput"):
-        kind = subject.after("VolumeType")
+        volume_type = subject.after("VolumeType")
         return Impact(
-            f"{volume} becomes {kind} {pause}"
-            if subject.touches("VolumeType") and kind
-            else f"{volume} changes {pause}"
+            f"{volume} becomes {volume_type} {in_place_text}"
+            if subject.touches("VolumeType") and volume_type
+            else f"{volume} changes {in_place_text}"
         )
     return None
 
 
 def _role_impact(subject: ChangeContext) -> Impact | None:
-    name = subject.change.logical_id
+    role_id = subject.change.logical_id
     if subject.owner:
-        holders = f"the nodes of {subject.owner}"
+        users = f"the nodes of {subject.owner}"
     else:
-        holders = "the masters" if name == MASTER_ROLE else "the nodes"
+        users = "the masters" if role_id == MASTER_ROLE else "the nodes"
     if subject.disappears:
-        return Impact(f"permissions: the role of {holders} {subject.verb}", Danger.DISRUPTIVE)
+        return Impact(f"permissions: the role of {users} {subject.verb}", Danger.DISRUPTIVE)
     if subject.change.action == "add":
         return None
     if subject.touches("Policies", "ManagedPolicyArns", "PermissionsBoundary", "AssumeRolePolicyDocument"):
-        return Impact(f"permissions of {holders} change at once")
+        return Impact(f"permissions of {users} change at once")
     return None
 
 

@@ -11,7 +11,7 @@ from cfngen.deploy.preview.impact.subject import ChangeContext
 
 _ANY_IPV4 = "0.0.0.0/0"
 # Rules for the API between the cluster's own security groups.
-_HOLDER_NAMES: Mapping[Holder, str] = {
+_GROUP_OWNERS: Mapping[Holder, str] = {
     "Master": "masters",
     "Node": "nodes",
     "ApiLoadBalancer": "API's load balancer",
@@ -22,8 +22,8 @@ def _network_interface_impact(subject: ChangeContext) -> Impact | None:
     owner = subject.owner or "a master"
     if subject.disappears:
         old, new = subject.before("PrivateIpAddress"), subject.after("PrivateIpAddress")
-        moved = f" from {old} to {new}" if old and new and old != new else ""
-        text = f"the private address of {owner} (its network interface) {subject.verb}{moved}"
+        move_text = f" from {old} to {new}" if old and new and old != new else ""
+        text = f"the private address of {owner} (its network interface) {subject.verb}{move_text}"
         if subject.change.action != "remove" and old and old == new and not subject.touches("SubnetId"):
             text += "; the new interface cannot get the address while the old one uses it, so the update may fail"
         return Impact(f"API address changes: {text}; existing nodes can no longer reach the API", Danger.DANGEROUS)
@@ -120,9 +120,9 @@ def _subnet_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     subnet = SubnetId.parse(subject.change.logical_id)
-    place = f"the subnet in {subnet.zone_in(subject.cluster.region)}" if subnet else subject.change.logical_id
+    subnet_text = f"the subnet in {subnet.zone_in(subject.cluster.region)}" if subnet else subject.change.logical_id
     return Impact(
-        f"network: {place} {subject.verb}, with every instance and address in it, those of masters too",
+        f"network: {subnet_text} {subject.verb}, with every instance and address in it, those of masters too",
         Danger.DANGEROUS,
     )
 
@@ -139,7 +139,7 @@ def _routing_impact(subject: ChangeContext) -> Impact | None:
 def _security_group_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         group = SecurityGroupId.parse(subject.change.logical_id)
-        owner = _HOLDER_NAMES[group.holder if group else "Node"]
+        owner = _GROUP_OWNERS[group.holder if group else "Node"]
         return Impact(f"the security group of the {owner} {subject.verb}, with every rule in it", Danger.DISRUPTIVE)
     if subject.touches("SecurityGroupEgress"):
         return Impact("what instances may reach changes at once", Danger.DISRUPTIVE)
@@ -151,7 +151,7 @@ def _security_group_impact(subject: ChangeContext) -> Impact | None:
 def _rule_impact(subject: ChangeContext) -> Impact | None:
     rule = RuleId.parse(subject.change.logical_id)
     if rule and rule.purpose == "Ssh":
-        target = f"SSH of the {_HOLDER_NAMES[rule.holder]}"
+        target = f"SSH of the {_GROUP_OWNERS[rule.holder]}"
     elif rule and rule.from_outside:
         target = "the API"
         if rule.holder == "Master" and subject.change.action == "remove" and _has_several_masters(subject):
@@ -169,12 +169,12 @@ def _rule_impact(subject: ChangeContext) -> Impact | None:
     new = new or rule.origin if subject.change.action == "add" else new
     if subject.change.action == "remove":
         return Impact(f"{target} is no longer reachable from {old or 'a range'}", Danger.DISRUPTIVE)
-    is_everywhere = new == _ANY_IPV4
-    warning = ": from the whole internet" if is_everywhere else ""
+    is_whole_internet = new == _ANY_IPV4
+    warning = ": from the whole internet" if is_whole_internet else ""
     if subject.change.action == "add":
         return Impact(
             f"{target} becomes reachable from {new or 'a further range'} in addition{warning}",
-            Danger.DISRUPTIVE if is_everywhere else Danger.NONE,
+            Danger.DISRUPTIVE if is_whole_internet else Danger.NONE,
         )
     if old and new and old != new:
         return Impact(f"{target} becomes reachable from {new}{warning}, and no longer from {old}", Danger.DISRUPTIVE)

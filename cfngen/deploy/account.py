@@ -86,12 +86,12 @@ def connect(
             for available_partition in session.get_available_partitions()
         ):
             hint = "correct `region` in the cluster file, or update boto3."
-            raise RegionError(f"{region} is no region that is known here", hint=hint)
+            raise RegionError(f"{region} is not a known region", hint=hint)
         identity = _client(session, "sts", region, attempts).get_caller_identity()
     caller = str(identity["Arn"])
     if expected_account and identity["Account"] != expected_account:
         raise WrongAccountError(
-            f"these credentials are those of account {identity['Account']} ({caller}), not of {expected_account}",
+            f"these credentials belong to account {identity['Account']} ({caller}), not to {expected_account}",
             hint="choose another --profile, or correct --account.",
         )
     return Account(str(identity["Account"]), region, caller.split(":")[1], caller, session, clock, attempts)

@@ -105,7 +105,9 @@ def as_aws_error(error: Exception) -> AwsError:
     if isinstance(error, exceptions.ClientError):
         return _from_client_error(error)
     if isinstance(error, (exceptions.NoCredentialsError, exceptions.PartialCredentialsError)):
-        return CredentialsError("no AWS credentials were found", hint=f"name a profile with --profile, or {LOGIN_HINT}")
+        return CredentialsError(
+            "no AWS credentials were found", hint=f"choose a profile with --profile, or {LOGIN_HINT}"
+        )
     if isinstance(error, (exceptions.SSOTokenLoadError, exceptions.UnauthorizedSSOTokenError)):
         return ExpiredCredentialsError(f"the single sign-on session has ended: {error}", hint=LOGIN_HINT)
     if isinstance(error, exceptions.LoginRefreshRequired):
@@ -114,7 +116,7 @@ def as_aws_error(error: Exception) -> AwsError:
     if isinstance(error, credential_errors):
         return CredentialsError(f"credentials could not be obtained: {error}", hint=LOGIN_HINT)
     if isinstance(error, exceptions.ProfileNotFound):
-        return CredentialsError(str(error), hint="`aws configure list-profiles` lists those there are.")
+        return CredentialsError(str(error), hint="`aws configure list-profiles` lists the available profiles.")
     if isinstance(error, exceptions.InvalidRegionError):
         return RegionError(str(error), hint="set `region` in the cluster file to a region such as us-west-2.")
     if isinstance(error, exceptions.EndpointConnectionError):
@@ -167,7 +169,7 @@ def _from_client_error(error: Exception) -> AwsError:
         return ExpiredCredentialsError(f"the AWS credentials have expired ({operation})", hint=LOGIN_HINT, **attributes)
     if code in INVALID_CREDENTIALS_CODES:
         # A region that is not enabled in the account returns the same codes.
-        hint = f"{LOGIN_HINT} A region that is not enabled in the account accepts none."
+        hint = f"{LOGIN_HINT} A region that is not enabled in the account accepts no credentials."
         return CredentialsError(f"AWS does not accept the credentials: {message}", hint=hint, **attributes)
     if code in REGION_DISABLED_CODES:
         return RegionError(
@@ -177,6 +179,6 @@ def _from_client_error(error: Exception) -> AwsError:
         hint = "docs/deploy.md lists what an operator must be allowed to do; ask for it, or choose another --profile."
         return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **attributes)
     if code in THROTTLED:
-        hint = "others use the same account's allowance; wait a minute and repeat: nothing is lost."
+        hint = "other callers in the account use the same rate limit; wait a minute and repeat: nothing is lost."
         return ThrottledError(f"AWS throttles API calls ({operation}: {message})", hint=hint, **attributes)
     return AwsError(f"{operation}: {message} ({code})", **attributes)

@@ -19,7 +19,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 class Client(Protocol):
-    """A boto3 client; it makes its methods at run time, from the model of the service."""
+    """A boto3 client; boto3 adds its methods at run time, from the model of the service."""
 
     @property
     def meta(self) -> Any:
@@ -33,7 +33,7 @@ class Client(Protocol):
 
 
 class Session(Protocol):
-    """What is used of a boto3 session."""
+    """The part of a boto3 session that cfngen uses."""
 
     def client(self, service: str, *, region_name: str, config: Any) -> Client:
         """Return a client of a service."""

@@ -11,19 +11,19 @@ class Clock(Protocol):
     """Tells the time, and sleeps."""
 
     def now(self) -> datetime:
-        """Return the time, in UTC and aware of it."""
+        """Return the time in UTC, as an aware `datetime`."""
 
     def sleep(self, seconds: float) -> None:
-        """Return after so many seconds."""
+        """Wait for this number of seconds."""
 
 
 class SystemClock:
     """The clock of this machine."""
 
     def now(self) -> datetime:
-        """Return the time, in UTC and aware of it."""
+        """Return the time in UTC, as an aware `datetime`."""
         return datetime.now(timezone.utc)
 
     def sleep(self, seconds: float) -> None:
-        """Return after so many seconds."""
+        """Wait for this number of seconds."""
         time.sleep(seconds)

@@ -23,10 +23,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Step(Message):
-    """Something that takes a while begins.
+    """Something that takes a while starts.
 
     Attributes:
-        text: what, e.g. `uploading 7 templates`.
+        text: what starts, e.g. `uploading 7 templates`.
     """
 
     kind: ClassVar[str] = "step"
@@ -80,7 +80,7 @@ class Event(Message):
 
     @property
     def of_stack(self) -> bool:
-        """Whether it is the stack's own event, not that of a resource in it."""
+        """Whether the event is about the stack itself, not about a resource in it."""
         return self.physical_id == self.stack_id and bool(self.stack_id)
 
     @property
@@ -91,7 +91,7 @@ class Event(Message):
 
 @dataclass(frozen=True)
 class Finished(Message):
-    """An operation has ended, or continues without us.
+    """The last message of a command: its operation has ended, or the user has detached from it.
 
     Attributes:
         action: `create`, `update`, `rollback`, `delete`, or `none` where nothing was to be done.
@@ -102,7 +102,7 @@ class Finished(Message):
         seconds: how long CloudFormation took, from its first event to its last, or has taken so far; of `none`, how
             long it took to find out.
         outputs: the stack's outputs.
-        in_progress: whether the operation has not ended, because the user left it.
+        in_progress: whether the operation has not ended, because the user detached from it.
     """
 
     kind: ClassVar[str] = "finished"
@@ -125,7 +125,7 @@ class Question:
 
     Attributes:
         text: a question that is answered by yes or no.
-        consequences: what a yes leads to, one sentence each.
+        consequences: what happens if the answer is yes, one sentence each.
         dangerous: whether data, addresses or a working cluster may be lost by it.
         name: text to type in place of yes; empty where yes is enough.
     """

@@ -6,7 +6,7 @@ A creation is one change set. An update that affects volumes, control plane and 
 (`phasing`), each with its own change set.
 
 If the deployment ends before its execution, the change set is deleted, and with it the empty stack that CloudFormation
-made for a creation. Uploaded templates stay in the bucket; they are named after their content.
+created for it. Uploaded templates stay in the bucket; their keys contain the hash of their content.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _EXPECTED_ACTIONS: Mapping[str, Action] = {"add": "create", "import": "create", 
 _ON_STACK_FAILURE = {"rollback": "ROLLBACK", "delete": "DELETE", "keep": "DO_NOTHING"}
 
 
-class BegunError(CfngenError):
+class StartInterruptedError(CfngenError):
     """Ctrl-C was pressed during the call that starts the operation, so it may or may not have started."""
 
     code = "start-interrupted"
 
     def __init__(self, stack: str) -> None:
         super().__init__(
-            f"interrupted while CloudFormation was asked to start: it may be working on the stack {stack} by now",
+            f"interrupted during the call that starts the operation: it may be running on the stack {stack}",
             hint=CommandText(suggest("watch", stack=stack), " shows it, and can cancel it."),
         )
 
@@ -79,13 +79,14 @@ class ImpossiblePlanError(CfngenError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            f"nothing was changed, since it would fail: {reason}", hint="change the cluster file or the options."
+            f"nothing was changed, since the deployment would fail: {reason}",
+            hint="change the cluster file or the options.",
         )
 
 
 @dataclass(frozen=True)
 class DeploymentRequest:
-    """What is to be deployed, and how.
+    """What the user wants to deploy, and with which options.
 
     Attributes:
         cluster: the complete cluster.
@@ -103,7 +104,7 @@ class DeploymentRequest:
         protect: whether to enable termination protection.
         express: whether to use CloudFormation's express mode.
         token: unique name of this deployment: letters, digits and hyphens.
-        ignore_quotas: whether to continue although the account's quotas do not suffice.
+        ignore_quotas: whether to deploy even if the account's quotas are exceeded.
     """
 
     cluster: Cluster
@@ -141,7 +142,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
         The result. If the user detached, the operation continues: `status` is the current one, `succeeded` is false.
 
     Raises:
-        BegunError: interrupted during the call that starts the operation.
+        StartInterruptedError: interrupted during the call that starts the operation.
         CfngenError: refused before anything was changed, or the user declined.
     """
     start_time = account.clock.now()
@@ -169,7 +170,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
             try:
                 stack_id = change_sets.execute(account, plan)
             except KeyboardInterrupt:
-                raise BegunError(request.stack_name) from None
+                raise StartInterruptedError(request.stack_name) from None
             return watch(
                 account,
                 stack_id,
@@ -207,10 +208,10 @@ def _prepare(
         existing = ensure_deployable(account, request.stack_name, name, interaction)
         previous_template = template(account, existing.id) if existing else {}
         immutable_impacts = setting_impacts(previous_template, request.cluster)
-        carry_over = add_old_programs(
+        templates_to_upload = add_old_programs(
             account, request.documents, existing, cluster=name, bucket=request.bucket, report=interaction.report
         )
-        request = replace(request, documents=carry_over.documents)
+        request = replace(request, documents=templates_to_upload.documents)
         # Errors in the parameters are reported before anything is uploaded.
         *_, root = address_templates(account, request.documents, cluster=name, bucket=request.bucket)
         parameters = parameter_values.choose_values(
@@ -230,13 +231,13 @@ def _prepare(
             publish, account, cluster=name, bucket=request.bucket, kms_key=request.kms_key, report=interaction.report
         )
         published = upload(request.documents)
-        volume_truth = (
+        volume_findings = (
             volumes.check_volume_sizes(account, existing, parameters.values) if existing else volumes.VolumeFindings()
         )
-        for notice in (*parameters.notices, *volume_truth.notices):
+        for notice in (*parameters.notices, *volume_findings.notices):
             interaction.report(notice)
-        demand_after = count_demand(request.documents, parameters.values)
-        demand_now = _read_current_demand(account, existing, interaction)
+        new_demand = count_demand(request.documents, parameters.values)
+        current_demand = _read_current_demand(account, existing, interaction)
         plan_request = PlanRequest(
             stack=request.stack_name,
             cluster=request.cluster,
@@ -250,11 +251,11 @@ def _prepare(
             role_arn=request.role_arn,
             notification_arns=request.notification_arns,
             express=request.express,
-            predicted=(*immutable_impacts, *carry_over.impacts, *volume_truth.impacts),
+            predicted=(*immutable_impacts, *templates_to_upload.impacts, *volume_findings.impacts),
             note=operation_origin.change_set_description(account, name, protect=request.protect),
-            quotas=() if demand_now is None else service_quotas.check(account, demand_after, demand_now),
+            quotas=() if current_demand is None else service_quotas.check(account, new_demand, current_demand),
             quotas_ignored=request.ignore_quotas,
-            costs=() if demand_now is None or existing is None else cost_differences(demand_now, demand_after),
+            costs=() if current_demand is None or existing is None else cost_differences(current_demand, new_demand),
             masters=int(recorded_settings(previous_template).get(COUNT, 0)),
         )
         interaction.report(Step("creating a change set"))
@@ -285,7 +286,7 @@ def _read_current_demand(account: Account, existing: StackView | None, interacti
     try:
         return read_deployed_demand(account, existing)
     except AwsError as error:
-        interaction.report(Notice(f"what the update adds to costs and quotas is not known: {error}", error.hint))
+        interaction.report(Notice(f"the update's effect on costs and quotas is unknown: {error}", error.hint))
         return None
 
 
@@ -319,11 +320,7 @@ def _require_consent(interaction: Interaction, request: DeploymentRequest, plan:
         DeclinedError: the user declined.
     """
     is_dangerous = plan.is_dangerous
-    text = (
-        f"Deploy {request.stack_name} in spite of the danger above?"
-        if is_dangerous
-        else f"Deploy {request.stack_name}?"
-    )
+    text = f"Deploy {request.stack_name} despite the danger above?" if is_dangerous else f"Deploy {request.stack_name}?"
     interaction.require_consent(
         Question(text, dangerous=is_dangerous, name=request.cluster.name if is_dangerous else "")
     )

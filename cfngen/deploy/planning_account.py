@@ -41,7 +41,7 @@ class PlanChangesError(CfngenError):
     def __init__(self, service: str, operation: str) -> None:
         super().__init__(
             f"{service}:{operation} was not sent: a plan changes nothing in the account",
-            hint="this is a fault of cfngen: please report it, with the output of the same command and --debug.",
+            hint="this is a bug in cfngen: please report it, with the output of the same command and --debug.",
         )
 
 
@@ -50,10 +50,10 @@ class PlanningAccount(Account):
     """An account whose clients only allow the calls of a plan.
 
     Attributes:
-        made: ARNs of the change sets and empty stacks that were created for the plan.
+        created_arns: ARNs of the change sets and empty stacks that were created for the plan.
     """
 
-    made: set[str] = field(default_factory=set, compare=False)
+    created_arns: set[str] = field(default_factory=set, compare=False)
 
     @classmethod
     def of(cls, account: Account) -> PlanningAccount:
@@ -90,8 +90,8 @@ class PlanningAccount(Account):
             return
         allowed = {
             "CreateChangeSet": True,
-            "DeleteChangeSet": params.get("ChangeSetName") in self.made,
-            "DeleteStack": params.get("StackName") in self.made,
+            "DeleteChangeSet": params.get("ChangeSetName") in self.created_arns,
+            "DeleteStack": params.get("StackName") in self.created_arns,
         }
         if not (service == "cloudformation" and allowed.get(operation)):
             raise PlanChangesError(service, operation)
@@ -99,6 +99,6 @@ class PlanningAccount(Account):
 
     def _remember(self, http_response: Any, parsed: AwsArguments, context: AwsArguments, **_: object) -> None:
         if http_response.status_code < 300:
-            self.made.add(parsed["Id"])
+            self.created_arns.add(parsed["Id"])
             if context.get(_CREATES_STACK_KEY):
-                self.made.add(parsed["StackId"])
+                self.created_arns.add(parsed["StackId"])

@@ -38,7 +38,7 @@ class NotOursError(CfngenError):
 
     def __init__(self, account: Account) -> None:
         super().__init__(
-            f"there is a stack {NAME} in {account.region} of account {account.id} that no rehearsal has made: it lacks "
+            f"the stack {NAME} in {account.region} of account {account.id} was not created by a rehearsal: it lacks "
             f"the tag {REHEARSAL_TAG}",
             hint="rehearse in another region, with --zones, or in another account, with --profile.",
         )
@@ -64,7 +64,8 @@ class Leftover:
     def notice(self) -> Notice:
         """A message about it."""
         return Notice(
-            f"the {self.kind} {self.id} stays: {self.why}", f"`{self.command}` removes it." if self.command else ""
+            f"the {self.kind} {self.id} was not removed: {self.why}",
+            f"`{self.command}` removes it." if self.command else "",
         )
 
 
@@ -132,7 +133,7 @@ def remove_kept(account: Account, stack_ids: Iterable[str], report: Report) -> t
         with translate_aws_errors():
             remaining = list(_retained_resources(account, stack_id))
         for kind, name in remaining:
-            report(Step(f"deleting the {kind} {name}, which the stack has left"))
+            report(Step(f"deleting the {kind} {name}, which CloudFormation retained"))
             try:
                 with translate_aws_errors():
                     _remove(account, kind, name)
@@ -141,14 +142,16 @@ def remove_kept(account: Account, stack_ids: Iterable[str], report: Report) -> t
     return tuple(leftovers)
 
 
-def remove_templates(account: Account, interaction: Interaction, *, bucket: str, made: bool) -> tuple[Leftover, ...]:
+def remove_templates(
+    account: Account, interaction: Interaction, *, bucket: str, is_bucket_new: bool
+) -> tuple[Leftover, ...]:
     """Delete the rehearsal's templates, and their bucket if the rehearsal created it; return what could not be.
 
     Args:
         account: the AWS account.
         interaction: receives messages.
         bucket: name of the operator's bucket; cfngen's own bucket if empty.
-        made: whether the rehearsal created the bucket.
+        is_bucket_new: whether the rehearsal created the bucket.
     """
     name = bucket or default_name(account)
     try:
@@ -157,7 +160,7 @@ def remove_templates(account: Account, interaction: Interaction, *, bucket: str,
                 return ()
             interaction.report(Step(f"deleting the templates in s3://{name}/{NAME}/"))
             template_objects.empty(account, name, NAME)
-            if made:
+            if is_bucket_new:
                 template_objects.delete_bucket(account, name)
     except CfngenError as error:
         return (Leftover("templates", f"s3://{name}/{NAME}/", str(error)),)
@@ -222,7 +225,7 @@ def _remove(account: Account, kind: str, name: str) -> None:
         return
     template_objects.empty(account, name, NAME)
     if not template_objects.delete_bucket(account, name):
-        raise AwsError(f"the bucket {name} holds more than snapshots of the cluster")
+        raise AwsError(f"the bucket {name} contains more than snapshots of the cluster")
 
 
 def _removal_command(account: Account, kind: str, name: str) -> str:

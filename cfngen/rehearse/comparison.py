@@ -111,10 +111,10 @@ def _transition_surprises(expected: Expected, actual: Operation) -> Iterator[Sur
         yield Surprise("event", name, " → ".join(expected.transitions[name]), "no event")
 
 
-def _failure_time(name: str, events: Sequence[OperationEvent], first: float) -> tuple[float, int]:
+def _failure_time(name: str, events: Sequence[OperationEvent], first_event_seconds: float) -> tuple[float, int]:
     """Return a sort key for a resource: the time when it failed, or else the time of its first event."""
     failures = [event.seconds for event in events if event.resource == name and event.status.endswith("_FAILED")]
-    return (min(failures), 0) if failures else (first, 1)
+    return (min(failures), 0) if failures else (first_event_seconds, 1)
 
 
 def _set_surprises(about: str, subject: str, expected: Sequence[str], actual: Sequence[str]) -> Iterator[Surprise]:
@@ -140,19 +140,25 @@ def _order_surprises(
     have begun: CloudFormation continues as soon as they are configured ("How we sped up AWS CloudFormation deployments
     with optimistic stabilization", AWS DevOps Blog, March 2024).
     """
-    begun: dict[str, float] = {}
-    complete: dict[str, float] = {}
+    start_seconds: dict[str, float] = {}
+    completion_seconds: dict[str, float] = {}
     for event in events:
         if event.status in ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"):
-            begun.setdefault(event.resource, event.seconds)
+            start_seconds.setdefault(event.resource, event.seconds)
         elif event.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
-            complete.setdefault(event.resource, event.seconds)
+            completion_seconds.setdefault(event.resource, event.seconds)
     for resource, dependency, must_be_complete in _dependencies(documents, names):
-        if resource not in begun:
+        if resource not in start_seconds:
             continue
-        if must_be_complete and dependency in begun and complete.get(dependency, float("inf")) > begun[resource]:
+        if (
+            must_be_complete
+            and dependency in start_seconds
+            and completion_seconds.get(dependency, float("inf")) > start_seconds[resource]
+        ):
             yield Surprise("order", resource, f"begins once {dependency} is complete", "began before")
-        elif not must_be_complete and dependency in begun and begun[dependency] > begun[resource]:
+        elif (
+            not must_be_complete and dependency in start_seconds and start_seconds[dependency] > start_seconds[resource]
+        ):
             yield Surprise("order", resource, f"begins once {dependency} has begun", "began before")
 
 
@@ -170,10 +176,10 @@ def _dependencies(documents: Sequence[Document], names: Names) -> Iterator[tuple
         for logical_id, resource in resources.items():
             explicit = resource.get("DependsOn", ())
             depends_on = {explicit} if isinstance(explicit, str) else set(explicit)
-            referred = {name for name, _ in references(resource.get("Properties", {})) if name in resources}
+            referenced = {name for name, _ in references(resource.get("Properties", {})) if name in resources}
             resource_name = names.path((*path, logical_id))
             yield from ((resource_name, names.path((*path, dependency)), True) for dependency in sorted(depends_on))
             yield from (
                 (resource_name, names.path((*path, dependency)), False)
-                for dependency in sorted(referred - depends_on - {logical_id})
+                for dependency in sorted(referenced - depends_on - {logical_id})
             )

@@ -125,7 +125,7 @@ class OperationRunner:
         deployable = made(action.make, self.request.zones) if action.make else None
         try:
             operation = self._perform(action, deployable)
-        except deployment.BegunError:
+        except deployment.StartInterruptedError:
             raise KeyboardInterrupt from None
         except CfngenError as error:
             cause = error.cause if isinstance(error, WatchEndedError) else error

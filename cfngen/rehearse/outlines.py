@@ -104,8 +104,8 @@ def made(make: Callable[[Zones], Deployable], zones: Zones) -> Deployable:
 def _total_minutes(
     step: RehearsalStep, steps: Sequence[RehearsalStep], zones: Zones, expectations: Expectations
 ) -> int:
-    ends = ends_stack(step, steps) and step.actions[-1].verb != "plan"
-    actions = [*step.actions, *([DELETE] if ends else [])]
+    is_stack_deleted = ends_stack(step, steps) and step.actions[-1].verb != "plan"
+    actions = [*step.actions, *([DELETE] if is_stack_deleted else [])]
     return sum(minutes(step, action, zones, expectations) for action in actions)
 
 

@@ -169,9 +169,12 @@ def writable(path: Path) -> None:
     """
     folder = path.absolute().parent
     if path.suffix == ".md":
-        raise ReportError(f"{path} is the page's name", hint="name the report .json; the page is written beside it.")
+        raise ReportError(
+            f"{path} is the name of the Markdown page",
+            hint="choose a name ending in .json; the page is written next to it.",
+        )
     if not folder.is_dir() or not os.access(folder, os.W_OK) or path.is_dir():
-        raise ReportError(f"the report cannot be written to {path}", hint="name another file with --report.")
+        raise ReportError(f"the report cannot be written to {path}", hint="choose another file with --report.")
 
 
 def _write_atomically(path: Path, text: str) -> Path:
@@ -186,7 +189,7 @@ def _write_atomically(path: Path, text: str) -> Path:
     except OSError as error:
         with suppress(OSError):
             Path(temporary).unlink()
-        hint = "the result is on the screen; name another file with --report the next time."
+        hint = "the result is on the screen; choose another file with --report the next time."
         raise ReportError(f"the report cannot be written to {path}: {error.strerror or error}", hint=hint) from error
     return path
 

@@ -54,13 +54,15 @@ def clean_up(account: Account, interaction: Interaction, request: RehearsalReque
     """
     stack, retained = cleanup.find_rehearsal_stack(account), cleanup.deleted_stacks_with_leftovers(account)
     if stack or retained:
-        interaction.require_consent(Question(f"Remove what rehearsals have left in {account.region} of {account.id}?"))
+        interaction.require_consent(
+            Question(f"Remove the leftovers of rehearsals in {account.region} of {account.id}?")
+        )
         # The user has agreed to all of it: answer the deletion's questions with yes, and drop its warnings, which are
         # meant for clusters with data.
         quiet = Interaction(only_shown(interaction.report), lambda question: True, interaction.interrupted)
         return _remove_everything(account, quiet, bucket=request.bucket)
     interaction.report(Step("no rehearsal has left a stack, a snapshot or a bucket"))
-    return cleanup.remove_templates(account, interaction, bucket=request.bucket, made=False)
+    return cleanup.remove_templates(account, interaction, bucket=request.bucket, is_bucket_new=False)
 
 
 def rehearse(
@@ -102,7 +104,7 @@ class _Run:
             cleanup.deleted_stacks_with_leftovers(self.account),
         )
         self._ask_for_consent(has_leftovers=bool(stack or retained))
-        began = self.account.clock.now()
+        start_time = self.account.clock.now()
         with translate_aws_errors():
             default_vpc = observations.has_default_vpc(self.account)
             bucket_exists = cleanup.bucket_exists(self.account, self.request.bucket)
@@ -115,14 +117,14 @@ class _Run:
             pass
         except BaseException as error:  # noqa: BLE001 - clean up first, whatever the error is
             stop = error
-        leftovers = self._clean_up(made=not bucket_exists)
+        leftovers = self._clean_up(is_bucket_new=not bucket_exists)
         if stop is not None:
             result: Result = "interrupted" if isinstance(stop, (KeyboardInterrupt, SystemExit)) else "refused"
             self._end_step(result, "" if result == "interrupted" else self.masks(f"{type(stop).__name__}: {stop}"))
         while len(self.steps) < len(self.request.outlines):
             self.performance.operations = []
             self._end_step("not reached")
-        return RehearsalResult(self._report(began, leftovers, default_vpc=default_vpc), leftovers, stop)
+        return RehearsalResult(self._report(start_time, leftovers, default_vpc=default_vpc), leftovers, stop)
 
     def _end_step(self, result: Result, error: str = "") -> None:
         """Add the current step and its operations to the report."""
@@ -130,14 +132,14 @@ class _Run:
         done = tuple(self.performance.operations)
         self.steps.append(RehearsedStep(outline.number, outline.name, outline.title, result, done, error))
 
-    def _report(self, began: Any, leftovers: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
+    def _report(self, start_time: Any, leftovers: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
         import boto3
 
         results = [step.result for step in self.steps if step.result != "as expected"]
         return Rehearsal(
             version=__version__,
             boto3=boto3.__version__,
-            began=began,
+            began=start_time,
             region=self.account.region,
             partition=self.account.partition,
             default_vpc=default_vpc,
@@ -155,19 +157,21 @@ class _Run:
         ]
         if has_leftovers:
             details.insert(
-                0, f"what an earlier rehearsal has left, the stack {NAME} or what was in it, is removed first"
+                0, f"the leftovers of an earlier rehearsal, the stack {NAME} or its resources, are removed first"
             )
         details.append("everything is removed again; the minutes are estimates, and AWS takes its own time")
         profile = f" (profile {self.request.profile})" if self.request.profile else ""
-        place = f"{account.region} of account {account.id}, as {account.caller}{profile}"
+        location = f"{account.region} of account {account.id}, as {account.caller}{profile}"
         self.interaction.require_consent(
-            Question(f"Rehearse {pluralize(len(steps), 'step')} in {place}?", tuple(details))
+            Question(f"Rehearse {pluralize(len(steps), 'step')} in {location}?", tuple(details))
         )
 
     def _remove_earlier(self) -> None:
-        self.interaction.report(Step("removing what an earlier rehearsal has left"))
+        self.interaction.report(Step("removing the leftovers of an earlier rehearsal"))
         if leftovers := _remove_everything(self.account, self.performance.interaction, bucket=self.request.bucket):
-            raise AwsError(f"an earlier rehearsal's {leftovers[0].kind} {leftovers[0].id} stays: {leftovers[0].why}")
+            raise AwsError(
+                f"an earlier rehearsal's {leftovers[0].kind} {leftovers[0].id} was not removed: {leftovers[0].why}"
+            )
 
     def _run_steps(self) -> None:
         steps = self.request.steps
@@ -184,20 +188,24 @@ class _Run:
                 raise
             self._end_step("as expected")
 
-    def _clean_up(self, *, made: bool) -> tuple[Leftover, ...]:
+    def _clean_up(self, *, is_bucket_new: bool) -> tuple[Leftover, ...]:
         """Remove everything; if that is interrupted, try once more."""
         self.cleaning, self.interruptions = True, 0
-        leftovers = self._try_to_remove_everything(made=made)
+        leftovers = self._try_to_remove_everything(is_bucket_new=is_bucket_new)
         if leftovers is None:
-            leftovers = self._try_to_remove_everything(made=made)
+            leftovers = self._try_to_remove_everything(is_bucket_new=is_bucket_new)
         return leftovers if leftovers is not None else (_unknown_leftover("it was interrupted twice"),)
 
-    def _try_to_remove_everything(self, *, made: bool) -> tuple[Leftover, ...] | None:
+    def _try_to_remove_everything(self, *, is_bucket_new: bool) -> tuple[Leftover, ...] | None:
         """Remove everything and return what could not be removed; None if it was interrupted."""
         request, deleted = self.request, tuple(self.performance.deleted)
         try:
             return _remove_everything(
-                self.account, self.performance.interaction, bucket=request.bucket, made=made, deleted=deleted
+                self.account,
+                self.performance.interaction,
+                bucket=request.bucket,
+                is_bucket_new=is_bucket_new,
+                deleted=deleted,
             )
         except (KeyboardInterrupt, SystemExit):
             self._interrupted()
@@ -212,17 +220,22 @@ class _Run:
         """
         self.interruptions += 1
         if not self.cleaning:
-            self.interaction.report(Notice("interrupted: what was made is removed now"))
+            self.interaction.report(Notice("interrupted: everything that was created is removed now"))
             return Choice.CANCEL
         if self.interruptions > 1:
             return Choice.DETACH
-        hint = f"once more leaves it as it is; `{self.request.command}` then removes it."
-        self.interaction.report(Notice("what was made is being removed", hint))
+        hint = f"another Ctrl-C stops the removal; `{self.request.command}` then continues it."
+        self.interaction.report(Notice("everything that was created is being removed", hint))
         return Choice.WAIT
 
 
 def _remove_everything(
-    account: Account, interaction: Interaction, *, bucket: str, made: bool = False, deleted: tuple[str, ...] = ()
+    account: Account,
+    interaction: Interaction,
+    *,
+    bucket: str,
+    is_bucket_new: bool = False,
+    deleted: tuple[str, ...] = (),
 ) -> tuple[Leftover, ...]:
     """Delete the stack, what CloudFormation retained of it and earlier ones, and the templates; return the rest."""
     leftovers: list[Leftover] = []
@@ -234,9 +247,9 @@ def _remove_everything(
     leftovers += cleanup.remove_kept(
         account, dict.fromkeys((*deleted, *cleanup.deleted_stacks_with_leftovers(account))), interaction.report
     )
-    leftovers += cleanup.remove_templates(account, interaction, bucket=bucket, made=made)
+    leftovers += cleanup.remove_templates(account, interaction, bucket=bucket, is_bucket_new=is_bucket_new)
     return tuple(leftovers)
 
 
 def _unknown_leftover(reason: str) -> Leftover:
-    return Leftover("stack", NAME, f"whether all of it is gone is not known: {reason}")
+    return Leftover("stack", NAME, f"it is not known whether everything was removed: {reason}")

@@ -72,8 +72,8 @@ class RehearsalStep:
 
 
 def _roles_and_groups(zones: Zones) -> Deployable:
-    made = {plugin: clusters.with_plugin(zones, plugin) for plugin in PLUGINS}
-    return Deployable(clusters.default(zones), parts.roles_and_groups(made))
+    clusters_by_plugin = {plugin: clusters.with_plugin(zones, plugin) for plugin in PLUGINS}
+    return Deployable(clusters.default(zones), parts.roles_and_groups(clusters_by_plugin))
 
 
 def _one_master(zones: Zones) -> Deployable:

@@ -178,7 +178,8 @@ def test_templates_alone_are_a_change_of_no_resource():
 def test_what_cloudformation_would_refuse_is_the_last_thing_said():
     said = " ".join(text(update(stack(INTERFACE), express=True)))
     assert said.endswith(
-        "This plan cannot be carried out: MasterANetworkInterface may be replaced, and CloudFormation replaces nothing "
+        "This plan cannot be carried out: MasterANetworkInterface may be replaced, and CloudFormation "
+        "replaces no resources "
         "in express mode."
     )
 

@@ -187,8 +187,8 @@ def test_who_may_not_look_or_change_is_told_and_goes_on(account, s3, calls, said
     calls.refuse("s3:PutBucketVersioning")
     assert bucket.ensure_bucket(account, report=said.append) == OWN
     assert [each.text for each in said] == [
-        f"not allowed to see of the bucket {OWN}: refusal of unencrypted connections, tags",
-        f"versioning of the bucket {OWN} is not as it should be, and changing it is not allowed",
+        f"no permission to read these settings of the bucket {OWN}: refusal of unencrypted connections, tags",
+        f"versioning of the bucket {OWN} is not set correctly, and you may not change it",
     ]
     assert "s3:PutBucketPolicy" not in calls.names
 
@@ -219,7 +219,7 @@ def test_what_is_weak_about_the_operators_bucket_is_said(account, s3, calls, sai
     assert [type(each) for each in said] == [Notice, Notice]
     assert [each.text for each in said] == [
         "the bucket operators does not block public access",
-        "the bucket operators keeps no versions: a template that is deleted is gone",
+        "the bucket operators is not versioned: a deleted template cannot be recovered",
     ]
     assert calls.writes() == []
 

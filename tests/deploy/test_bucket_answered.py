@@ -274,11 +274,12 @@ def test_what_may_not_be_seen_or_changed_is_told() -> None:
     assert api.writes == []
     [text] = texts(said)
     assert text == (
-        f"not allowed to see of the bucket {OWN}: blocking of public access, ownership of objects, versioning, "
+        f"no permission to read these settings of the bucket {OWN}: blocking of public access, ownership "
+        "of objects, versioning, "
         "encryption, refusal of unencrypted connections, removal of old versions, tags"
     )
     api, said, _ = ready({"s3:GetBucketVersioning": {}, "s3:PutBucketVersioning": DENIED})
-    assert texts(said) == [f"versioning of the bucket {OWN} is not as it should be, and changing it is not allowed"]
+    assert texts(said) == [f"versioning of the bucket {OWN} is not set correctly, and you may not change it"]
     assert all("docs/operator-policy.json" in message.hint for message in said if isinstance(message, Notice))
 
 
@@ -353,7 +354,7 @@ def test_a_bucket_whose_region_is_not_told_is_used(answer: Answer) -> None:
 WEAK = {
     "blocks": "the bucket operators does not block public access",
     "public": "the bucket operators is public by its policy",
-    "versions": "the bucket operators keeps no versions: a template that is deleted is gone",
+    "versions": "the bucket operators is not versioned: a deleted template cannot be recovered",
 }
 
 

@@ -113,7 +113,7 @@ def test_a_definition_that_was_cut_off_counts_as_not_told(context: str) -> None:
     ],
 )
 def test_what_a_detail_tells(detail: ChangeDetail, place: str, unknown: bool, told: bool) -> None:
-    assert (detail.place, detail.unknown, detail.has_values) == (place, unknown, told)
+    assert (detail.value_path, detail.unknown, detail.has_values) == (place, unknown, told)
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_every_finding_that_fails_is_told() -> None:
         "kubernetes: whole",
     ]
     assert (error.stack, error.reason) == ("kubernetes", MARK)
-    assert str(error) == f"CloudFormation cannot plan kubernetes: {MARK}"
-    assert error.hint == "nothing has been changed; correct what each line names, and repeat."
+    assert str(error) == f"CloudFormation could not create the change set of kubernetes: {MARK}"
+    assert error.hint == "nothing has been changed; fix each problem, and try again."
     [*_, sent] = api.named("DescribeEvents")
     assert (sent["ChangeSetName"], sent["Filters.FailedEvents"]) == (CHANGE_SET, "true")
 
@@ -216,8 +216,8 @@ def test_every_finding_that_fails_is_told() -> None:
 @pytest.mark.parametrize(
     ("reason", "told", "hint"),
     [
-        ("X is wrong", "X is wrong", "correct what it names"),
-        ("", "it gives no reason", "correct what it names"),
+        ("X is wrong", "X is wrong", "fix the cause"),
+        ("", "it gives no reason", "fix the cause"),
         (MARK, MARK, "allow cloudformation:DescribeEvents"),
     ],
 )
@@ -229,7 +229,7 @@ def test_without_findings_the_reason_is_told(reason: str, told: str, hint: str) 
     api.answers["DescribeEvents"] = denied
     error = change_set_error(api.account, failed(reason))
     assert type(error) is ChangeSetFailedError
-    assert str(error) == f"CloudFormation cannot plan kubernetes: {told}"
+    assert str(error) == f"CloudFormation could not create the change set of kubernetes: {told}"
     assert (error.stack, error.reason) == ("kubernetes", reason)
     assert hint in error.hint
     assert bool(api.named("DescribeEvents")) is (reason == MARK)

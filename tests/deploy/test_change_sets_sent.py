@@ -235,7 +235,9 @@ def test_where_nothing_can_be_planned_the_status_is_named(status: str) -> None:
     api.stack["StackStatus"] = status
     with pytest.raises(UnplannableError) as raised:
         planned(api)
-    assert str(raised.value) == f"the stack kubernetes is in {status}, in which CloudFormation plans nothing"
+    assert (
+        str(raised.value) == f"the stack kubernetes is in {status}; CloudFormation creates no change set in this status"
+    )
     assert "`cfngen status`" in str(raised.value.hint)
 
 
@@ -286,7 +288,7 @@ def test_a_deletion_is_waited_for(status: str, looks: int) -> None:
 @pytest.mark.parametrize("code", ["InvalidChangeSetStatus", "InvalidChangeSetStatusException"])
 @pytest.mark.parametrize(
     ("status", "words", "least"),
-    [("CREATE_PENDING", "CloudFormation is still making it", 100), ("CREATE_COMPLETE", "no", 0)],
+    [("CREATE_PENDING", "CloudFormation is still creating it", 100), ("CREATE_COMPLETE", "no", 0)],
 )
 def test_what_cannot_be_deleted_is_told(code: str, status: str, words: str, least: int) -> None:
     api = Recorded()
@@ -298,7 +300,7 @@ def test_what_cannot_be_deleted_is_told(code: str, status: str, words: str, leas
     discard(api.account, plan, said.append)
     [notice] = said
     assert isinstance(notice, Notice)
-    assert notice.text.startswith("a change set stays in the account: ")
+    assert notice.text.startswith("a change set remains in the account: ")
     assert words in notice.text
     assert least <= sum(api.clock.slept) - slept < 130
 
@@ -309,7 +311,7 @@ def test_an_empty_stack_that_cannot_be_deleted_is_told() -> None:
     api.answers["DeleteStack"] = refusing("AccessDenied")
     said: list[Any] = []
     discard(api.account, plan, said.append)
-    assert said[0].text.startswith("an empty stack in REVIEW_IN_PROGRESS stays in the account: ")
+    assert said[0].text.startswith("an empty stack in REVIEW_IN_PROGRESS remains in the account: ")
     discard(api.account, plan)
 
 
@@ -318,16 +320,16 @@ def test_a_plan_that_was_overtaken_is_out_of_date_and_is_cleaned_up(code: str) -
     api = Recorded()
     plan = planned(api)
     api.answers["ExecuteChangeSet"] = refusing(code)
-    with pytest.raises(PlanOutdatedError, match="the plan of kubernetes cannot be carried out any more") as raised:
+    with pytest.raises(PlanOutdatedError, match="the plan of kubernetes can no longer be executed") as raised:
         execute(api.account, plan)
-    assert "make the plan again" in raised.value.hint
+    assert "create a new plan" in raised.value.hint
     assert not plan.is_executed
 
 
 def test_refusals_name_what_is_in_the_way() -> None:
     api = Recorded()
     entry = change("Eni", "AWS::EC2::NetworkInterface", detail("A", "1", "2", recreation="Always"), replacement="True")
-    for how, words in (({"express": True}, "the express mode"), ({"on_failure": "DO_NOTHING"}, "the wish to keep")):
+    for how, words in (({"express": True}, "--express"), ({"on_failure": "DO_NOTHING"}, "without --on-failure keep")):
         with pytest.raises(ReplacementRefusedError, match="Eni may be replaced") as raised:
             execute(api.account, planned(api, entry, **how))
         assert words in str(raised.value.hint)

@@ -248,7 +248,7 @@ def test_a_stack_from_which_others_import_stays_as_it_was(cloud: Cloud, operator
     assert cause is not None
     assert cause.event.reason == "Export network cannot be deleted as it is in use by shop"
     assert cause.explanation == "other stacks import network from this one"
-    assert cause.hint == "let shop do without it, or delete them first; then repeat."
+    assert cause.hint == "remove the import from shop, or delete them first; then repeat."
 
 
 def test_termination_protection_is_lifted_only_with_consent(cloud: Cloud, operator: Operator) -> None:

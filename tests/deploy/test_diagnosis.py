@@ -140,7 +140,7 @@ def test_of_an_update_the_failure_that_it_was_rolled_back_for(operator: Operator
     assert found.cause.event.logical_id == "Group"
     [step] = found.next_steps
     assert str(step.command) == "cfngen deploy --stack-name k8s"
-    assert "as it was before" in step.purpose
+    assert "the cluster is unchanged" in step.purpose
 
 
 def test_of_a_rollback_the_failure_before_it(operator: Operator):
@@ -217,7 +217,7 @@ def test_instances_that_never_signal_are_asked_for_their_last_words(operator: Op
     found = ended(operator, root_id)
     assert found.cause is not None
     assert found.cause.event.reason.startswith("Failed to receive 2 resource signal(s)")
-    assert found.cause.explanation == "2 of the group's instances did not report in time that they work"
+    assert found.cause.explanation == "2 of the group's instances did not signal success in time"
     spoken, silent = found.cause.instances
     assert (spoken.id, spoken.state, spoken.failed) == (one, "terminated", True)
     assert spoken.lines[0] == "[1/6] identity: i-1 in us-west-2a, node of kubernetes (0.1 s)"
@@ -246,7 +246,7 @@ def test_without_the_right_to_read_consoles_the_cause_is_still_told(operator: Op
     found = ended(operator, operator.create())
     assert found.cause is not None
     assert len(found.cause.instances) == 2
-    assert all("may not read consoles" in instance.note for instance in found.cause.instances)
+    assert all("no permission to read the console output" in instance.note for instance in found.cause.instances)
 
 
 def test_without_the_right_to_see_instances_the_cause_is_still_told(operator: Operator):
@@ -273,7 +273,7 @@ def test_a_group_that_could_not_launch_says_why(operator: Operator, monkeypatch:
         found = diagnose(operator.account, root_id)
     assert found.cause is not None
     assert found.cause.launches == (message,)
-    assert "no such instance left" in found.cause.explanation
+    assert "no capacity for this instance type" in found.cause.explanation
     assert "another instance type or zone" in found.cause.hint
 
 

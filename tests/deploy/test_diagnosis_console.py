@@ -122,7 +122,7 @@ def test_an_instance_that_ec2_has_forgotten(account: Account):
         )
         found = read_instance_console(account, "i-1")
     assert (found.lines, found.fetch) == ((), "")
-    assert "does not know this instance" in found.note
+    assert "no longer lists this instance" in found.note
 
 
 def test_a_console_on_which_the_boot_program_is_silent(account: Account):
@@ -132,7 +132,7 @@ def test_a_console_on_which_the_boot_program_is_silent(account: Account):
         )
         found = read_instance_console(account, "i-1")
     assert found.lines == ("Linux", "Kernel panic - not syncing")
-    assert "has not spoken" in found.note
+    assert "has written nothing" in found.note
 
 
 def test_of_a_group_those_first_that_say_why(account: Account):

@@ -70,7 +70,7 @@ def test_instances_of_a_group_are_asked_for_their_words() -> None:
     assert [words.id for words in cause.instances] == ["i-2", "i-1"]
     assert cause.instances[0].lines == ("console of i-2",)
     assert (cause.launches, cause.notes) == ((), ())
-    assert cause.explanation == "2 of the group's instances did not report in time that they work"
+    assert cause.explanation == "2 of the group's instances did not signal success in time"
 
 
 @pytest.mark.parametrize(
@@ -140,18 +140,18 @@ def test_launches_that_failed_explain_it() -> None:
     cause = group_failed(autoscaling__DescribeScalingActivities={"Activities": [activity("Failed", message)]})
     assert cause.launches == (message,)
     assert cause.explanation == (
-        "instances could not be launched: AWS has no such instance left in that zone at the moment"
+        "instances could not be launched: AWS has no capacity for this instance type in the zone at the moment"
     )
     assert "another instance type or zone" in cause.hint
     cause = group_failed(autoscaling__DescribeScalingActivities={"Activities": [activity("Failed", "strange")]})
     assert cause.explanation == "instances could not be launched"
-    assert "instances' own words" in cause.hint
+    assert "console output of the instances" in cause.hint
 
 
 def test_a_group_without_instances_says_so() -> None:
     cause = group_failed(ec2__DescribeInstances={"Reservations": []})
     assert cause.instances == ()
-    assert cause.notes == ("the group has launched no instance that EC2 still knows",)
+    assert cause.notes == ("EC2 lists no instance that the group has launched",)
     cause = group_failed(ec2__DescribeInstances=DENIED, autoscaling__DescribeScalingActivities=DENIED)
     assert ["DescribeScalingActivities" in cause.notes[0], "DescribeInstances" in cause.notes[1]] == [True, True]
     assert len(cause.notes) == 2
@@ -266,12 +266,17 @@ def test_the_newest_instances_are_asked_and_those_first_that_say_why() -> None:
 @pytest.mark.parametrize(
     ("answer", "words", "note", "fetched"),
     [
-        (said(""), (), "its console is empty; EC2 may need some minutes more", True),
-        ({}, (), "its console is empty; EC2 may need some minutes more", True),
-        (said("\n".join("abcdefgh")), ("c", "d", "e", "f", "g", "h"), "the boot program has not spoken", False),
-        (said("\x1b[0;1;31mred\x1b[0m\r\n \n"), ("red",), "the boot program has not spoken", False),
-        (RefusedError("InvalidInstanceID.NotFound"), (), "EC2 does not know this instance any more", False),
-        (DENIED, (), "these credentials may not read consoles (ec2:GetConsoleOutput)", True),
+        (said(""), (), "its console output is empty; EC2 may need some more minutes", True),
+        ({}, (), "its console output is empty; EC2 may need some more minutes", True),
+        (
+            said("\n".join("abcdefgh")),
+            ("c", "d", "e", "f", "g", "h"),
+            "the boot program has written nothing",
+            False,
+        ),
+        (said("\x1b[0;1;31mred\x1b[0m\r\n \n"), ("red",), "the boot program has written nothing", False),
+        (RefusedError("InvalidInstanceID.NotFound"), (), "EC2 no longer lists this instance", False),
+        (DENIED, (), "no permission to read the console output (ec2:GetConsoleOutput)", True),
         (RefusedError("Boom", "oops"), (), "GetConsoleOutput: oops (Boom)", True),
     ],
 )

@@ -9,11 +9,17 @@ import pytest
 from cfngen.deploy.watching.reasons import KNOWN_REASONS, explain
 
 REASONS = {
-    "Failed to receive 3 resource signal(s) within the specified duration": ("3 of the group's instances", "own words"),
-    "Received FAILURE signal with UniqueId i-0123456789abcdef0": ("boot program failed", "own words"),
+    "Failed to receive 3 resource signal(s) within the specified duration": (
+        "3 of the group's instances",
+        "console output of the instance",
+    ),
+    "Received FAILURE signal with UniqueId i-0123456789abcdef0": (
+        "boot program of an instance failed",
+        "console output of the instance",
+    ),
     "Received 1 FAILURE signal(s) out of 1. Unable to satisfy 100% MinSuccessfulInstancesPercent requirement": (
-        "boot program failed",
-        "own words",
+        "boot program of an instance failed",
+        "console output of the instance",
     ),
     "The maximum number of VPCs has been reached. (Service: Ec2, Status Code: 400, Request ID: 1)": (
         "quota of VPCs",
@@ -26,7 +32,10 @@ REASONS = {
     "You have requested more vCPU capacity than your current vCPU limit of 5 allows for the instance bucket that the "
     "specified instance type belongs to. (VcpuLimitExceeded)": ("quota of vCPUs", "L-1216C47A"),
     "We currently do not have sufficient m5.large capacity in the Availability Zone you requested (us-west-2a). Our "
-    "system will be working on provisioning additional capacity.": ("no such instance left", "another instance type"),
+    "system will be working on provisioning additional capacity.": (
+        "no capacity for this instance type",
+        "another instance type",
+    ),
     "Your requested instance type (p5.48xlarge) is not supported in your requested Availability Zone (us-west-2d). "
     "Please retry your request by choosing us-west-2a": (
         "does not offer p5.48xlarge",
@@ -38,9 +47,9 @@ REASONS = {
     ),
     "Export network cannot be deleted as it is in use by shop and bank": (
         "other stacks import network",
-        "let shop and bank do without it",
+        "remove the import from shop and bank",
     ),
-    "Role with name k8s-MasterRole already exists. (EntityAlreadyExists)": ("is there already", "another name"),
+    "Role with name k8s-MasterRole already exists. (EntityAlreadyExists)": ("exists already", "another name"),
     "The vpc 'vpc-1' has dependencies and cannot be deleted. (Service: Ec2, Status Code: 400)": (
         "still uses it",
         "`cfngen delete`",
@@ -51,19 +60,19 @@ REASONS = {
     ),
     "API: ec2:RunInstances You are not authorized to perform this operation. Encoded authorization failure message: "
     "abc-DEF_123": (
-        "says in code",
+        "contains its name, encoded",
         "aws sts decode-authorization-message --query DecodedMessage --output text --encoded-message abc-DEF_123",
     ),
     "API: iam:CreateRole User: arn:aws:iam::123456789012:user/me is not authorized to perform: iam:CreateRole on "
-    "resource: arn:aws:iam::123456789012:role/k8s": ("a permission is missing: iam:CreateRole", "add iam:CreateRole"),
+    "resource: arn:aws:iam::123456789012:role/k8s": ("a permission is missing: iam:CreateRole", "allow iam:CreateRole"),
     "User: arn:aws:iam::1:user/me is not authorized to perform: iam:CreateRole on resource: r with an explicit deny in "
     "a service control policy": ("organization", "AWS organization"),
     "Rate exceeded (Service: AmazonIdentityManagement; Status Code: 400; Error Code: Throttling)": (
-        "fewer calls",
+        "throttles the API calls",
         "repeat",
     ),
     "S3 error: Access Denied": ("cannot read a template", "s3:GetObject"),
-    "S3 error: The specified key does not exist.": ("not where the root says", "uploads it again"),
+    "S3 error: The specified key does not exist.": ("not at the URL in the root template", "uploads it again"),
     "The KMS key provided is in an incorrect state: KMSInvalidState": ("KMS key cannot be used", "describe-key"),
     "Instance i-1 failed to launch: Client.InternalError: Client error on launch": (
         "encrypted",
@@ -71,28 +80,28 @@ REASONS = {
     ),
     "Requires capabilities : [CAPABILITY_IAM]": ("IAM roles", "CAPABILITY_IAM"),
     "Value (k8s-node) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name": (
-        "does not know the instance profile yet",
+        "does not know the new instance profile yet",
         "repeat",
     ),
-    "The image id '[ami-0123]' does not exist": ("machine image is not there", "--image-ids ami-0123"),
+    "The image id '[ami-0123]' does not exist": ("machine image does not exist", "--image-ids ami-0123"),
     "The key pair 'ops' does not exist": ("no such EC2 key pair", "describe-key-pairs"),
-    "The CIDR '10.0.0.0/24' conflicts with another subnet": ("taken by another subnet", "describe-subnets"),
-    "Address 172.20.0.9 is in use": ("has that private address", "describe-network-interfaces"),
+    "The CIDR '10.0.0.0/24' conflicts with another subnet": ("overlaps with another subnet", "describe-subnets"),
+    "Address 172.20.0.9 is in use": ("uses that private address", "describe-network-interfaces"),
     "Volume vol-1 is currently attached to i-1 (VolumeInUse)": ("still attached", "--volume-ids vol-1"),
     "Action denied by stack policy: Statement [#1] does not allow [Update:Replace]": (
         "stack policy protects",
         "cfngen deploy",
     ),
     "You can't create this secret because a secret with this name is already scheduled for deletion.": (
-        "days of grace",
+        "recovery window",
         "restore-secret",
     ),
     "The following hook(s) failed: [Acme::Tags::Hook]": ("hook", "--verbose"),
-    "Internal Failure": ("fault inside AWS", "repeat"),
+    "Internal Failure": ("internal error of AWS", "repeat"),
     "You are not subscribed to this service: OptInRequired. In order to use this AWS Marketplace product you need to "
     "accept terms and subscribe.": ("Marketplace", "subscribe"),
     "Parameter validation failed: parameter value us-west-2x for parameter name ZoneA does not exist": (
-        "value is refused",
+        "is not allowed",
         "correct the value",
     ),
 }

@@ -148,7 +148,7 @@ def test_whether_somebody_ended_it(events: tuple[Any, ...], ended: bool) -> None
             "UPDATE_ROLLBACK_COMPLETE",
             (UPDATING, UNDOING, "UPDATE_ROLLBACK_COMPLETE"),
             ["deploy"],
-            "makes the change after all",
+            "applies the change after all",
         ),
         (
             "DELETE_COMPLETE",
@@ -177,7 +177,7 @@ def test_whether_somebody_ended_it(events: tuple[Any, ...], ended: bool) -> None
         ),
         ("CREATE_COMPLETE", ("CREATE_IN_PROGRESS", "CREATE_COMPLETE"), [], ""),
         # Of what nothing is known any more.
-        ("UPDATE_ROLLBACK_COMPLETE", (), ["deploy"], "tries again"),
+        ("UPDATE_ROLLBACK_COMPLETE", (), ["deploy"], "retries"),
         ("DELETE_COMPLETE", (), ["deploy"], "creates the cluster, once the cause is fixed"),
     ],
 )

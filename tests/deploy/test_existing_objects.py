@@ -101,18 +101,20 @@ def instances(section: str, **keys: Named) -> dict[str, Named]:
         f"{section}.additionalSecurityGroups[]": Named(
             "VPC",
             {
-                "group older than the VPC": "the one that the stack is to make",
+                "group older than the VPC": "the one that the stack will create",
                 "group of another VPC": "and the cluster is in vpc-",
                 "group of another VPC than the stack's": "and the cluster is in vpc-",
                 "group that is not there": "there is no security group sg-",
-                "group that bears the cluster's tag": "which one security group of an instance may have",
+                "group that bears the cluster's tag": "only one security group of an instance may have",
             },
         ),
         f"{section}.additionalPolicies[]": Named(
             "account",
             {
                 file(f"additionalPolicies: ['{CHINA}']"): "the ARN is of the partition aws-cn",
-                "policy of another account": "belongs to the account 210987654321; name a policy of 123456789012",
+                "policy of another account": (
+                    "belongs to the account 210987654321; use a policy of account 123456789012"
+                ),
             },
         ),
         f"{section}.rootVolume.kmsKey": Named(

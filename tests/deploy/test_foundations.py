@@ -277,9 +277,13 @@ def test_what_exchanges_an_address_is_not_taken_for_harmless(key: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("VpcCidr", "172.21.0.0/16", r"^network\.vpc: is 172\.20\.0\.0/16 and cannot become 172\.21\.0\.0/16: "),
-        ("SubnetACidr", "172.20.8.0/24", r"^network\.subnets \(zone A\): is 172\.20\.0\.0/24 and cannot become "),
-        ("ZoneA", "us-west-2b", r"^network\.subnets \(zone A\): is us-west-2a and cannot become us-west-2b: "),
+        ("VpcCidr", "172.21.0.0/16", r"^network\.vpc: is 172\.20\.0\.0/16 and cannot be changed to 172\.21\.0\.0/16: "),
+        (
+            "SubnetACidr",
+            "172.20.8.0/24",
+            r"^network\.subnets \(zone A\): is 172\.20\.0\.0/24 and cannot be changed to ",
+        ),
+        ("ZoneA", "us-west-2b", r"^network\.subnets \(zone A\): is us-west-2a and cannot be changed to us-west-2b: "),
     ],
 )
 def test_a_parameter_is_refused_as_the_cluster_file_is(cloud: Cloud, name: str, value: str, says: str) -> None:
@@ -298,6 +302,6 @@ def test_what_was_chosen_at_creation_is_what_counts(cloud: Cloud) -> None:
     chosen = {"VpcCidr": "10.40.0.0/16", "SubnetACidr": "10.40.0.0/24", "MasterAAddress": "10.40.0.9"}
     wanted: DeploymentRequest = operator.wanted(ONE)
     assert operator.deploy(ONE, flags={**wanted.flags, **chosen}).succeeded
-    with pytest.raises(ImmutableSettingError, match=r"is 10\.40\.0\.0/16 and cannot become 172\.20\.0\.0/16"):
+    with pytest.raises(ImmutableSettingError, match=r"is 10\.40\.0\.0/16 and cannot be changed to 172\.20\.0\.0/16"):
         operator.plan(ONE)
     assert operator.plan(ONE, keep=tuple(chosen)).is_empty

@@ -35,12 +35,12 @@ def root(**keys):
 def test_what_is_decided_once_is_refused(key, change):
     with pytest.raises(ImmutableSettingError, match=f"^{key}: was ") as raised:
         setting_impacts(root(), parse({**ONE, **change}))
-    assert "make a new cluster" in raised.value.hint
+    assert "create a new cluster" in raised.value.hint
 
 
 @pytest.mark.parametrize(
     ("before", "after", "message"),
-    [("1.36", "1.35", "do not go back"), ("1.34", "1.36", "go through 1.35 first")],
+    [("1.36", "1.35", "no downgrade to an older minor version"), ("1.34", "1.36", "upgrade to 1.35 first")],
 )
 def test_versions_that_kubernetes_cannot_go_to_are_refused(before, after, message):
     with pytest.raises(ImmutableSettingError, match=message):
@@ -54,7 +54,7 @@ def test_a_minor_version_that_is_skipped_is_no_reason_for_a_new_cluster():
 
 
 def test_fewer_masters_are_refused_by_the_number_there_is_now():
-    with pytest.raises(ImmutableSettingError, match=r"^controlPlane\.count: is 3 and cannot become 1: "):
+    with pytest.raises(ImmutableSettingError, match=r"^controlPlane\.count: is 3 and cannot be changed to 1: "):
         setting_impacts(root(controlPlane={"count": 3}), parse(ONE))
 
 
@@ -63,8 +63,8 @@ def test_a_new_minor_version_is_named_and_dangerous():
     assert meaning.danger is Danger.DANGEROUS
     assert meaning.text.startswith("Kubernetes 1.35.")
     assert " becomes 1.36." in meaning.text
-    assert "new nodes wait for the last of them" in meaning.text
-    assert "no way back but a snapshot of etcd" in meaning.text
+    assert "new nodes wait for the last master" in meaning.text
+    assert "the only way back is an etcd snapshot" in meaning.text
 
 
 def test_a_patch_may_go_either_way():

@@ -23,14 +23,16 @@ def root(configuration: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("before", "after"), [(3, 1), (5, 3), (5, 1)])
 def test_masters_never_become_fewer(before: int, after: int):
-    with pytest.raises(ImmutableSettingError, match=rf"^controlPlane.count: is {before} and cannot become {after}: "):
+    with pytest.raises(
+        ImmutableSettingError, match=rf"^controlPlane.count: is {before} and cannot be changed to {after}: "
+    ):
         setting_impacts(root(cluster(before)), parse(cluster(after)))
 
 
 def test_one_master_becoming_three_is_dangerous_and_says_why():
     [meaning] = setting_impacts(root(cluster(1)), parse(cluster(3)))
     assert meaning.danger is Danger.DANGEROUS
-    for words in ("1 master becomes 3", "kubeconfigs have to be fetched again", "API is away", "--on-failure keep"):
+    for words in ("1 master becomes 3", "fetch kubeconfigs again", "API is unavailable", "--on-failure keep"):
         assert words in meaning.text
 
 

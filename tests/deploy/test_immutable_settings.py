@@ -17,10 +17,10 @@ EXACT = immutable_settings(parse(NOW))["kubernetesVersion"]
 ZONES = [{"zone": f"us-west-2{letter}"} for letter in "abc"]
 THREE = {**NOW, "network": {"subnets": ZONES}, "controlPlane": {"count": 3}}
 FIVE = {**NOW, "network": {"subnets": ZONES}, "controlPlane": {"count": 5}}
-NEW_CLUSTER = "set it back in the cluster file, or make a new cluster."
+NEW_CLUSTER = "restore the old value in the cluster file, or create a new cluster."
 KEEP = (
-    "Use --on-failure keep: an update that is rolled back after they have joined leaves etcd without a majority, and "
-    "the way back is a snapshot of etcd from before"
+    "Use --on-failure keep: if the update is rolled back after new masters have joined, etcd loses "
+    "its majority and must be restored from an earlier snapshot"
 )
 
 
@@ -53,7 +53,7 @@ def refused(was: dict[str, str], wanted: dict[str, Any]) -> ImmutableSettingErro
 def test_what_is_decided_once_is_refused(key: str) -> None:
     error = refused({key: "another"}, NOW)
     [problem] = error.problems
-    assert problem.startswith(f"{key}: was another when the cluster was made and cannot become ")
+    assert problem.startswith(f"{key}: was another when the cluster was created and cannot be changed to ")
     assert (str(error), error.hint) == (problem, NEW_CLUSTER)
     # What was not noted, or is not decided any more, is not judged.
     cluster = parse(NOW)
@@ -85,13 +85,13 @@ def test_a_version_that_changes(version: str, words: str, danger: Danger) -> Non
 @pytest.mark.parametrize(
     ("version", "problem", "hint"),
     [
-        ("1.36.1", f"cannot become {EXACT}: Kubernetes' minor versions do not go back", NEW_CLUSTER),
+        ("1.36.1", f"cannot be changed to {EXACT}: Kubernetes has no downgrade to an older minor version", NEW_CLUSTER),
         (
             "1.33.1",
-            f"cannot become {EXACT} at once: go through 1.34 first",
+            f"cannot be changed to {EXACT} in one step: upgrade to 1.34 first",
             "set kubernetesVersion to 1.34, deploy, and continue from there.",
         ),
-        ("1.30.1", "go through 1.31 first", "set kubernetesVersion to 1.31, deploy, and continue from there."),
+        ("1.30.1", "upgrade to 1.31 first", "set kubernetesVersion to 1.31, deploy, and continue from there."),
     ],
 )
 def test_a_version_that_cannot_be(version: str, problem: str, hint: str) -> None:
@@ -104,8 +104,8 @@ def test_masters_neither_go_nor_move() -> None:
     error = refused({"controlPlane.count": "5", "controlPlane.zones": "x y z x y"}, THREE)
     [problem] = error.problems
     assert problem == (
-        "controlPlane.count: is 5 and cannot become 3: the masters that go take their parts of etcd with them, and "
-        "those that stay would wait for them"
+        "controlPlane.count: is 5 and cannot be changed to 3: the removed masters' etcd members would "
+        "be lost, and the remaining masters would wait for them"
     )
     moved = refused({"controlPlane.zones": "us-west-2c us-west-2b us-west-2a"}, THREE)
     assert moved.problems == tuple(
@@ -125,9 +125,9 @@ def test_notes_that_an_earlier_version_did_not_make_are_not_judged(notes: str) -
 @pytest.mark.parametrize(
     ("count", "wanted", "words"),
     [
-        ("1", THREE, "1 master becomes 3: the API's address becomes that of a load balancer, "),
-        ("1", FIVE, "1 master becomes 5: the API's address becomes that of a load balancer, "),
-        ("3", FIVE, "3 masters become 5: those that are there are replaced one at a time, then the others join; the "),
+        ("1", THREE, "1 master becomes 3: the API moves to the address of a load balancer, "),
+        ("1", FIVE, "1 master becomes 5: the API moves to the address of a load balancer, "),
+        ("3", FIVE, "3 masters become 5: the existing ones are replaced one at a time, then the new ones join; the "),
     ],
 )
 def test_masters_that_are_added(count: str, wanted: dict[str, Any], words: str) -> None:
@@ -142,13 +142,20 @@ def test_a_version_and_more_masters_are_both_said() -> None:
     assert [text.split()[0] for text, _ in found] == ["Kubernetes", "1"]
 
 
-VPC = "network.vpc: is 10.0.0.0/16 and cannot become {}: everything of the cluster is in it, and nothing can move"
+VPC = (
+    "network.vpc: is 10.0.0.0/16 and cannot be changed to {}: all resources of the cluster are in "
+    "it, and they cannot move"
+)
 SUBNET = (
-    "network.subnets (zone A): is 10.0.0.0/24 and cannot become {}: the instances and network interfaces in this "
+    "network.subnets (zone A): is 10.0.0.0/24 and cannot be changed to {}: the instances and "
+    "network interfaces in this "
     "subnet cannot move"
 )
-ZONE = "network.subnets (zone A): is us-west-2a and cannot become us-west-2b: subnets and volumes stay in their zone"
-BACK = "set it back in the cluster file (and in the parameters), or make a new cluster."
+ZONE = (
+    "network.subnets (zone A): is us-west-2a and cannot be changed to us-west-2b: subnets and "
+    "volumes stay in their zone"
+)
+BACK = "restore the old value in the cluster file (and in the parameters), or create a new cluster."
 
 
 @pytest.mark.parametrize(
@@ -183,7 +190,7 @@ def test_what_a_cluster_stands_on_stays(before: dict[str, str], after: dict[str,
     with pytest.raises(ImmutableSettingError) as raised:
         check(before, after)
     assert raised.value.problems == (problem,)
-    assert raised.value.hint == (f"{BACK} `{kept}` continues with what the stack has." if kept else BACK)
+    assert raised.value.hint == (f"{BACK} `{kept}` deploys with the stack's current values." if kept else BACK)
 
 
 @pytest.mark.parametrize(

@@ -52,25 +52,25 @@ def meaning(
             "only a snapshot of the old",
         ),
         (("MasterAVolume", VOLUME, {"action": "remove", "policy": "delete"}), DANGEROUS, "deleted for good"),
-        (("MasterAVolume", VOLUME, {"action": "remove", "policy": "retain"}), DANGEROUS, "in use by nobody"),
+        (("MasterAVolume", VOLUME, {"action": "remove", "policy": "retain"}), DANGEROUS, "is kept, unattached"),
         (("MasterAVolume", VOLUME, {"replacement": WILL}), DANGEROUS, "is replaced: its data (etcd) would be LOST"),
         (("MasterAVolume", VOLUME, {"replacement": MIGHT}), DANGEROUS, "might be replaced"),
         # Its addresses
         (("MasterANetworkInterface", ENI, {"replacement": WILL}), DANGEROUS, "API address changes"),
         (("MasterANetworkInterface", ENI, {"action": "remove"}), DANGEROUS, "is removed"),
-        (("MasterAElasticIp", EIP, {"replacement": MIGHT}), DANGEROUS, "kubeconfigs stop reaching"),
+        (("MasterAElasticIp", EIP, {"replacement": MIGHT}), DANGEROUS, "existing kubeconfigs stop working"),
         (("MasterAElasticIpAssociation", ASSOCIATION, {"action": "remove"}), DANGEROUS, "API address changes"),
         (("MasterAElasticIpAssociation", ASSOCIATION, {"replacement": WILL}), DISRUPTIVE, "moves to another"),
         # Its secrets
         (("CaSecret", "AWS::SecretsManager::Secret", {"replacement": WILL}), DANGEROUS, "certificate authorities"),
         (("JoinSecret", "AWS::SecretsManager::Secret", {"replacement": WILL}), DISRUPTIVE, "no node joins until"),
         (("SecretsKey", "AWS::KMS::Key", {"action": "remove"}), DANGEROUS, "certificate authorities would be lost"),
-        (("BackupBucket", "AWS::S3::Bucket", {"action": "remove"}), DISRUPTIVE, "it stays with every snapshot in it"),
+        (("BackupBucket", "AWS::S3::Bucket", {"action": "remove"}), DISRUPTIVE, "it is kept with all its snapshots"),
         # Its network
         (("Vpc", VPC, {"replacement": WILL}), DANGEROUS, "everything in it"),
         (("SubnetA", f"{EC2}Subnet", {"replacement": WILL}), DANGEROUS, "the subnet in us-west-2a"),
         (("RouteTable", f"{EC2}RouteTable", {"replacement": WILL}), DISRUPTIVE, "do not reach each other"),
-        (("InternetGateway", f"{EC2}InternetGateway", {"action": "remove"}), DISRUPTIVE, "the way to the internet"),
+        (("InternetGateway", f"{EC2}InternetGateway", {"action": "remove"}), DISRUPTIVE, "the route to the internet"),
         (("MasterSecurityGroup", f"{EC2}SecurityGroup", {"replacement": WILL}), DISRUPTIVE, "of the masters"),
         # Its instances
         (("MasterAAutoScalingGroup", ASG, {"action": "remove"}), DANGEROUS, "master a is removed"),
@@ -119,7 +119,7 @@ def test_what_goes_is_named_by_what_is_lost(change, danger, words):
         (
             ("MasterAVolume", VOLUME, ("/DeletionPolicy", None, None)),
             NONE,
-            "what becomes of it once it is removed or replaced; nothing happens now",
+            "what happens to it when it is removed or replaced later; nothing happens now",
         ),
         (
             (
@@ -150,7 +150,7 @@ def test_what_goes_is_named_by_what_is_lost(change, danger, words):
         (
             ("BackupBucket", "AWS::S3::Bucket", ("LifecycleConfiguration/Rules/0/ExpirationInDays", "7", "3")),
             NONE,
-            "backups: how long snapshots are kept changes, also for those there are",
+            "backups: the retention of snapshots changes, also for existing snapshots",
         ),
         (
             ("MasterANetworkInterface", ENI, ("GroupSet/0", "sg-1", "sg-2")),
@@ -242,8 +242,7 @@ def test_a_group_without_instances_replaces_none():
     impact = meaning("NodeGroupNodesAutoScalingGroup", ASG, *paths, instances=0)
     assert impact.danger is NONE
     assert impact.text == (
-        "node group `nodes` has no instance now; those that it launches from now on are of the new kind; "
-        "it grows from 0-3 to 0-8"
+        "node group `nodes` has no instances now; future instances get the new configuration; it grows from 0-3 to 0-8"
     )
     # Where they cannot be counted, the worse is told.
     assert meaning("NodeGroupNodesAutoScalingGroup", ASG, *paths).danger is DISRUPTIVE

@@ -37,7 +37,7 @@ IAM_ROLE, KEY_PAIR, PROGRAM = "AWS::IAM::Role", f"{EC2}KeyPair", "AWS::CloudForm
 PAUSE = "in place, while it is in use; after that AWS allows no further change for about six hours"
 REFUSED = "the data volume of master a would change in a way that AWS refuses: the update fails"
 ROLLS = "how instances are replaced from now on; none is replaced now"
-KEPT = "what becomes of it once it is removed or replaced; nothing happens now"
+KEPT = "what happens to it when it is removed or replaced later; nothing happens now"
 LOST = "its data (etcd) would be LOST to the cluster"
 
 Path = tuple[str, str | None, str | None]
@@ -74,24 +74,24 @@ def touched(path: str) -> Path:
 Row = tuple[str, str, tuple[Path, ...], dict[str, Any], Danger, str]
 NETWORK: list[Row] = [
     ("OtherNetworkInterface", ENI, (), {"action": "remove"}, DANGEROUS,
-     ("API address changes: the private address of a master (its network interface) is removed; nodes that have "
-     "joined stop reaching the API")),
+     ("API address changes: the private address of a master (its network interface) is removed; "
+"existing nodes can no longer reach the API")),
     ("MasterANetworkInterface", ENI, (),
      {"action": "remove", "before": {"PrivateIpAddress": "10.0.0.9"}, "after": {"PrivateIpAddress": "10.0.0.9"}},
      DANGEROUS,
-     ("API address changes: the private address of master a (its network interface) is removed; nodes that have "
-     "joined stop reaching the API")),
+     ("API address changes: the private address of master a (its network interface) is removed; "
+"existing nodes can no longer reach the API")),
     ("MasterANetworkInterface", ENI, (), {"replacement": WILL, "before": {"PrivateIpAddress": "10.0.0.9"}}, DANGEROUS,
-     ("API address changes: the private address of master a (its network interface) is replaced; nodes that have "
-     "joined stop reaching the API")),
+     ("API address changes: the private address of master a (its network interface) is replaced; "
+"existing nodes can no longer reach the API")),
     ("MasterANetworkInterface", ENI, (), {"replacement": WILL, "after": {"PrivateIpAddress": "10.0.0.9"}}, DANGEROUS,
-     ("API address changes: the private address of master a (its network interface) is replaced; nodes that have "
-     "joined stop reaching the API")),
+     ("API address changes: the private address of master a (its network interface) is replaced; "
+"existing nodes can no longer reach the API")),
     ("MasterANetworkInterface", ENI, (),
      {"replacement": WILL, "before": {"PrivateIpAddress": "10.0.0.9"}, "after": {"PrivateIpAddress": UNKNOWN}},
      DANGEROUS,
-     ("API address changes: the private address of master a (its network interface) is replaced; nodes that have "
-     "joined stop reaching the API")),
+     ("API address changes: the private address of master a (its network interface) is replaced; "
+"existing nodes can no longer reach the API")),
     ("OtherNetworkInterface", ENI, (touched("GroupSet/0"),), {}, DISRUPTIVE,
      "other security groups apply to a master at once"),
     ("MasterBElasticIp", EIP, (), {"action": "remove", "cluster": THREE}, DISRUPTIVE,
@@ -108,19 +108,19 @@ NETWORK: list[Row] = [
      {"replacement": MIGHT, "certain": False}, DISRUPTIVE,
      "the API's public address might move to another network interface"),
     ("ApiLoadBalancer", BALANCER, (), {"action": "remove"}, DANGEROUS,
-     ("API address changes: its load balancer is removed; kubeconfigs stop reaching the API, and its certificate "
+     ("API address changes: its load balancer is removed; existing kubeconfigs stop working, and its certificate "
      "names the old address until the masters are replaced")),
     ("ApiTargetGroup", TARGETS, (), {"action": "remove"}, DISRUPTIVE,
-     ("the masters' list behind the API's load balancer is removed; the API is away until they count as healthy "
-     "again")),
+     ("the target group of the API's load balancer is removed; the API is unavailable until the "
+"masters are healthy again")),
     *(
         (name, f"{EC2}{kind}", (), {"action": "remove"}, DISRUPTIVE,
-         "network: the way to the internet is removed, and is interrupted")
+         "network: the route to the internet is removed; connections are interrupted")
         for name, kind in (("InternetGateway", "InternetGateway"), ("SubnetARouteTableAssociation",
          "SubnetRouteTableAssociation"))
     ),
     ("Vpc", f"{EC2}VPC", (), {"action": "remove"}, DANGEROUS,
-     ("network: the VPC is removed, and with it everything in it: all instances, addresses and routes. Make a "
+     ("network: the VPC is removed, and with it everything in it: all instances, addresses and routes. Create a "
      "new cluster instead")),
     ("ApiLoadBalancerFromNodes", RULE, (), {"action": "remove"}, DISRUPTIVE,
      "masters and nodes may no longer reach each other by this rule"),
@@ -150,11 +150,11 @@ NETWORK: list[Row] = [
      "the rule that lets 10.0.0.0/8 reach the API is recreated"),
     ("MasterApiFrom10x0x0x0x8", RULE, (),
      {"action": "remove", "cluster": THREE, "before": {"CidrIp": "10.2.0.0/16"}}, NONE,
-     "masters are no longer reached from 10.2.0.0/16 themselves, but by the API's load balancer"),
+     "10.2.0.0/16 no longer reaches masters directly, but through the API's load balancer"),
     ("MasterApiFrom10x0x0x0x8", RULE, (), {"action": "remove", "cluster": THREE}, NONE,
-     "masters are no longer reached from 10.0.0.0/8 themselves, but by the API's load balancer"),
+     "10.0.0.0/8 no longer reaches masters directly, but through the API's load balancer"),
     ("MasterApiFromAllowedCidr", RULE, (), {"action": "remove", "cluster": THREE}, NONE,
-     "masters are no longer reached from a range themselves, but by the API's load balancer"),
+     "a range no longer reaches masters directly, but through the API's load balancer"),
     ("ApiLoadBalancerFrom10x0x0x0x8", RULE, (), {"action": "remove", "cluster": THREE}, DISRUPTIVE,
      "the API is no longer reachable from 10.0.0.0/8"),
 ]  # fmt: skip
@@ -164,7 +164,7 @@ INSTANCES: list[Row] = [
      "master a is replaced: the API is lost with it"),
     ("Others", ASG, (), {"action": "remove"}, DISRUPTIVE,
      "Others is removed with its instances, all at once; their pods are not drained first"),
-    ("MasterBAutoScalingGroup", ASG, (), {"action": "add"}, NONE, "new master b: it joins those that are there"),
+    ("MasterBAutoScalingGroup", ASG, (), {"action": "add"}, NONE, "new master b: it joins the existing masters"),
     *(
         (GROUP, ASG, (touched(f"{name}/0"),), {}, DISRUPTIVE,
          "node group `nodes`: its instances are replaced one at a time; pods are not drained first")
@@ -178,7 +178,7 @@ INSTANCES: list[Row] = [
     ("MasterAAutoScalingGroup", ASG, (touched("LaunchTemplate/Version"),), {"cluster": THREE}, DISRUPTIVE,
      "master a is replaced, one master at a time; the API stays up"),
     (GROUP, ASG, (("DesiredCapacity", "3", None),), {"before": SIZES, "after": SIZES}, DISRUPTIVE,
-     "node group `nodes` chooses its size by itself"),
+     "node group `nodes` has no desired size any more"),
     *(
         (GROUP, ASG, (("DesiredCapacity", "2", "3"),), {"before": before, "after": after}, NONE,
          "node group `nodes` is resized")
@@ -231,17 +231,17 @@ INSTANCES: list[Row] = [
      {"after": {"LaunchTemplateData": {"BlockDeviceMappings": [{"Ebs": {"VolumeSize": "64"}}]}}}, NONE,
      "new instances have root volumes of 64 GiB"),
     ("NodeGroupNodesLaunchTemplate", TEMPLATE, (touched("LaunchTemplateName"),), {}, NONE,
-     "new instances are launched otherwise"),
+     "new instances are launched with other settings"),
     ("MasterAVolume", VOLUME, (), {"action": "remove"}, DANGEROUS,
-     f"the data volume of master a is removed: {LOST}; what becomes of the old volume is not told"),
+     f"the data volume of master a is removed: {LOST}; CloudFormation does not say what happens to the old volume"),
     ("OtherVolume", VOLUME, (), {"action": "remove", "policy": "retain"}, DANGEROUS,
-     f"the data volume of a master is removed: {LOST}; the old volume stays, in use by nobody"),
+     f"the data volume of a master is removed: {LOST}; the old volume is kept, unattached"),
     ("OtherVolume", VOLUME, (), {"replacement": MIGHT, "policy": "delete"}, DANGEROUS,
-     (f"the data volume of a master might be replaced: {LOST}, and the master refuses to begin again on an empty "
+     (f"the data volume of a master might be replaced: {LOST}, and the master refuses to start with an empty "
      "volume; the old volume is deleted for good")),
     ("MasterAVolume", VOLUME, (), {"replacement": WILL, "policy": "snapshot"}, DANGEROUS,
-     (f"the data volume of master a is replaced: {LOST}, and the master refuses to begin again on an empty "
-     "volume; only a snapshot of the old volume stays")),
+     (f"the data volume of master a is replaced: {LOST}, and the master refuses to start with an empty "
+     "volume; only a snapshot of the old volume is kept")),
     *(
         ("MasterAVolume", VOLUME, (touched(name),), {}, DISRUPTIVE, REFUSED)
         for name in ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotId", "OutpostArn")
@@ -267,14 +267,14 @@ INSTANCES: list[Row] = [
 
 OTHERS: list[Row] = [
     ("EtcdBackupBucket", BUCKET, (), {"replacement": WILL}, DISRUPTIVE,
-     ("backups: the bucket id is no longer the cluster's; it stays with every snapshot in it, and `cfngen etcd` "
-     "finds those no more")),
+     ("backups: the bucket id no longer belongs to the cluster; it is kept with all its snapshots, "
+"but `cfngen etcd` no longer finds them")),
     ("MasterAProgram0123456789ab", PROGRAM, (), {"action": "remove"}, NONE,
-     "the boot program of master a as it was; no instance asks for it any more"),
+     "the previous boot program of master a; no instance downloads it any more"),
     ("NodeGroupNodesProgram0123456789ab", PROGRAM, (), {"action": "add"}, NONE,
-     "the boot program of node group `nodes`, as metadata: it makes nothing"),
+     "the boot program of node group `nodes`, stored as metadata; nothing is created in AWS"),
     ("Program0123456789ab", PROGRAM, (), {"action": "add"}, NONE,
-     "the boot program of the masters, as metadata: it makes nothing"),
+     "the boot program of the masters, stored as metadata; nothing is created in AWS"),
     ("SecretsKey", KMS, (), {"replacement": WILL}, DANGEROUS,
      ("secrets: the key that encrypts them is replaced; certificate authorities would be lost with it once its "
      "waiting period is over")),

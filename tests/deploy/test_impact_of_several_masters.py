@@ -42,7 +42,7 @@ def test_a_single_master_that_gets_company_is_still_the_only_one():
     """Nobody else is up yet."""
     impact = meaning("MasterAAutoScalingGroup", ASG, "/Properties/LaunchTemplate/Version", masters=1)
     assert impact is not None
-    assert "the API is away" in impact.text
+    assert "the API is unavailable" in impact.text
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,15 @@ def test_a_single_master_that_gets_company_is_still_the_only_one():
         (("ApiLoadBalancer", BALANCER, {"replacement": Replacement.WILL}), Danger.DANGEROUS, "kubeconfigs stop"),
         (("ApiLoadBalancer", BALANCER, {"action": "add"}), Danger.DISRUPTIVE, "fetch kubeconfigs again"),
         (("ApiTargetGroup", TARGETS, {"replacement": Replacement.MIGHT}), Danger.DISRUPTIVE, "might be replaced"),
-        (("ApiListener", LISTENER, {"action": "remove"}), Danger.DISRUPTIVE, "is interrupted"),
+        (("ApiListener", LISTENER, {"action": "remove"}), Danger.DISRUPTIVE, "connections are interrupted"),
         (("MasterBElasticIp", EIP, {"action": "remove"}), Danger.DISRUPTIVE, "master b reaches the internet"),
         (("ApiLoadBalancerSecurityGroup", GROUP, {"action": "remove"}), Danger.DISRUPTIVE, "API's load balancer"),
         (("ApiLoadBalancerFrom203x0x113x0x24", RULE, {"action": "remove"}), Danger.DISRUPTIVE, "203.0.113.0/24"),
-        (("MasterApiFrom203x0x113x0x24", RULE, {"action": "remove"}), Danger.NONE, "but by the API's load balancer"),
+        (
+            ("MasterApiFrom203x0x113x0x24", RULE, {"action": "remove"}),
+            Danger.NONE,
+            "but through the API's load balancer",
+        ),
         (("MasterApiFromLoadBalancer", RULE, {"action": "remove"}), Danger.DISRUPTIVE, "reach each other"),
     ],
 )
@@ -70,7 +74,10 @@ def test_what_comes_and_goes(change, danger, words):
 
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("/Properties/Targets/2", "other masters"), ("/Properties/HealthCheckPath", "looks after the masters")],
+    [
+        ("/Properties/Targets/2", "other masters"),
+        ("/Properties/HealthCheckPath", "settings of the API's load balancer's target group"),
+    ],
 )
 def test_a_target_group_that_changes_in_place_is_harmless(path, words):
     impact = meaning("ApiTargetGroup", TARGETS, path)

@@ -37,7 +37,7 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         DANGEROUS,
         (
             "API address changes: the private address of master a (its network interface) is replaced from "
-            "172.20.0.9 to 172.20.1.9; nodes that have joined stop reaching the API"
+            "172.20.0.9 to 172.20.1.9; existing nodes can no longer reach the API"
         ),
     ),
     (
@@ -49,8 +49,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         },
         DANGEROUS,
         (
-            "API address changes: the private address of master a (its network interface) might be replaced; "
-            "nodes that have joined stop reaching the API"
+            "API address changes: the private address of master a (its network interface) might be "
+            "replaced; existing nodes can no longer reach the API"
         ),
     ),
     (
@@ -58,7 +58,7 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"action": "remove"},
         DANGEROUS,
         (
-            "API address changes: its public address is removed; kubeconfigs stop reaching the API, and its "
+            "API address changes: its public address is removed; existing kubeconfigs stop working, and its "
             "certificate names the old address until the master is replaced"
         ),
     ),
@@ -67,8 +67,8 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"replacement": WILL},
         DANGEROUS,
         (
-            "API address changes: the master is reached by another public address, or by none; kubeconfigs stop "
-            "reaching the API"
+            "API address changes: the master is reached by another public address, or by none; existing "
+            "kubeconfigs stop working"
         ),
     ),
     (
@@ -82,7 +82,7 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"replacement": WILL},
         DANGEROUS,
         (
-            "API address changes: its load balancer is replaced; kubeconfigs stop reaching the API, and its "
+            "API address changes: its load balancer is replaced; existing kubeconfigs stop working, and its "
             "certificate names the old address until the masters are replaced"
         ),
     ),
@@ -90,7 +90,7 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         ("ApiLoadBalancer", BALANCER),
         {"action": "add"},
         DISRUPTIVE,
-        "people reach the API by a load balancer from now on: fetch kubeconfigs again",
+        "the API is reached through a load balancer from now on: fetch kubeconfigs again",
     ),
     (
         ("ApiLoadBalancer", BALANCER, ("Subnets/1", "subnet-1", None)),
@@ -109,27 +109,27 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {"replacement": WILL},
         DISRUPTIVE,
         (
-            "the masters' list behind the API's load balancer is replaced; the API is away until they count as "
-            "healthy again"
+            "the target group of the API's load balancer is replaced; the API is unavailable until the "
+            "masters are healthy again"
         ),
     ),
     (
         ("ApiTargetGroup", TARGETS, ("Targets/2", None, "10.0.0.9")),
         {},
         NONE,
-        "the API's load balancer leads to other masters, to each once it is healthy",
+        "the API's load balancer forwards to other masters, to each as soon as it is healthy",
     ),
     (
         ("ApiTargetGroup", TARGETS, ("HealthCheckPath", "/healthz", "/readyz")),
         {},
         NONE,
-        "how the API's load balancer looks after the masters changes",
+        "the settings of the API's load balancer's target group change",
     ),
     (
         ("ApiListener", LISTENER),
         {"replacement": MIGHT},
         DISRUPTIVE,
-        "the way through the API's load balancer might be replaced, and is interrupted",
+        "the listener of the API's load balancer might be replaced; connections are interrupted",
     ),
     (
         ("SubnetB", f"{EC2}Subnet"),
@@ -157,7 +157,7 @@ NETWORK: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
             (name, kind),
             {"replacement": WILL},
             DISRUPTIVE,
-            "network: the way to the internet is replaced, and is interrupted",
+            "network: the route to the internet is replaced; connections are interrupted",
         )
         for name, kind in (
             ("DefaultRoute", f"{EC2}Route"),
@@ -280,7 +280,7 @@ INSTANCES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         {},
         DISRUPTIVE,
         (
-            "master a is replaced; it is the only one, so the API is away for the minutes of its boot. Pods keep "
+            "master a is replaced; it is the only master, so the API is unavailable while it boots. Pods keep "
             "running meanwhile"
         ),
     ),
@@ -328,25 +328,25 @@ INSTANCES: list[tuple[tuple[Any, ...], dict[str, Any], Any, str]] = [
         ("NodeGroupNodesLaunchTemplate", TEMPLATE),
         {"replacement": WILL},
         NONE,
-        "a new launch template takes its place; its group follows",
+        "a new launch template replaces it, and its group uses the new one",
     ),
     (
         ("NodeGroupNodesLaunchTemplate", TEMPLATE, ("LaunchTemplateData/InstanceMarketOptions", None, "spot")),
         {},
         NONE,
-        "new instances have the spot market, from which AWS may take them back at any time",
+        "new instances have spot pricing, so AWS may reclaim them at any time",
     ),
     (
         ("NodeGroupNodesLaunchTemplate", TEMPLATE, ("LaunchTemplateData/InstanceMarketOptions", "spot", None)),
         {},
         NONE,
-        "new instances have another way of paying (spot or on demand)",
+        "new instances have another purchase option (spot or on demand)",
     ),
     (
         ("NodeGroupNodesLaunchTemplate", TEMPLATE, ("LaunchTemplateData/CreditSpecification", "a", "b")),
         {},
         NONE,
-        "new instances are launched otherwise",
+        "new instances are launched with other settings",
     ),
     (
         ("MasterAVolume", VOLUME, ("Encrypted", "false", "true")),

@@ -36,7 +36,7 @@ def test_a_statement_in_the_middle_changes_no_other(place):
     differences = keyed_list(
         entry({"PolicyDocument": document(READ, LIST)}, {"PolicyDocument": document(READ, WRITE, LIST)}), place
     )
-    assert differences.place == "/Properties/PolicyDocument"
+    assert differences.path == "/Properties/PolicyDocument"
     assert changed(differences) == {"Write"}
     assert json.loads(differences.after["Write"])["Action"] == ["s3:PutObject"]
 
@@ -49,7 +49,7 @@ def test_statements_of_a_roles_policies_are_known_by_policy_and_sid():
         entry(policies(document(READ), document(LIST)), policies(document(WRITE, READ), document(LIST))),
         "/Properties/Policies/0/PolicyDocument/Statement/0/Sid",
     )
-    assert (differences.place, changed(differences)) == ("/Properties/Policies", {"p0/Write"})
+    assert (differences.path, changed(differences)) == ("/Properties/Policies", {"p0/Write"})
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def inside(*tags: Any) -> dict[str, Any]:
 )
 def test_tags_are_known_by_their_keys(before: Any, after: Any, place: str, of: str, items: Any) -> None:
     differences = keyed_list(entry(before, after), f"/Properties/{place}")
-    assert (differences.place, differences.before, differences.after) == (f"/Properties/{of}", *items)
+    assert (differences.path, differences.before, differences.after) == (f"/Properties/{of}", *items)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_documents_of_every_kind_are_known_by_their_statements(name: str) -> Non
     differences = keyed_list(
         entry({name: document(READ)}, {name: {"Id": "x", **document(READ, LIST)}}), f"/Properties/{name}"
     )
-    assert (differences.place, changed(differences)) == (f"/Properties/{name}", {"List"})
+    assert (differences.path, changed(differences)) == (f"/Properties/{name}", {"List"})
     assert list(differences.before) == ["Read"]
 
 

@@ -53,7 +53,7 @@ def test_free_addresses_are_fine_and_so_are_those_that_masters_have(account: Acc
 def test_a_network_interface_that_has_an_address_is_named(account: Account, subnet: Any) -> None:
     taken = interface(account, subnet, "172.20.0.11", Description="a database")
     with pytest.raises(
-        AddressesInUseError, match=rf"master c is to have .*172\.20\.0\.11.*{taken} \(a database\)"
+        AddressesInUseError, match=rf"master c needs .*172\.20\.0\.11.*{taken} \(a database\)"
     ) as raised:
         check(account, subnet)
     assert f"--subnet-id {subnet['SubnetId']} --reservation-type explicit --cidr 172.20.0.11/32" in raised.value.hint

@@ -14,7 +14,7 @@ from cfngen.deploy.aws_errors import CredentialsError, ExpiredCredentialsError, 
 from cfngen.deploy.busy_stack import BusyError
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event, Notice
-from cfngen.deploy.operation import BegunError, ImpossiblePlanError
+from cfngen.deploy.operation import ImpossiblePlanError, StartInterruptedError
 from cfngen.deploy.ownership import ForeignStackError
 from cfngen.deploy.parameters.parameter_values import MissingParameterError
 from cfngen.deploy.preview.plan import Plan
@@ -220,7 +220,7 @@ def test_ctrl_c_before_the_execution_leaves_nothing(operator: Operator, nth: int
 
 def test_ctrl_c_at_the_moment_of_beginning_does_not_say_that_nothing_happens(operator: Operator):
     operator.cloud.faults.after("ExecuteChangeSet", interrupt)
-    with pytest.raises(BegunError, match="may be at work on the stack one") as raised:
+    with pytest.raises(StartInterruptedError, match="may be at work on the stack one") as raised:
         operator.deploy(ONE)
     assert error_exit_code(raised.value.code) == 6
     operator.cloud.clock.sleep(3600)

@@ -70,7 +70,7 @@ def test_everything_missing_is_listed_with_its_description():
         "ApiAllowedCidr has no value: IPv4 address range that may reach the Kubernetes API server "
         "(must be an IPv4 CIDR such as 203.0.113.7/32)"
     )
-    assert refused.value.hint == "give a value for each: --parameter ApiAllowedCidr=… --parameter RouteTableId=…"
+    assert refused.value.hint == "set a value for each: --parameter ApiAllowedCidr=… --parameter RouteTableId=…"
 
 
 def test_a_value_of_the_stack_is_kept_if_the_user_asks():
@@ -95,8 +95,8 @@ def test_there_is_nothing_to_keep_in_a_stack_to_be_created():
 def test_what_an_operator_changed_in_the_console_is_not_changed_back_in_silence():
     before = stack(ApiAllowedCidr=CIDR, MaxSize="9", MasterVolumeType="gp3")
     (notice,) = choose_values(ROOT, previous=before, previous_root=ROOT).notices
-    assert notice.text == "MaxSize was set to 9 in the stack and becomes 4 again, as the cluster file has it"
-    assert notice.hint == "--keep MaxSize leaves it at 9; to have it so for good, change the cluster file."
+    assert notice.text == "MaxSize was changed to 9 in the stack and is reset to 4 from the cluster file"
+    assert notice.hint == "--keep MaxSize keeps 9; to keep it in later deployments too, change the cluster file."
 
 
 def test_a_change_of_the_cluster_file_is_no_surprise():
@@ -164,7 +164,7 @@ def test_rules_are_those_of_cloudformation(definition, value, allowed):
         ("MaxSizes", "did you mean MaxSize?"),
         ("maxsize", "did you mean MaxSize?"),
         ("Completely", "there are ApiAllowedCidr, MasterVolumeType, MaxSize"),
-        ("TemplateBucket", "cfngen uploads the templates itself; leave it out (--bucket chooses the bucket)"),
+        ("TemplateBucket", "cfngen uploads the templates itself; remove it (--bucket chooses the bucket)"),
     ],
 )
 def test_unknown_parameters_are_refused_with_the_nearest(name, advice):
@@ -186,7 +186,7 @@ def test_a_parameter_that_the_cluster_file_answers_for_good_says_so(source):
     with pytest.raises(ParameterError) as refused:
         choose_values(answered, **how)
     [problem] = refused.value.problems
-    assert "ApiAllowedCidr: the cluster file's `api.allowedCidrs` answers it for good" in problem
+    assert "ApiAllowedCidr: `api.allowedCidrs` in the cluster file sets it" in problem
 
 
 def test_the_parameters_that_a_cluster_file_answers_are_those_of_templates_that_leave_it_open():
@@ -228,9 +228,9 @@ def test_a_pattern_that_is_described_is_not_shown():
 def test_an_api_that_is_open_to_everybody_is_told(value, count):
     for given in ({"flags": {"ApiAllowedCidr": value}}, {"file": ParameterFile("p.yaml", {"ApiAllowedCidr": value})}):
         notices = choose_values(ROOT, **given).notices
-        assert ["everybody may try the Kubernetes API" in notice.text for notice in notices] == [True] * count
+        assert ["the Kubernetes API is open to everybody" in notice.text for notice in notices] == [True] * count
     kept = choose_values(ROOT, previous=stack(ApiAllowedCidr=value)).notices
-    assert ["everybody may try the Kubernetes API" in each.text for each in kept] == [True] * count
+    assert ["the Kubernetes API is open to everybody" in each.text for each in kept] == [True] * count
     # What the cluster file says, its own check has told.
     definition = {"Parameters": {"ApiAllowedCidr": {"Type": "String", "Default": value}}}
     assert choose_values(definition).notices == ()
@@ -353,8 +353,8 @@ def test_what_is_missing_is_told_beside_what_is_wrong():
 
 
 def test_a_value_of_the_stack_that_is_kept_is_looked_at_too():
-    with pytest.raises(ParameterError, match=r"^MaxSize, as it is in the stack: '5001' must be at most 5000"):
+    with pytest.raises(ParameterError, match=r"^MaxSize, from the stack: '5001' must be at most 5000"):
         choose_values(ROOT, keep=["MaxSize"], previous=stack(ApiAllowedCidr=CIDR, MaxSize="5001"))
     broken = {"Parameters": {"MaxSize": {"Type": "Number", "MaxValue": 3, "Default": 4}}}
-    with pytest.raises(ParameterError, match=r"^MaxSize, by its default: '4' must be at most 3"):
+    with pytest.raises(ParameterError, match=r"^MaxSize, from its default: '4' must be at most 3"):
         choose_values(broken)

@@ -74,31 +74,31 @@ def test_a_value_may_be_kept(read):
     ("text", "problem"),
     [
         ("", ": is empty"),
-        ("# only a comment\n", ": holds nothing but comments"),
-        ("text", ":1: holds a single value; parameters are keys and values"),
+        ("# only a comment\n", ": contains only comments"),
+        ("text", ":1: contains a single value; parameters are keys and values"),
         ("Key: 1\nKey: 2\n", ":2: Key: appears twice; remove one"),
         ('{"Key": "1", "Key": "2"}', ": Key: appears twice; remove one"),
         ("- Key=1\n- Key=2\n", ":2: Key: appears twice; remove one"),
-        ("Key:\n", ':1: Key: has no value; give one, or "" for the empty text'),
-        ('{"Key": null}', ': Key: has no value; give one, or "" for the empty text'),
-        ("Key: {inner: 1}\n", ":1: Key: has a nested value; give text"),
+        ("Key:\n", ':1: Key: has no value; add one, or "" for an empty string'),
+        ('{"Key": null}', ': Key: has no value; add one, or "" for an empty string'),
+        ("Key: {inner: 1}\n", ":1: Key: has a nested value; use a string"),
         ("- Key\n", ":1: an item is not Key=Value; put a = between name and value"),
-        ("- ParameterKey: Key\n", ":1: Key: has no ParameterValue; give one, or UsePreviousValue: true"),
+        ("- ParameterKey: Key\n", ":1: Key: has no ParameterValue; add one, or UsePreviousValue: true"),
         (
             "- ParameterKey: Key\n  ParameterValue: 1\n  UsePreviousValue: true\n",
-            ":1: Key: has a value and keeps the previous one; decide for one of them",
+            ":1: Key: has a value and UsePreviousValue; remove one of them",
         ),
         (
             "- ParameterKey: Key\n  ParameterValue: 1\n  Value: 2\n",
-            ":1: Key: Value is no field of a parameter; leave it out",
+            ":1: Key: Value is not a field of a parameter; remove it",
         ),
         (
             "Parameters: {Key: 1}\nTags: {a: b}\n",
-            ":2: Tags is not taken from a parameter file; leave it out (tags belong into the cluster file)",
+            ":2: Tags in a parameter file is not supported; remove it (set tags in the cluster file)",
         ),
         (
             "Parameters: {Key: 1}\nOther: 2\n",
-            ":2: Other stands beside Parameters; move it into them, or leave it out",
+            ":2: Other is next to Parameters; move it into Parameters, or remove it",
         ),
         ('{"Key": "1",\n "Other": ]}', ":2: is not JSON: expecting value"),
         ("Key: [1\n", ":2: is not YAML: expected ',' or ']', but got '<stream end>'"),
@@ -143,7 +143,7 @@ def test_what_yaml_calls_nothing_is_no_value(read, null):
 def test_what_stands_beside_the_parameters_is_refused_unless_it_is_empty(read, name, value, refused):
     text = f"{name}: {value}\nParameters: {{Key: 1}}\n"
     if refused:
-        with pytest.raises(ParameterFileError, match=f":1: {name} is not taken from a parameter file"):
+        with pytest.raises(ParameterFileError, match=f":1: {name} in a parameter file is not supported"):
             read(text)
     else:
         assert read(text).values == {"Key": "1"}
@@ -178,12 +178,15 @@ def test_a_parameter_of_the_aws_cli(read, fields, kept, values):
         ("- {}\n", [":1: an item of the list is not a parameter"]),
         ("Key: []\n", [":1: Key: has a nested value"]),
         ("Key: [a, {b: 1}]\n", [":1: Key: has a nested value"]),
-        ("- ParameterKey: K\n  ParameterValue: 1\n  B: 1\n  A: 2\n", [":1: K: A is no field", ":1: K: B is no field"]),
+        (
+            "- ParameterKey: K\n  ParameterValue: 1\n  B: 1\n  A: 2\n",
+            [":1: K: A is not a field", ":1: K: B is not a field"],
+        ),
         ("- {A: 1, B: 2}\n- {A: 3}\n", [":2: A: appears twice"]),
         ("A:\nA: 1\n", [":1: A: has no value"]),
         (
             "Parameters: {Key: 1}\nTags: {a: b}\nOdd: 1\nStackPolicy: x\nMore: 2\n",
-            [":2: Tags is not", ":3: Odd stands", ":4: StackPolicy is not", ":5: More stands"],
+            [":2: Tags in", ":3: Odd is next", ":4: StackPolicy in", ":5: More is next"],
         ),
         (
             "- ParameterKey: K\n  UsePreviousValue: true\n- K=1\n- ParameterKey: K\n  UsePreviousValue: true\n",
@@ -215,7 +218,7 @@ def test_the_file_is_named_as_it_was(read, tmp_path):
     assert "write `Key: Value`" in refused.value.hint
     with pytest.raises(ParameterFileError) as refused:
         read_file(tmp_path / "nothing.yaml")
-    assert "name a file that exists" in refused.value.hint
+    assert "choose an existing file" in refused.value.hint
     with pytest.raises(ParameterFileError) as refused:
         read(b"Key: \xff")
     assert refused.value.hint == "save the file as UTF-8."

@@ -195,7 +195,8 @@ def test_a_phase_that_fails_is_the_last_and_what_is_left_is_told() -> None:
     assert not operator.carry_out(three(operator)).succeeded
     [notice] = operator.said(Notice)
     assert notice.text == (
-        "phase 2 of 3 did not succeed; what the phases before it did stays. Left: node group Kept, node group New"
+        "phase 2 of 3 did not succeed; the changes of earlier phases are kept. Remaining: node group "
+        "Kept, node group New"
     )
     assert "`cfngen deploy`" in str(notice.hint)
     assert "third" not in operator.done
@@ -223,7 +224,7 @@ def test_a_phase_that_cannot_be_planned_leaves_what_was_done() -> None:
         operator.carry_out(found)
     [notice] = operator.said(Notice)
     assert notice.text.startswith("phase 2 of 3 could not start; ")
-    assert notice.text.endswith("Left: node group Kept, node group New")
+    assert notice.text.endswith("Remaining: node group Kept, node group New")
 
 
 def test_an_interrupt_between_phases_names_what_is_left() -> None:

@@ -197,7 +197,7 @@ def test_a_volume_that_a_rollback_left_large_is_seen_as_it_is(operator: Operator
 
     operator.deploy(ONE)
     [notice] = [each for each in operator.reported(Notice) if volume in each.text]
-    assert f"{volume} has 40 GiB already, though the stack says 20" in notice.text
+    assert f"{volume} has 40 GiB already, though the stack records 20" in notice.text
     assert "controlPlane.volume.size to 40" in notice.hint
     less = operator.plan({**ONE, "controlPlane": {"volume": {"size": 30}}})
     assert "must be at least 40, not 30" in less.refusal

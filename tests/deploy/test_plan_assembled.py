@@ -201,7 +201,7 @@ def test_where_what_goes_cannot_be_listed_that_is_said() -> None:
     [stack] = planned(nested("NodeGroupOldStack", action="Remove"), api=api, said=said).stacks
     assert stack.changes == ()
     [notice] = [each for each in said if isinstance(each, Notice)]
-    assert notice.text.startswith("what NodeGroupOldStack consists of cannot be listed: ")
+    assert notice.text.startswith("the resources of NodeGroupOldStack cannot be listed: ")
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def scaling(api: Recorded, *groups: int, code: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("groups", "code", "words"),
     [
-        ([0, 9], "", "node group `nodes` has no instance now"),
+        ([0, 9], "", "node group `nodes` has no instances now"),
         ([1], "", "its instances are replaced one at a time"),
         ([], "", "its instances are replaced one at a time"),
         ([], "AccessDenied", "its instances are replaced one at a time"),

@@ -107,20 +107,20 @@ def test_nothing_is_said_where_the_stack_is_right_or_sizes_are_not_known(believe
     assert Account(believed, a=size).truth(wanted) == volumes.VolumeFindings()
 
 
-LARGER = "a has 40 GiB and b has 30 GiB already, though the stack says 20: a rollback left it so"
+LARGER = "a has 40 GiB and b has 30 GiB already, though the stack records 20: a rollback could not shrink it"
 
 
 def test_a_volume_that_is_larger_than_the_stack_says_is_told() -> None:
     told = Account(b=30, a=40, c=20).truth("20")
     [notice] = told.notices
     assert (notice.text, told.impacts) == (LARGER, ())
-    assert notice.hint.startswith("set controlPlane.volume.size to 40, which brings the stack in line")
+    assert notice.hint.startswith("set controlPlane.volume.size to 40, so that the stack records the actual size")
 
 
 @pytest.mark.parametrize("wanted", ["21", "39", "10"])
 def test_less_than_a_volume_has_is_refused(wanted: str) -> None:
     told = Account(b=30, a=40).truth(wanted)
-    words = f"{LARGER}. EBS shrinks no volume: controlPlane.volume.size must be at least 40, not {wanted}"
+    words = f"{LARGER}. EBS cannot shrink volumes: controlPlane.volume.size must be at least 40, not {wanted}"
     assert told == volumes.VolumeFindings(impacts=(Impact(words, Danger.DISRUPTIVE, fails=True),))
 
 
@@ -128,7 +128,7 @@ def test_less_than_a_volume_has_is_refused(wanted: str) -> None:
 def test_as_much_as_a_volume_has_brings_the_stack_in_line(wanted: str) -> None:
     told = Account(b=30, a=40).truth(wanted)
     [meaning] = told.impacts
-    assert meaning == Impact(f"{LARGER}; the update brings the stack in line, or lets it grow from there")
+    assert meaning == Impact(f"{LARGER}; the update records the actual size in the stack, or grows the volume further")
     assert told.notices == ()
 
 

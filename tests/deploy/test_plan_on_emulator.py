@@ -285,7 +285,7 @@ class TestMaster:
         volume = changes["MasterAVolume"]
         assert (volume.action, volume.policy) == ("remove", "snapshot")
         assert "LOST" in volume.impact.text
-        assert volume.impact.text.endswith("only a snapshot of the old volume stays")
+        assert volume.impact.text.endswith("only a snapshot of the old volume is kept")
         assert changes["MasterADisk"].action == "add"
         assert plan.is_dangerous
 

@@ -76,7 +76,7 @@ def test_what_the_plan_has_made_it_may_remove(kind: str, stack_too: bool) -> Non
             attempt()
         assert "please report it" in raised.value.hint
     client.create_change_set(StackName="k8s", ChangeSetName="one", ChangeSetType=kind, TemplateBody="{}")
-    assert account.made == ({CHANGE_SET, STACK_ID} if stack_too else {CHANGE_SET})
+    assert account.created_arns == ({CHANGE_SET, STACK_ID} if stack_too else {CHANGE_SET})
     client.delete_change_set(ChangeSetName=CHANGE_SET)
     if stack_too:
         client.delete_stack(StackName=STACK_ID)
@@ -96,7 +96,7 @@ def test_a_change_set_that_was_refused_is_not_the_plans() -> None:
     account = planning(api)
     with pytest.raises(Exception, match="AlreadyExists"):
         account.client("cloudformation").create_change_set(StackName="k8s", ChangeSetName="one", TemplateBody="{}")
-    assert account.made == set()
+    assert account.created_arns == set()
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_types_without_a_known_quota_are_named(account, documents):
         service_quotas.check(account, count_demand(documents, {"NodeGroupNodesInstanceType": "mac2.metal"}))
     )
     assert found["vCPUs of mac2.metal"].sufficient is None
-    assert found["vCPUs of mac2.metal"].hint == "it is not known which quota counts"
+    assert found["vCPUs of mac2.metal"].hint == "it is not known which quota applies"
     assert found[STANDARD].needed == 2
 
 

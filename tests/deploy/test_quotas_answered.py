@@ -335,7 +335,7 @@ def test_processors_of_a_new_group_without_instances_are_asked_about_all_the_sam
 
 
 def test_a_market_without_quota_and_types_of_no_family_are_named() -> None:
-    unknown = "it is not known which quota counts"
+    unknown = "it is not known which quota applies"
     wanted = Demand(
         instances=(
             Instances("hpc6a.48xlarge", 1, spot=True, maximum=2),

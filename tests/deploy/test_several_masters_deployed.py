@@ -153,7 +153,7 @@ def test_one_master_becomes_three(operator: Operator):
     assert found.consequences[0].text.startswith("1 master becomes 3")
     assert found.consequences[0].danger is Danger.DANGEROUS
     said = {each.logical_id: each.impact.text for each in found.changes if each.impact}
-    assert "the API is away" in said["MasterAAutoScalingGroup"]
+    assert "the API is unavailable" in said["MasterAAutoScalingGroup"]
     assert "joins" in said["MasterBAutoScalingGroup"]
     assert not [each for each in found.changes if each.type == "AWS::EC2::Volume" and each.action != "add"]
     finished = operator.deploy(wanted(3), on_failure="keep")
@@ -164,7 +164,7 @@ def test_one_master_becomes_three(operator: Operator):
 def test_fewer_masters_are_refused_and_nothing_is_touched(operator: Operator):
     operator.deploy(wanted(3))
     before = inventory("us-west-2")
-    with pytest.raises(ImmutableSettingError, match=r"^controlPlane\.count: is 3 and cannot become 1"):
+    with pytest.raises(ImmutableSettingError, match=r"^controlPlane\.count: is 3 and cannot be changed to 1"):
         operator.deploy(wanted(1))
     assert inventory("us-west-2") == before
 

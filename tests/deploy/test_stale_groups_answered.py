@@ -253,11 +253,11 @@ def test_a_program_of_the_stacks_own_template_is_carried_over() -> None:
     [meaning] = made.impacts
     assert meaning.danger is Danger.DISRUPTIVE
     assert meaning.text == (
-        f"{BEHIND.text}. The program stays, or comes back, until the group launches from the stack's version"
+        f"{BEHIND.text}. The stack contains this program until the group uses the stack's launch template version"
     )
     [notice] = notices
     assert notice.text == BEHIND.text
-    assert "set the launch template of nodes by hand" in notice.hint
+    assert "set the launch template of nodes yourself" in notice.hint
     [sent] = api.named("cloudformation:GetTemplate")
     assert (sent["StackName"], sent["TemplateStage"]) == (arn(CHILD), "Original")
     assert api.fetched == []
@@ -292,7 +292,7 @@ def test_a_program_that_is_nowhere_is_told(given: dict[str, Answer]) -> None:
     made, notices = Cluster({}, ("one/1/nodes.json", b"no JSON"), **given).carried()
     assert (made.documents, made.impacts) == (DOCUMENTS, ())
     assert [notice.text for notice in notices] == [
-        BEHIND.text, "the boot program OldProgram is in none of the uploaded templates any more",
+        BEHIND.text, "the boot program OldProgram is no longer in any uploaded template",
     ]  # fmt: skip
 
 
@@ -313,7 +313,7 @@ def test_where_nothing_is_known_nothing_is_carried_over() -> None:
     made, notices = api.carried()
     assert made == TemplatesToUpload(DOCUMENTS)
     [notice] = notices
-    assert notice.text.startswith("whether groups were left behind by an earlier operation is not known: not allowed")
+    assert notice.text.startswith("cannot find out which groups use an old launch template version: not allowed")
     assert notice.hint
     assert add_old_programs(api.account, DOCUMENTS, None, cluster="one", report=[].append) == TemplatesToUpload(
         DOCUMENTS

@@ -120,5 +120,5 @@ def test_templates_of_another_root_are_not_deleted(stacks: list[dict[str, Any]],
     if not others:
         template_objects.check_unused(api.account, "one", STACK_ID)
         return
-    with pytest.raises(TemplatesInUseError, match=f"are also those of the stack {others}$"):
+    with pytest.raises(TemplatesInUseError, match=f"are also used by the stack {others}$"):
         template_objects.check_unused(api.account, "one", STACK_ID)

@@ -104,8 +104,8 @@ def test_a_storm_of_throttling_slows_the_watch_down_and_does_not_end_it(operator
     assert outcome.succeeded
     assert {event.id for event in operator.events} == operator.happened()
     [notice] = operator.notices
-    assert "fewer calls" in notice
-    assert any("fewer calls" in each.poll_error for each in operator.progress)
+    assert "throttles the API calls" in notice
+    assert any("throttles the API calls" in each.poll_error for each in operator.progress)
     assert operator.progress[-1].poll_error == ""
 
 

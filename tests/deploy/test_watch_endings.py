@@ -196,12 +196,12 @@ def test_the_last_message_is_about_the_stack_as_it_is_now() -> None:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "only resources that have been replaced are still being removed"),
-        ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "only resources that have been replaced"),
-        ("UPDATE_ROLLBACK_IN_PROGRESS", "what was done is being rolled back already"),
-        ("ROLLBACK_IN_PROGRESS", "what was done is being rolled back already"),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "only replaced resources are still being deleted"),
+        ("UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS", "only replaced resources"),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", "the operation is already being rolled back"),
+        ("ROLLBACK_IN_PROGRESS", "the operation is already being rolled back"),
         ("DELETE_IN_PROGRESS", "a deletion cannot be cancelled"),
-        ("IMPORT_IN_PROGRESS", "CloudFormation cancels nothing while a stack is in IMPORT_IN_PROGRESS"),
+        ("IMPORT_IN_PROGRESS", "CloudFormation cannot cancel an operation while the stack is in IMPORT_IN_PROGRESS"),
         (UPDATED, "the operation has ended; the stack is in UPDATE_COMPLETE"),
     ],
 )
@@ -266,7 +266,7 @@ def test_an_update_is_cancelled_once_for_each_operation() -> None:
         api, told = cancelling()
         outcome = follow(api, told)
         assert (outcome.cancelled, outcome.succeeded) == (True, False)
-        assert told.notices == ["the update is being cancelled: what it has changed so far is rolled back"]
+        assert told.notices == ["the update is being cancelled: its changes so far are rolled back"]
         [sent] = api.named("CancelUpdateStack")
         assert sent["StackName"] == STACK_ID
         tokens.append(sent["ClientRequestToken"])

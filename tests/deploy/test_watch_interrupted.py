@@ -91,7 +91,7 @@ def test_what_is_being_taken_back_already_is_not_cancelled(operator: Operator):
     operator.faults.after("DescribeStacks", ctrl_c, nth=1)
     outcome = operator.watch(root_id, since=before)
     assert not outcome.cancelled
-    assert operator.notices == ["not cancelled: what was done is being rolled back already"]
+    assert operator.notices == ["not cancelled: the operation is already being rolled back"]
     assert outcome.status.name == "UPDATE_ROLLBACK_COMPLETE"
 
 

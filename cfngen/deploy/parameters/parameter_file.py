@@ -28,7 +28,7 @@ _OTHER_SECTIONS = ("Tags", "StackPolicy")
 
 
 class ParameterFileError(CfngenError):
-    """A parameter file cannot be read or does not hold parameters.
+    """A parameter file cannot be read or does not contain parameters.
 
     Attributes:
         file: the file's path as the user gave it.
@@ -112,7 +112,7 @@ class _Reader:
                 self._read_item(item)
             return
         if node.kind != "map":
-            self.problems.append(f"{node.place}holds a single value; parameters are keys and values")
+            self.problems.append(f"{node.place}contains a single value; parameters are keys and values")
             return
         parameters = next(
             (value for key, value in node.pairs if key == "Parameters" and value.kind in ("map", "list")), None
@@ -122,10 +122,10 @@ class _Reader:
             return
         for key, value in node.pairs:
             if key in _OTHER_SECTIONS and (value.pairs or value.items or value.text):
-                message = f"{key} is not taken from a parameter file; leave it out (tags belong into the cluster file)"
+                message = f"{key} in a parameter file is not supported; remove it (set tags in the cluster file)"
                 self.problems.append(f"{value.place}{message}")
             elif key != "Parameters" and key not in _OTHER_SECTIONS:
-                self.problems.append(f"{value.place}{key} stands beside Parameters; move it into them, or leave it out")
+                self.problems.append(f"{value.place}{key} is next to Parameters; move it into Parameters, or remove it")
         self.read(parameters)
 
     def _read_mapping(self, node: _Node) -> None:
@@ -148,17 +148,17 @@ class _Reader:
                 self.problems.append(f"{node.place}an item of the list is not a parameter")
             return
         key = self._value_text("ParameterKey", fields["ParameterKey"]) or ""
-        previous = fields.get("UsePreviousValue")
-        keeps_previous = previous is not None and previous.text.lower() == "true"
+        use_previous = fields.get("UsePreviousValue")
+        keeps_previous = use_previous is not None and use_previous.text.lower() == "true"
         # The output of `aws cloudformation describe-stacks` also has ResolvedValue.
         unknown = fields.keys() - {"ParameterKey", "ParameterValue", "UsePreviousValue", "ResolvedValue"}
         for name in sorted(unknown):
-            self.problems.append(f"{node.place}{key}: {name} is no field of a parameter; leave it out")
+            self.problems.append(f"{node.place}{key}: {name} is not a field of a parameter; remove it")
         # The AWS CLI's skeleton (`--generate-cli-skeleton`) has all fields, including empty ones.
         if keeps_previous and "ParameterValue" in fields and fields["ParameterValue"].text:
-            self.problems.append(f"{node.place}{key}: has a value and keeps the previous one; decide for one of them")
+            self.problems.append(f"{node.place}{key}: has a value and UsePreviousValue; remove one of them")
         elif not keeps_previous and "ParameterValue" not in fields:
-            self.problems.append(f"{node.place}{key}: has no ParameterValue; give one, or UsePreviousValue: true")
+            self.problems.append(f"{node.place}{key}: has no ParameterValue; add one, or UsePreviousValue: true")
         else:
             self._add_value(
                 key,
@@ -180,9 +180,9 @@ class _Reader:
         if node.kind == "text":
             return node.text
         problem = (
-            'has no value; give one, or "" for the empty text'
+            'has no value; add one, or "" for an empty string'
             if node.kind == "null"
-            else "has a nested value; give text"
+            else "has a nested value; use a string"
         )
         self.problems.append(f"{node.place}{key}: {problem}")
         return None
@@ -197,7 +197,7 @@ def _parse(path: Path) -> _Node:
         raise ParameterFileError(name, [problem], hint="save the file as UTF-8.") from None
     except OSError as error:
         problem = f": cannot be read: {(error.strerror or str(error)).lower()}"
-        raise ParameterFileError(name, [problem], hint="name a file that exists and that you may read.") from None
+        raise ParameterFileError(name, [problem], hint="choose an existing file that you can read.") from None
     if not text.strip():
         raise ParameterFileError(name, [": is empty"])
     return _parse_json(name, text) if text.lstrip().startswith(("{", "[")) else _parse_yaml(name, text)
@@ -243,7 +243,7 @@ def _parse_yaml(name: str, text: str) -> _Node:
         problem = f"{line}: is not YAML: {getattr(error, 'problem', None) or error}"
         raise ParameterFileError(name, [problem]) from None
     if root is None:
-        raise ParameterFileError(name, [": holds nothing but comments"])
+        raise ParameterFileError(name, [": contains only comments"])
     return _yaml_node(root, frozenset())
 
 

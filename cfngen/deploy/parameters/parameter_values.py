@@ -24,7 +24,7 @@ MASK = "****"
 API_CIDR = "ApiAllowedCidr"
 """Parameter with the address range from which the Kubernetes API can be reached."""
 ANSWERED = {API_CIDR: "api.allowedCidrs"}
-"""Parameters that a template has only if the cluster file leaves a key out, each with that key."""
+"""The cluster file's key for each parameter that the template only has if the cluster file does not set this key."""
 
 
 class ParameterError(CfngenError):
@@ -95,14 +95,14 @@ def choose_values(
     """
     definitions: Mapping[str, TemplatePart] = root.get("Parameters", {})
     flags, file = flags or {}, file or ParameterFile()
-    stack = previous.parameters if previous else {}
+    stack_values = previous.parameters if previous else {}
     problems = [
         *_unknown_parameters(definitions, flags, "--parameter "),
         *_unknown_parameters(definitions, file.values.keys() | file.keep, f"{file.name}: "),
         *_unknown_parameters(definitions, keep, "--keep "),
         *(
-            f"--keep {name}: the stack has no value to keep; give one with --parameter {name}=…"
-            for name in sorted((set(keep) | file.keep) & definitions.keys() - stack.keys())
+            f"--keep {name}: the stack has no value to keep; set one with --parameter {name}=…"
+            for name in sorted((set(keep) | file.keep) & definitions.keys() - stack_values.keys())
         ),
     ]
     values: dict[str, str] = {}
@@ -115,12 +115,12 @@ def choose_values(
             values[name], source = flags[name], f"--parameter {name}"
         elif name in file.values and not keeps_value:
             values[name], source = file.values[name], f"{file.name}: {name}"
-        elif name in stack and (keeps_value or "Default" not in definition or is_no_echo):
+        elif name in stack_values and (keeps_value or "Default" not in definition or is_no_echo):
             # A NoEcho parameter is never reset to its default, since nobody could see the lost value.
             kept_names.append(name)
-            values[name], source = stack[name], f"{name}, as it is in the stack"
+            values[name], source = stack_values[name], f"{name}, from the stack"
         elif "Default" in definition:
-            values[name], source = str(definition["Default"]), f"{name}, by its default"
+            values[name], source = str(definition["Default"]), f"{name}, from its default"
         else:
             missing.append(name)
             continue
@@ -128,25 +128,30 @@ def choose_values(
             problems.append(f"{source}: {MASK if is_no_echo else repr(values[name])} {rule}")
     if problems:
         problems += [_describe_missing(name, definitions[name]) for name in missing]
-        raise ParameterError(problems, hint="correct them and repeat; nothing was changed.")
+        raise ParameterError(problems, hint="correct them and try again; nothing was changed.")
     if missing:
         names = " ".join(f"--parameter {name}=…" for name in missing)
         texts = [_describe_missing(name, definitions[name]) for name in missing]
-        raise MissingParameterError(texts, missing, hint=f"give a value for each: {names}")
+        raise MissingParameterError(texts, missing, hint=f"set a value for each: {names}")
+    explicit_names = {*flags, *file.values, *kept_names}
+    # CloudFormation shows the current value of a NoEcho parameter only as asterisks.
+    visible_values = {
+        name: value for name, value in values.items() if not (name in kept_names and _is_no_echo(definitions[name]))
+    }
     return ParameterValues(
         entries=tuple(_entry(name, value, keeps_previous=name in kept_names) for name, value in values.items()),
-        values={
-            name: value for name, value in values.items() if not (name in kept_names and _is_no_echo(definitions[name]))
-        },
+        values=visible_values,
         notices=(
-            *_open_api_notices(values, {*flags, *file.values, *kept_names}),
-            *_reset_notices(definitions, values, {*flags, *file.values, *kept_names}, stack, previous_root),
+            *_open_api_notices(values, explicit_names),
+            *_reset_notices(definitions, values, explicit_names, stack_values, previous_root),
         ),
     )
 
 
 def _entry(name: str, value: str, *, keeps_previous: bool) -> AwsArguments:
-    return {"ParameterKey": name, **({"UsePreviousValue": True} if keeps_previous else {"ParameterValue": value})}
+    if keeps_previous:
+        return {"ParameterKey": name, "UsePreviousValue": True}
+    return {"ParameterKey": name, "ParameterValue": value}
 
 
 def _is_no_echo(definition: TemplatePart) -> bool:
@@ -164,11 +169,11 @@ def _unknown_parameters(definitions: TemplatePart, names: Iterable[str], source:
     problems = []
     for name in sorted(set(names) - definitions.keys()):
         if name in ANSWERED:
-            reason = f"the cluster file's `{ANSWERED[name]}` answers it for good"
-            problems.append(f"{source}{name}: {reason}; leave it out, or change the file")
+            reason = f"`{ANSWERED[name]}` in the cluster file sets it"
+            problems.append(f"{source}{name}: {reason}; remove the parameter, or change the cluster file")
             continue
         if name in LOCATION:
-            advice = "cfngen uploads the templates itself; leave it out (--bucket chooses the bucket)"
+            advice = "cfngen uploads the templates itself; remove it (--bucket chooses the bucket)"
         elif matches := difflib.get_close_matches(name, definitions) or _matches_ignoring_case(name, definitions):
             advice = f"did you mean {matches[0]}?"
         else:
@@ -181,14 +186,14 @@ def _matches_ignoring_case(name: str, definitions: Iterable[str]) -> list[str]:
     return [definition for definition in definitions if definition.lower() == name.lower()]
 
 
-def _open_api_notices(values: Mapping[str, str], explicit: Collection[str]) -> list[Notice]:
-    """Warn if a parameter opens the API to everybody; the cluster file has a check of its own."""
-    if API_CIDR not in explicit or not values.get(API_CIDR, "").endswith("/0"):
+def _open_api_notices(values: Mapping[str, str], explicit_names: Collection[str]) -> list[Notice]:
+    """Warn if a parameter opens the API to everybody; `api.allowedCidrs` in the cluster file is checked elsewhere."""
+    if API_CIDR not in explicit_names or not values.get(API_CIDR, "").endswith("/0"):
         return []
     return [
         Notice(
-            f"everybody may try the Kubernetes API: {API_CIDR} is {values[API_CIDR]}",
-            f"name your own address range with --parameter {API_CIDR}=…, e.g. 203.0.113.7/32.",
+            f"the Kubernetes API is open to everybody: {API_CIDR} is {values[API_CIDR]}",
+            f"set your own address range with --parameter {API_CIDR}=…, e.g. 203.0.113.7/32.",
         )
     ]
 
@@ -196,24 +201,27 @@ def _open_api_notices(values: Mapping[str, str], explicit: Collection[str]) -> l
 def _reset_notices(
     definitions: Mapping[str, TemplatePart],
     values: Mapping[str, str],
-    explicit: Collection[str],
-    stack: Mapping[str, str],
+    explicit_names: Collection[str],
+    stack_values: Mapping[str, str],
     previous_root: TemplatePart | None,
 ) -> list[Notice]:
-    """Report values that someone has changed in the stack, and that this deployment resets to the cluster file's."""
+    """Report parameters that someone has changed in the stack, and that this deployment resets to their defaults."""
     previous_definitions = (previous_root or {}).get("Parameters", {})
     notices = []
     for name, value in values.items():
-        if name in explicit or name not in stack or stack[name] == value or _is_no_echo(definitions[name]):
+        if name in explicit_names or _is_no_echo(definitions[name]):
+            continue
+        current_value = stack_values.get(name)
+        if current_value is None or current_value == value:
             continue
         default = previous_definitions.get(name, {}).get("Default")
         # A value equal to the previous default has not been changed in the stack: the cluster file has changed.
-        if default is not None and str(default) == stack[name]:
+        if default is not None and str(default) == current_value:
             continue
         notices.append(
             Notice(
-                f"{name} was set to {stack[name]} in the stack and becomes {value} again, as the cluster file has it",
-                f"--keep {name} leaves it at {stack[name]}; to have it so for good, change the cluster file.",
+                f"{name} was changed to {current_value} in the stack and is reset to {value} from the cluster file",
+                f"--keep {name} keeps {current_value}; to keep it in later deployments too, change the cluster file.",
             )
         )
     return notices

@@ -8,23 +8,23 @@ from cfngen.deploy.preview.changes import Change, Danger, StackPlan
 from cfngen.deploy.preview.plan import Plan
 
 
-def find_worse_changes(agreed: Iterable[StackPlan], actual: Plan) -> tuple[tuple[str, Danger], ...]:
+def find_worse_changes(confirmed: Iterable[StackPlan], actual: Plan) -> tuple[tuple[str, Danger], ...]:
     """Return the changes that are more dangerous than the user agreed to, in words, and how dangerous they are.
 
     Args:
-        agreed: the changes of the phase in the plan of the whole update.
+        confirmed: the changes of the phase in the plan of the whole update.
         actual: the plan of the phase, from its own change set.
     """
-    agreed_changes = {(stack.path, change.logical_id): change for stack in agreed for change in stack.changes}
+    confirmed_changes = {(stack.path, change.logical_id): change for stack in confirmed for change in stack.changes}
     worse_changes: dict[str, Danger] = {}
     for stack in actual.stacks:
         for change in stack.changes:
-            agreed_change = agreed_changes.get((stack.path, change.logical_id))
-            if change.danger.rank > (agreed_change.danger.rank if agreed_change else 0):
+            confirmed_change = confirmed_changes.get((stack.path, change.logical_id))
+            if change.danger.rank > (confirmed_change.danger.rank if confirmed_change else 0):
                 worse_changes[_describe_change(stack, change)] = change.danger
     return tuple(worse_changes.items())
 
 
 def _describe_change(stack: StackPlan, change: Change) -> str:
-    place = "/".join((*stack.path, change.logical_id))
-    return f"{place}: {change.impact.text}" if change.impact else f"{place} {change.action}s"
+    resource_path = "/".join((*stack.path, change.logical_id))
+    return f"{resource_path}: {change.impact.text}" if change.impact else f"{resource_path} {change.action}s"

@@ -10,7 +10,8 @@ from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.publishing.publish import nested
 from cfngen.deploy.stacks import resources, template
 
-STORED = "AWS::SSM::Parameter::Value"
+SSM_TYPE_PREFIX = "AWS::SSM::Parameter::Value"
+"""Start of the type of template parameters whose values CloudFormation reads from SSM Parameter Store."""
 
 
 @dataclass(frozen=True)

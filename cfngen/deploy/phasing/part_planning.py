@@ -20,8 +20,8 @@ from cfngen.deploy.publishing.publish import Published
 from cfngen.deploy.stacks import existing
 from cfngen.templates.document import Document
 
-NO_WAY_BACK = "DO_NOTHING"
-"""What happens if a change of a volume fails: no rollback, since it would shrink the others, which EBS refuses."""
+NO_ROLLBACK = "DO_NOTHING"
+"""`on_failure` of a phase that grows volumes: no rollback, since it would shrink other volumes, which EBS refuses."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,16 @@ class PartPlanner:
             CfngenError: CloudFormation cannot plan it.
         """
         published = self.upload(documents)
-        is_volumes = part.kind == "volumes"
+        is_volume_phase = part.kind == "volumes"
         parameters = self.request.parameters
         request = replace(
             self.request,
             template_url=published.template_url,
             documents=tuple(documents),
             token=f"{self.request.token}-{number}",
-            parameters=self._volume_update_parameters(published.root) if is_volumes else parameters,
+            parameters=self._volume_update_parameters(published.root) if is_volume_phase else parameters,
             capabilities=capabilities.capabilities(documents),
-            on_failure=NO_WAY_BACK if is_volumes else self.request.on_failure,
+            on_failure=NO_ROLLBACK if is_volume_phase else self.request.on_failure,
             predicted=(),
         )
         self.report(Step(f"creating a change set: {part.title}"))

@@ -18,7 +18,7 @@ _MODIFIED_PATHS = tuple(f"/Properties/{name}" for name in MODIFIED)
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an update that is carried out as one stack update.
+    """A part of an update that is carried out as one stack update; the plan shows it as a `Phase`.
 
     Attributes:
         kind: what it updates.
@@ -36,11 +36,11 @@ class Part:
         return self.phase(predicted=True).title
 
     def phase(self, *, predicted: bool) -> Phase:
-        """Return it as a phase of the plan."""
+        """Return the part as the plan shows it."""
         return Phase(self.kind, self.groups, predicted, self.stacks)
 
 
-def divide_into_parts(plan: Plan, separate: Collection[str], order: Sequence[str]) -> tuple[Part, ...]:
+def divide_into_parts(plan: Plan, separable_groups: Collection[str], resource_order: Sequence[str]) -> tuple[Part, ...]:
     """Return the parts of an update, in the order in which they are carried out.
 
     Node groups without disruptive changes are updated together. Each other node group, including new ones, is updated
@@ -48,39 +48,43 @@ def divide_into_parts(plan: Plan, separate: Collection[str], order: Sequence[str
 
     Args:
         plan: the plan of the whole update.
-        separate: logical ids of the node group stacks that can be updated separately from everything else.
-        order: logical ids of the new root; node groups are updated in this order.
+        separable_groups: logical ids of the node group stacks that can be updated separately from everything else.
+        resource_order: logical ids of the new root's resources; node groups are updated in this order.
     """
-    rest: list[StackPlan] = []
+    other_stacks: list[StackPlan] = []
     groups: dict[str, list[StackPlan]] = {}
     for stack in plan.stacks:
-        if stack.path and stack.path[0] in separate:
+        if stack.path and stack.path[0] in separable_groups:
             groups.setdefault(stack.path[0], []).append(stack)
             continue
-        group_changes = [change for change in stack.changes if not stack.path and change.logical_id in separate]
+        group_changes = [change for change in stack.changes if not stack.path and change.logical_id in separable_groups]
         for group_change in group_changes:
             groups.setdefault(group_change.logical_id, []).append(replace(stack, changes=(group_change,)))
         other_changes = tuple(change for change in stack.changes if change not in group_changes)
         if other_changes or not group_changes:
-            rest.append(replace(stack, changes=other_changes))
-    volumes, control_plane = _split_volume_changes(rest) if _any_volume_grows(rest) else ((), tuple(rest))
-    parts = [Part("volumes", volumes), Part("control-plane", control_plane), *_node_group_parts(groups, order)]
+            other_stacks.append(replace(stack, changes=other_changes))
+    volumes, control_plane = (
+        _split_volume_changes(other_stacks) if _any_volume_grows(other_stacks) else ((), tuple(other_stacks))
+    )
+    parts = [Part("volumes", volumes), Part("control-plane", control_plane), *_node_group_parts(groups, resource_order)]
     return tuple(part for part in parts if part.stacks)
 
 
-def _node_group_parts(groups: dict[str, list[StackPlan]], order: Sequence[str]) -> Iterator[Part]:
+def _node_group_parts(groups: dict[str, list[StackPlan]], resource_order: Sequence[str]) -> Iterator[Part]:
     def stacks(keys: Iterable[str]) -> tuple[StackPlan, ...]:
         return tuple(stack for key in keys for stack in groups[key])
 
-    rank = {logical_id: index for index, logical_id in enumerate(order)}
+    rank = {logical_id: index for index, logical_id in enumerate(resource_order)}
     names = sorted(groups, key=lambda group: (rank.get(group, len(rank)), group))
-    removed = [name for name in names if any(stack.action == "delete" for stack in groups[name])]
-    undisrupted = [name for name in names if name not in removed and all(map(_is_undisrupted, groups[name]))]
-    yield Part("node-groups", stacks(undisrupted), tuple(undisrupted))
+    removed_groups = [name for name in names if any(stack.action == "delete" for stack in groups[name])]
+    undisrupted_groups = [
+        name for name in names if name not in removed_groups and all(map(_is_undisrupted, groups[name]))
+    ]
+    yield Part("node-groups", stacks(undisrupted_groups), tuple(undisrupted_groups))
     for name in names:
-        if name not in undisrupted and name not in removed:
+        if name not in undisrupted_groups and name not in removed_groups:
             yield Part("node-groups", stacks([name]), (name,))
-    yield Part("removed-node-groups", stacks(removed), tuple(removed))
+    yield Part("removed-node-groups", stacks(removed_groups), tuple(removed_groups))
 
 
 def _is_undisrupted(stack: StackPlan) -> bool:
@@ -88,8 +92,12 @@ def _is_undisrupted(stack: StackPlan) -> bool:
 
 
 def _modifies_volume(change: Change) -> bool:
-    stays = change.action == "update" and change.replacement is Replacement.NO
-    return stays and change.type == VOLUME and any(property_.path in _MODIFIED_PATHS for property_ in change.properties)
+    is_update_in_place = change.action == "update" and change.replacement is Replacement.NO
+    return (
+        is_update_in_place
+        and change.type == VOLUME
+        and any(property_.path in _MODIFIED_PATHS for property_ in change.properties)
+    )
 
 
 def _any_volume_grows(stacks: Iterable[StackPlan]) -> bool:

@@ -10,7 +10,7 @@ from cfngen.deploy.interaction import Interaction
 from cfngen.deploy.messages import Notice, Question, Step
 from cfngen.deploy.phasing import comparison, documents
 from cfngen.deploy.phasing.deployed import Deployed
-from cfngen.deploy.phasing.part_planning import NO_WAY_BACK
+from cfngen.deploy.phasing.part_planning import NO_ROLLBACK
 from cfngen.deploy.phasing.parts import Part, divide_into_parts
 from cfngen.deploy.preview import change_sets
 from cfngen.deploy.preview.changes import Danger
@@ -21,7 +21,7 @@ from cfngen.hints import CommandText, suggest
 from cfngen.templates.document import Document
 
 PlanPart = Callable[[Part, Sequence[Document], int], Plan]
-"""Makes the plan of a part from its templates; the number becomes part of the name of its change set."""
+"""Plans a part from its templates; the number becomes part of the change set's name."""
 CarryOut = Callable[[Plan, Sequence[Document]], WatchResult]
 """Executes a plan and watches it to its end."""
 
@@ -35,12 +35,12 @@ class UnfinishedError(CfngenError):
 
     code = "update-unfinished"
 
-    def __init__(self, reason: str, remaining: Sequence[str]) -> None:
+    def __init__(self, reason: str, remaining_titles: Sequence[str]) -> None:
         super().__init__(
-            f"{reason}; not started: {', '.join(remaining)}",
-            hint=CommandText(suggest("deploy"), " continues with what is left."),
+            f"{reason}; not started: {', '.join(remaining_titles)}",
+            hint=CommandText(suggest("deploy"), " continues with these phases."),
         )
-        self.left = tuple(remaining)
+        self.left = tuple(remaining_titles)
 
 
 @dataclass
@@ -65,37 +65,46 @@ class PhasedUpdate:
 
 
 def plan_phases(
-    whole: Plan, deployed: Deployed, requested: Sequence[Document], plan_part: PlanPart, discard: Callable[[Plan], None]
+    overall_plan: Plan,
+    deployed: Deployed,
+    requested: Sequence[Document],
+    plan_part: PlanPart,
+    discard: Callable[[Plan], None],
 ) -> PhasedUpdate | None:
-    """Return the phases of an update, or None if a single operation is enough.
+    """Return the phases of an update; None if it needs only one stack update, which is not just of volumes.
 
     Args:
-        whole: the plan of the whole update; its change set is deleted if there are phases.
+        overall_plan: the plan of the whole update; its change set is deleted if there are phases.
         deployed: what is deployed.
         requested: the new templates of the cluster.
         plan_part: makes the plan of a part.
         discard: removes a plan's change set.
     """
     root = next(document for document in requested if document.children)
-    parts = divide_into_parts(whole, documents.separable_groups(deployed, requested), list(root.body["Resources"]))
+    parts = divide_into_parts(
+        overall_plan, documents.separable_groups(deployed, requested), list(root.body["Resources"])
+    )
     if len(parts) == 1 and parts[0].kind == "volumes":
-        plan = replace(whole, on_failure=NO_WAY_BACK)
+        plan = replace(overall_plan, on_failure=NO_ROLLBACK)
         return PhasedUpdate(plan, plan, parts, deployed, tuple(requested), plan_part)
     if len(parts) < 2:
         return None
-    discard(whole)
+    discard(overall_plan)
     for number, part in enumerate(parts):
-        rest = parts[number:]
-        first = plan_part(part, _phase_documents(deployed, requested, rest), number)
+        remaining_parts = parts[number:]
+        first = plan_part(part, _phase_documents(deployed, requested, remaining_parts), number)
         if not first.is_empty:
             phases = (
                 Phase(part.kind, part.groups, False, first.stacks),
-                *(later_part.phase(predicted=True) for later_part in rest[1:]),
+                *(later_part.phase(predicted=True) for later_part in remaining_parts[1:]),
             )
             plan = replace(
-                whole, change_set_id=first.change_set_id, created=first.created, phases=phases if rest[1:] else ()
+                overall_plan,
+                change_set_id=first.change_set_id,
+                created=first.created,
+                phases=phases if remaining_parts[1:] else (),
             )
-            return PhasedUpdate(plan, first, rest, deployed, tuple(requested), plan_part)
+            return PhasedUpdate(plan, first, remaining_parts, deployed, tuple(requested), plan_part)
     return None
 
 
@@ -105,7 +114,7 @@ def carry_out(
     """Carry out all phases; stop after the first that fails or that is no longer watched.
 
     Args:
-        account: where.
+        account: the account and region.
         update: the update in phases.
         interaction: reports to the user and asks for confirmation.
         execute: carries out the plan of one phase.
@@ -119,7 +128,7 @@ def carry_out(
     # If a phase turns out to have nothing to do, the outcome of the previous one is returned.
     outcome: WatchResult | None = None
     for index, part in enumerate(update.parts):
-        remaining = [remaining_part.title for remaining_part in update.parts[index:]]
+        remaining_titles = [remaining_part.title for remaining_part in update.parts[index:]]
         templates = _phase_documents(update.deployed, update.requested, update.parts[index:])
         plan = update.first
         if outcome is not None:
@@ -127,49 +136,50 @@ def carry_out(
                 plan = update.plan_part(part, templates, index)
                 if plan.is_empty:
                     continue
-                _confirm_again(account, part, plan, interaction, cluster, remaining)
+                _confirm_again(account, part, plan, interaction, cluster, remaining_titles)
             except KeyboardInterrupt:
-                raise UnfinishedError(f"interrupted after phase {index} of {total}", remaining) from None
+                raise UnfinishedError(f"interrupted after phase {index} of {total}", remaining_titles) from None
             except UnfinishedError:
                 raise
             except CfngenError:
-                interaction.report(_remaining_notice(remaining, f"phase {index + 1} of {total} could not start"))
+                interaction.report(_remaining_notice(remaining_titles, f"phase {index + 1} of {total} could not start"))
                 raise
-        interaction.report(Step(f"phase {index + 1} of {total}: {remaining[0]}"))
+        interaction.report(Step(f"phase {index + 1} of {total}: {remaining_titles[0]}"))
         outcome = execute(plan, templates)
         if outcome.detached:
             hint = CommandText(
-                suggest("watch", stack=plan.stack), " follows it; when it has ended, ", suggest("deploy"), " goes on."
+                suggest("watch", stack=plan.stack), " follows it; when it has ended, ", suggest("deploy"), " continues."
             )
-            if remaining[1:]:
-                interaction.report(Notice(f"not started: {', '.join(remaining[1:])}", hint))
+            if remaining_titles[1:]:
+                interaction.report(Notice(f"not started: {', '.join(remaining_titles[1:])}", hint))
             return outcome
         if not outcome.succeeded:
-            interaction.report(_remaining_notice(remaining, f"phase {index + 1} of {total} did not succeed"))
+            interaction.report(_remaining_notice(remaining_titles, f"phase {index + 1} of {total} did not succeed"))
             return outcome
     if outcome is None:
-        raise ValueError("an update without phases")
+        raise ValueError("the update has no phases")
     return outcome
 
 
-def _remaining_notice(remaining: Sequence[str], reason: str) -> Notice:
-    stays = "what the phases before it did stays"
+def _remaining_notice(remaining_titles: Sequence[str], reason: str) -> Notice:
     return Notice(
-        f"{reason}; {stays}. Left: {', '.join(remaining)}",
-        CommandText("when the cause is fixed, ", suggest("deploy"), " continues with what is left."),
+        f"{reason}; the changes of earlier phases are kept. Remaining: {', '.join(remaining_titles)}",
+        CommandText("when the cause is fixed, ", suggest("deploy"), " continues with the remaining phases."),
     )
 
 
-def _phase_documents(deployed: Deployed, requested: Sequence[Document], rest: Sequence[Part]) -> tuple[Document, ...]:
+def _phase_documents(
+    deployed: Deployed, requested: Sequence[Document], remaining_parts: Sequence[Part]
+) -> tuple[Document, ...]:
     """Return the templates of the first of the remaining parts."""
-    if rest[0].kind == "volumes":
+    if remaining_parts[0].kind == "volumes":
         return documents.volume_phase_documents(deployed, requested)
-    unchanged = [group for part in rest[1:] for group in part.groups]
+    unchanged = [group for part in remaining_parts[1:] for group in part.groups]
     return documents.with_unchanged_groups(deployed, requested, unchanged) if unchanged else tuple(requested)
 
 
 def _confirm_again(
-    account: Account, part: Part, plan: Plan, interaction: Interaction, cluster: str, remaining: Sequence[str]
+    account: Account, part: Part, plan: Plan, interaction: Interaction, cluster: str, remaining_titles: Sequence[str]
 ) -> None:
     """Ask for confirmation again if a phase does more than the user agreed to.
 
@@ -182,16 +192,16 @@ def _confirm_again(
     interaction.report(plan)
     try:
         if plan.refusal:
-            raise UnfinishedError(f"{remaining[0]} would fail: {plan.refusal}", remaining)
+            raise UnfinishedError(f"{remaining_titles[0]} would fail: {plan.refusal}", remaining_titles)
         is_dangerous = any(danger is Danger.DANGEROUS for _, danger in worse_changes)
         question = Question(
-            f"Continue with {remaining[0]}, which does more than was predicted?",
+            f"Continue with {remaining_titles[0]}, which does more than was predicted?",
             tuple(text for text, _ in worse_changes),
             dangerous=is_dangerous,
             name=cluster if is_dangerous else "",
         )
         if not interaction.consent(question):
-            raise UnfinishedError(f"you did not agree to {remaining[0]}", remaining)
+            raise UnfinishedError(f"you did not agree to {remaining_titles[0]}", remaining_titles)
     except BaseException:
         change_sets.discard(account, plan, interaction.report)
         raise

@@ -10,9 +10,9 @@ class Item:
     """A kind of component that a new cluster consists of.
 
     Attributes:
-        count: how many.
-        what: e.g. `master`, `node`, `VPC`.
-        detail: e.g. `t3.medium, group gpu`; may be empty.
+        count: how many components of this kind.
+        what: the kind, e.g. `master`, `node`, `VPC`.
+        detail: further information, e.g. `t3.medium, group gpu`; may be empty.
     """
 
     count: int
@@ -27,8 +27,8 @@ class Cost:
     Attributes:
         quantity: how much.
         unit: e.g. `instance`, `GiB`, `address`.
-        what: e.g. `t3.medium`, `gp3 volume`.
-        detail: what it is used for.
+        what: the billed item, e.g. `t3.medium`, `gp3 volume`.
+        detail: what the item is used for; may be empty.
     """
 
     quantity: int

@@ -24,7 +24,8 @@ UNKNOWN = "{{changeSet:KNOWN_AFTER_APPLY}}"
 _INCOMPLETE_DATA_WARNING = "can return incomplete ChangeSet data"
 _NO_CHANGES_REASONS = ("The submitted information didn't contain changes", "No updates are to be performed")
 _RETRY_SECONDS = 180  # how long calls are retried that fail with a transient error
-_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 5.0
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 5.0  # pauses between calls
+_PAUSE_FACTOR = 1.5  # each pause is longer than the last by this factor
 
 Response = TypeVar("Response")
 
@@ -57,7 +58,7 @@ class ChangeDetail:
     cause: str = ""
 
     @property
-    def place(self) -> str:
+    def value_path(self) -> str:
         """Path of the value that changes, or the attribute and property if there is no path."""
         return self.path or f"/{self.attribute}" + (f"/{self.name}" if self.name else "")
 
@@ -114,7 +115,7 @@ class ChangeSet:
         status: e.g. `CREATE_COMPLETE`.
         execution_status: e.g. `AVAILABLE`.
         reason: its status reason; often empty.
-        created: when CloudFormation began to create it.
+        created: when CloudFormation started to create it.
         parameters: the stack's parameters by name.
         entries: the changes of resources by logical id.
         children: the change sets of nested stacks by logical id.
@@ -149,11 +150,11 @@ class ChangeSet:
 
 def pauses() -> Callable[[], float]:
     """Return a function that returns the seconds to wait before the next call; each pause is longer than the last."""
-    seconds = _MIN_PAUSE_SECONDS / 1.5
+    seconds = _MIN_PAUSE_SECONDS / _PAUSE_FACTOR
 
     def next_pause() -> float:
         nonlocal seconds
-        seconds = min(seconds * 1.5, _MAX_PAUSE_SECONDS)
+        seconds = min(seconds * _PAUSE_FACTOR, _MAX_PAUSE_SECONDS)
         return seconds
 
     return next_pause
@@ -230,9 +231,9 @@ def _read_all_pages(account: Account, change_set_id: str, *, values: bool) -> tu
 def _add_missing_details(
     with_values: list[ResourceChange], without_values: list[ResourceChange]
 ) -> list[ResourceChange]:
-    """Return the changes with values, completed by those without values that are missing among them.
+    """Return the changes with values, with the changes and details added that only the description without values has.
 
-    A detail without values has no path. It is missing if no detail with values has the same property and cause.
+    Details without values have no path, so the two kinds are matched by property and cause.
     """
     entries = {entry.logical_id: entry for entry in with_values}
     for entry in without_values:
@@ -247,6 +248,7 @@ def _add_missing_details(
 
 
 def _identity(detail: ChangeDetail) -> tuple[str, str, str, str]:
+    """Return what a detail with values and the same detail without values have in common."""
     return detail.attribute, detail.name, detail.source, detail.cause
 
 

@@ -87,9 +87,9 @@ def make_plan(account: Account, request: PlanRequest, *, report: Report) -> Plan
     status = current.status if current else StackStatus("")
     if not status.change_set_kind:
         raise UnplannableError(
-            f"the stack {request.stack} is in {status}, in which CloudFormation plans nothing",
+            f"the stack {request.stack} is in {status}; CloudFormation creates no change set in this status",
             hint=CommandText(
-                "wait until it is done, or bring it into order first; ", suggest("status"), " says which."
+                "wait until the operation has ended, or repair the stack; ", suggest("status"), " shows how."
             ),
         )
     operation = status.change_set_kind.lower()
@@ -152,8 +152,8 @@ def _create_change_set(account: Account, request: PlanRequest, status: StackStat
         arguments["NotificationARNs"] = list(request.notification_arns)
     if request.express:
         # By default, express mode does not roll back.
-        keeps_failed = request.on_failure == "DO_NOTHING"
-        arguments["DeploymentConfig"] = {"Mode": "EXPRESS", "DisableRollback": keeps_failed}
+        disables_rollback = request.on_failure == "DO_NOTHING"
+        arguments["DeploymentConfig"] = {"Mode": "EXPRESS", "DisableRollback": disables_rollback}
     elif kind == "CREATE" and request.on_failure == "DELETE":
         # DO_NOTHING is not set here, but by disabling rollback when the change set is executed: a stack that was
         # created with OnStackFailure=DO_NOTHING and failed cannot be updated, while one that was created with rollback
@@ -180,8 +180,8 @@ def _wait_for_change_set(account: Account, change_set_id: str) -> ChangeSet:
             return read_change_set(account, change_set_id)
         if elapsed > _CREATION_TIMEOUT_SECONDS:
             raise ChangeSetTimeoutError(
-                f"CloudFormation has been planning for {elapsed / 60:.0f} minutes and is not done",
-                hint="nothing has been changed; look at the change sets of the stack in the console, and repeat.",
+                f"CloudFormation has been creating the change set for {elapsed / 60:.0f} minutes and has not finished",
+                hint="nothing has been changed; check the stack's change sets in the console, and try again.",
             )
         account.clock.sleep(pause())
 
@@ -209,7 +209,7 @@ def _clean_up(account: Account, change_set_id: str, shell_id: str, report: Repor
         leftover = "an empty stack in REVIEW_IN_PROGRESS" if shell_id else "a change set"
         if report:
             report(
-                Notice(f"{leftover} stays in the account: {error}", "it does no harm; the next deployment removes it.")
+                Notice(f"{leftover} remains in the account: {error}", "it is harmless; the next deployment deletes it.")
             )
 
 
@@ -228,9 +228,11 @@ def execute(account: Account, plan: Plan) -> str:
         AwsError: CloudFormation refuses the call.
     """
     if plan.refusal:
-        option = "the express mode" if plan.express else "the wish to keep what failed"
+        option = "--express" if plan.express else "--on-failure keep"
         hint = CommandText(
-            f"leave out {option}, and repeat; from a failure that was kept, ", suggest("rollback"), " leads back first."
+            f"repeat the command without {option}; if failed resources were preserved, first run ",
+            suggest("rollback"),
+            ".",
         )
         raise ReplacementRefusedError(plan.refusal, hint=hint)
     if plan.retries:
@@ -254,8 +256,8 @@ def execute(account: Account, plan: Plan) -> str:
             plan.mark_refused()
         if error.aws_code in (*_NOT_FOUND_CODES, *_INVALID_STATUS_CODES):
             raise PlanOutdatedError(
-                f"the plan of {plan.stack} cannot be carried out any more: {error}",
-                hint="someone else may be working on the stack; make the plan again.",
+                f"the plan of {plan.stack} can no longer be executed: {error}",
+                hint="someone else may have changed the stack; create a new plan.",
             ) from error
         raise
     return plan.stack_id
@@ -308,7 +310,7 @@ def _delete_change_set(account: Account, change_set_id: str) -> None:
             raise
     else:
         if not is_accepted:
-            raise _UndeletableError("CloudFormation is still making it")
+            raise _UndeletableError("CloudFormation is still creating it")
 
 
 def _request_deletion(account: Account, client: Client, change_set_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""What AWS charges for in addition after an update, or no longer, for as long as it exists."""
+"""The billed items that an update adds to a cluster, or removes from it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cfngen.deploy.preview.bill_of_materials import Cost
-from cfngen.deploy.quotas.demand import BALANCER, Demand
+from cfngen.deploy.quotas.demand import LOAD_BALANCER, Demand
 
 _PRICED_RESOURCES = (
-    (BALANCER, "load balancer", "Elastic Load Balancing"),
+    (LOAD_BALANCER, "load balancer", "Elastic Load Balancing"),
     ("AWS::EC2::NatGateway", "gateway", "NAT"),
     ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
     ("AWS::KMS::Key", "key", "KMS"),
@@ -17,7 +17,7 @@ _PRICED_RESOURCES = (
 
 
 def cost_differences(current: Demand, planned: Demand) -> tuple[Cost, ...]:
-    """Return the difference in cost between the current and the planned resources of a cluster.
+    """Return the billed items that an update adds (quantity above 0) or removes (quantity below 0).
 
     Auto Scaling groups count with their initial size; instances that an autoscaler adds are not included.
 

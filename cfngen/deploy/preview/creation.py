@@ -37,51 +37,64 @@ def creation(cluster: Cluster, root: ChangeSet) -> Creation:
         root: the change set of its root; its parameters take precedence over the cluster file.
     """
     entries = {entry.logical_id: entry for entry in _all_entries(root)}
-    volumes: Counter[str] = Counter()
-    instances: Counter[str] = Counter()
-    users: dict[str, list[str]] = {}
+    gib_by_volume_type: Counter[str] = Counter()
+    count_by_instance_type: Counter[str] = Counter()
+    users_by_instance_type: dict[str, list[str]] = {}
     items: list[Item] = []
-    addresses = 0
+    public_addresses = 0
 
     for prefix, role, group in _instance_groups(cluster):
-        data = _properties(entries, launch_template(prefix)).get("LaunchTemplateData", {})
+        launch_template_data = _properties(entries, launch_template(prefix)).get("LaunchTemplateData", {})
         group_properties = _properties(entries, auto_scaling_group(prefix))
         source = group or cluster.control_plane
-        kind = str(_known_value(data.get("InstanceType")) or source.instance_type)
+        kind = str(_known_value(launch_template_data.get("InstanceType")) or source.instance_type)
         count = _initial_size(group_properties, group)
         max_size = _to_int(group_properties.get("MaxSize")) or (group.max_size if group else 1)
-        spot = bool(data.get("InstanceMarketOptions"))
-        detail = [kind, *([f"group {group.name}"] if group else []), *(["spot"] if spot else [])]
+        is_spot = bool(launch_template_data.get("InstanceMarketOptions"))
+        detail = [kind, *([f"group {group.name}"] if group else []), *(["spot"] if is_spot else [])]
         detail += [f"up to {max_size}"] if max_size > count else []
         items.append(Item(count, "node" if group else role, ", ".join(detail)))
-        name = f"{kind} (spot)" if spot else kind
-        instances[name] += count
-        users.setdefault(name, []).append(f"group {group.name}" if group else "masters")
+        name = f"{kind} (spot)" if is_spot else kind
+        count_by_instance_type[name] += count
+        users_by_instance_type.setdefault(name, []).append(f"group {group.name}" if group else "masters")
         ebs: TemplatePart = next(
-            (block_device_mapping.get("Ebs", {}) for block_device_mapping in data.get("BlockDeviceMappings", ())), {}
+            (
+                block_device_mapping.get("Ebs", {})
+                for block_device_mapping in launch_template_data.get("BlockDeviceMappings", ())
+            ),
+            {},
         )
         size = _to_int(ebs.get("VolumeSize")) or source.root_volume.size
-        volumes[str(_known_value(ebs.get("VolumeType")) or source.root_volume.type)] += count * size
-        addresses += count if group and group.public_ip else 0
+        gib_by_volume_type[str(_known_value(ebs.get("VolumeType")) or source.root_volume.type)] += count * size
+        public_addresses += count if group and group.public_ip else 0
     for entry in entries.values():
         if entry.type == "AWS::EC2::Volume":
             properties = _properties(entries, entry.logical_id)
             volume = cluster.control_plane.volume
             kind = str(_known_value(properties.get("VolumeType")) or volume.type)
-            volumes[kind] += _to_int(properties.get("Size")) or volume.size
-    kinds = Counter(entry.type for entry in entries.values())
+            gib_by_volume_type[kind] += _to_int(properties.get("Size")) or volume.size
+    counts_by_type = Counter(entry.type for entry in entries.values())
     labels = {
         **_ITEM_LABELS,
-        **({"AWS::EC2::EIP": "public address of a master (Elastic IP)"} if kinds[_LOAD_BALANCER] else {}),
+        **({"AWS::EC2::EIP": "public address of a master (Elastic IP)"} if counts_by_type[_LOAD_BALANCER] else {}),
     }
-    items += [Item(kinds[kind], label, _ITEM_DETAILS.get(kind, "")) for kind, label in labels.items() if kinds[kind]]
+    items += [
+        Item(counts_by_type[kind], label, _ITEM_DETAILS.get(kind, ""))
+        for kind, label in labels.items()
+        if counts_by_type[kind]
+    ]
     # An internet-facing load balancer has a public address in each zone.
-    addresses += sum(
+    public_addresses += sum(
         len(_properties(entries, entry.logical_id).get("Subnets", ()))
         for entry in entries.values()
         if entry.type == _LOAD_BALANCER and _properties(entries, entry.logical_id).get("Scheme") == "internet-facing"
     )
-    return Creation(_merge_items(items), tuple(_costs(instances, users, volumes, addresses, kinds)))
+    return Creation(
+        _merge_items(items),
+        tuple(
+            _costs(count_by_instance_type, users_by_instance_type, gib_by_volume_type, public_addresses, counts_by_type)
+        ),
+    )
 
 
 def _merge_items(items: list[Item]) -> tuple[Item, ...]:
@@ -93,31 +106,31 @@ def _merge_items(items: list[Item]) -> tuple[Item, ...]:
 
 
 def _costs(
-    instances: Mapping[str, int],
-    users: Mapping[str, list[str]],
-    volumes: Mapping[str, int],
-    addresses: int,
-    kinds: Mapping[str, int],
+    count_by_instance_type: Mapping[str, int],
+    users_by_instance_type: Mapping[str, list[str]],
+    gib_by_volume_type: Mapping[str, int],
+    other_addresses: int,
+    counts_by_type: Mapping[str, int],
 ) -> Iterator[Cost]:
-    for kind, count in instances.items():
+    for kind, count in count_by_instance_type.items():
         if count:
-            yield Cost(count, "instance", kind, ", ".join(dict.fromkeys(users[kind])))
-    for kind, size in volumes.items():
+            yield Cost(count, "instance", kind, ", ".join(dict.fromkeys(users_by_instance_type[kind])))
+    for kind, size in gib_by_volume_type.items():
         if size:
             yield Cost(size, "GiB", f"{kind} volumes", "root volumes and the masters' data")
     # Amazon VPC pricing: every public IPv4 address is charged, in use or not, Elastic or an instance's own.
-    elastic = kinds.get("AWS::EC2::EIP", 0)
-    if elastic + addresses:
-        detail = "the API's" if not addresses else ("the API's and the nodes'" if elastic else "the nodes'")
-        detail = "the masters', the API's and the nodes'" if kinds.get(_LOAD_BALANCER) else detail
-        yield Cost(elastic + addresses, "address", "public IPv4", detail)
+    elastic_ips = counts_by_type.get("AWS::EC2::EIP", 0)
+    if elastic_ips + other_addresses:
+        detail = "the API's" if not other_addresses else ("the API's and the nodes'" if elastic_ips else "the nodes'")
+        detail = "the masters', the API's and the nodes'" if counts_by_type.get(_LOAD_BALANCER) else detail
+        yield Cost(elastic_ips + other_addresses, "address", "public IPv4", detail)
     for kind, unit, label in (
         (_LOAD_BALANCER, "load balancer", "Elastic Load Balancing"),
         ("AWS::SecretsManager::Secret", "secret", "Secrets Manager"),
         ("AWS::KMS::Key", "key", "KMS"),
     ):
-        if kinds.get(kind):
-            yield Cost(kinds[kind], unit, label)
+        if counts_by_type.get(kind):
+            yield Cost(counts_by_type[kind], unit, label)
 
 
 def _instance_groups(cluster: Cluster) -> Iterator[tuple[str, str, NodeGroup | None]]:

@@ -31,8 +31,8 @@ class ChangeSetFailedError(CfngenError):
 
     def __init__(self, stack: str, reason: str, *, hint: str = "") -> None:
         super().__init__(
-            f"CloudFormation cannot plan {stack}: {reason or 'it gives no reason'}",
-            hint=hint or "nothing has been changed; correct what it names, and repeat.",
+            f"CloudFormation could not create the change set of {stack}: {reason or 'it gives no reason'}",
+            hint=hint or "nothing has been changed; fix the cause, and try again.",
         )
         self.stack = stack
         self.reason = reason
@@ -69,7 +69,7 @@ class EarlyValidationError(ChangeSetFailedError):
     code = "early-validation-failed"
 
     def __init__(self, stack: str, reason: str, problems: tuple[ValidationFailure, ...]) -> None:
-        super().__init__(stack, reason, hint="nothing has been changed; correct what each line names, and repeat.")
+        super().__init__(stack, reason, hint="nothing has been changed; fix each problem, and try again.")
         self.problems = problems
 
 
@@ -94,9 +94,7 @@ def change_set_error(account: Account, description: ChangeSet) -> ChangeSetFaile
     if problems:
         return EarlyValidationError(failed_change_set.stack_name, failed_change_set.reason, problems)
     if _EARLY_VALIDATION in failed_change_set.reason:
-        hint = (
-            "DescribeEvents would tell more, and you may not call it: allow cloudformation:DescribeEvents, and repeat."
-        )
+        hint = "allow cloudformation:DescribeEvents to see which problems were found, and try again."
         return ChangeSetFailedError(failed_change_set.stack_name, failed_change_set.reason, hint=hint)
     return ChangeSetFailedError(failed_change_set.stack_name, failed_change_set.reason)
 

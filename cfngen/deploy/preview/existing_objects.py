@@ -27,7 +27,7 @@ class ForeignObjectsError(CfngenError):
     """Existing objects that the cluster file names do not belong to the cluster's VPC or account.
 
     Attributes:
-        problems: one sentence for each object, which begins with its key in the cluster file.
+        problems: one sentence for each object; it starts with the object's key in the cluster file.
     """
 
     code = "foreign-resources"
@@ -47,7 +47,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         existing: the root stack; None if it does not exist yet.
 
     Raises:
-        ElsewhereError: some belong to another VPC or account. Errors of AWS are ignored.
+        ForeignObjectsError: some belong to another VPC or account. Errors of AWS are ignored.
     """
     vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
     problems = list(_check_policies(account, cluster))
@@ -73,9 +73,9 @@ def _check_policies(account: Account, cluster: Cluster) -> Iterator[str]:
         for position, arn in enumerate(instances.additional_policies):
             arns_by_key[dotted((*path, "additionalPolicies", position))] = arn
     for key, arn in arns_by_key.items():
-        owner = arn.split(":")[4] if arn else "aws"
-        if owner not in ("aws", account.id):
-            yield f"{key}: {arn} belongs to the account {owner}; name a policy of {account.id}"
+        account_id = arn.split(":")[4] if arn else "aws"
+        if account_id not in ("aws", account.id):
+            yield f"{key}: {arn} belongs to the account {account_id}; use a policy of account {account.id}"
 
 
 def _named_groups(cluster: Cluster) -> dict[str, str]:
@@ -90,9 +90,8 @@ def _named_groups(cluster: Cluster) -> dict[str, str]:
 def _reject_groups_without_vpc(cluster: Cluster) -> Iterator[str]:
     for group, key in _named_groups(cluster).items():
         yield (
-            f"{key}: {group} exists already and belongs to another VPC than the one that the stack is to make, so EC2 "
-            "would refuse it; leave it out until the cluster is there and name a security group of its VPC then, or "
-            "name an existing VPC in network.vpc.id"
+            f"{key}: {group} belongs to another VPC than the one that the stack will create, so EC2 would refuse it; "
+            "remove it, deploy, and then add a security group of the new VPC, or set network.vpc.id to an existing VPC"
         )
 
 
@@ -107,11 +106,11 @@ def _check_security_groups(account: Account, cluster: Cluster, vpc: str) -> Iter
         if group is None:
             yield f"{key}: there is no security group {identifier} in {account.region}"
         elif group.get("VpcId") != vpc:
-            yield f"{key}: {identifier} belongs to {group.get('VpcId')}, and the cluster is in {vpc}; name one of {vpc}"
+            yield f"{key}: {identifier} belongs to {group.get('VpcId')}, and the cluster is in {vpc}; use one of {vpc}"
         elif any(tag["Key"] == f"kubernetes.io/cluster/{cluster.name}" for tag in group.get("Tags", ())):
             yield (
-                f"{key}: {identifier} has the tag kubernetes.io/cluster/{cluster.name}, which one security group of "
-                "an instance may have, the cluster's own; remove the tag"
+                f"{key}: {identifier} has the tag kubernetes.io/cluster/{cluster.name}; only one security group of an "
+                "instance may have this tag, and the one that cfngen creates has it: remove the tag"
             )
 
 
@@ -132,7 +131,7 @@ def _check_network(account: Account, cluster: Cluster, values: Mapping[str, str]
         if not actual:
             yield f"{key}: there is no subnet {identifier} in {account.region}"
         elif actual["VpcId"] != vpc:
-            yield f"{key}: {identifier} belongs to {actual['VpcId']}, and the cluster is in {vpc}; name one of {vpc}"
+            yield f"{key}: {identifier} belongs to {actual['VpcId']}, and the cluster is in {vpc}; use one of {vpc}"
         elif actual["AvailabilityZone"] != zone:
             yield f"{key}: {identifier} is in {actual['AvailabilityZone']} and not in {zone}; correct its zone"
         elif actual["CidrBlock"] != str(subnet.cidr):
@@ -153,11 +152,11 @@ def _check_network(account: Account, cluster: Cluster, values: Mapping[str, str]
         yield from _check_vpc("network.internetGateway", gateway, attached_vpcs, vpc, account.region)
 
 
-def _check_vpc(key: str, identifier: str, owners: list[str], vpc: str, region: str) -> Iterator[str]:
-    if not owners:
+def _check_vpc(key: str, identifier: str, vpcs: list[str], vpc: str, region: str) -> Iterator[str]:
+    if not vpcs:
         yield f"{key}: there is no {identifier} in {region}"
-    elif vpc not in owners:
-        yield f"{key}: {identifier} belongs to {owners[0]}, and the cluster is in {vpc}; name that of {vpc}"
+    elif vpc not in vpcs:
+        yield f"{key}: {identifier} belongs to {vpcs[0]}, and the cluster is in {vpc}; use the one of {vpc}"
 
 
 def _check_elastic_ip(account: Account, values: Mapping[str, str]) -> Iterator[str]:

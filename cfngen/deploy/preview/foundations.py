@@ -43,8 +43,8 @@ def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
         ImmutableSettingError: the deployment would replace them.
     """
     problems = []
-    for foundation in _foundations(current):
-        old, new = (
+    for foundation in _network_parts(current):
+        current_value, requested_value = (
             next(
                 (
                     values[name]
@@ -55,21 +55,23 @@ def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
             )
             for values in (current, requested)
         )
-        if old is None or new is None or old == new:
+        if current_value is None or requested_value is None or current_value == requested_value:
             continue
-        problems.append(f"{foundation.key}: is {old} and cannot become {new}: {foundation.reason}")
+        problems.append(
+            f"{foundation.key}: is {current_value} and cannot be changed to {requested_value}: {foundation.reason}"
+        )
     if problems:
         keep_options = " ".join(
             f"--keep {name}" for name in sorted(current) if name in requested and current[name] != requested[name]
         )
-        hint = "set it back in the cluster file (and in the parameters), or make a new cluster."
-        raise ImmutableSettingError(
-            tuple(problems), hint + (f" `{keep_options}` continues with what the stack has." if keep_options else "")
-        )
+        hint = "restore the old value in the cluster file (and in the parameters), or create a new cluster."
+        if keep_options:
+            hint += f" `{keep_options}` deploys with the stack's current values."
+        raise ImmutableSettingError(tuple(problems), hint)
 
 
-def _foundations(parameters: Mapping[str, str]) -> Iterator[Foundation]:
-    yield Foundation("network.vpc", "VpcCidr", "VpcId", "everything of the cluster is in it, and nothing can move")
+def _network_parts(parameters: Mapping[str, str]) -> Iterator[Foundation]:
+    yield Foundation("network.vpc", "VpcCidr", "VpcId", "all resources of the cluster are in it, and they cannot move")
     for name in sorted(parameters):
         if (subnet := SubnetId.parse(name)) and subnet.part in ("Cidr", "Id"):
             yield Foundation(

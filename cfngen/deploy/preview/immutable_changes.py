@@ -15,14 +15,16 @@ from cfngen.errors import CfngenError
 from cfngen.templates.immutable_settings import COUNT, VERSION, ZONES, immutable_settings, recorded_settings
 
 _REASONS = {
-    "controlPlane.volume.kmsKey": "EBS encrypts a volume once, and etcd's data are on it",
-    "certificateAuthority.secret": "nodes, kubeconfigs and Pods trust the authorities that the cluster has",
-    "api.port": "nodes that have joined know no other",
-    "network.plugin": "pods that run keep their addresses, and nodes the plug-in's interfaces, routes and rules",
-    "network.podCidr": "nodes that have joined and their routes keep theirs",
-    "network.serviceCidr": "Services that exist keep their addresses",
-    "network.dnsServiceIp": "the DNS Service that exists keeps its address",
-    "network.dnsDomain": "kubelets and pods that run keep theirs",
+    "controlPlane.volume.kmsKey": "EBS cannot change the key of a volume, and etcd's data are on it",
+    "certificateAuthority.secret": "nodes, kubeconfigs and pods trust the current certificate authorities",
+    "api.port": "nodes that have joined use the current port",
+    "network.plugin": (
+        "running pods keep their addresses, and nodes keep the old plug-in's interfaces, routes and rules"
+    ),
+    "network.podCidr": "existing nodes and their routes keep their ranges",
+    "network.serviceCidr": "existing Services keep their addresses",
+    "network.dnsServiceIp": "the existing DNS Service keeps its address",
+    "network.dnsDomain": "running kubelets and pods keep the current domain",
 }
 _VERSION_SKEW_POLICY = "https://kubernetes.io/releases/version-skew-policy/"
 
@@ -37,7 +39,9 @@ class ImmutableSettingError(CfngenError):
     code = "immutable-setting"
 
     def __init__(self, problems: tuple[str, ...], hint: str = "") -> None:
-        super().__init__("; ".join(problems), hint=hint or "set it back in the cluster file, or make a new cluster.")
+        super().__init__(
+            "; ".join(problems), hint=hint or "restore the old value in the cluster file, or create a new cluster."
+        )
         self.problems = problems
 
 
@@ -53,7 +57,7 @@ def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[
     """
     recorded, requested = recorded_settings(previous_template), immutable_settings(cluster)
     problems = [
-        f"{key}: was {recorded[key]} when the cluster was made and cannot become {requested[key]}: {reason}"
+        f"{key}: was {recorded[key]} when the cluster was created and cannot be changed to {requested[key]}: {reason}"
         for key, reason in _REASONS.items()
         if key in recorded and key in requested and recorded[key] != requested[key]
     ]
@@ -63,18 +67,22 @@ def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[
         old, new = recorded[VERSION], requested[VERSION]
         old_minor, new_minor = _minor_version(old), _minor_version(new)
         if new_minor < old_minor:
-            problems.append(f"{VERSION}: was {old} and cannot become {new}: Kubernetes' minor versions do not go back")
+            problems.append(
+                f"{VERSION}: is {old} and cannot be changed to {new}: Kubernetes has no downgrade to an older "
+                "minor version"
+            )
         elif new_minor > old_minor + 1:
             next_minor = f"1.{old_minor + 1}"
             hint = "" if problems else f"set {VERSION} to {next_minor}, deploy, and continue from there."
             problems.append(
-                f"{VERSION}: was {old} and cannot become {new} at once: "
-                f"go through {next_minor} first ({_VERSION_SKEW_POLICY})"
+                f"{VERSION}: is {old} and cannot be changed to {new} in one step: "
+                f"upgrade to {next_minor} first ({_VERSION_SKEW_POLICY})"
             )
         elif new_minor > old_minor:
             version_impact = Impact(
-                f"Kubernetes {old} becomes {new}: masters are replaced one at a time, new nodes wait for the last of "
-                "them; there is no way back but a snapshot of etcd from before, also when the update fails half-way",
+                f"Kubernetes {old} becomes {new}: masters are replaced one at a time, and new nodes wait for the last "
+                "master; the only way back is an etcd snapshot from before the upgrade, also if the update fails "
+                "half-way",
                 Danger.DANGEROUS,
             )
         else:
@@ -89,13 +97,13 @@ def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) 
     """Return a problem for each master that would be removed or moved: etcd's data stays in its zone."""
     recorded_count = int(recorded.get(COUNT, requested[COUNT]))
     if int(requested[COUNT]) < recorded_count:
-        reason = "the masters that go take their parts of etcd with them, and those that stay would wait for them"
-        return [f"{COUNT}: is {recorded_count} and cannot become {requested[COUNT]}: {reason}"]
-    places = zip("abcde", recorded.get(ZONES, "").split(), requested[ZONES].split(), strict=False)
+        reason = "the removed masters' etcd members would be lost, and the remaining masters would wait for them"
+        return [f"{COUNT}: is {recorded_count} and cannot be changed to {requested[COUNT]}: {reason}"]
+    zones_by_master = zip("abcde", recorded.get(ZONES, "").split(), requested[ZONES].split(), strict=False)
     return [
         f"controlPlane.addresses: master {letter} is in {old} and cannot move to {new}: its volume stays there; "
         f"give it an address of the subnet in {old}"
-        for letter, old, new in places
+        for letter, old, new in zones_by_master
         if old != new
     ]
 
@@ -107,18 +115,18 @@ def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, s
         return None
     # A rollback deletes the new masters without removing their members from etcd.
     advice = (
-        "Use --on-failure keep: an update that is rolled back after they have joined leaves etcd without a majority, "
-        "and the way back is a snapshot of etcd from before"
+        "Use --on-failure keep: if the update is rolled back after new masters have joined, etcd loses its majority "
+        "and must be restored from an earlier snapshot"
     )
     if old_count == 1:
         return Impact(
-            f"1 master becomes {new_count}: the API's address becomes that of a load balancer, so that kubeconfigs "
-            "have to be fetched again. The master that is there is replaced first, and the API is away for the minutes "
-            f"of its boot; then the others join it one after another. {advice}",
+            f"1 master becomes {new_count}: the API moves to the address of a load balancer, so fetch kubeconfigs "
+            "again. The existing master is replaced first, and the API is unavailable while it boots, for some "
+            f"minutes; then the others join it one after another. {advice}",
             Danger.DANGEROUS,
         )
     return Impact(
-        f"{old_count} masters become {new_count}: those that are there are replaced one at a time, then the others "
+        f"{old_count} masters become {new_count}: the existing ones are replaced one at a time, then the new ones "
         f"join; the API stays up. {advice}",
         Danger.DANGEROUS,
     )

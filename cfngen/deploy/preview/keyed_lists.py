@@ -23,25 +23,25 @@ class KeyedList:
     """A list before and after a change.
 
     Attributes:
-        place: its path, e.g. `/Properties/Tags`.
+        path: path of the list, e.g. `/Properties/Tags`.
         before: the old items by their keys, each as text.
         after: the new items, likewise.
     """
 
-    place: str
+    path: str
     before: Mapping[str, str]
     after: Mapping[str, str]
 
 
-def keyed_list(entry: ResourceChange, place: str) -> KeyedList | None:
+def keyed_list(entry: ResourceChange, value_path: str) -> KeyedList | None:
     """Return the keyed list that contains a changed value; None if there is none, or the definitions are not known.
 
     Args:
         entry: the change of the resource.
-        place: path of the value, e.g. `/Properties/Tags/3/Value`.
+        value_path: path of the value, e.g. `/Properties/Tags/3/Value`.
     """
     for pattern, items in ((_TAGS, _tags_by_key), (_POLICIES, _statements_by_sid)):
-        if match := pattern.match(place):
+        if match := pattern.match(value_path):
             before, after = (
                 items(_value_at(definition, match[0])) if definition else None
                 for definition in (entry.before, entry.after)

@@ -28,22 +28,22 @@ class AddressesInUseError(CfngenError):
 
     code = "address-in-use"
 
-    def __init__(self, taken: Mapping[str, tuple[str, AwsObject]]) -> None:
-        self.holders = {address: _describe_holder(interface) for address, (_, interface) in taken.items()}
+    def __init__(self, used_addresses: Mapping[str, tuple[str, AwsObject]]) -> None:
+        self.holders = {address: _describe_holder(interface) for address, (_, interface) in used_addresses.items()}
         sentences = [
-            f"master {letter} is to have the address {address}, which {self.holders[address]} has"
-            for address, (letter, _) in taken.items()
+            f"master {letter} needs the address {address}, which {self.holders[address]} uses"
+            for address, (letter, _) in used_addresses.items()
         ]
-        address, (_, interface) = next(iter(taken.items()))
+        address, (_, interface) = next(iter(used_addresses.items()))
         subnet, cidr = interface.get("SubnetId", ""), f"{address}/32"
         # One literal, since the tests read the commands of the AWS CLI from the source.
         command = (
             f"aws ec2 create-subnet-cidr-reservation --subnet-id {subnet} --reservation-type explicit --cidr {cidr}"
         )
         super().__init__(
-            f"nothing was changed, since it would fail: {'; '.join(sentences)}",
-            hint=f"name free addresses in controlPlane.addresses. Or free these: `{command}` keeps EC2 from giving the "
-            "address out again; then drain and terminate what has it.",
+            f"nothing was changed, since the deployment would fail: {'; '.join(sentences)}",
+            hint=f"set controlPlane.addresses to free addresses. Or free these: `{command}` prevents EC2 from "
+            "assigning the address again; then drain and terminate the instance that uses it.",
         )
 
 
@@ -57,46 +57,46 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
         existing: the root stack; None if it does not exist yet.
 
     Raises:
-        AddressesTakenError: an address is in use. Errors of AWS are ignored.
+        AddressesInUseError: an address is in use. Errors of AWS are ignored.
     """
     deployed_parameters = existing.parameters if existing else {}
-    parameters = {str(MasterId(slot.letter, "Address")): slot.letter for slot in cluster.slots}
-    new = {
-        value: parameters[name]
+    letters_by_parameter = {str(MasterId(slot.letter, "Address")): slot.letter for slot in cluster.slots}
+    letters_by_new_address = {
+        value: letters_by_parameter[name]
         for name, value in values.items()
-        if name in parameters and deployed_parameters.get(name) != value
+        if name in letters_by_parameter and deployed_parameters.get(name) != value
     }
     vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
-    if not (new and vpc):
+    if not (letters_by_new_address and vpc):
         return
     try:
         with translate_aws_errors():
             filters = [{"Name": "vpc-id", "Values": [vpc]}]
             pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
             interfaces = [interface for page in pages for interface in page["NetworkInterfaces"]]
-            taken = dict(_used_addresses(new, interfaces))
-            own = _read_physical_ids(account, existing) if taken and existing else {}
+            used_addresses = dict(_used_addresses(letters_by_new_address, interfaces))
+            stack_resource_ids = _read_physical_ids(account, existing) if used_addresses and existing else {}
     except AwsError:
         return
     # An earlier update that failed and was not rolled back may have created some of the masters' interfaces.
     conflicts = {
         address: (letter, interface)
-        for address, (letter, interface) in taken.items()
-        if own.get(str(MasterId(letter, "NetworkInterface"))) != interface["NetworkInterfaceId"]
+        for address, (letter, interface) in used_addresses.items()
+        if stack_resource_ids.get(str(MasterId(letter, "NetworkInterface"))) != interface["NetworkInterfaceId"]
     }
     if conflicts:
         raise AddressesInUseError(conflicts)
 
 
 def _used_addresses(
-    addresses: Mapping[str, str], interfaces: list[AwsObject]
+    letters_by_address: Mapping[str, str], interfaces: list[AwsObject]
 ) -> Iterator[tuple[str, tuple[str, AwsObject]]]:
     for interface in interfaces:
         private_ips = {
             private_ip_address["PrivateIpAddress"] for private_ip_address in interface.get("PrivateIpAddresses", ())
         }
         prefixes = [IPv4Network(ipv4_prefix["Ipv4Prefix"]) for ipv4_prefix in interface.get("Ipv4Prefixes", ())]
-        for address, letter in addresses.items():
+        for address, letter in letters_by_address.items():
             if address in private_ips or any(IPv4Address(address) in prefix for prefix in prefixes):
                 yield address, (letter, interface)
 

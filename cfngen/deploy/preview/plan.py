@@ -64,7 +64,7 @@ class Plan(Message):
         operation: `create` or `update`.
         change_set_id: ARN of the change set to execute, that of the first phase if there are several; empty if there is
             nothing to do.
-        created: when CloudFormation began to create the change set; null if there is nothing to do.
+        created: when CloudFormation started to create the change set; null if there is nothing to do.
         stacks: the root and its nested stacks that have changes; the most dangerous come first.
         counts: how many resources change.
         danger: the danger of the most dangerous change.
@@ -72,10 +72,11 @@ class Plan(Message):
         creation: what a new cluster consists of; null for an update.
         quotas: what the deployment adds to the usage of the account's quotas.
         quotas_ignored: whether to deploy even if the quotas are exceeded.
-        costs: what AWS charges for in addition after an update or, if the quantity is negative, no longer.
+        costs: billed items that the update adds (quantity above 0) or removes (quantity below 0).
         on_failure: what happens to the stack if the deployment fails: `ROLLBACK`, `DELETE` or `DO_NOTHING`.
         express: whether to deploy in express mode, in which CloudFormation does not wait until resources are stable.
-        shell: whether the stack is empty and was created for this plan; it is deleted if the plan is not executed.
+        shell: whether the stack is still empty, since CloudFormation created it together with this change set; it is
+            deleted if the plan is not executed.
         predicted: impacts that the change set does not show, e.g. of a new Kubernetes version.
         retries: paths of failed resources that are retried; there is no change set then, since templates and parameters
             have not changed.
@@ -144,8 +145,8 @@ class Plan(Message):
             return ""
         first, *more = (replace.logical_id for replace in self.replaces)
         others_text = f" and {len(more)} more" if more else ""
-        mode = "in express mode" if self.express else "while what failed is kept (rollback is off)"
-        return f"{first}{others_text} may be replaced, and CloudFormation replaces nothing {mode}"
+        mode = "in express mode" if self.express else "while rollback is disabled (--on-failure keep)"
+        return f"{first}{others_text} may be replaced, and CloudFormation replaces no resources {mode}"
 
     @property
     def changes(self) -> tuple[Change, ...]:

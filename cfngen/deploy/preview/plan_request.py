@@ -1,4 +1,4 @@
-"""What a change set is requested for."""
+"""The request for a plan: what will be deployed, and how."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cfngen.templates.document import Document
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What is to be deployed, and how.
+    """The input from which the change set and the plan of a deployment are created.
 
     Attributes:
         stack: name of the root stack.
@@ -33,9 +33,9 @@ class PlanRequest:
         express: whether to deploy in express mode, in which CloudFormation does not wait until resources are stable.
         quotas: what is added to the usage of the account's quotas, from `cfngen.deploy.quotas.service_quotas`.
         quotas_ignored: whether to deploy even if the quotas are exceeded.
-        costs: what AWS charges for in addition after an update.
+        costs: billed items that the update adds or removes.
         predicted: impacts that the change set does not show.
-        note: description of the change set: who created it, and what is to be done at the end.
+        note: description of the change set: who created it, and whether the stack is protected at the end.
         masters: current number of masters; 0 if it is not known.
     """
 

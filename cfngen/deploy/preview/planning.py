@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from cfngen.deploy.account import Account
@@ -13,7 +13,7 @@ from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeDetail, Chan
 from cfngen.deploy.preview.changes import Change, Counts, Danger, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.creation import creation
 from cfngen.deploy.preview.impact import ImpactAssessment
-from cfngen.deploy.preview.keyed_lists import keyed_list
+from cfngen.deploy.preview.keyed_lists import KeyedList, keyed_list
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
@@ -22,9 +22,10 @@ from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, resources, st
 from cfngen.userdata import user_data_diff
 
 _ACTIONS = {"Add": "add", "Modify": "update", "Remove": "remove", "Import": "import", "Dynamic": "update"}
-_POLICIES = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
+_DELETION_POLICY_VERBS = {"Delete": "delete", "Retain": "retain", "Snapshot": "snapshot"}
 USER_DATA = "/UserData"
-_MASKED_VALUE = re.compile(r"\*{4,}")
+# CloudFormation shows the value of a NoEcho parameter as asterisks.
+_NO_ECHO_MASK = re.compile(r"\*{4,}")
 _CAUSE_LABELS = {"ParameterReference": "parameter", "ResourceReference": "resource", "ResourceAttribute": "attribute"}
 
 
@@ -44,7 +45,7 @@ def plan_from_change_set(
         request: what is to be deployed.
         description: the root's change set.
         operation: `create` or `update`.
-        shell: whether the stack was created for the plan.
+        shell: whether the stack is empty, since it was created together with this change set.
         report: receives notices for the user.
     """
     is_update = operation == "update"
@@ -77,7 +78,7 @@ def plan_from_change_set(
 
 
 class _Assembly:
-    """Makes the plans of a root and its nested stacks."""
+    """Plans the changes of the root and its nested stacks from their change sets."""
 
     def __init__(
         self,
@@ -106,115 +107,138 @@ class _Assembly:
         yield from self._plan_stack(self._root, (), "update" if self._is_update else "create")
 
     def _plan_stack(self, description: ChangeSet, path: tuple[str, ...], action: str) -> Iterator[StackPlan]:
-        """Yield the plans of the stacks nested in a stack, then its own if anything in it changes."""
+        """Yield the plans of a stack's nested stacks, then the plan of the stack itself if any resource changes."""
         changes: list[Change] = []
-        for entry in description.entries.values():
-            if entry.type != NESTED_STACK:
-                if self._analysis.changes(description, entry):
-                    changes.append(
-                        self._plan_change(description, entry, in_update=self._is_update and action == "update")
-                    )
+        for resource_change in description.entries.values():
+            if resource_change.type != NESTED_STACK:
+                if self._analysis.has_effect(description, resource_change):
+                    # In a nested stack that the update adds, all resources are new, so no impact is described.
+                    is_in_existing_stack = self._is_update and action == "update"
+                    changes.append(self._plan_change(description, resource_change, in_update=is_in_existing_stack))
                 continue
-            nested_plans = list(self._plan_nested_stack(description, entry, (*path, entry.logical_id)))
+            nested_plans = list(
+                self._plan_nested_stack(description, resource_change, (*path, resource_change.logical_id))
+            )
             yield from nested_plans
             # A change such as that of a nested stack's tags is listed once, with the stack's resources.
-            if not nested_plans and self._analysis.details(description, entry):
-                changes.append(self._plan_change(description, entry, in_update=self._is_update))
+            if not nested_plans and self._analysis.effective_details(description, resource_change):
+                changes.append(self._plan_change(description, resource_change, in_update=self._is_update))
         if changes or action == "create":
-            is_added = path and self._is_update and action == "create"
-            impact = self._impacts.of_stack(description, path, action) if is_added else None
+            is_new_nested_stack = path and self._is_update and action == "create"
+            impact = self._impacts.of_stack(description, path, action) if is_new_nested_stack else None
             name = description.stack_name
             yield StackPlan(path, name, action, tuple(sorted(changes, key=_change_sort_key)), impact)
 
     def _plan_nested_stack(
-        self, parent: ChangeSet, entry: ResourceChange, path: tuple[str, ...]
+        self, parent: ChangeSet, resource_change: ResourceChange, path: tuple[str, ...]
     ) -> Iterator[StackPlan]:
-        """Yield the plans of one nested stack and of those in it; nothing if it has no change set and is not added."""
-        child = parent.children.get(entry.logical_id)
-        if entry.action == "Remove":
-            yield self._plan_removed_stack(entry, child, path)
+        """Yield the plans of a nested stack and of all stacks in it; none if no change set says that it changes."""
+        child = parent.children.get(resource_change.logical_id)
+        if resource_change.action == "Remove":
+            yield self._plan_removed_stack(resource_change, child, path)
         elif child is not None and not child.failed:
-            yield from self._plan_stack(child, path, "create" if entry.action == "Add" else "update")
-        elif entry.action == "Add":
+            yield from self._plan_stack(child, path, "create" if resource_change.action == "Add" else "update")
+        elif resource_change.action == "Add":
             yield StackPlan(path, "", "create", (), self._impacts.of_stack(None, path, "create"))
 
-    def _plan_removed_stack(self, entry: ResourceChange, child: ChangeSet | None, path: tuple[str, ...]) -> StackPlan:
-        """Return the plan of a nested stack that is deleted; its resources are listed if the change set has none."""
-        entries: list[ResourceChange] = list(child.entries.values()) if child else []
-        if not entries and entry.physical_id:
+    def _plan_removed_stack(
+        self, stack_change: ResourceChange, child: ChangeSet | None, path: tuple[str, ...]
+    ) -> StackPlan:
+        """Return the plan of a nested stack that is deleted.
+
+        If CloudFormation has created no change set for it, its resources are read with ListStackResources.
+        """
+        resource_changes: list[ResourceChange] = list(child.entries.values()) if child else []
+        if not resource_changes and stack_change.physical_id:
             try:
                 with translate_aws_errors():
-                    entries = [
+                    resource_changes = [
                         ResourceChange("Remove", resource.logical_id, resource.physical_id, resource.type)
-                        for resource in resources(self._account, entry.physical_id)
+                        for resource in resources(self._account, stack_change.physical_id)
                         if not resource.status.startswith("DELETE_")
                     ]
             except AwsError as error:
-                self._report(Notice(f"what {'/'.join(path)} consists of cannot be listed: {error}"))
+                self._report(Notice(f"the resources of {'/'.join(path)} cannot be listed: {error}"))
         impact = self._impacts.of_stack(child, path, "delete")
-        changes = [self._plan_change(self._root, removed_entry, in_update=True) for removed_entry in entries]
+        changes = [
+            self._plan_change(self._root, removed_resource, in_update=True) for removed_resource in resource_changes
+        ]
         if impact:
             # The stack's impact includes that of its resources, except of those that are more dangerous.
             changes = [
                 change if change.danger.rank > impact.danger.rank else replace(change, impact=None)
                 for change in changes
             ]
-        name = child.stack_name if child else stack_name(entry.physical_id)
+        name = child.stack_name if child else stack_name(stack_change.physical_id)
         return StackPlan(path, name, "delete", tuple(sorted(changes, key=_change_sort_key)), impact)
 
-    def _plan_change(self, description: ChangeSet, entry: ResourceChange, *, in_update: bool) -> Change:
-        """Return the change of one resource; its impact is described only in an update of an existing stack."""
-        analyzed_changes = self._analysis.details(description, entry) if entry.action == "Modify" else ()
-        replacement = self._analysis.replacement(description, entry)
-        disappears = entry.action == "Remove" or replacement is not Replacement.NO
+    def _plan_change(self, description: ChangeSet, resource_change: ResourceChange, *, in_update: bool) -> Change:
+        """Return the change of one resource.
+
+        Args:
+            description: the change set of the resource's stack.
+            resource_change: the change as CloudFormation lists it.
+            in_update: whether the resource's stack exists already; only then the impact of the change is described.
+        """
+        analyzed_changes = (
+            self._analysis.effective_details(description, resource_change) if resource_change.action == "Modify" else ()
+        )
+        replacement = self._analysis.replacement(description, resource_change)
+        is_removed_or_replaced = resource_change.action == "Remove" or replacement is not Replacement.NO
         change = Change(
-            logical_id=entry.logical_id,
-            physical_id=entry.physical_id,
-            type=entry.type,
-            action=_ACTIONS.get(entry.action, "update"),
+            logical_id=resource_change.logical_id,
+            physical_id=resource_change.physical_id,
+            type=resource_change.type,
+            action=_ACTIONS.get(resource_change.action, "update"),
             replacement=replacement,
-            policy=_POLICIES.get(entry.policy.removeprefix("ReplaceAnd"), "") if disappears else "",
+            policy=_DELETION_POLICY_VERBS.get(resource_change.policy.removeprefix("ReplaceAnd"), "")
+            if is_removed_or_replaced
+            else "",
             properties=tuple(
                 sorted(
-                    self._property_changes(entry, analyzed_changes), key=lambda property_change: property_change.path
+                    self._property_changes(resource_change, analyzed_changes),
+                    key=lambda property_change: property_change.path,
                 )
             ),
         )
         if not in_update:
             return change
-        rolls = change.type == AUTO_SCALING_GROUP and change.action == "update"
-        instances = self._count_instances(entry.physical_id) if rolls else None
-        impact = self._impacts.of_resource(change, entry, instances=instances)
+        is_updated_group = change.type == AUTO_SCALING_GROUP and change.action == "update"
+        instances = self._count_instances(resource_change.physical_id) if is_updated_group else None
+        impact = self._impacts.of_resource(change, resource_change, instances=instances)
         danger = impact.danger if impact else self._impacts.danger(change)
         return replace(change, impact=impact, danger=danger)
 
-    def _count_instances(self, name: str) -> int | None:
+    def _count_instances(self, group_name: str) -> int | None:
         """Return how many instances an Auto Scaling group has; None if that cannot be read."""
         try:
             with translate_aws_errors():
                 scaling = self._account.client("autoscaling")
-                response = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+                response = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group_name])
         except AwsError:
             return None
         groups = response["AutoScalingGroups"]
         return len(groups[0]["Instances"]) if groups else None
 
     def _property_changes(
-        self, entry: ResourceChange, analyzed_changes: tuple[AnalyzedChange, ...]
+        self, resource_change: ResourceChange, analyzed_changes: tuple[AnalyzedChange, ...]
     ) -> Iterator[PropertyChange]:
-        """Yield the changes of values; of a list whose items have keys, such as tags, one for each changed key."""
-        lists: dict[str, tuple[AnalyzedChange, Mapping[str, str], Mapping[str, str]]] = {}
+        """Yield one change for each property; for a keyed list, such as tags, one for each changed key."""
+        changed_lists: dict[str, tuple[AnalyzedChange, KeyedList]] = {}
         for analyzed in analyzed_changes:
-            if (keyed := keyed_list(entry, analyzed.detail.place)) is None:
+            changed_list = keyed_list(resource_change, analyzed.detail.value_path)
+            if changed_list is None:
                 yield self._property_change(analyzed)
             else:
-                lists.setdefault(keyed.place, (analyzed, keyed.before, keyed.after))
-        for place, (analyzed, before, after) in lists.items():
+                # Several listed changes may be in the same list: the list is compared once, as a whole.
+                changed_lists.setdefault(changed_list.path, (analyzed, changed_list))
+        for list_path, (analyzed, changed_list) in changed_lists.items():
+            before, after = changed_list.before, changed_list.after
             for key in sorted(before.keys() | after.keys()):
                 if before.get(key) != after.get(key):
                     is_known = UNKNOWN not in (after.get(key) or "")
                     yield PropertyChange(
-                        f"{place}[{key}]",
+                        f"{list_path}[{key}]",
                         before.get(key),
                         after.get(key) if is_known else None,
                         known=is_known,
@@ -223,15 +247,15 @@ class _Assembly:
                     )
 
     def _property_change(self, analyzed: AnalyzedChange) -> PropertyChange:
-        """Return the change of one value; secret values, and those that only a note describes, are left out."""
+        """Return the change of one value; without the values if they are secret, or if a note describes them."""
         detail = analyzed.detail
-        is_secret = any(value and _MASKED_VALUE.fullmatch(value) for value in (detail.before, detail.after))
+        is_secret = any(value and _NO_ECHO_MASK.fullmatch(value) for value in (detail.before, detail.after))
         is_secret = is_secret or (detail.source == "ParameterReference" and detail.cause in self._no_echo_parameters)
         kind = _CAUSE_LABELS.get(detail.source, "")
         note = self._note(detail)
-        is_visible = not is_secret and (not note or detail.place.endswith(USER_DATA))
+        is_visible = not is_secret and (not note or detail.value_path.endswith(USER_DATA))
         return PropertyChange(
-            path=detail.place,
+            path=detail.value_path,
             before=detail.before if is_visible else None,
             after=detail.after if is_visible and not detail.unknown else None,
             known=detail.has_values and not detail.unknown,
@@ -244,7 +268,7 @@ class _Assembly:
 
     def _note(self, detail: ChangeDetail) -> str:
         """Describe the change if the values themselves are not readable; else return an empty text."""
-        if detail.place.endswith(USER_DATA):
+        if detail.value_path.endswith(USER_DATA):
             difference = ""
             if detail.before and detail.after and not detail.unknown:
                 difference = user_data_diff.difference(detail.before, detail.after)
@@ -294,7 +318,7 @@ def _templates_differ(account: Account, request: PlanRequest, description: Chang
         detail
         for entry in description.entries.values()
         for detail in entry.details
-        if detail.place == "/Properties/TemplateURL"
+        if detail.value_path == "/Properties/TemplateURL"
     )
     if not description.entries or any(detail.has_values and detail.before != detail.after for detail in url_details):
         return True

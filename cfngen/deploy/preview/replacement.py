@@ -75,14 +75,14 @@ class ReplacementAnalysis:
             self._parents[child.id] = parent, logical_id
             self._register_parents(child)
 
-    def details(self, stack: ChangeSet, entry: ResourceChange) -> tuple[AnalyzedChange, ...]:
+    def effective_details(self, stack: ChangeSet, entry: ResourceChange) -> tuple[AnalyzedChange, ...]:
         """Return the changes of a resource's values that will or might happen, one for each path.
 
         Args:
             stack: the change set that contains the resource.
             entry: the change of the resource.
         """
-        best: dict[str, tuple[int, AnalyzedChange]] = {}
+        best_by_path: dict[str, tuple[int, AnalyzedChange]] = {}
         for detail in entry.details:
             certainty = self._certainty_of_value(stack, entry, detail)
             if certainty is Certainty.NO:
@@ -90,9 +90,9 @@ class ReplacementAnalysis:
             analyzed = AnalyzedChange(detail, certainty is Certainty.WILL, self._replaces(detail, entry, certainty))
             # Of several details with the same path, the most certain is used, preferably one that names its cause.
             weight = 2 * analyzed.certain + bool(detail.cause)
-            if detail.place not in best or weight > best[detail.place][0]:
-                best[detail.place] = weight, analyzed
-        return tuple(analyzed for _, analyzed in best.values())
+            if detail.value_path not in best_by_path or weight > best_by_path[detail.value_path][0]:
+                best_by_path[detail.value_path] = weight, analyzed
+        return tuple(analyzed for _, analyzed in best_by_path.values())
 
     def replacement(self, stack: ChangeSet, entry: ResourceChange) -> Replacement:
         """Return whether a resource is replaced."""
@@ -101,35 +101,43 @@ class ReplacementAnalysis:
         if not entry.details:
             return {"True": Replacement.WILL, "Conditional": Replacement.MIGHT}.get(entry.replacement, Replacement.NO)
         order = list(Replacement)
-        return max((detail.replaces for detail in self.details(stack, entry)), key=order.index, default=Replacement.NO)
+        return max(
+            (detail.replaces for detail in self.effective_details(stack, entry)),
+            key=order.index,
+            default=Replacement.NO,
+        )
 
-    def changes(self, stack: ChangeSet, entry: ResourceChange) -> bool:
-        """Return whether a resource changes; changes inside of a nested stack do not count."""
-        return entry.action != "Modify" or not entry.details or bool(self.details(stack, entry))
+    def has_effect(self, stack: ChangeSet, entry: ResourceChange) -> bool:
+        """Return whether a resource really changes; changes of the resources in a nested stack do not count."""
+        return entry.action != "Modify" or not entry.details or bool(self.effective_details(stack, entry))
 
     def _certainty_of_value(self, stack: ChangeSet, entry: ResourceChange, detail: ChangeDetail) -> Certainty:
         """Return whether the value of a detail will, might or will not change."""
         if entry.type == NESTED_STACK and (
-            detail.source == "Automatic" or detail.place.startswith(_NESTED_STACK_INPUTS)
+            detail.source == "Automatic" or detail.value_path.startswith(_NESTED_STACK_INPUTS)
         ):
             return Certainty.NO
         if detail.has_values and not detail.unknown:
             return Certainty.NO if detail.before == detail.after else Certainty.WILL
         if detail.cause and detail.source != "DirectModification":
             return self._certainty_of_cause(stack, detail)
-        if any(other.cause for other in entry.details if other is not detail and other.place == detail.place):
+        if any(
+            other_detail.cause
+            for other_detail in entry.details
+            if other_detail is not detail and other_detail.value_path == detail.value_path
+        ):
             # CloudFormation lists a changed reference twice, and the other detail names the cause.
             return Certainty.NO
         return Certainty.MIGHT if detail.unknown or detail.evaluation == "Dynamic" else Certainty.WILL
 
-    def _replaces(self, detail: ChangeDetail, entry: ResourceChange, certainty: Certainty) -> Replacement:
+    def _replaces(self, detail: ChangeDetail, resource_change: ResourceChange, certainty: Certainty) -> Replacement:
         """Return whether a change that will or might happen replaces the resource."""
-        if detail.recreation == "Never" or entry.replacement == "False":
+        if detail.recreation == "Never" or resource_change.replacement == "False":
             return Replacement.NO
         if detail.recreation == "Always":
             return Replacement.WILL if certainty is Certainty.WILL else Replacement.MIGHT
         # Whether a new launch template or new subnets replace an Auto Scaling group depends on its update policy.
-        return Replacement.NO if entry.logical_id in self._rolling_update_groups else Replacement.MIGHT
+        return Replacement.NO if resource_change.logical_id in self._rolling_update_groups else Replacement.MIGHT
 
     def _certainty_of_cause(self, stack: ChangeSet, detail: ChangeDetail) -> Certainty:
         """Return whether the parameter, resource or attribute that causes a change will change."""
@@ -149,7 +157,9 @@ class ReplacementAnalysis:
         """Return whether a nested stack's parameter will change."""
         parent, logical_id = self._parents[stack.id]
         details = [
-            detail for detail in parent.entries[logical_id].details if detail.place == f"/Properties/Parameters/{name}"
+            detail
+            for detail in parent.entries[logical_id].details
+            if detail.value_path == f"/Properties/Parameters/{name}"
         ]
         if any(detail.has_values and not detail.unknown and detail.before != detail.after for detail in details):
             return Certainty.WILL
@@ -192,13 +202,17 @@ class ReplacementAnalysis:
 
     def _certainty_of_input(self, parent: ChangeSet, detail: ChangeDetail) -> Certainty:
         """Return whether a new parameter or TemplateURL changes a nested stack without a change set of its own."""
-        if detail.place == "/Properties/TemplateURL" and detail.has_values and not detail.unknown:
+        if detail.value_path == "/Properties/TemplateURL" and detail.has_values and not detail.unknown:
             # The URL ends in the hash of the template and its name; only the bucket before them may differ.
             old_hash, new_hash = (
                 str(url).rpartition("/")[0].rpartition("/")[2] for url in (detail.before, detail.after)
             )
             return Certainty.NO if old_hash == new_hash else Certainty.MIGHT
-        if detail.place.startswith("/Properties/Parameters/") and detail.source in _REFERENCE_SOURCES and detail.cause:
+        if (
+            detail.value_path.startswith("/Properties/Parameters/")
+            and detail.source in _REFERENCE_SOURCES
+            and detail.cause
+        ):
             return self._certainty_of_cause(parent, detail)
         return Certainty.MIGHT
 
@@ -218,7 +232,7 @@ class ReplacementAnalysis:
             if attribute in _VERSION_ATTRIBUTES and certainty is not Certainty.WILL:
                 certainty = _most_certain(
                     Certainty.WILL if detail.certain else Certainty.MIGHT
-                    for detail in self.details(stack, entry)
+                    for detail in self.effective_details(stack, entry)
                     if detail.detail.attribute == "Properties"
                 )
             self._cache[key] = certainty

@@ -71,20 +71,21 @@ def check_volume_sizes(account: Account, existing: StackView, values: Mapping[st
         larger = {volume: size for volume, size in read_volume_sizes(account, existing).items() if size > int(recorded)}
     except DeniedError:
         return VolumeFindings(
-            notices=(Notice("how large the data volumes really are is not known: ec2:DescribeVolumes is denied"),)
+            notices=(Notice("the actual sizes of the data volumes are unknown: ec2:DescribeVolumes is denied"),)
         )
     if not larger:
         return VolumeFindings()
     max_size = max(larger.values())
     sizes_text = " and ".join(f"{volume} has {size} GiB" for volume, size in sorted(larger.items()))
-    text = f"{sizes_text} already, though the stack says {recorded}: a rollback left it so"
+    text = f"{sizes_text} already, though the stack records {recorded}: a rollback could not shrink it"
     if int(requested) == int(recorded):
         hint = (
-            f"set {_CLUSTER_FILE_KEY} to {max_size}, which brings the stack in line; "
-            "less would fail, since EBS shrinks nothing."
+            f"set {_CLUSTER_FILE_KEY} to {max_size}, so that the stack records the actual size; "
+            "a smaller size would fail, since EBS cannot shrink volumes."
         )
         return VolumeFindings(notices=(Notice(text, hint),))
     if int(requested) < max_size:
-        refusal = f"{text}. EBS shrinks no volume: {_CLUSTER_FILE_KEY} must be at least {max_size}, not {requested}"
+        refusal = f"{text}. EBS cannot shrink volumes: {_CLUSTER_FILE_KEY} must be at least {max_size}, not {requested}"
         return VolumeFindings(impacts=(Impact(refusal, Danger.DISRUPTIVE, fails=True),))
-    return VolumeFindings(impacts=(Impact(f"{text}; the update brings the stack in line, or lets it grow from there"),))
+    impact = Impact(f"{text}; the update records the actual size in the stack, or grows the volume further")
+    return VolumeFindings(impacts=(impact,))

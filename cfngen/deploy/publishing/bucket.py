@@ -68,18 +68,18 @@ def ensure_bucket(account: Account, *, bucket: str = "", kms_key: str = "", repo
     """
     if bucket:
         if not _exists(account, bucket):
-            hint = f"create it (`aws s3 mb s3://{bucket} --region {account.region}`), or leave --bucket out."
+            hint = f"create it (`aws s3 mb s3://{bucket} --region {account.region}`), or omit --bucket."
             raise NoBucketError(bucket, f"there is no bucket {bucket}", hint=hint)
         for notice in _find_setting_warnings(account, bucket):
             report(notice)
         return bucket
-    own = default_name(account)
+    cfngen_bucket = default_name(account)
     is_new = False
-    if not _exists(account, own):
-        report(Step(f"creating the bucket {own}"))
-        is_new = _create(account, own)
-    hardening.harden(account, own, kms_key=kms_key, made=is_new, report=report)
-    return own
+    if not _exists(account, cfngen_bucket):
+        report(Step(f"creating the bucket {cfngen_bucket}"))
+        is_new = _create(account, cfngen_bucket)
+    hardening.harden(account, cfngen_bucket, kms_key=kms_key, is_new=is_new, report=report)
+    return cfngen_bucket
 
 
 def _exists(account: Account, bucket: str) -> bool:
@@ -103,7 +103,7 @@ def _exists(account: Account, bucket: str) -> bool:
         raise BucketRegionError(
             bucket,
             f"the bucket {bucket} is in {region}, and the cluster in {account.region}",
-            hint=f"name a bucket in {account.region} with --bucket, or leave it out: cfngen makes one.",
+            hint=f"choose a bucket in {account.region} with --bucket, or omit --bucket: cfngen then creates one.",
         )
     return True
 
@@ -112,8 +112,8 @@ def _owner_error(account: Account, bucket: str) -> BucketOwnerError:
     return BucketOwnerError(
         bucket,
         f"the bucket {bucket} belongs to another account, or {account.caller} may not use it",
-        hint=f"name a bucket of account {account.id} with --bucket, or ask for s3:ListBucket on this one; a bucket of "
-        "someone else's is not used, since its owner could exchange the templates.",
+        hint=f"choose a bucket of account {account.id} with --bucket, or request s3:ListBucket for this one; buckets "
+        "of other accounts are not used, since their owners could replace the templates.",
     )
 
 
@@ -139,7 +139,7 @@ def _create(account: Account, bucket: str) -> bool:
 def _find_setting_warnings(account: Account, bucket: str) -> list[Notice]:
     """Return warnings about the settings of the operator's bucket that the caller may read."""
     with ThreadPoolExecutor() as pool:
-        blocks, status, versioning, lifecycle = pool.map(
+        public_access_block, policy_status, versioning, lifecycle = pool.map(
             lambda operation: hardening.read(account, bucket, operation),
             (
                 "get_public_access_block",
@@ -149,14 +149,17 @@ def _find_setting_warnings(account: Account, bucket: str) -> list[Notice]:
             ),
         )
     notices: list[Notice] = []
-    if (status or {}).get("PolicyStatus", {}).get("IsPublic"):
-        hint = "whoever may write into it can change the cluster; make it private, or leave --bucket out."
+    if (policy_status or {}).get("PolicyStatus", {}).get("IsPublic"):
+        hint = "anyone who can write to it can change the cluster; make it private, or omit --bucket."
         notices.append(Notice(f"the bucket {bucket} is public by its policy", hint))
-    elif blocks is not None and blocks.get("PublicAccessBlockConfiguration", {}) != hardening.BLOCKS:
+    elif (
+        public_access_block is not None
+        and public_access_block.get("PublicAccessBlockConfiguration", {}) != hardening.BLOCKS
+    ):
         hint = "turn on all four settings of S3 Block Public Access."
         notices.append(Notice(f"the bucket {bucket} does not block public access", hint))
     if versioning is not None and versioning.get("Status") != "Enabled":
         command = f"aws s3api put-bucket-versioning --bucket {bucket} --versioning-configuration Status=Enabled"
-        hint = f"turn it on: `{command}`."
-        notices.append(Notice(f"the bucket {bucket} keeps no versions: a template that is deleted is gone", hint))
+        hint = f"enable versioning: `{command}`."
+        notices.append(Notice(f"the bucket {bucket} is not versioned: a deleted template cannot be recovered", hint))
     return [*notices, *hardening.expiration_warnings(bucket, lifecycle)]

@@ -1,9 +1,9 @@
 """Adds old boot programs to the uploaded templates, for groups that still use an old launch template version.
 
-The generated templates depend on the cluster file alone. But CloudFormation may have left a group on an old version of
-its launch template, whose instances download an older boot program. As long as such a group exists, that program is
-added to the uploaded template, beside the generated one. Later the next deployment leaves it out, and CloudFormation
-deletes it. The program is read from the stack's template, or from one uploaded before, and is identified by its digest.
+The generated templates contain only the new boot program. But after a failed operation, an Auto Scaling group may still
+use an old version of its launch template, and its new instances download an older boot program. As long as such a group
+exists, each deployment adds that program to the uploaded template, beside the new one. It is read from the stack's
+template, or from one uploaded before, and is identified by its digest.
 """
 
 from __future__ import annotations
@@ -66,12 +66,15 @@ def add_old_programs(
             resources = tree(account, existing.id)
         stale = find_stale_groups(account, [resource.view for resource in resources])
     except AwsError as error:
-        report(Notice(f"whether groups were left behind by an earlier operation is not known: {error}", error.hint))
+        report(Notice(f"cannot find out which groups use an old launch template version: {error}", error.hint))
         return TemplatesToUpload(tuple(documents))
     stacks = {resource.view.logical_id: resource.stack_id for resource in resources}
     published, impacts = list(documents), []
     for group in stale:
-        hint = f"the next change of its configuration rolls it, or set the launch template of {group.id} by hand."
+        hint = (
+            f"the next change of its configuration replaces its instances, or set the launch template of {group.id} "
+            "yourself."
+        )
         report(Notice(group.text, hint))
         index = next(
             (
@@ -85,11 +88,11 @@ def add_old_programs(
             continue
         definition = _find_program(account, group, published[index].name, stacks[group.group], cluster, bucket)
         if definition is None:
-            report(Notice(f"the boot program {group.program} is in none of the uploaded templates any more", hint))
+            report(Notice(f"the boot program {group.program} is no longer in any uploaded template", hint))
             continue
         body = {**published[index].body, "Resources": {**published[index].body["Resources"], group.program: definition}}
         published[index] = replace(published[index], body=body)
-        text = f"{group.text}. The program stays, or comes back, until the group launches from the stack's version"
+        text = f"{group.text}. The stack contains this program until the group uses the stack's launch template version"
         impacts.append(Impact(text, Danger.DISRUPTIVE))
     return TemplatesToUpload(tuple(published), tuple(impacts))
 

@@ -34,7 +34,7 @@ BLOCKS = {
     "RestrictPublicBuckets": True,
 }
 _PERMISSION_HINT = (
-    "let somebody deploy once who may change the bucket; docs/operator-policy.json lists the permissions."
+    "have someone who may change the bucket deploy once; docs/operator-policy.json lists the permissions."
 )
 _NOT_CONFIGURED_CODES = frozenset(
     {
@@ -69,31 +69,36 @@ def owned(account: Account, bucket: str) -> dict[str, str]:
     return {"Bucket": bucket, "ExpectedBucketOwner": account.id}
 
 
-def harden(account: Account, bucket: str, *, kms_key: str, made: bool, report: Report) -> None:
+def harden(account: Account, bucket: str, *, kms_key: str, is_new: bool, report: Report) -> None:
     """Correct the settings of cfngen's own bucket.
 
     Args:
         account: the account.
         bucket: the bucket.
         kms_key: KMS key for new objects; if empty, the bucket's current key, or S3's managed key.
-        made: whether the bucket was just created, so that all settings are required.
+        is_new: whether the bucket was just created, so that all settings are required.
         report: receives a notice about settings that the caller may not read or change.
     """
     settings = _read_settings(account, bucket, kms_key)
     responses: dict[str, AwsObject | None]
-    if made:
+    if is_new:
         # A new bucket has no settings, and S3 may not find it yet.
         responses = {setting.read: {} for setting in settings}
     else:
         with ThreadPoolExecutor() as pool:
             read_responses = pool.map(lambda setting: read(account, bucket, setting.read), settings)
             responses = {setting.read: answer for setting, answer in zip(settings, read_responses, strict=True)}
-    if unknown := [setting.description for setting in settings if responses[setting.read] is None]:
-        report(Notice(f"not allowed to see of the bucket {bucket}: {', '.join(unknown)}", _PERMISSION_HINT))
+    if unreadable_settings := [setting.description for setting in settings if responses[setting.read] is None]:
+        report(
+            Notice(
+                f"no permission to read these settings of the bucket {bucket}: {', '.join(unreadable_settings)}",
+                _PERMISSION_HINT,
+            )
+        )
     for setting in settings:
         value = responses[setting.read]
         if value is not None and (call := setting.required_call(value)):
-            _apply(account, bucket, setting, *call, made=made, report=report)
+            _apply(account, bucket, setting, *call, is_new=is_new, report=report)
     for notice in expiration_warnings(bucket, responses["get_bucket_lifecycle_configuration"]):
         report(notice)
 
@@ -105,7 +110,7 @@ def _apply(
     operation: str,
     arguments: AwsArguments,
     *,
-    made: bool,
+    is_new: bool,
     report: Report,
 ) -> None:
     """Change a setting; if the caller may not, report it, or fail for a new bucket that lacks the setting."""
@@ -116,7 +121,7 @@ def _apply(
     except ClientError as error:
         if error_code(error) not in ACCESS_DENIED_CODES:
             raise
-        if made:
+        if is_new:
             # A new bucket must have the setting. It may have it already: S3 creates buckets private, encrypted and
             # with ACLs disabled, and organizations may deny calls that change that.
             current = read(account, bucket, setting.read)
@@ -124,7 +129,7 @@ def _apply(
                 raise
             return
         # A bucket that an administrator has prepared is used as it is.
-        text = f"{setting.description} of the bucket {bucket} is not as it should be, and changing it is not allowed"
+        text = f"{setting.description} of the bucket {bucket} is not set correctly, and you may not change it"
         report(Notice(text, _PERMISSION_HINT))
 
 
@@ -199,7 +204,7 @@ def _policy_call(current: AwsObject, account: Account, bucket: str) -> tuple[str
     statement = policy["Statement"]
     statements: list[AwsArguments] = statement if isinstance(statement, list) else [statement]
     arn = f"arn:{account.partition}:s3:::{bucket}"
-    ours: AwsArguments = {
+    required_statement: AwsArguments = {
         "Sid": "CfngenOnlyTls",
         "Effect": "Deny",
         "Principal": "*",
@@ -207,19 +212,19 @@ def _policy_call(current: AwsObject, account: Account, bucket: str) -> tuple[str
         "Resource": [arn, f"{arn}/*"],
         "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
-    if any(_refuses_plain_http(candidate, ours) for candidate in statements):
+    if any(_refuses_plain_http(candidate, required_statement) for candidate in statements):
         return None
-    other_statements = [candidate for candidate in statements if candidate.get("Sid") != ours["Sid"]]
-    return "put_bucket_policy", {"Policy": json.dumps({**policy, "Statement": [*other_statements, ours]})}
+    other_statements = [candidate for candidate in statements if candidate.get("Sid") != required_statement["Sid"]]
+    return "put_bucket_policy", {"Policy": json.dumps({**policy, "Statement": [*other_statements, required_statement]})}
 
 
-def _refuses_plain_http(statement: AwsObject, ours: AwsObject) -> bool:
+def _refuses_plain_http(statement: AwsObject, required_statement: AwsObject) -> bool:
     """Return whether a statement denies at least what ours denies, in any of the usual spellings."""
     return (
         statement.get("Effect") == "Deny"
         and statement.get("Principal") in ("*", {"AWS": "*"}, {"AWS": ["*"]})
         and statement.get("Action") in ("s3:*", "*", ["s3:*"], ["*"])
-        and set(ours["Resource"]) <= set(statement.get("Resource", ()))  # a single text is never both
+        and set(required_statement["Resource"]) <= set(statement.get("Resource", ()))  # a single text is never both
         and json.dumps(statement.get("Condition")).lower().replace("[", "").replace("]", "")
         in ('{"bool": {"aws:securetransport": "false"}}', '{"bool": {"aws:securetransport": false}}')
     )

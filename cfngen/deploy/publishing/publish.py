@@ -29,17 +29,17 @@ from cfngen.text import pluralize
 
 # "CloudFormation quotas", CloudFormation User Guide: a template body in an Amazon S3 object.
 MAX_BYTES = 1_000_000
-WORKERS = 8
+MAX_THREADS = 8
 # Parameters of the root for the location of nested templates; they are replaced with the URLs of uploaded templates.
 LOCATION = ("TemplateBucket", "TemplatePrefix")
-INTERFACE = "AWS::CloudFormation::Interface"
+_INTERFACE_METADATA = "AWS::CloudFormation::Interface"
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class TemplateTooLargeError(CfngenError):
-    """A template is larger than CloudFormation reads from S3.
+    """A template is larger than CloudFormation accepts from S3.
 
     Attributes:
         name: the document's name.
@@ -50,8 +50,8 @@ class TemplateTooLargeError(CfngenError):
 
     def __init__(self, name: str, size: int) -> None:
         super().__init__(
-            f"the template {name} has {size:,} bytes; CloudFormation reads {MAX_BYTES:,} at most",
-            hint="make the cluster smaller, or split it into two clusters: fewer node groups, subnets or rules.",
+            f"the template {name} has {size:,} bytes; CloudFormation accepts {MAX_BYTES:,} at most",
+            hint="reduce the number of node groups, subnets or rules, or split the cluster into two.",
         )
         self.name = name
         self.size = size
@@ -194,7 +194,7 @@ def with_template_urls(root: Document, urls: Mapping[str, str]) -> JsonObject:
             properties["TemplateURL"] = urls[child_of(properties["TemplateURL"])]
     for name in LOCATION:
         body.get("Parameters", {}).pop(name, None)
-    interface = body.get("Metadata", {}).get(INTERFACE, {})
+    interface = body.get("Metadata", {}).get(_INTERFACE_METADATA, {})
     for name in LOCATION:
         interface.get("ParameterLabels", {}).pop(name, None)
     groups = [
@@ -278,7 +278,7 @@ def _upload(account: Account, bucket: str, template: AddressedTemplate) -> None:
 def _upload_error(bucket: str, template: AddressedTemplate, error: Exception) -> AwsError:
     reason = as_aws_error(error)
     hint = CommandText(
-        "nothing was deployed; ", reason.hint or "repeat the command: what was uploaded is not uploaded again."
+        "nothing was deployed; ", reason.hint or "repeat the command: only missing templates are uploaded."
     )
     message = f"the template {template.document.name} could not be uploaded to s3://{bucket}/{template.key}: {reason}"
     return UploadError(message, hint=hint, operation=reason.operation, aws_code=reason.aws_code)
@@ -286,7 +286,7 @@ def _upload_error(bucket: str, template: AddressedTemplate, error: Exception) ->
 
 def _map_parallel(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Call a function with each item in several threads, and return the results; stop at the first exception."""
-    pool = ThreadPoolExecutor(max_workers=WORKERS)
+    pool = ThreadPoolExecutor(max_workers=MAX_THREADS)
     try:
         return list(pool.map(function, items))
     finally:

@@ -80,9 +80,9 @@ def check_unused(account: Account, cluster: str, root_id: str) -> None:
     other_stacks = sorted(root.name for root in roots if root.cluster == cluster and root.id != root_id)
     if other_stacks:
         raise TemplatesInUseError(
-            f"the templates of the cluster {cluster} in the bucket are also those of the stack "
+            f"the templates of the cluster {cluster} in the bucket are also used by the stack "
             f"{', '.join(other_stacks)}",
-            hint="leave --empty-bucket out, or delete that stack first.",
+            hint="omit --empty-bucket, or delete that stack first.",
         )
 
 

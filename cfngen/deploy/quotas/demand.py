@@ -16,7 +16,7 @@ from cfngen.deploy.stacks import template as template_of
 from cfngen.templates.document import Document
 from cfngen.templates.expressions import reference, resolve
 
-BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
+LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class _Template:
     def interface_groups(self) -> Iterator[Sequence[object]]:
         """Yield the security groups of each network interface, load balancer and launch template."""
         yield from (interface.get("GroupSet", ()) for interface in self.of_type("AWS::EC2::NetworkInterface"))
-        yield from (load_balancer.get("SecurityGroups", ()) for load_balancer in self.of_type(BALANCER))
+        yield from (load_balancer.get("SecurityGroups", ()) for load_balancer in self.of_type(LOAD_BALANCER))
         for launch_template in self.of_type("AWS::EC2::LaunchTemplate"):
             for interface in launch_template.get("LaunchTemplateData", {}).get("NetworkInterfaces", ()):
                 yield interface.get("Groups", ())
@@ -127,7 +127,7 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
     max_storage: Counter[str] = Counter()
     instances: list[Instances] = []
     rules: dict[str, dict[str, str]] = {}
-    addresses = groups = policies = 0
+    addresses = max_groups = max_policies = 0
     for template in _nested_templates(documents, values):
         resources.update(resource["Type"] for resource in template.resources.values())
         for group in template.of_type(AUTO_SCALING_GROUP):
@@ -143,24 +143,29 @@ def count_demand(documents: Sequence[Document], values: Mapping[str, str]) -> De
                 for network_interface in data.get("NetworkInterfaces", ())
             )
             addresses += count if has_public_address else 0
-            for device in data.get("BlockDeviceMappings", ()):
-                volume = device.get("Ebs", {})
-                kind = str(template.value(volume.get("VolumeType")) or "")
-                storage[kind] += count * template.number(volume.get("VolumeSize"))
-                max_storage[kind] += max(max_count, count) * template.number(volume.get("VolumeSize"))
+            for block_device in data.get("BlockDeviceMappings", ()):
+                volume = block_device.get("Ebs", {})
+                volume_type = str(template.value(volume.get("VolumeType")) or "")
+                storage[volume_type] += count * template.number(volume.get("VolumeSize"))
+                max_storage[volume_type] += max(max_count, count) * template.number(volume.get("VolumeSize"))
         for volume in template.of_type("AWS::EC2::Volume"):
             for sizes in (storage, max_storage):
                 sizes[str(template.value(volume.get("VolumeType")) or "")] += template.number(volume.get("Size"))
         for group_id, rule, prefix_list in template.rules():
             rules.setdefault(group_id, {})[rule] = prefix_list
-        for balancer in template.of_type(BALANCER):
+        for balancer in template.of_type(LOAD_BALANCER):
             addresses += len(balancer.get("Subnets", ())) if balancer.get("Scheme") == "internet-facing" else 0
-        groups = max((groups, *(len(interface_group) for interface_group in template.interface_groups())))
+        max_groups = max((max_groups, *(len(interface_group) for interface_group in template.interface_groups())))
         # The managed policies of a template are attached to the masters' role.
         policy_counts = [len(role.get("ManagedPolicyArns", ())) for role in template.of_type("AWS::IAM::Role")]
-        policies = max((policies, *(count + resources["AWS::IAM::ManagedPolicy"] for count in policy_counts)))
-    nonzero_sizes = [{kind: size for kind, size in sizes.items() if kind and size} for sizes in (storage, max_storage)]
-    return Demand(resources, tuple(instances), nonzero_sizes[0], nonzero_sizes[1], addresses, rules, groups, policies)
+        max_policies = max((max_policies, *(count + resources["AWS::IAM::ManagedPolicy"] for count in policy_counts)))
+    nonzero_sizes = [
+        {volume_type: size for volume_type, size in sizes.items() if volume_type and size}
+        for sizes in (storage, max_storage)
+    ]
+    return Demand(
+        resources, tuple(instances), nonzero_sizes[0], nonzero_sizes[1], addresses, rules, max_groups, max_policies
+    )
 
 
 def read_deployed_demand(account: Account, stack: StackView) -> Demand:

@@ -25,14 +25,14 @@ class RouteTablesError(CfngenError):
 
     code = "route-tables-conflict"
 
-    def __init__(self, route_table: str, elsewhere: Mapping[str, str]) -> None:
-        usage = ", ".join(f"{subnet} uses {table or 'none'}" for subnet, table in sorted(elsewhere.items()))
+    def __init__(self, route_table: str, other_tables: Mapping[str, str]) -> None:
+        usage = ", ".join(f"{subnet} uses {table or 'none'}" for subnet, table in sorted(other_tables.items()))
         super().__init__(
             f"pods' routes would be written to {route_table}, but {usage}: pods there could not be reached",
-            hint="let all subnets of the cluster use one route table, or set network.plugin to cilium, calico, flannel "
-            "or amazon-vpc, which need no routes.",
+            hint="associate all subnets of the cluster with one route table, or set network.plugin to cilium, calico, "
+            "flannel or amazon-vpc, which need no routes.",
         )
-        self.elsewhere = dict(elsewhere)
+        self.elsewhere = dict(other_tables)
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:
@@ -72,10 +72,10 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
         ),
         "",
     )
-    elsewhere = {
+    other_tables = {
         subnet: tables_by_subnet.get(subnet, main_table)
         for subnet in subnets
         if tables_by_subnet.get(subnet, main_table) != route_table
     }
-    if tables and elsewhere:
-        raise RouteTablesError(route_table, elsewhere)
+    if tables and other_tables:
+        raise RouteTablesError(route_table, other_tables)

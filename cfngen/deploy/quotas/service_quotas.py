@@ -19,7 +19,7 @@ from cfngen.deploy.quotas.demand import Demand, Instances
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.hints import Hint
 
-WORKERS = 12
+MAX_THREADS = 12
 GIB_PER_TIB = 1024
 
 Count = Callable[[Account], int]
@@ -91,7 +91,7 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
     # boto3 clients may be shared between threads, but must not be created in several threads.
     for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
         account.client(service)
-    with ThreadPoolExecutor(max_workers=WORKERS) as pool:
+    with ThreadPoolExecutor(max_workers=MAX_THREADS) as pool:
         vcpu_quotas = pool.submit(_vcpu_quotas, account, demand.instances, current.instances)
         quota_checks = [
             *_resource_checks(resources),
@@ -132,7 +132,7 @@ def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
         f"aws service-quotas request-service-quota-increase --region {region} --service-code {quota_check.service} "
         f"--quota-code {quota_check.code} --desired-value {-(-(used + max_needed) // quota_check.unit)}"
     )
-    hint = f"give up what is not needed, or ask for more: `{command}`."
+    hint = f"delete what is not needed, or request an increase: `{command}`."
     return Quota(quota_check.name, quota_check.needed, used, limit, is_enough, hint, max_needed, room_to_grow)
 
 
@@ -343,7 +343,7 @@ def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequen
         }
     )
     unknown = [
-        Quota(f"vCPUs of {instance_type}", 0, None, None, None, "it is not known which quota counts")
+        Quota(f"vCPUs of {instance_type}", 0, None, None, None, "it is not known which quota applies")
         for instance_type in unknown_types
     ]
     try:
@@ -370,7 +370,7 @@ def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequen
             quotas.append(_check_quota(account, quota_check))
         else:
             quotas.append(
-                Quota(name, added, used_count, None, None, "it is not known which quota counts", count - current_count)
+                Quota(name, added, used_count, None, None, "it is not known which quota applies", count - current_count)
             )
     return [*quotas, *unknown]
 

@@ -19,11 +19,11 @@ from cfngen.deploy.aws_types import AwsObject
 MAX_BOOT_MESSAGES = 10
 MAX_RAW_LINES = 6
 MAX_INSTANCES = 6
-"""Of so many instances of a group the console output is read."""
+"""Maximum number of instances of a group whose console output is read, the newest first."""
 
 _BOOT_MESSAGE = re.compile(r"(?:^|[\s\]:])cfngen: (?P<text>.*)$")
 # journald writes `[   41.093127] python3[702]: text` to the console.
-_JOURNAL_LINE = re.compile(r"^(?:\[\s*\d+\.\d+\] )?(?P<speaker>[\w.@-]+\[\d+\]): (?P<text>.*)$")
+_JOURNAL_LINE = re.compile(r"^(?:\[\s*\d+\.\d+\] )?(?P<process>[\w.@-]+\[\d+\]): (?P<text>.*)$")
 _CONTROL_CHARACTERS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 _FIRST_STEP = re.compile(r"^\[1/\d+\] ")
 _SUCCESS_MESSAGE = re.compile(r"^done in [\d.]+ s")
@@ -40,7 +40,7 @@ class ConsoleExcerpt:
         failed: whether the boot program reports that it failed.
         finished: whether the boot program reports that it succeeded.
         note: a remark about the output, or why there is none; may be empty.
-        fetch: command that may get the output later; empty if it is here already, or lost.
+        fetch: command that may return the output later; empty if `lines` has it already, or if it is lost.
     """
 
     id: str
@@ -52,7 +52,7 @@ class ConsoleExcerpt:
     fetch: str = ""
 
 
-def read_group_consoles(account: Account, group: str, named: str = "") -> tuple[ConsoleExcerpt, ...]:
+def read_group_consoles(account: Account, group: str, failed_instance_id: str = "") -> tuple[ConsoleExcerpt, ...]:
     """Return the console output of the instances of an Auto Scaling group, instances that failed first.
 
     Instances that booted successfully are left out if there are others.
@@ -60,16 +60,16 @@ def read_group_consoles(account: Account, group: str, named: str = "") -> tuple[
     Args:
         account: the AWS account.
         group: the Auto Scaling group's name; the group may be deleted.
-        named: id of the instance that is known to have failed; then only its console is read.
+        failed_instance_id: id of the instance that is known to have failed; then only its console is read.
 
     Raises:
         ClientError: EC2 refuses to list the instances.
     """
     states = _read_instance_states(account, group)
-    ids = [named] if named else list(states)[:MAX_INSTANCES]
+    ids = [failed_instance_id] if failed_instance_id else list(states)[:MAX_INSTANCES]
     consoles = [read_instance_console(account, instance_id, states.get(instance_id, "")) for instance_id in ids]
-    unfinished = [console for console in consoles if not console.finished] or consoles
-    return tuple(sorted(unfinished, key=lambda console: (not console.failed, not console.lines)))
+    not_booted = [console for console in consoles if not console.finished] or consoles
+    return tuple(sorted(not_booted, key=lambda console: (not console.failed, not console.lines)))
 
 
 def read_instance_console(account: Account, instance_id: str, state: str = "") -> ConsoleExcerpt:
@@ -81,13 +81,13 @@ def read_instance_console(account: Account, instance_id: str, state: str = "") -
         output = _read_console(account, instance_id)
     except (ClientError, BotoCoreError) as error:
         if error_code(error) == "InvalidInstanceID.NotFound":
-            return ConsoleExcerpt(instance_id, state, note="EC2 does not know this instance any more")
+            return ConsoleExcerpt(instance_id, state, note="EC2 no longer lists this instance")
         aws_error = as_aws_error(error)
         is_denied = isinstance(aws_error, DeniedError)
         return ConsoleExcerpt(
             instance_id,
             state,
-            note="these credentials may not read consoles (ec2:GetConsoleOutput)" if is_denied else str(aws_error),
+            note="no permission to read the console output (ec2:GetConsoleOutput)" if is_denied else str(aws_error),
             fetch=fetch,
         )
     if messages := last_boot_messages(output):
@@ -96,15 +96,20 @@ def read_instance_console(account: Account, instance_id: str, state: str = "") -
     lines = map(_remove_control_characters, output.splitlines())
     if last_lines := tuple(filter(None, lines))[-MAX_RAW_LINES:]:
         return ConsoleExcerpt(
-            instance_id, state, last_lines, note="the boot program has not spoken; the console ends with this"
+            instance_id,
+            state,
+            last_lines,
+            note="the boot program has written nothing; the console ends with these lines",
         )
-    return ConsoleExcerpt(instance_id, state, note="its console is empty; EC2 may need some minutes more", fetch=fetch)
+    return ConsoleExcerpt(
+        instance_id, state, note="its console output is empty; EC2 may need some more minutes", fetch=fetch
+    )
 
 
 def last_boot_messages(output: str) -> tuple[str, ...]:
-    """Return the boot program's last messages: the end of its last attempt that has something to say.
+    """Return the last messages of the boot program's last attempt, or of the failed attempt before it.
 
-    Other programs write to the console too, so its messages may be scattered over the output.
+    Other programs write to the console too, so lines of theirs may be between the boot program's messages.
 
     Args:
         output: the console output.
@@ -115,19 +120,23 @@ def last_boot_messages(output: str) -> tuple[str, ...]:
         journal_line = _JOURNAL_LINE.match(line)
         if match := _BOOT_MESSAGE.search(line):
             messages.append(match["text"])
-            process = journal_line["speaker"] if journal_line else ""
-        elif journal_line and messages and journal_line["speaker"] == process:
+            process = journal_line["process"] if journal_line else ""
+        elif journal_line and messages and journal_line["process"] == process:
             messages.append("  " + journal_line["text"])  # a message of several lines
-    attempts = [index for index, message in enumerate(messages) if _FIRST_STEP.match(message)]
-    failures = [index for index, message in enumerate(messages) if " FAILED after " in message]
+    attempt_starts = [index for index, message in enumerate(messages) if _FIRST_STEP.match(message)]
+    failure_positions = [index for index, message in enumerate(messages) if " FAILED after " in message]
     start = 0
-    if attempts:
+    if attempt_starts:
         # The program is restarted after a failure: if the last attempt has neither failed nor succeeded yet, the
         # failed one before it says more.
-        start = attempts[-1]
-        if failures and failures[-1] < start and not any(map(_SUCCESS_MESSAGE.match, messages[start:])):
-            start = max((attempt for attempt in attempts if attempt <= failures[-1]), default=0)
-            messages = messages[: attempts[-1]]
+        start = attempt_starts[-1]
+        if (
+            failure_positions
+            and failure_positions[-1] < start
+            and not any(map(_SUCCESS_MESSAGE.match, messages[start:]))
+        ):
+            start = max((attempt for attempt in attempt_starts if attempt <= failure_positions[-1]), default=0)
+            messages = messages[: attempt_starts[-1]]
     return tuple(messages[start:][-MAX_BOOT_MESSAGES:])
 
 

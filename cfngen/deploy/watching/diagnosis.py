@@ -55,7 +55,7 @@ class Cause:
         instances: console output of the instances that should have booted.
         launches: why instances could not be launched.
         occupants: network interfaces that still use the resource that could not be deleted.
-        notes: errors of other services that were asked for details.
+        notes: errors of other services that were called for details.
     """
 
     event: Event
@@ -194,7 +194,7 @@ def _is_cause(event: Event) -> bool:
     if event.of_stack:
         # A stack can fail by itself, because of a parameter, a rule or an output; then its event has a reason.
         has_failed = event.failed or event.status.endswith("ROLLBACK_IN_PROGRESS")
-        # A deletion that is refused because other stacks import an export ends in the status from before.
+        # A deletion that is refused, since other stacks import an export, leaves the stack's status as it was before.
         return (has_failed and event.reason not in ("", "User Initiated")) or bool(EXPORT_IN_USE.search(event.reason))
     if event.failed:
         # A nested stack that could not be created has no events of its own, but its parent's event has a reason.
@@ -216,7 +216,7 @@ def _separate_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], l
 
 
 def _find_deepest_failure(events: Iterable[Event]) -> list[Event]:
-    """Return the failure in the most deeply nested stack, as a list; for when every failure only repeats another."""
+    """Return a list of the failure in the most deeply nested stack; used if every failure only repeats another."""
     failures = [event for event in events if event.failed and not is_cancelled(event)]
     return sorted(failures, key=lambda event: -len(event.path))[:1]
 
@@ -232,7 +232,7 @@ def _was_cancelled(previous: Event, event: Event) -> bool:
 
 
 def _cause_from_event(account: Account, event: Event) -> Cause:
-    """Return a failure with what its event alone tells."""
+    """Return a failure with an explanation of its event's reason, without calling other services."""
     explanation = explain_event(event, account.region)
     return Cause(event, explanation.meaning, explanation.hint)
 
@@ -274,7 +274,7 @@ def _add_instance_evidence(account: Account, cause: Cause) -> Cause:
         meaning = "instances could not be launched" + (f": {explanation.meaning}" if explanation.meaning else "")
         cause = replace(cause, explanation=meaning, hint=explanation.hint or cause.hint)
     elif group and not consoles and not notes:
-        notes = ("the group has launched no instance that EC2 still knows",)
+        notes = ("EC2 lists no instance that the group has launched",)
     return replace(cause, launches=launch_failures, instances=consoles, notes=notes)
 
 
@@ -300,7 +300,7 @@ def _find_failed_instance(account: Account, event: Event) -> str:
         if match := _FAILURE_SIGNAL.search(reason):
             return match[1]
         if not reason and entry["ResourceStatus"].endswith("_IN_PROGRESS"):
-            break  # the update of the group began here
+            break  # the update of the group started with this event
     return ""
 
 
@@ -354,9 +354,9 @@ def _next_steps(stack: StackView, *, failed: bool = True, cancelled: bool = Fals
     status = stack.status
     if status.health is StackHealth.HEALTHY and not status.succeeded:
         if cancelled:
-            purpose = "makes the change after all; until then the cluster is as it was before"
+            purpose = "applies the change after all; until then the cluster is unchanged"
         else:
-            purpose = "retries, once the cause is fixed; until then the cluster is as it was before"
+            purpose = "retries, once the cause is fixed; until then the cluster is unchanged"
         return (NextStep(suggest("deploy", stack=stack.name), purpose),)
     if status.health is StackHealth.ABSENT and failed:
         return (NextStep(suggest("deploy", stack=stack.name), "creates the cluster, once the cause is fixed"),)

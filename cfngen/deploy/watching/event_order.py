@@ -1,7 +1,7 @@
 """Merge the events of several stacks into one list, oldest first.
 
-Events of one stack are in order already. Events of different stacks are ordered by time. At the same time, the parent's
-event "nested stack in progress" comes first, then the nested stack's own events, then the parent's event "complete".
+Events of one stack are in order already. Events of different stacks are ordered by time. If the times are equal, the
+parent's event "nested stack in progress" comes first, then the nested stack's events, then the parent's "complete".
 """
 
 from __future__ import annotations

@@ -15,22 +15,22 @@ from cfngen.deploy.status import StackHealth, StackStatus
 Boundary = Callable[[Event], bool]
 """Called with every event of a stack, newest first; returns True for the first event that is out of scope."""
 Scope = Callable[[], Boundary]
-"""Which events to read. Makes a new boundary each time that reading starts again at the newest event."""
+"""Returns a new boundary; called each time that reading starts again at the newest event."""
 
 
 class LastOperation:
-    """Boundary at the beginning of a root stack's newest operation.
+    """Boundary at the start of a root stack's newest operation.
 
-    An operation begins when the stack changes from a final status to one in progress. Operation ids alone do not tell:
-    an automatic rollback and every nested stack have ids of their own (API reference of DescribeEvents). But events
-    with the same id always belong together.
+    An operation starts when the stack changes from a final status to one in progress. Operation ids are not enough to
+    tell: an automatic rollback and every nested stack have different ids (API reference of DescribeEvents). But events
+    with the same id always belong to one operation.
     """
 
     def __init__(self, *, with_failure: bool = False) -> None:
-        """Start at the newest event.
+        """Start before the newest event.
 
         Args:
-            with_failure: if the operation is the rollback of a failed one, include the failed one too.
+            with_failure: whether to include the failed operation if the newest one is its rollback.
         """
         self._with_failure = with_failure
         self._start: Event | None = None
@@ -56,7 +56,9 @@ def is_at_rest(status: str) -> bool:
 
 
 def _undoes_failure(start: Event) -> bool:
-    # OnStackFailure=DELETE deletes with a reason. If a user deletes, the reason is this one, or empty in nested stacks.
+    """Return whether an operation that starts with this event rolls back, or deletes, what a failed one has done."""
+    # OnStackFailure=DELETE gives another reason. After a user's DeleteStack, the reason is `User Initiated`, or empty
+    # in nested stacks.
     if start.status == "DELETE_IN_PROGRESS":
         return start.reason not in ("", "User Initiated")
     return "ROLLBACK" in start.status

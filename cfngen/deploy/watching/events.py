@@ -28,8 +28,8 @@ from cfngen.deploy.watching.event_scope import (
 )
 
 MAX_EMPTY_READS = 3
-"""How often the events of a nested stack are read after its parent said that it is complete, if there are none:
-CloudFormation does not touch a nested stack without changes, so it may have no events."""
+"""Number of reads without events after which a nested stack that is complete, by its parent's events, counts as
+settled: CloudFormation does not change a nested stack without changes, so it may have no events."""
 
 _REPEATED_FAILURE = re.compile(r"^Embedded stack |^The following resource\(s\) failed to |^Nested change set ")
 _CANCELLED = re.compile(r"^(Resource|Operation)\b.* cancell?ed")
@@ -61,8 +61,8 @@ def is_worth_showing(event: Event) -> bool:
     if is_cancelled(event) or status.cleaning_up:
         return False
     if event.of_stack:
-        # Of the root stack, show the beginning and the end; of a nested stack only the end, and a failure only if it
-        # says more than the failures of its resources.
+        # Show the start and the end of the root stack's operation, and only the end of a nested stack's; a nested
+        # stack's failure is shown only if it says more than the failures of its resources.
         if event.status == "REVIEW_IN_PROGRESS":
             return False
         if event.path:
@@ -84,11 +84,11 @@ def parse_event(entry: AwsObject, path: tuple[str, ...]) -> Event:
         path: logical ids from the root to the stack.
     """
     status, reason = entry.get("ResourceStatus", ""), entry.get("ResourceStatusReason", "")
-    if hook := entry.get("HookStatusReason"):
-        reason = f"{entry.get('HookType', 'hook')}: {hook}"
-    if validation := entry.get("ValidationStatusReason"):
+    if hook_reason := entry.get("HookStatusReason"):
+        reason = f"{entry.get('HookType', 'hook')}: {hook_reason}"
+    if validation_reason := entry.get("ValidationStatusReason"):
         status = "VALIDATION_FAILED" if entry.get("ValidationFailureMode") != "WARN" else status
-        reason = " ".join(filter(None, (validation, entry.get("ValidationPath", ""))))
+        reason = " ".join(filter(None, (validation_reason, entry.get("ValidationPath", ""))))
     elif not status and entry.get("EventType", "").endswith("_ERROR"):
         status = entry["EventType"].replace("_ERROR", "_FAILED")
     return Event(
@@ -122,7 +122,7 @@ class StackEvents:
         self._client = client
         self._scope = scope
         self._boundary = scope()
-        self._parent_begun: datetime | None = None
+        self._parent_started_at: datetime | None = None
         self._parent_finished = not path
         self._reads_since_finished = 0
         self._known_ids: set[str] = set()
@@ -134,7 +134,7 @@ class StackEvents:
         """Whether the stack's operation has ended and no more events are expected."""
         if not self._parent_finished or (self.path and not self._reads_since_finished):
             return False
-        if self.last is not None and (self._parent_begun is None or self.last.time >= self._parent_begun):
+        if self.last is not None and (self._parent_started_at is None or self.last.time >= self._parent_started_at):
             return is_at_rest(self.last.status)
         return bool(self.path) and self._reads_since_finished >= MAX_EMPTY_READS
 
@@ -142,7 +142,7 @@ class StackEvents:
         """Process an event of the parent stack about this nested stack."""
         finished = not parent_event.status.endswith("_IN_PROGRESS")
         if not finished:
-            self._parent_begun = parent_event.time
+            self._parent_started_at = parent_event.time
         if finished != self._parent_finished:
             self._parent_finished, self._reads_since_finished = finished, 0
 
@@ -152,7 +152,10 @@ class StackEvents:
         return bool(self._token)
 
     def read_page(self) -> list[Event]:
-        """Read one page; return the new events, oldest first, once all pages down to the known events have been read.
+        """Read one page of events, which come newest first.
+
+        Returns:
+            All new events, oldest first, if a known event, the boundary or the last page was reached; else no events.
 
         Raises:
             ClientError: the call failed; the pages read so far are kept, and the next call continues there.
@@ -166,7 +169,7 @@ class StackEvents:
             if error_code(error) != "ValidationError":
                 raise
             if self._token:
-                # The token has expired: begin again with the newest page.
+                # The token has expired: start again with the newest page.
                 self._token, self._collected, self._boundary = "", [], self._scope()
                 return []
             if "does not exist" not in str(error):
@@ -238,7 +241,7 @@ class TreeEvents:
 
     @property
     def unsettled(self) -> list[StackEvents]:
-        """Nested stacks with more events to come, the one first that has waited longest."""
+        """Nested stacks with more events to come; the stack that was read longest ago comes first."""
         children = [child for child in self._children.values() if not child.settled]
         return sorted(children, key=lambda child: (not child.has_more_pages, self._last_turns[child.id]))
 
@@ -259,7 +262,7 @@ class TreeEvents:
         Raises:
             ClientError: a call failed; what was read before is kept.
         """
-        # Stacks that the last turn did not get to come first; only then another turn begins.
+        # A new turn starts only when every stack has been read in the last one.
         self._turn += not self.behind
         is_first_page = True
         while calls and (is_first_page or self.root.has_more_pages):
@@ -363,7 +366,7 @@ def read_history(
 def read_last_event(account: Account, stack_id: str) -> Event | None:
     """Return the newest event of one stack; None if nothing has happened in it.
 
-    Read it before a call that starts an operation and pass it to `watch`, which then knows where the operation begins
+    Read it before a call that starts an operation and pass it to `watch`, which then knows where the operation starts
     without relying on this machine's clock.
 
     Raises:

@@ -130,7 +130,7 @@ def expect_operation(
         actions: what happens to each resource, by path and logical id; or one action for all resources.
         values: values of the root's parameters that differ from their defaults.
     """
-    planned: dict[tuple[Path, str], Expected] = {}
+    expected_by_resource: dict[tuple[Path, str], Expected] = {}
     for path, body in bodies.items():
         for logical_id, resource in body.get("Resources", {}).items():
             action = actions if isinstance(actions, str) else actions.get((path, logical_id))
@@ -145,33 +145,35 @@ def expect_operation(
                 # An update drains the nodes one after another, a deletion all at once.
                 seconds += DRAIN_SECONDS * (max(signals, 1) if action == "update" else 1)
             awaited = signals if action != "delete" else 0
-            planned[path, logical_id] = Expected(path, logical_id, resource["Type"], action, awaited, seconds)
-    return Expectation(tuple(planned.values()), _critical_path_seconds(bodies, planned, ()))
+            expected_by_resource[path, logical_id] = Expected(
+                path, logical_id, resource["Type"], action, awaited, seconds
+            )
+    return Expectation(tuple(expected_by_resource.values()), _critical_path_seconds(bodies, expected_by_resource, ()))
 
 
 def _critical_path_seconds(
     bodies: Mapping[Path, TemplatePart],
-    planned: Mapping[tuple[Path, str], Expected],
+    expected_by_resource: Mapping[tuple[Path, str], Expected],
     path: Path,
 ) -> int:
     """Return the seconds of a stack's critical path: each resource starts when those it depends on are complete."""
     resources = bodies.get(path, {}).get("Resources", {})
-    ends: dict[str, int] = {}
+    end_seconds: dict[str, int] = {}
 
     def end_of(logical_id: str, dependents: tuple[str, ...] = ()) -> int:
         """Return when a resource is complete, in seconds; `dependents` are the resources that wait for it."""
-        if logical_id not in ends:
+        if logical_id not in end_seconds:
             dependencies = (
                 dependency
                 for dependency in _dependencies(resources[logical_id])
                 if dependency in resources and dependency not in dependents
             )
             start = max((end_of(dependency, (*dependents, logical_id)) for dependency in dependencies), default=0)
-            expected = planned.get((path, logical_id))
+            expected = expected_by_resource.get((path, logical_id))
             child = (*path, logical_id)
-            nested_seconds = _critical_path_seconds(bodies, planned, child) if child in bodies else 0
-            ends[logical_id] = start + (expected.seconds if expected else 0) + nested_seconds
-        return ends[logical_id]
+            nested_seconds = _critical_path_seconds(bodies, expected_by_resource, child) if child in bodies else 0
+            end_seconds[logical_id] = start + (expected.seconds if expected else 0) + nested_seconds
+        return end_seconds[logical_id]
 
     # A deletion follows the same dependencies in reverse order, so its critical path is as long.
     return max((end_of(resource) for resource in resources), default=0)

@@ -58,11 +58,11 @@ class StackProgress:
     Attributes:
         path: logical ids from the root to it; empty for the root.
         name: the stack's name.
-        status: its status in CloudFormation; empty before its operation begins.
+        status: its status in CloudFormation; empty before its operation starts.
         done: number of its resources that are complete; during a rollback, that are rolled back.
         total: number of its resources; 0 if not known.
         seconds: how long the operation on it has taken so far, or took.
-        resources: the resources whose operation has begun, in that order; nested stacks are not included.
+        resources: the resources in the order in which their operations started; nested stacks are not included.
     """
 
     path: Path
@@ -110,10 +110,10 @@ class _Resource:
     logical_id: str
     type: str
     status: str
-    begun: datetime
-    ended: datetime | None = None
+    started_at: datetime
+    ended_at: datetime | None = None
     reason: str = ""
-    exists: bool = False  # whether a rollback would have to delete it
+    exists: bool = False  # whether it has a physical id, so that a rollback must delete it
     signals_expected: int = 0
     signals: set[str] = field(default_factory=set)  # ids of the instances that have signaled success
 
@@ -123,10 +123,10 @@ class _Stack:
     path: Path
     name: str
     status: str = ""
-    begun: datetime | None = None
-    ended: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
     resources: dict[str, _Resource] = field(default_factory=dict)
-    to_roll_back: frozenset[str] = frozenset()  # logical ids of what existed when the rollback or deletion began
+    to_roll_back: frozenset[str] = frozenset()  # logical ids of the resources that existed when the rollback started
     rolled_back: set[str] = field(default_factory=set)
 
 
@@ -134,12 +134,12 @@ class ProgressTracker:
     """Collects events and computes the progress of every stack and resource from them.
 
     Attributes:
-        action: the operation, as the first event about the root stack says; empty before that event.
-        begun: when the operation began.
+        action: the operation, e.g. `create`, from the first event about the root stack; empty before that event.
+        begun: when the operation started; None before its first event.
     """
 
     def __init__(self, root: str, expectation: Expectation) -> None:
-        """Begin without events.
+        """Start without events.
 
         Args:
             root: name of the root stack.
@@ -155,14 +155,14 @@ class ProgressTracker:
                 path = (*resource.path, resource.logical_id)
                 self._stacks[path] = _Stack(path, "")
 
-    def see(self, event: Event) -> None:
-        """Add an event."""
+    def add_event(self, event: Event) -> None:
+        """Update the progress of the event's stack or resource."""
         self._newest = max(self._newest or event.time, event.time)
         stack = self._stacks.setdefault(event.path, _Stack(event.path, event.stack))
         if event.of_stack:
-            self._see_stack(stack, event)
+            self._update_stack(stack, event)
         elif event.type != NESTED_STACK:
-            self._see_resource(stack, event)
+            self._update_resource(stack, event)
 
     def stacks(self, now: datetime) -> tuple[StackProgress, ...]:
         """Return the progress of every stack, each after its parent.
@@ -177,21 +177,21 @@ class ProgressTracker:
         """Return how long the operation has taken so far."""
         root = self._stacks[()]
         now = max(now, self._newest or now)
-        return ((root.ended or now) - self.begun).total_seconds() if self.begun else 0.0
+        return ((root.ended_at or now) - self.begun).total_seconds() if self.begun else 0.0
 
-    def _see_stack(self, stack: _Stack, event: Event) -> None:
+    def _update_stack(self, stack: _Stack, event: Event) -> None:
         stack.name, stack.status = event.stack, event.status
         if not event.path and not self.action:
             self.begun = event.time
             self.action = operation_of(event.status)
-        stack.begun = stack.begun or event.time
-        stack.ended = event.time if is_at_rest(event.status) else None
+        stack.started_at = stack.started_at or event.time
+        stack.ended_at = event.time if is_at_rest(event.status) else None
         is_rollback_or_deletion = event.status == "DELETE_IN_PROGRESS" or event.status.endswith("ROLLBACK_IN_PROGRESS")
         if is_rollback_or_deletion and not stack.to_roll_back:
             resources = stack.resources.values()
             stack.to_roll_back = frozenset(resource.logical_id for resource in resources if resource.exists)
 
-    def _see_resource(self, stack: _Stack, event: Event) -> None:
+    def _update_resource(self, stack: _Stack, event: Event) -> None:
         resource = stack.resources.get(event.logical_id)
         is_running = event.status.endswith("_IN_PROGRESS")
         if resource is None or (is_running and resource.status != event.status):
@@ -206,12 +206,12 @@ class ProgressTracker:
                 reason=earlier_reason,
                 signals_expected=signals_expected,
             )
-            # A resource whose operation begins again moves to the end.
+            # A resource on which another operation starts moves to the end.
             stack.resources.pop(event.logical_id, None)
             stack.resources[event.logical_id] = resource
         resource.status = event.status
         resource.exists = bool(event.physical_id) and not event.status.startswith("DELETE_")
-        resource.ended = None if is_running else event.time
+        resource.ended_at = None if is_running else event.time
         if event.failed and not is_cancelled(event):
             resource.reason = event.reason
         if is_running and (match := _SIGNAL_RECEIVED.match(event.reason)) and match[1] == "SUCCESS":
@@ -234,7 +234,7 @@ class ProgressTracker:
             status=stack.status,
             done=done,
             total=total,
-            seconds=((stack.ended or now) - stack.begun).total_seconds() if stack.begun else 0.0,
+            seconds=((stack.ended_at or now) - stack.started_at).total_seconds() if stack.started_at else 0.0,
             resources=tuple(
                 self._resource_progress(resource, stack.path, now) for resource in stack.resources.values()
             ),
@@ -252,7 +252,7 @@ class ProgressTracker:
             logical_id=resource.logical_id,
             type=resource.type,
             status=resource.status,
-            seconds=((resource.ended or now) - resource.begun).total_seconds(),
+            seconds=((resource.ended_at or now) - resource.started_at).total_seconds(),
             expected=expected_seconds,
             signals=len(resource.signals),
             signals_expected=resource.signals_expected,
@@ -261,7 +261,7 @@ class ProgressTracker:
 
 
 def operation_of(status: str) -> str:
-    """Return the operation that begins with this stack status, e.g. `create` or `rollback`."""
+    """Return the operation that starts with this stack status, e.g. `create` or `rollback`."""
     return "rollback" if "ROLLBACK" in status else status.partition("_")[0].lower()
 
 

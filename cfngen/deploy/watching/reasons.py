@@ -51,13 +51,17 @@ def explain(reason: str, region: str, physical_id: str = "") -> Explanation:
         region: the region, for commands in hints.
         physical_id: the physical id of the resource that failed, for commands in hints; may be empty.
     """
-    for entry in KNOWN_REASONS:
-        if match := entry.pattern.search(reason):
+    for known_reason in KNOWN_REASONS:
+        if match := known_reason.pattern.search(reason):
             placeholders = {key: value or "" for key, value in match.groupdict().items()}
             placeholders |= {"region": region, "id": physical_id or "<id>"}
             fill = partial(_fill_placeholders, placeholders=placeholders)
-            hint = entry.hint.map_text(fill) if isinstance(entry.hint, CommandText) else fill(entry.hint)
-            return Explanation(fill(entry.meaning), hint)
+            hint = (
+                known_reason.hint.map_text(fill)
+                if isinstance(known_reason.hint, CommandText)
+                else fill(known_reason.hint)
+            )
+            return Explanation(fill(known_reason.meaning), hint)
     return Explanation()
 
 
@@ -79,7 +83,7 @@ def _quota_reason(pattern: str, resources: str, service: str, code: str) -> Know
     return _reason(
         pattern,
         f"the account's quota of {resources} in this region is used up",
-        f"free some, or ask for more: `aws service-quotas request-service-quota-increase --region {{region}} "
+        f"delete some, or request an increase: `aws service-quotas request-service-quota-increase --region {{region}} "
         f"--service-code {service} --quota-code {code} --desired-value NUMBER`; then repeat.",
     )
 
@@ -94,30 +98,31 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     KnownReason(
         EXPORT_IN_USE,
         "other stacks import {export} from this one",
-        "let {stacks} do without it, or delete them first; then repeat.",
+        "remove the import from {stacks}, or delete them first; then repeat.",
     ),
     # Waiting for instances
     _reason(
         r"Failed to receive (?P<missing>\d+) resource signal",
-        "{missing} of the group's instances did not report in time that they work",
-        "the console output of the instances says where they stopped; a node waits for a master, so look at the "
-        "masters first.",
+        "{missing} of the group's instances did not signal success in time",
+        "the console output of the instances shows where they stopped; nodes wait for a master, so check the masters "
+        "first.",
     ),
     _reason(
         r"Received (?:\d+ )?FAILURE signal",
-        "an instance's boot program failed and signalled it",
-        "the instance's own words say at which step, and what to do.",
+        "the boot program of an instance failed",
+        "the console output of the instance shows the failed step, and what to do.",
     ),
     # Permissions
     _reason(
         r"Encoded authorization failure message: *(?P<code>[\w+/=-]+)",
-        "EC2 refuses for lack of a permission, and says in code which one",
-        "`aws sts decode-authorization-message --query DecodedMessage --output text --encoded-message {code}` tells.",
+        "a permission is missing; EC2's message contains its name, encoded",
+        "decode it: `aws sts decode-authorization-message --query DecodedMessage --output text --encoded-message "
+        "{code}`.",
     ),
     _reason(
         r"explicit deny in a service control policy",
-        "the organization's policy forbids it, whatever rights the caller has",
-        "ask whoever runs the AWS organization.",
+        "a service control policy of the organization denies it, whatever permissions the caller has",
+        "ask the administrators of the AWS organization.",
     ),
     _reason(
         r"Action denied by stack policy",
@@ -125,31 +130,31 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
         CommandText(
             suggest("deploy"),
             (
-                " lifts the protection once you agree to the dangerous change; from elsewhere, see `aws "
+                " lifts the protection when you confirm the dangerous change; without cfngen, see `aws "
                 "cloudformation get-stack-policy`."
             ),
         ),
     ),
     _reason(
         r"S3 error: .*(?:Access ?Denied|Forbidden)|TemplateURL.*(?:Access ?Denied|Forbidden)",
-        "CloudFormation cannot read a template in the bucket with the caller's rights",
-        "allow s3:GetObject on the bucket of templates to whoever deploys, or to the service role if there is one.",
+        "CloudFormation cannot read a template in the bucket with the caller's permissions",
+        "allow s3:GetObject on the template bucket for the caller, or for the service role if there is one.",
     ),
     _reason(
         r"S3 error: .*(?:NoSuchKey|does not exist)|TemplateURL must",
-        "a nested stack's template is not where the root says",
-        CommandText(suggest("deploy"), " uploads it again; never let objects of the bucket of templates expire."),
+        "the template of a nested stack is not at the URL in the root template",
+        CommandText(suggest("deploy"), " uploads it again; never let objects of the template bucket expire."),
     ),
     _reason(
         r"iam:PassRole",
-        "whoever deploys may not hand the role on to the instances",
+        "the caller may not pass the role to the instances",
         "allow iam:PassRole on the cluster's roles.",
     ),
     _reason(
         r"not authorized to (?:perform|use):? *\[?(?P<action>[\w-]+:[\w*]+)",
         "a permission is missing: {action}",
-        "docs/deploy.md lists what an operator must be allowed to do; add {action} to the caller, or to the service "
-        "role that CloudFormation works with.",
+        "docs/deploy.md lists what an operator must be allowed to do; allow {action} for the caller, or for the "
+        "service role of CloudFormation.",
     ),
     _reason(
         r"AccessDenied|UnauthorizedOperation|not authorized to perform this operation",
@@ -158,17 +163,17 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     ),
     _reason(
         r"Requires capabilities",
-        "the templates create IAM roles, which has to be acknowledged",
+        "the templates create IAM roles, which must be acknowledged",
         CommandText(
             suggest("deploy"),
-            " does so; in the console tick the box, with the AWS CLI say `--capabilities CAPABILITY_IAM`.",
+            " does so; in the console select the checkbox, with the AWS CLI add `--capabilities CAPABILITY_IAM`.",
         ),
     ),
     _reason(
         r"Access to KMS is not allowed|KMS(?:InvalidState|Disabled|NotFound|AccessDenied)|InvalidKMSKey|"
         r"kms:(?:CreateGrant|Decrypt|GenerateDataKey)|Client\.InternalError: Client error on launch",
-        "a KMS key cannot be used, so that encrypted volumes cannot be",
-        "let the key's policy allow the account, and for instances the role AWSServiceRoleForAutoScaling (with "
+        "a KMS key cannot be used, so encrypted volumes cannot be created or attached",
+        "allow the account in the key's policy, and for instances the role AWSServiceRoleForAutoScaling (with "
         "kms:CreateGrant); check that the key is enabled: `aws kms describe-key --region {region} --key-id KEY`.",
     ),
     # Quotas
@@ -200,8 +205,8 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     # Capacity and availability
     _reason(
         r"InsufficientInstanceCapacity|(?:not have sufficient|insufficient) .*capacity|UnfulfillableCapacity",
-        "AWS has no such instance left in that zone at the moment",
-        "wait and repeat, or choose another instance type or zone in the cluster file.",
+        "AWS has no capacity for this instance type in the zone at the moment",
+        "wait and try again, or choose another instance type or zone in the cluster file.",
     ),
     _reason(
         r"instance type \(?(?P<type>[\w.-]+)\)? is not supported in your requested Availability Zone",
@@ -213,29 +218,29 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     _reason(
         r"(?:SpotMaxPriceTooLow|price-too-low)",
         "the Spot price is above the highest price that was set",
-        "raise it in the cluster file, or leave it out: the On-Demand price is the limit then.",
+        "raise it in the cluster file, or remove it: the On-Demand price is the limit then.",
     ),
     _reason(
         r"architecture '\w+' of the specified instance type|architecture .* does not match",
-        "the image is made for another processor than the instance type has",
+        "the image is for another processor architecture than the instance type",
         "choose an instance type and an image of the same architecture in the cluster file.",
     ),
     _reason(
         r"OptInRequired|accept (?:the )?terms and subscribe",
         "the image has terms in the AWS Marketplace that were not accepted",
-        "subscribe to it once, with the link in AWS's words, or choose another image.",
+        "subscribe to it once, with the link in AWS's message, or choose another image.",
     ),
     _reason(
         r"PendingVerification|request for accessing resources in this region is being validated",
         "AWS is still verifying the account for this region",
-        "wait for AWS's mail (minutes, sometimes hours), and repeat.",
+        "wait for the email from AWS (minutes, sometimes hours), and repeat.",
     ),
-    _reason(r"account is currently blocked", "AWS has blocked the account", "write to AWS Support."),
+    _reason(r"account is currently blocked", "AWS has blocked the account", "contact AWS Support."),
     # Resources that exist already, or do not exist
     _reason(
         r"already scheduled for deletion",
-        "a secret of that name is still in its days of grace",
-        "`aws secretsmanager restore-secret` brings it back, `delete-secret --force-delete-without-recovery` ends it.",
+        "a secret of that name is still in its recovery window",
+        "`aws secretsmanager restore-secret` restores it, `delete-secret --force-delete-without-recovery` deletes it.",
     ),
     _reason(
         r"already exists in stack (?P<stack>\S+)",
@@ -244,89 +249,89 @@ KNOWN_REASONS: tuple[KnownReason, ...] = (
     ),
     _reason(
         r"AlreadyExists|already exists|EntityAlreadyExists|\.Duplicate\b",
-        "something of that name is there already, perhaps kept by an earlier deletion",
-        "remove or rename it, or give the cluster another name.",
+        "a resource of that name exists already; an earlier deletion may have retained it",
+        "delete or rename it, or give the cluster another name.",
     ),
     _reason(
         r"The image id '?\[?(?P<image>ami-\w+)\]?'? does not exist|InvalidAMIID",
-        "the machine image is not there, or not shared with this account and region",
-        "`aws ec2 describe-images --region {region} --image-ids {image}` shows it if it is; correct the cluster file.",
+        "the machine image does not exist in this region, or is not shared with this account",
+        "check it with `aws ec2 describe-images --region {region} --image-ids {image}`, and correct the cluster file.",
     ),
     _reason(
         r"key pair '?(?P<key>[^']*?)'? does not exist|InvalidKeyPair",
         "there is no such EC2 key pair in this region",
-        "`aws ec2 describe-key-pairs --region {region}` lists those there are; correct the cluster file.",
+        "`aws ec2 describe-key-pairs --region {region}` lists the existing ones; correct the cluster file.",
     ),
     _reason(
         r"Invalid IAM Instance Profile|iamInstanceProfile\S* is invalid|InvalidIAMInstanceProfile",
-        "EC2 does not know the instance profile yet; IAM is slow to tell every service",
+        "EC2 does not know the new instance profile yet; IAM takes a while to propagate changes",
         _RETRY_HINT,
     ),
     _reason(
         r"Service-Linked Role|service linked role",
-        "Auto Scaling's own role does not exist in this account and could not be made",
-        "`aws iam create-service-linked-role --aws-service-name autoscaling.amazonaws.com`, and repeat.",
+        "the service-linked role of Auto Scaling does not exist in this account and could not be created",
+        "create it: `aws iam create-service-linked-role --aws-service-name autoscaling.amazonaws.com`, and repeat.",
     ),
     _reason(
         r"Unable to fetch parameters \[(?P<names>[^\]]*)\] from parameter store",
-        "the image's public parameter is not there in this region",
-        "name the image by its id in the cluster file, or choose another distribution.",
+        "the image's public SSM parameter does not exist in this region",
+        "set the image's id in the cluster file, or choose another distribution.",
     ),
     _reason(
         r"Parameter validation failed|Parameters: \[[^\]]*\] must have values",
-        "a parameter's value is refused",
+        "the value of a parameter is not allowed",
         "correct the value (`--parameter`, the parameter file or the cluster file), and deploy again.",
     ),
     # Network
     _reason(
         r"InvalidSubnet\.(?:Conflict|Range)|conflicts with another subnet|The CIDR '\S+' is invalid",
-        "the subnet's addresses are taken by another subnet, or lie outside the VPC",
-        "choose another CIDR in the cluster file; `aws ec2 describe-subnets --region {region}` shows what is taken.",
+        "the subnet's address range overlaps with another subnet, or is outside the VPC",
+        "choose another CIDR in the cluster file; `aws ec2 describe-subnets --region {region}` lists those in use.",
     ),
     _reason(
         r"InvalidIPAddress\.InUse|Address \S+ is in use",
-        "something else has that private address",
-        "`aws ec2 describe-network-interfaces --region {region}` shows what; free it, or choose another.",
+        "another network interface uses that private address",
+        "find it with `aws ec2 describe-network-interfaces --region {region}`; free the address, or choose another.",
     ),
     _reason(
         r"DependencyViolation|has dependencies and cannot be deleted|has a dependent object|mapped public address",
-        "something that CloudFormation does not know still uses it, usually a load balancer or an interface that "
-        "Kubernetes has made",
-        CommandText(suggest("delete"), " removes what Kubernetes has made; what others have made they have to remove."),
+        "a resource outside the stack still uses it, usually a load balancer or a network interface that Kubernetes "
+        "has created",
+        CommandText(suggest("delete"), " deletes what Kubernetes has created; delete all other resources yourself."),
     ),
     _reason(
         r"VolumeInUse|is currently attached to",
         "the volume is still attached to an instance",
-        "`aws ec2 describe-volumes --region {region} --volume-ids {id}` says to which; detach it, and repeat.",
+        "`aws ec2 describe-volumes --region {region} --volume-ids {id}` shows which one; detach it, and repeat.",
     ),
     # General reasons. They come last, as their patterns also match reasons above.
     _reason(
         r"The following hook\(s\) failed|Hook",
-        "a hook that someone has activated in this account refuses the resource",
+        "a CloudFormation hook that is activated in this account rejects the resource",
         CommandText(
-            "the hook's own words are among the events (",
+            "the events contain the hook's message (",
             suggest("events", "--verbose"),
-            "); its owner knows the rule.",
+            "); ask the hook's owner.",
         ),
     ),
     _reason(
         r"Rate exceeded|Throttling|RequestLimitExceeded|TooManyRequests",
         "AWS throttles the API calls of this account",
-        f"others use the same allowance; {_RETRY_HINT}",
+        f"other callers use the same rate limit; {_RETRY_HINT}",
     ),
     _reason(
         r"(?:Limit|Quota)Exceeded|exceed(?:s|ed)? .*(?:quota|limit)|maximum number of",
         "a quota of the account is used up",
-        "the Service Quotas console shows it, and takes requests for more.",
+        "the Service Quotas console shows it; request an increase there.",
     ),
     _reason(
         r"Internal ?(?:Failure|Error|ServerError)|ServiceUnavailable|NotStabilized|did not stabilize",
-        "a fault inside AWS, or something that took longer than AWS waits",
+        "an internal error of AWS, or an operation that took longer than AWS waits",
         _RETRY_HINT,
     ),
     _reason(
         r"security token included in the request is (?:invalid|expired)|ExpiredToken",
-        "the credentials that CloudFormation works with have ended",
-        "sign in again and repeat; long operations want a service role (`--role-arn`) or credentials that last longer.",
+        "the credentials that CloudFormation uses have expired",
+        "sign in again and repeat; long operations need a service role (`--role-arn`) or credentials that last longer.",
     ),
 )

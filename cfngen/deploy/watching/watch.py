@@ -27,12 +27,12 @@ from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 
 STALE_READS = 5
-"""Reads that may still show the status from before the operation: CloudFormation is eventually consistent
+"""Number of reads that may still show the status from before the operation: CloudFormation is eventually consistent
 (https://github.com/aws/aws-cdk-cli also reads REVIEW_IN_PROGRESS after ExecuteChangeSet)."""
 READS_AFTER_END = 5
-"""Further reads after the stack's status says that the operation has ended, for events that become visible later."""
+"""Number of reads after the stack has a final status, since its last events may become visible later."""
 MAX_CONTRADICTING_READS = 100
-"""Reads after which the stack's final status is believed although its events are still those of work in progress."""
+"""Number of reads after which a final stack status counts, although the last event says that work is in progress."""
 LAST_PAUSE = 2.0  # seconds between the reads after the end
 TRIES = 2  # attempts of boto3 for one call; the watch itself retries much longer
 _COMPLETING_ACTIONS = ("create", "update", "import", "delete")
@@ -146,10 +146,10 @@ def watch(
         account: the AWS account.
         root_id: the root stack's ARN, or its name if it is not being deleted.
         report: called with every event, and regularly with the progress.
-        since: where the operation begins: a time by CloudFormation's clock, such as the creation time of the change
-            set, or the last event before the operation (see `last_event`). None means the newest operation, whether it
-            has ended or not.
-        interrupted: asks the user what to do after Ctrl-C; another Ctrl-C while it asks means to detach.
+        since: where the operation starts: a time by CloudFormation's clock, such as the creation time of the change
+            set, or the last event before the operation (see `read_last_event`). None means the newest operation,
+            whether it has ended or not.
+        interrupted: called after Ctrl-C; asks the user what to do. Another Ctrl-C at this question means to detach.
         budget: how often CloudFormation is called.
         expected: what the operation is expected to do.
 
@@ -168,6 +168,8 @@ def watch(
 
 
 class _Watch:
+    """The state of one watch; `poll` is called until it returns the result."""
+
     def __init__(
         self,
         account: Account,
@@ -177,7 +179,7 @@ class _Watch:
         budget: Budget,
         expected: Expectation,
     ) -> None:
-        # Retries by boto3 would add calls just when AWS throttles them, and hide the throttling from the user.
+        # Retries by boto3 would add calls while AWS throttles them, and hide the throttling from the user.
         self.account = replace(account, attempts=min(account.attempts, TRIES), _clients={})
         self.root_id = root_id
         self.report = report
@@ -187,26 +189,26 @@ class _Watch:
         self.expected = expected
         self.stack: StackView | None = None
         self.events: TreeEvents | None = None
-        self.tree = ProgressTracker(root_id, expected)
-        self.unreported: list[Event] = []
-        self.reported: list[Event] = []
+        self.progress_tracker = ProgressTracker(root_id, expected)
+        self.events_to_report: list[Event] = []
+        self.reported_events: list[Event] = []
         self.was_in_progress = False
-        self.reads_without_news = 0
-        self.seems_ended = False
+        self.reads_without_progress = 0  # consecutive reads that returned nothing new
+        self.has_final_status = False  # the operation has ended, but its last events may not be visible yet
         self.has_new_events = False
         self.cancelled = False
-        self.poll_error = ""
+        self.poll_error = ""  # why the last read failed; empty if it succeeded
         self.noticed_errors: set[type] = set()  # kinds of errors that were reported
 
     def poll(self) -> WatchResult | None:
         """Read status and events once, report them, and wait; return the outcome once the operation has ended."""
-        self._report_events()  # those that Ctrl-C left unreported
+        self._report_events()  # events that were read before a Ctrl-C, which interrupted their report
         has_answered = self._read()
         self._report_events()
         self._report_progress(fresh=has_answered)
         if has_answered and self._has_ended():
             return self._outcome()
-        self._pause(min(LAST_PAUSE, self.interval) if self.seems_ended and not self.poll_error else self.interval)
+        self._pause(min(LAST_PAUSE, self.interval) if self.has_final_status and not self.poll_error else self.interval)
         return None
 
     def handle_interrupt(self, interrupted: Callable[[], Choice]) -> WatchResult | None:
@@ -240,15 +242,15 @@ class _Watch:
             if self.events is not None:
                 new_events = self.events.take()
                 self.has_new_events = bool(new_events)
-                self.unreported += new_events
+                self.events_to_report += new_events
         self.poll_error = ""
         self.interval = max(self.budget.interval, self.interval * 0.9)
         return True
 
     def _last_known_stack(self) -> StackView | None:
         """Return the stack as it was read before; a stack that was created a moment ago may not be visible yet."""
-        self.reads_without_news += 1
-        if self.stack is None and self.reads_without_news >= STALE_READS:
+        self.reads_without_progress += 1
+        if self.stack is None and self.reads_without_progress >= STALE_READS:
             raise NoStackError(self.account, self.root_id)
         return self.stack
 
@@ -267,23 +269,23 @@ class _Watch:
         self.report(Notice(text))
 
     def _report_events(self) -> None:
-        while self.unreported:
-            event = self.unreported[0]
+        while self.events_to_report:
+            event = self.events_to_report[0]
             self.report(event)
-            self.tree.see(event)
-            self.reported.append(event)
-            del self.unreported[0]
+            self.progress_tracker.add_event(event)
+            self.reported_events.append(event)
+            del self.events_to_report[0]
 
     def _report_progress(self, *, fresh: bool) -> None:
         now = self.account.clock.now()
         self.report(
             Progress(
-                action=self.tree.action,
+                action=self.progress_tracker.action,
                 stack=self._name,
                 status=self.stack.status.name if self.stack else "",
-                seconds=self.tree.seconds(now),
+                seconds=self.progress_tracker.seconds(now),
                 expected=self.expected.seconds,
-                stacks=self.tree.stacks(now),
+                stacks=self.progress_tracker.stacks(now),
                 fresh=fresh,
                 poll_error=self.poll_error,
             )
@@ -293,24 +295,24 @@ class _Watch:
         """Return whether the operation seems to have ended and all of its events have been read."""
         if self.stack is None or self.events is None:
             return False
-        last_stack_event, self.seems_ended = self.events.root.last, False
+        last_stack_event, self.has_final_status = self.events.root.last, False
         if self.stack.status.in_progress:
-            self.was_in_progress, self.reads_without_news = True, 0
+            self.was_in_progress, self.reads_without_progress = True, 0
             return False
-        self.reads_without_news += 1
+        self.reads_without_progress += 1
         if last_stack_event is None:
-            # There are no events in scope: the operation has not begun yet, or there is none.
+            # There are no events in scope: the operation has not started yet, or there is none.
             is_still_empty = self.was_in_progress and self.stack.status.health is StackHealth.EMPTY
-            return self.reads_without_news >= STALE_READS and not is_still_empty
+            return self.reads_without_progress >= STALE_READS and not is_still_empty
         if StackStatus(last_stack_event.status).in_progress or self.stack.status.health is StackHealth.EMPTY:
             # The status that was read is still the one from before the operation.
-            return self.reads_without_news >= MAX_CONTRADICTING_READS
-        self.seems_ended = True
+            return self.reads_without_progress >= MAX_CONTRADICTING_READS
+        self.has_final_status = True
         if last_stack_event.status == self.stack.status.name and self.events.settled:
             return True
         if self.has_new_events or self.events.behind:
-            self.reads_without_news = 0
-        return self.reads_without_news >= READS_AFTER_END
+            self.reads_without_progress = 0
+        return self.reads_without_progress >= READS_AFTER_END
 
     def _pause(self, seconds: float) -> None:
         remaining = seconds
@@ -329,12 +331,14 @@ class _Watch:
             stack = find(self.account, self.root_id)
             status = stack.status if stack else StackStatus("")
             if status.cancellable:
-                token = f"cfngen-{uuid.uuid5(uuid.NAMESPACE_URL, f'cancel {self.root_id} {self.tree.begun}')}"
+                token = (
+                    f"cfngen-{uuid.uuid5(uuid.NAMESPACE_URL, f'cancel {self.root_id} {self.progress_tracker.begun}')}"
+                )
                 self.account.client("cloudformation").cancel_update_stack(
                     StackName=self.root_id, ClientRequestToken=token
                 )
                 self.cancelled = True
-                self.report(Notice("the update is being cancelled: what it has changed so far is rolled back"))
+                self.report(Notice("the update is being cancelled: its changes so far are rolled back"))
                 return None
         except (ClientError, BotoCoreError) as error:
             if is_transient(error):
@@ -354,10 +358,10 @@ class _Watch:
 
     def _outcome(self, *, detached: bool = False) -> WatchResult:
         if self.events is not None:
-            self.unreported += self.events.take(everything=True)
+            self.events_to_report += self.events.take(everything=True)
         self._report_events()
         status = self.stack.status if self.stack else StackStatus("")
-        action = self.tree.action or "none"
+        action = self.progress_tracker.action or "none"
         ran_to_its_end = not detached and not self.cancelled
         return WatchResult(
             stack=self._name,
@@ -367,8 +371,8 @@ class _Watch:
             succeeded=ran_to_its_end and _has_succeeded(action, status),
             detached=detached,
             cancelled=self.cancelled,
-            seconds=self.tree.seconds(self.account.clock.now()),
-            events=tuple(self.reported),
+            seconds=self.progress_tracker.seconds(self.account.clock.now()),
+            events=tuple(self.reported_events),
         )
 
     @property
@@ -393,11 +397,11 @@ def _has_succeeded(action: str, status: StackStatus) -> bool:
 
 def _not_cancellable_reason(status: StackStatus) -> str:
     if status.cleaning_up:
-        return "the outcome is decided; only resources that have been replaced are still being removed"
+        return "the changes are complete; only replaced resources are still being deleted"
     if status.rolling_back:
-        return "what was done is being rolled back already"
+        return "the operation is already being rolled back"
     if status.name == "DELETE_IN_PROGRESS":
         return "a deletion cannot be cancelled"
     if not status.in_progress:
         return f"the operation has ended; the stack is in {status}"
-    return f"CloudFormation cancels nothing while a stack is in {status}"
+    return f"CloudFormation cannot cancel an operation while the stack is in {status}"

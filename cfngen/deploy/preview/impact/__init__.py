@@ -74,7 +74,7 @@ class ImpactAssessment:
         return Danger.DANGEROUS if change.type in _PERSISTENT_TYPES else Danger.NONE
 
     def of_stack(self, description: ChangeSet | None, path: tuple[str, ...], action: str) -> Impact | None:
-        """Return the impact of a nested stack that is created or deleted; None if it is no node group's.
+        """Return the impact of a nested stack that is created or deleted; None if it is not that of a node group.
 
         Args:
             description: its change set, if it has one.
@@ -101,14 +101,14 @@ class ImpactAssessment:
         if group is None:
             return Impact(f"new {owner}")
         size = sizes(group.min_size, group.max_size)
-        kind = group.instance_type
+        instance_type = group.instance_type
         for entry in description.entries.values() if description else ():
             properties = entry.after.get("Properties", {})
             if entry.type == AUTO_SCALING_GROUP:
                 size = sizes(properties.get("MinSize", group.min_size), properties.get("MaxSize", group.max_size))
             elif entry.type == "AWS::EC2::LaunchTemplate":
-                kind = properties.get("LaunchTemplateData", {}).get("InstanceType", kind)
-        return Impact(f"new {owner}: {size} {'node' if size == '1' else 'nodes'} of {kind}")
+                instance_type = properties.get("LaunchTemplateData", {}).get("InstanceType", instance_type)
+        return Impact(f"new {owner}: {size} {'node' if size == '1' else 'nodes'} of {instance_type}")
 
 
 def _attribute_or_tag_impact(subject: ChangeContext) -> Impact | None:
@@ -117,7 +117,7 @@ def _attribute_or_tag_impact(subject: ChangeContext) -> Impact | None:
     if paths <= {"UpdatePolicy", "CreationPolicy"}:
         return Impact("how instances are replaced from now on; none is replaced now")
     if paths <= {"DeletionPolicy", "UpdateReplacePolicy"}:
-        return Impact("what becomes of it once it is removed or replaced; nothing happens now")
+        return Impact("what happens to it when it is removed or replaced later; nothing happens now")
     if paths and all(_TAGS_PATH.match(property_.path) for property_ in subject.change.properties):
         is_group = subject.change.type == AUTO_SCALING_GROUP
         return Impact("tags only; instances get them when they are next replaced" if is_group else "tags only")

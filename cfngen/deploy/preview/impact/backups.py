@@ -13,12 +13,12 @@ def _bucket_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         # Its DeletionPolicy and UpdateReplacePolicy are Retain.
         return Impact(
-            f"backups: the bucket {subject.change.physical_id} is no longer the cluster's; it stays with every "
-            f"snapshot in it, and `{suggest('etcd')}` finds those no more",
+            f"backups: the bucket {subject.change.physical_id} no longer belongs to the cluster; it is kept with all "
+            f"its snapshots, but `{suggest('etcd')}` no longer finds them",
             Danger.DISRUPTIVE,
         )
     if subject.touches("LifecycleConfiguration"):
-        return Impact("backups: how long snapshots are kept changes, also for those there are")
+        return Impact("backups: the retention of snapshots changes, also for existing snapshots")
     return None
 
 

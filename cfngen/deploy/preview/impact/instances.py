@@ -31,17 +31,15 @@ def _group_impact(subject: ChangeContext) -> Impact | None:
             Danger.DISRUPTIVE,
         )
     if subject.change.action == "add":
-        return Impact(f"new {owner}: it joins those that are there") if subject.is_master else None
+        return Impact(f"new {owner}: it joins the existing masters") if subject.is_master else None
     texts: list[tuple[str, Danger]] = []
     if subject.touches(*_ROLLING_UPDATE_PROPERTIES) and subject.instances == 0:
-        texts.append(
-            (f"{owner} has no instance now; those that it launches from now on are of the new kind", Danger.NONE)
-        )
+        texts.append((f"{owner} has no instances now; future instances get the new configuration", Danger.NONE))
     elif subject.touches(*_ROLLING_UPDATE_PROPERTIES):
         verb = "is" if subject.certainly_touches(*_ROLLING_UPDATE_PROPERTIES) else "might be"
         if subject.is_master and subject.masters == 1:
             text = (
-                f"{owner} {verb} replaced; it is the only one, so the API is away for the minutes of its boot. "
+                f"{owner} {verb} replaced; it is the only master, so the API is unavailable while it boots. "
                 "Pods keep running meanwhile"
             )
         elif subject.is_master:
@@ -84,7 +82,7 @@ def _resize_text(subject: ChangeContext, owner: str, *, is_only_change: bool) ->
         return f"{owner} is resized", False
     if (new_min, new_max) == (old_min, old_max):
         desired = subject.after("DesiredCapacity")
-        return f"{owner} is set to {desired} instances" if desired else f"{owner} chooses its size by itself", True
+        return f"{owner} is set to {desired} instances" if desired else f"{owner} has no desired size any more", True
     verb = (
         "grows"
         if new_min >= old_min and new_max >= old_max
@@ -95,9 +93,9 @@ def _resize_text(subject: ChangeContext, owner: str, *, is_only_change: bool) ->
     text = f"{owner} {verb} from {sizes(old_min, old_max)} to {sizes(new_min, new_max)}"
     if new_max < old_max:
         return f"{text}: instances above {new_max} are terminated; their pods are {_drained_text(subject)} first", True
-    started = f", and {new_min} run at least" if new_min > old_min else ""
+    start_text = f", and {new_min} run at least" if new_min > old_min else ""
     return (
-        f"{text}: no instance is replaced{started}" if is_only_change else f"it {text.removeprefix(f'{owner} ')}",
+        f"{text}: no instance is replaced{start_text}" if is_only_change else f"it {text.removeprefix(f'{owner} ')}",
         False,
     )
 
@@ -112,33 +110,33 @@ def _launch_template_impact(subject: ChangeContext) -> Impact | None:
     if subject.change.action != "update":
         return None
     if subject.disappears:
-        return Impact("a new launch template takes its place; its group follows")
-    data = "LaunchTemplateData"
+        return Impact("a new launch template replaces it, and its group uses the new one")
+    data_key = "LaunchTemplateData"
     changed = {property_.path.split("/")[3] for property_ in subject.change.properties if property_.path.count("/") > 2}
-    kind = subject.after(data, "InstanceType")
-    image = subject.after(data, "ImageId")
-    size = subject.after(data, "BlockDeviceMappings", "0", "Ebs", "VolumeSize")
-    resized = any(property_.path.endswith("/Ebs/VolumeSize") for property_ in subject.change.properties)
+    instance_type = subject.after(data_key, "InstanceType")
+    image = subject.after(data_key, "ImageId")
+    size = subject.after(data_key, "BlockDeviceMappings", "0", "Ebs", "VolumeSize")
+    is_resized = any(property_.path.endswith("/Ebs/VolumeSize") for property_ in subject.change.properties)
     labels = {
-        "InstanceType": f"type {kind}" if kind else "another type",
+        "InstanceType": f"type {instance_type}" if instance_type else "another type",
         "ImageId": f"the image {image}" if image else "another image",
-        "BlockDeviceMappings": f"root volumes of {size} GiB" if size and resized else "other root volumes",
+        "BlockDeviceMappings": f"root volumes of {size} GiB" if size and is_resized else "other root volumes",
         "UserData": "another boot program or configuration",
         "IamInstanceProfile": "another instance profile",
         "NetworkInterfaces": "other network settings",
-        "InstanceMarketOptions": "the spot market, from which AWS may take them back at any time"
+        "InstanceMarketOptions": "spot pricing, so AWS may reclaim them at any time"
         if any(
             property_.path.endswith("/InstanceMarketOptions") and property_.after
             for property_ in subject.change.properties
         )
-        else "another way of paying (spot or on demand)",
+        else "another purchase option (spot or on demand)",
         "KeyName": "another SSH key",
         "MetadataOptions": "other metadata settings",
         "TagSpecifications": "other tags",
     }
     differences = [labels[name] for name in labels if name in changed]
     if not differences:
-        return Impact("new instances are launched otherwise")
+        return Impact("new instances are launched with other settings")
     return Impact(f"new instances have {join_and(differences)}")
 
 
@@ -146,11 +144,11 @@ def _volume_impact(subject: ChangeContext) -> Impact | None:
     """Return the impact of a change of a master's data volume, which holds etcd."""
     if not subject.disappears:
         return _volume_update_impact(subject)
-    what_stays = {
-        "snapshot": "only a snapshot of the old volume stays",
-        "retain": "the old volume stays, in use by nobody",
+    old_volume_text = {
+        "snapshot": "only a snapshot of the old volume is kept",
+        "retain": "the old volume is kept, unattached",
         "delete": "the old volume is deleted for good",
-    }.get(subject.change.policy, "what becomes of the old volume is not told")
+    }.get(subject.change.policy, "CloudFormation does not say what happens to the old volume")
     if subject.change.action == "remove":
         text = (
             f"the data volume of {subject.owner or 'a master'} is removed: its data (etcd) would be LOST to the cluster"
@@ -158,9 +156,9 @@ def _volume_impact(subject: ChangeContext) -> Impact | None:
     else:
         text = (
             f"the data volume of {subject.owner or 'a master'} {subject.verb}: its data (etcd) would be LOST to the "
-            "cluster, and the master refuses to begin again on an empty volume"
+            "cluster, and the master refuses to start with an empty volume"
         )
-    return Impact(f"{text}; {what_stays}", Danger.DANGEROUS)
+    return Impact(f"{text}; {old_volume_text}", Danger.DANGEROUS)
 
 
 def _volume_update_impact(subject: ChangeContext) -> Impact | None:
@@ -174,7 +172,7 @@ def _volume_update_impact(subject: ChangeContext) -> Impact | None:
     old, new = number(subject.before("Size")), number(subject.after("Size"))
     # "Request modifications to your EBS volumes", EC2 User Guide: a volume never gets smaller, stays in use meanwhile,
     # and cannot be modified again for some hours.
-    pause = "in place, while it is in use; after that AWS allows no further change for about six hours"
+    in_place_text = "in place, while it is in use; after that AWS allows no further change for about six hours"
     if subject.touches("Size") and old is not None and new is not None:
         if new < old:
             return Impact(
@@ -183,30 +181,30 @@ def _volume_update_impact(subject: ChangeContext) -> Impact | None:
                 fails=True,
             )
         return Impact(
-            f"{volume} grows from {old} to {new} GiB {pause}; its file system follows at the master's next boot"
+            f"{volume} grows from {old} to {new} GiB {in_place_text}; its file system follows at the master's next boot"
         )
     if subject.touches("VolumeType", "Iops", "Throughput"):
-        kind = subject.after("VolumeType")
+        volume_type = subject.after("VolumeType")
         return Impact(
-            f"{volume} becomes {kind} {pause}"
-            if subject.touches("VolumeType") and kind
-            else f"{volume} changes {pause}"
+            f"{volume} becomes {volume_type} {in_place_text}"
+            if subject.touches("VolumeType") and volume_type
+            else f"{volume} changes {in_place_text}"
         )
     return None
 
 
 def _role_impact(subject: ChangeContext) -> Impact | None:
-    name = subject.change.logical_id
+    role_id = subject.change.logical_id
     if subject.owner:
-        holders = f"the nodes of {subject.owner}"
+        users = f"the nodes of {subject.owner}"
     else:
-        holders = "the masters" if name == MASTER_ROLE else "the nodes"
+        users = "the masters" if role_id == MASTER_ROLE else "the nodes"
     if subject.disappears:
-        return Impact(f"permissions: the role of {holders} {subject.verb}", Danger.DISRUPTIVE)
+        return Impact(f"permissions: the role of {users} {subject.verb}", Danger.DISRUPTIVE)
     if subject.change.action == "add":
         return None
     if subject.touches("Policies", "ManagedPolicyArns", "PermissionsBoundary", "AssumeRolePolicyDocument"):
-        return Impact(f"permissions of {holders} change at once")
+        return Impact(f"permissions of {users} change at once")
     return None
 
 

@@ -11,7 +11,7 @@ from cfngen.deploy.preview.impact.subject import ChangeContext
 
 _ANY_IPV4 = "0.0.0.0/0"
 # Rules for the API between the cluster's own security groups.
-_HOLDER_NAMES: Mapping[Holder, str] = {
+_GROUP_OWNERS: Mapping[Holder, str] = {
     "Master": "masters",
     "Node": "nodes",
     "ApiLoadBalancer": "API's load balancer",
@@ -22,11 +22,11 @@ def _network_interface_impact(subject: ChangeContext) -> Impact | None:
     owner = subject.owner or "a master"
     if subject.disappears:
         old, new = subject.before("PrivateIpAddress"), subject.after("PrivateIpAddress")
-        moved = f" from {old} to {new}" if old and new and old != new else ""
-        text = f"the private address of {owner} (its network interface) {subject.verb}{moved}"
+        move_text = f" from {old} to {new}" if old and new and old != new else ""
+        text = f"the private address of {owner} (its network interface) {subject.verb}{move_text}"
         if subject.change.action != "remove" and old and old == new and not subject.touches("SubnetId"):
-            text += "; the new interface cannot have the address while the old one holds it, so the update may fail"
-        return Impact(f"API address changes: {text}; nodes that have joined stop reaching the API", Danger.DANGEROUS)
+            text += "; the new interface cannot get the address while the old one uses it, so the update may fail"
+        return Impact(f"API address changes: {text}; existing nodes can no longer reach the API", Danger.DANGEROUS)
     if subject.touches("GroupSet"):
         return Impact(f"other security groups apply to {owner} at once", Danger.DISRUPTIVE)
     return None
@@ -41,7 +41,7 @@ def _elastic_ip_impact(subject: ChangeContext) -> Impact | None:
             Danger.DISRUPTIVE,
         )
     return Impact(
-        f"API address changes: its public address {subject.verb}; kubeconfigs stop reaching the API, and its "
+        f"API address changes: its public address {subject.verb}; existing kubeconfigs stop working, and its "
         "certificate names the old address until the master is replaced",
         Danger.DANGEROUS,
     )
@@ -55,8 +55,8 @@ def _elastic_ip_association_impact(subject: ChangeContext) -> Impact | None:
         return Impact(f"{owner} reaches the internet from another public address", Danger.DISRUPTIVE)
     if subject.change.action == "remove" or subject.certainly_touches("AllocationId"):
         return Impact(
-            "API address changes: the master is reached by another public address, or by none; kubeconfigs stop "
-            "reaching the API",
+            "API address changes: the master is reached by another public address, or by none; existing kubeconfigs "
+            "stop working",
             Danger.DANGEROUS,
         )
     return Impact(f"the API's public address {_move_verb(subject)} to another network interface", Danger.DISRUPTIVE)
@@ -69,12 +69,14 @@ def _move_verb(subject: ChangeContext) -> str:
 def _load_balancer_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         return Impact(
-            f"API address changes: its load balancer {subject.verb}; kubeconfigs stop reaching the API, and its "
+            f"API address changes: its load balancer {subject.verb}; existing kubeconfigs stop working, and its "
             "certificate names the old address until the masters are replaced",
             Danger.DANGEROUS,
         )
     if subject.change.action == "add":
-        return Impact("people reach the API by a load balancer from now on: fetch kubeconfigs again", Danger.DISRUPTIVE)
+        return Impact(
+            "the API is reached through a load balancer from now on: fetch kubeconfigs again", Danger.DISRUPTIVE
+        )
     if subject.touches("Subnets"):
         return Impact("the API's load balancer gets an address in other zones, or loses one", Danger.DISRUPTIVE)
     if subject.touches("SecurityGroups"):
@@ -85,29 +87,31 @@ def _load_balancer_impact(subject: ChangeContext) -> Impact | None:
 def _target_group_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         return Impact(
-            f"the masters' list behind the API's load balancer {subject.verb}; the API is away until they count as "
+            f"the target group of the API's load balancer {subject.verb}; the API is unavailable until the masters are "
             "healthy again",
             Danger.DISRUPTIVE,
         )
     if subject.change.action == "add":
         return None
     if subject.touches("Targets"):
-        return Impact("the API's load balancer leads to other masters, to each once it is healthy")
-    return Impact("how the API's load balancer looks after the masters changes")
+        return Impact("the API's load balancer forwards to other masters, to each as soon as it is healthy")
+    return Impact("the settings of the API's load balancer's target group change")
 
 
 def _listener_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
-    return Impact(f"the way through the API's load balancer {subject.verb}, and is interrupted", Danger.DISRUPTIVE)
+    return Impact(
+        f"the listener of the API's load balancer {subject.verb}; connections are interrupted", Danger.DISRUPTIVE
+    )
 
 
 def _vpc_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     return Impact(
-        f"network: the VPC {subject.verb}, and with it everything in it: all instances, addresses and routes. Make a "
-        "new cluster instead",
+        f"network: the VPC {subject.verb}, and with it everything in it: all instances, addresses and routes. "
+        "Create a new cluster instead",
         Danger.DANGEROUS,
     )
 
@@ -116,9 +120,9 @@ def _subnet_impact(subject: ChangeContext) -> Impact | None:
     if not subject.disappears:
         return None
     subnet = SubnetId.parse(subject.change.logical_id)
-    place = f"the subnet in {subnet.zone_in(subject.cluster.region)}" if subnet else subject.change.logical_id
+    subnet_text = f"the subnet in {subnet.zone_in(subject.cluster.region)}" if subnet else subject.change.logical_id
     return Impact(
-        f"network: {place} {subject.verb}, with every instance and address in it, those of masters too",
+        f"network: {subnet_text} {subject.verb}, with every instance and address in it, those of masters too",
         Danger.DANGEROUS,
     )
 
@@ -129,13 +133,13 @@ def _routing_impact(subject: ChangeContext) -> Impact | None:
     if subject.change.type == "AWS::EC2::RouteTable":
         text = f"network: the route table {subject.verb}; pods of different nodes do not reach each other until the "
         return Impact(f"{text}cloud controller manager has written its routes again", Danger.DISRUPTIVE)
-    return Impact(f"network: the way to the internet {subject.verb}, and is interrupted", Danger.DISRUPTIVE)
+    return Impact(f"network: the route to the internet {subject.verb}; connections are interrupted", Danger.DISRUPTIVE)
 
 
 def _security_group_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         group = SecurityGroupId.parse(subject.change.logical_id)
-        owner = _HOLDER_NAMES[group.holder if group else "Node"]
+        owner = _GROUP_OWNERS[group.holder if group else "Node"]
         return Impact(f"the security group of the {owner} {subject.verb}, with every rule in it", Danger.DISRUPTIVE)
     if subject.touches("SecurityGroupEgress"):
         return Impact("what instances may reach changes at once", Danger.DISRUPTIVE)
@@ -147,12 +151,12 @@ def _security_group_impact(subject: ChangeContext) -> Impact | None:
 def _rule_impact(subject: ChangeContext) -> Impact | None:
     rule = RuleId.parse(subject.change.logical_id)
     if rule and rule.purpose == "Ssh":
-        target = f"SSH of the {_HOLDER_NAMES[rule.holder]}"
+        target = f"SSH of the {_GROUP_OWNERS[rule.holder]}"
     elif rule and rule.from_outside:
         target = "the API"
         if rule.holder == "Master" and subject.change.action == "remove" and _has_several_masters(subject):
             old = subject.before("CidrIp") or rule.origin or "a range"
-            return Impact(f"masters are no longer reached from {old} themselves, but by the API's load balancer")
+            return Impact(f"{old} no longer reaches masters directly, but through the API's load balancer")
     else:
         # Rules between masters and nodes.
         if subject.change.action == "remove":
@@ -165,12 +169,12 @@ def _rule_impact(subject: ChangeContext) -> Impact | None:
     new = new or rule.origin if subject.change.action == "add" else new
     if subject.change.action == "remove":
         return Impact(f"{target} is no longer reachable from {old or 'a range'}", Danger.DISRUPTIVE)
-    is_everywhere = new == _ANY_IPV4
-    warning = ": from the whole internet" if is_everywhere else ""
+    is_whole_internet = new == _ANY_IPV4
+    warning = ": from the whole internet" if is_whole_internet else ""
     if subject.change.action == "add":
         return Impact(
             f"{target} becomes reachable from {new or 'a further range'} in addition{warning}",
-            Danger.DISRUPTIVE if is_everywhere else Danger.NONE,
+            Danger.DISRUPTIVE if is_whole_internet else Danger.NONE,
         )
     if old and new and old != new:
         return Impact(f"{target} becomes reachable from {new}{warning}, and no longer from {old}", Danger.DISRUPTIVE)

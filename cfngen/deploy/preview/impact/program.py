@@ -11,8 +11,8 @@ from cfngen.deploy.preview.impact.subject import ChangeContext
 def _program_impact(subject: ChangeContext) -> Impact:
     owner = f"of {subject.owner or 'the masters'}"
     if subject.change.action == "remove":
-        return Impact(f"the boot program {owner} as it was; no instance asks for it any more", Danger.NONE)
-    return Impact(f"the boot program {owner}, as metadata: it makes nothing", Danger.NONE)
+        return Impact(f"the previous boot program {owner}; no instance downloads it any more", Danger.NONE)
+    return Impact(f"the boot program {owner}, stored as metadata; nothing is created in AWS", Danger.NONE)
 
 
 RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {

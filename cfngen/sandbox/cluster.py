@@ -42,7 +42,7 @@ class KubernetesCluster:
         references: Mapping[str, str],
         bundle: Mapping[str, str],
         now: Callable[[], datetime.datetime],
-        later: Callable[[float, Callable[[], None]], None],
+        schedule: Callable[[float, Callable[[], None]], None],
     ) -> None:
         settings = _cluster_configuration(configuration)
         self.name = str(configuration["cluster"])
@@ -62,7 +62,7 @@ class KubernetesCluster:
         self._api: KubernetesApi | None = None
         self.state = KubernetesState(now, _kubernetes_version(configuration))
         table = references.get("routeTableId", "")
-        self.controllers = Controllers(self.region, self.name, table, self.state, later)
+        self.controllers = Controllers(self.region, self.name, table, self.state, schedule)
         self.backups = Backups(self.region, self.name, self.state)
         self._backup_interval = 0
         create_cluster_objects(self.state, str(self._services[1]), str(self._services[10]))

@@ -32,7 +32,7 @@ class Controllers:
         route_table: id of the route table with the routes to its pods, which also gives its VPC and subnets; empty if
             there are no such routes.
         state: its objects.
-        later: calls a function after so many simulated seconds.
+        schedule: calls a function after a number of seconds of simulated time.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Controllers:
         cluster: str,
         route_table: str,
         state: KubernetesState,
-        later: Callable[[float, Callable[[], None]], None],
+        schedule: Callable[[float, Callable[[], None]], None],
     ) -> None:
         self.region = region
         self.cluster = cluster
         self.route_table = route_table
         self.state = state
-        self.later = later
+        self.schedule = schedule
 
     def created(self, kind: str, item: Object) -> None:
         """Create the load balancer of a new Service, if it asks for one."""
@@ -69,7 +69,7 @@ class Controllers:
             self.state.remove(kind, name, namespace)
         elif "deletionTimestamp" not in metadata:
             metadata["deletionTimestamp"] = self.state.time()
-            self.later(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, kind, name, namespace))
+            self.schedule(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, kind, name, namespace))
 
     def add_load_balancer(self, name: str, namespace: str = "default", *, network: bool = False) -> Object:
         """Add a Service of type LoadBalancer and the load balancer that the cloud controller makes for it.

@@ -165,7 +165,7 @@ def test_machines_that_are_healed_boot_again() -> None:
 def test_instances_of_others_do_nothing() -> None:
     with place() as where:
         ec2 = client("ec2", where.account.region)
-        image = where.account.cloud.stored["/aws/service/debian/release/13/latest/amd64"]
+        image = where.account.cloud.parameter_store["/aws/service/debian/release/13/latest/amd64"]
         ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, UserData=base64.b64encode(b"#!/bin/sh").decode())
         where.account.advance(5)
         where.account.machines.refresh()

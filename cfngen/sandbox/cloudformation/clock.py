@@ -35,7 +35,7 @@ class Clock:
         """The current simulated time."""
         return SIMULATION_START + datetime.timedelta(seconds=self.now)
 
-    def later(self, seconds: float, action: Callable[[], None]) -> None:
+    def schedule(self, seconds: float, action: Callable[[], None]) -> None:
         """Schedule an action in so many seconds; actions due at the same time run in the order of scheduling."""
         heapq.heappush(self._scheduled, (self.now + seconds, next(self._sequence), action))
 

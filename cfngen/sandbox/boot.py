@@ -315,7 +315,7 @@ class Program:
         clusters, volume, details = self.environment.disks, self.references["volumeId"], ""
         if self._boot_mode == "init":
             clusters[volume] = KubernetesCluster(
-                self.configuration, self.references, self._ca_bundle, lambda: self._clock.time, self._clock.later
+                self.configuration, self.references, self._ca_bundle, lambda: self._clock.time, self._clock.schedule
             )
         elif self._boot_mode == "join":
             clusters[volume] = self.environment.clusters[self.references["joinSecretArn"]]

@@ -1,4 +1,4 @@
-"""A sandboxed Kubernetes cluster: the state on its masters' data volumes, and its API, up while etcd has a quorum."""
+"""A sandboxed Kubernetes cluster: its state, and its API, which answers while etcd has a quorum of masters."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ TOKEN_CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 class KubernetesCluster:
-    """One cluster, from the first boot of a master on; like the data volumes, it outlives its masters.
+    """One cluster. It is created when its first master boots, and stays when masters are replaced.
 
     Attributes:
-        name: of the cluster.
-        references: the values that CloudFormation filled into the user data of its newest master.
-        bundle: its certificate authorities.
-        state: its objects.
-        controllers: its cloud controller manager and EBS CSI driver.
-        backups: its snapshots.
+        name: name of the cluster.
+        references: physical ids and addresses that CloudFormation filled into the user data of the newest master.
+        bundle: the certificate authorities, PEM texts by file name.
+        state: the cluster's Kubernetes objects.
+        controllers: the cluster's cloud controller manager and EBS CSI driver.
+        backups: takes and restores snapshots.
         members: ids of the master instances by the id of their data volume.
+        expires: when the bootstrap token of the join information expires; empty before `publish`.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class KubernetesCluster:
         references: Mapping[str, str],
         bundle: Mapping[str, str],
         now: Callable[[], datetime.datetime],
-        later: Callable[[float, Callable[[], None]], None],
+        schedule: Callable[[float, Callable[[], None]], None],
     ) -> None:
         settings = _cluster_configuration(configuration)
         self.name = str(configuration["cluster"])
@@ -58,11 +59,12 @@ class KubernetesCluster:
         self._dns_domain = settings["networking"]["dnsDomain"]
         self._services = ipaddress.ip_network(settings["networking"]["serviceSubnet"])
         pods = settings["networking"].get("podSubnet")
+        # Without a podSubnet, the network plugin assigns addresses of the VPC, and nodes have no pod CIDR.
         self._pod_ranges = ipaddress.ip_network(pods).subnets(new_prefix=24) if pods else iter(())
         self._api: KubernetesApi | None = None
         self.state = KubernetesState(now, _kubernetes_version(configuration))
-        table = references.get("routeTableId", "")
-        self.controllers = Controllers(self.region, self.name, table, self.state, later)
+        route_table_id = references.get("routeTableId", "")
+        self.controllers = Controllers(self.region, self.name, route_table_id, self.state, schedule)
         self.backups = Backups(self.region, self.name, self.state)
         self._backup_interval = 0
         create_cluster_objects(self.state, str(self._services[1]), str(self._services[10]))
@@ -77,7 +79,7 @@ class KubernetesCluster:
     def start(
         self, master: str, configuration: JsonObject, references: Mapping[str, str], bundle: Mapping[str, str]
     ) -> None:
-        """Start the control plane of a master, which replaces an earlier master with the same data volume.
+        """Start the control plane of a master; it replaces the master that had the same data volume before.
 
         Args:
             master: id of the instance.
@@ -96,44 +98,48 @@ class KubernetesCluster:
             self.close()
         self.bundle = dict(bundle)
 
-    def address(self, lock: AbstractContextManager[object], up: Callable[[], bool], speed: float = 1.0) -> str:
-        """Return the API's URL on this machine; the first call starts the server.
+    def address(self, lock: AbstractContextManager[object], has_quorum: Callable[[], bool], speed: float = 1.0) -> str:
+        """Return the API's URL on this machine; start the server if it does not listen yet.
 
         Args:
             lock: held while a request is answered.
-            up: returns whether etcd has a quorum; called for each request.
+            has_quorum: returns whether etcd has a quorum; called for each request.
             speed: simulated seconds in a second of real time.
         """
         if self._api is None:
             serving = certificates.issue_server_certificate(self.bundle, self.server_names(), self.state.now())
-            hooks = Hooks(self.state, lock, up, self.controllers.created, self.controllers.deleted, speed)
+            hooks = Hooks(
+                self.state, lock, has_quorum, self.controllers.on_created, self.controllers.delete_object, speed
+            )
             self._api = KubernetesApi(hooks, self.bundle["ca.crt"], serving)
         return self._api.address
 
     def server_names(self) -> set[str]:
         """Return the names of the serving certificate: those that kubeadm adds, the configured ones, and loopback."""
-        kubernetes = ("kubernetes", "kubernetes.default", "kubernetes.default.svc")
-        own = {
-            *kubernetes,
+        names_of_kubeadm = {
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
             f"kubernetes.default.svc.{self._dns_domain}",
             str(self._services[1]),
-            "127.0.0.1",
-            "localhost",
+            self.references["privateAddress"],
+            self.endpoint.rpartition(":")[0],
         }
-        own |= {self.references["privateAddress"], self.endpoint.rpartition(":")[0]}
-        return own | {name for name in self._names if "${" not in name}
+        # A name with a placeholder is known only on the instance.
+        configured_names = {name for name in self._names if "${" not in name}
+        return names_of_kubeadm | configured_names | {"127.0.0.1", "localhost"}
 
     def next_pod_range(self) -> str:
-        """Return the pod CIDR of the next node; empty if nodes have none."""
+        """Return the pod CIDR for a new node; empty if nodes have none."""
         return str(next(self._pod_ranges, ""))
 
     @property
     def oldest_version(self) -> str:
-        """The version of the oldest master, e.g. `1.36.3`; kubelets must not be newer."""
+        """The lowest Kubernetes version of the masters, e.g. `1.36.3`; kubelets must not be newer."""
         return min(self._versions.values(), key=_version_numbers)
 
     def publish(self) -> str:
-        """Write the join information of nodes into the join secret; return the boot program's line about it."""
+        """Write the join information of nodes into the join secret; return the boot program's log line about it."""
         self.expires = self.state.time(TOKEN_LIFETIME)
         information = {
             "endpoint": self.endpoint,
@@ -156,7 +162,7 @@ class KubernetesCluster:
             )
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop the API's server, if it listens."""
         if self._api:
             self._api.close()
             self._api = None

@@ -1,6 +1,7 @@
-"""The sandbox's control API: how a client finds a sandbox (the state file) and controls it (paths beside AWS's API).
+"""The client of a sandbox: reads the state file, which names the sandbox's endpoint, and calls its control API.
 
-Cheap to import, as the command line uses it: moto is imported in the sandbox's own process only.
+The sandbox serves the control API under `CONTROL_PATH`, on the same port as AWS's APIs. The command line imports this
+module, so it must not import moto.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from typing import Any
 from cfngen.errors import CfngenError
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
-HOST = "127.0.0.1"  # never another: the sandbox is for this machine only
+HOST = "127.0.0.1"  # loopback only: the sandbox must not be reachable from other machines
 CONTROL_PATH = "/cfngen/sandbox"
 STATUS_PATH = CONTROL_PATH + "/status"
 DEFAULT_SPEED = (
     12.0  # simulated seconds in a second: a cluster is created in some twenty seconds instead of four minutes
 )
 ANSWER_TIMEOUT = 30.0  # seconds; the sandbox may be busy with other requests
-CLOCK_REFRESH_SECONDS = 1.0  # real seconds after which the clock asks the sandbox again
+CLOCK_REFRESH_SECONDS = 1.0  # real seconds after which `SandboxClock` requests the time again
 
 
 class SandboxGoneError(CfngenError):
@@ -37,13 +38,13 @@ class SandboxGoneError(CfngenError):
 
 @dataclass(frozen=True)
 class SandboxState:
-    """What the state file holds.
+    """The content of the state file.
 
     Attributes:
-        endpoint: where AWS' APIs answer, a URL.
-        pid: of the sandbox's process.
-        token: identifies the sandbox; every answer has it.
-        speed: simulated seconds in a second.
+        endpoint: the endpoint URL of AWS's APIs.
+        pid: id of the sandbox's process.
+        token: identifies the sandbox; every answer of the control API has it.
+        speed: simulated seconds in a second of real time.
     """
 
     endpoint: str
@@ -72,17 +73,16 @@ def write_state(path: Path, state: SandboxState) -> None:
 def request_report(
     state: SandboxState, *, timeout: float = ANSWER_TIMEOUT, path: str = CONTROL_PATH, **command: Any
 ) -> JsonDict:
-    """Return a sandbox's report on itself: token, time, speed, clusters, fault; with a command, send that first.
+    """Send a command to a sandbox, if there is one, and return its report: token, time, speed, clusters and fault.
 
     Args:
-        state: which sandbox.
+        state: endpoint and token of the sandbox.
         timeout: seconds to wait for the answer.
         path: path of the request; by default that of the report.
-        **command: fields of a command to send, if any: region, resource, step, message, hint; see
-            `RunningSandbox.fail`.
+        **command: fields of the command; see `RunningSandbox.fail`.
 
     Raises:
-        SandboxGoneError: nothing answers, or a process that is not this sandbox.
+        SandboxGoneError: nothing answers at the endpoint, or it is not this sandbox that answers.
     """
     body = json.dumps({"token": state.token, **command}) if command else None
     # http.client ignores the environment's proxies, which cannot reach this machine's loopback address.
@@ -98,22 +98,24 @@ def request_report(
     finally:
         connection.close()
     if not is_same_sandbox:
-        raise SandboxGoneError(f"what answers at {state.endpoint} is not the sandbox", hint=RESTART_HINT)
+        raise SandboxGoneError(f"the sandbox has ended: another program answers at {state.endpoint}", hint=RESTART_HINT)
     return dict(report)
 
 
 RESTART_HINT = (
-    "`cfngen sandbox start` begins anew, with an empty account; a sandbox ends after an hour without requests."
+    "`cfngen sandbox start` starts a new sandbox with an empty account; a sandbox ends after an hour without requests."
 )
 
 
 class SandboxClock:
-    """The clock of a sandbox: runs at its speed, and shows its time.
+    """A clock that shows the simulated time of a sandbox, and sleeps for simulated seconds.
+
+    It requests the time once in a while, and extrapolates in between.
 
     Args:
-        state: which sandbox.
-        monotonic: seconds of real time.
-        wait: lets real time pass.
+        state: endpoint, token and speed of the sandbox.
+        monotonic: returns seconds of real time, like `time.monotonic`.
+        wait: waits for seconds of real time, like `time.sleep`.
     """
 
     def __init__(
@@ -135,13 +137,13 @@ class SandboxClock:
             previous = self._extrapolate(now)
             self._last_time = datetime.datetime.fromisoformat(request_report(self._state)["time"])
             if previous and self._last_time < previous:
-                # The sandbox was too busy to keep its speed: let time stand still, never go back.
+                # The sandbox was too busy to keep its speed. Time must not go backwards, so the clock waits for it.
                 self._last_time = previous
             self._last_request_at = now
         return self._extrapolate(now) or self._last_time
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so many simulated seconds."""
+        """Wait for a number of simulated seconds."""
         self._wait(seconds / self._state.speed)
 
     def _extrapolate(self, now: float) -> datetime.datetime | None:

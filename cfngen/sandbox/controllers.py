@@ -2,7 +2,7 @@
 
 Names and tags are those of kubernetes/cloud-provider-aws (`aws_loadbalancer.go`, `tags.go`) and of
 kubernetes-sigs/aws-ebs-csi-driver (`constants.go`) with `--k8s-tag-cluster-id`. CloudFormation knows nothing of these
-objects: they are what keeps a stack from being deleted.
+load balancers and volumes, and a stack cannot be deleted while their network interfaces are in its subnets.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from cfngen.sandbox.kubernetes_state import KubernetesState, Object, uid
 
 BALANCER_TYPE_ANNOTATION = "service.beta.kubernetes.io/aws-load-balancer-type"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
-DELETION_SECONDS = 15.0  # until a load balancer or a volume is deleted
+DELETION_SECONDS = 15.0  # simulated time that the deletion of a load balancer or a volume takes
 
 
 class Controllers:
-    """The controllers of one cluster.
+    """Does in AWS what the cloud controller manager and the EBS CSI driver of one cluster do.
 
     Args:
-        region: of the cluster.
-        cluster: its name, the value of the tags.
-        route_table: id of the route table with the routes to its pods, which also gives its VPC and subnets; empty if
-            there are no such routes.
-        state: its objects.
-        later: calls a function after so many simulated seconds.
+        region: region of the cluster.
+        cluster: name of the cluster, for the tags of the resources.
+        route_table_id: the route table with the routes to the pods; also used to find the cluster's VPC and subnets.
+            Empty if the network plugin needs no routes.
+        state: the cluster's Kubernetes objects.
+        schedule: calls a function after a number of seconds of simulated time.
     """
 
     def __init__(
         self,
         region: str,
         cluster: str,
-        route_table: str,
+        route_table_id: str,
         state: KubernetesState,
-        later: Callable[[float, Callable[[], None]], None],
+        schedule: Callable[[float, Callable[[], None]], None],
     ) -> None:
         self.region = region
         self.cluster = cluster
-        self.route_table = route_table
+        self.route_table_id = route_table_id
         self.state = state
-        self.later = later
+        self.schedule = schedule
 
-    def created(self, kind: str, item: Object) -> None:
-        """Create the load balancer of a new Service, if it asks for one."""
+    def on_created(self, kind: str, item: Object) -> None:
+        """Create the load balancer of a new Service of type LoadBalancer; ignore other objects."""
         if kind == "services" and item["spec"].get("type") == "LoadBalancer":
             self._create_balancer(item)
 
-    def deleted(self, kind: str, item: Object) -> None:
-        """Delete an object, after the load balancer or the volume that was created for it."""
+    def delete_object(self, kind: str, item: Object) -> None:
+        """Delete an object; one that has a load balancer or a volume is deleted after that, some seconds later."""
         metadata = item["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")
         clean_up: Callable[[], None] | None = None
@@ -69,15 +69,15 @@ class Controllers:
             self.state.remove(kind, name, namespace)
         elif "deletionTimestamp" not in metadata:
             metadata["deletionTimestamp"] = self.state.time()
-            self.later(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, kind, name, namespace))
+            self.schedule(DELETION_SECONDS, lambda: self._finish_deletion(clean_up, kind, name, namespace))
 
     def add_load_balancer(self, name: str, namespace: str = "default", *, network: bool = False) -> Object:
-        """Add a Service of type LoadBalancer and the load balancer that the cloud controller makes for it.
+        """Add a Service of type LoadBalancer, and the load balancer that the cloud controller manager creates for it.
 
         Args:
-            name: of the Service.
-            namespace: of the Service.
-            network: a network load balancer instead of a classic one.
+            name: name of the Service.
+            namespace: namespace of the Service.
+            network: create a network load balancer instead of a classic one.
         """
         metadata: Object = {"name": name, "namespace": namespace}
         if network:
@@ -93,9 +93,9 @@ class Controllers:
 
         Args:
             claim: name of the PersistentVolumeClaim.
-            namespace: of the claim.
-            gib: size.
-            keep: reclaim policy Retain instead of Delete.
+            namespace: namespace of the claim.
+            gib: size in GiB.
+            keep: use the reclaim policy Retain instead of Delete.
         """
         name = f"pvc-{uid(f'{namespace}/{claim}')}"
         zone = next(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in self.state.list("nodes"))
@@ -145,18 +145,18 @@ class Controllers:
 
     def route(self, node: str, pods: str) -> None:
         """Add the route to a node's pods to the cluster's route table."""
-        if self.route_table:
-            self._ec2.create_route(RouteTableId=self.route_table, DestinationCidrBlock=pods, InstanceId=node)
+        if self.route_table_id:
+            self._ec2.create_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pods, InstanceId=node)
 
     def forget(self, node: str) -> None:
-        """Delete a node whose instance is gone, its pods, and the route to them."""
+        """Delete a node whose instance is gone, its pods, and the route to the pods."""
         node_object = self.state.get("nodes", node)
         delete_node(self.state, node)
-        # The table goes with its stack, and the route with the table.
+        # If the stack has been deleted, the route table and its routes no longer exist.
         with contextlib.suppress(ClientError):
-            if node_object and self.route_table:
+            if node_object and self.route_table_id:
                 pods = node_object["spec"]["podCIDR"]
-                self._ec2.delete_route(RouteTableId=self.route_table, DestinationCidrBlock=pods)
+                self._ec2.delete_route(RouteTableId=self.route_table_id, DestinationCidrBlock=pods)
 
     @property
     def _ec2(self) -> AwsClient:
@@ -206,14 +206,15 @@ class Controllers:
             host_name = client("elb", self.region).create_load_balancer(
                 LoadBalancerName=name, Listeners=listeners, Subnets=subnets, SecurityGroups=[group], Tags=tag_list
             )["DNSName"]
-        # moto's load balancers have no network interfaces; those of AWS block the deletion of subnets and groups.
+        # moto's load balancers have no network interfaces. On AWS they have some, which prevent the deletion of the
+        # subnets and security groups.
         for subnet in subnets:
             groups = {"Groups": [group]} if group else {}
             self._ec2.create_network_interface(SubnetId=subnet, Description=_interface_description(service), **groups)
         service["status"] = {"loadBalancer": {"ingress": [{"hostname": host_name}]}}
 
     def _delete_balancer(self, service: Object) -> None:
-        """Delete a Service's load balancer with all that was created for it."""
+        """Delete a Service's load balancer, its target groups, network interfaces and security group."""
         name = balancer_name(service)
         vpc, _ = self._vpc_and_subnets()
         if _is_network_balancer(service):
@@ -249,7 +250,7 @@ class Controllers:
         self.state.remove("persistentvolumes", volume["metadata"]["name"])
 
     def _finish_deletion(self, clean_up: Callable[[], None], kind: str, name: str, namespace: str) -> None:
-        """Delete an object after its load balancer or volume; keep it if that cannot be deleted."""
+        """Delete the load balancer or volume of an object, then the object; if the first fails, keep the object."""
         try:
             clean_up()
         except ClientError as error:
@@ -278,18 +279,18 @@ class Controllers:
 
     def _vpc_and_subnets(self) -> tuple[str, list[str]]:
         """Return the ids of the cluster's VPC and subnets: those of its route table, or else of its nodes."""
-        if not self.route_table:
+        if not self.route_table_id:
             nodes = [node["metadata"]["name"] for node in self.state.list("nodes")]
             reservations = self._ec2.describe_instances(InstanceIds=nodes)["Reservations"]
             instances = [instance for reservation in reservations for instance in reservation["Instances"]]
             return str(instances[0]["VpcId"]), sorted({instance["SubnetId"] for instance in instances})
-        [table] = self._ec2.describe_route_tables(RouteTableIds=[self.route_table])["RouteTables"]
+        [table] = self._ec2.describe_route_tables(RouteTableIds=[self.route_table_id])["RouteTables"]
         return str(table["VpcId"]), [
             association["SubnetId"] for association in table["Associations"] if "SubnetId" in association
         ]
 
     def _cluster_groups(self, vpc: str) -> list[str]:
-        """Return the cluster's own security groups: the controller adds ingress rules for load balancers to them."""
+        """Return the security groups of the nodes, to which the controller adds ingress rules for load balancers."""
         filters = [
             {"Name": "vpc-id", "Values": [vpc]},
             {"Name": "tag-key", "Values": [f"kubernetes.io/cluster/{self.cluster}"]},
@@ -299,7 +300,7 @@ class Controllers:
 
 
 def balancer_name(service: Object) -> str:
-    """Return the name of a Service's load balancer: `a` and its uid, cut to the 32 characters that AWS takes."""
+    """Return the name of a Service's load balancer: `a` and the Service's uid, cut to AWS's limit of 32 characters."""
     return f"a{service['metadata']['uid'].replace('-', '')}"[:32]
 
 
@@ -309,7 +310,7 @@ def _interface_description(service: Object) -> str:
 
 
 def _is_network_balancer(service: Object) -> bool:
-    """Return whether a Service asks for a network load balancer instead of a classic one."""
+    """Return whether a Service has the annotation for a network load balancer; without it, it gets a classic one."""
     annotations = service["metadata"].get("annotations") or {}
     return str(annotations.get(BALANCER_TYPE_ANNOTATION, "")).startswith("nlb")
 

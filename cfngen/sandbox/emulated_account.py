@@ -106,7 +106,7 @@ class EmulatedAccount:
         self.lock = lock or threading.RLock()
         self.machines = Machines(region, console)
         self.cloud = CloudFormation(region, on_launch=self.machines, durations=durations)
-        self.cloud.stored = PublicParameters(region, parameters)
+        self.cloud.parameter_store = PublicParameters(region, parameters)
         self.machines.cloud = self.cloud
         self.cloud.on_terminating = self.machines.on_terminating
 

@@ -32,6 +32,7 @@ ADMINISTRATORS = frozenset({"system:masters", "kubeadm:cluster-admins"})
 PUBLIC = frozenset({"/livez", "/readyz", "/healthz", "/version"})
 HEALTH = frozenset({"/livez", "/readyz", "/healthz"})
 IDLE_TIMEOUT_SECONDS = 30  # an idle connection is closed after this time
+POLL_SECONDS = 0.05  # how often the server checks whether it was closed
 # X509_V_FLAG_NO_CHECK_TIME of OpenSSL's x509_vfy.h: by the real clock, certificates issued in simulated time may look
 # expired. `Connection.caller` checks their validity.
 NO_CHECK_TIME = 0x200000
@@ -39,35 +40,36 @@ NO_CHECK_TIME = 0x200000
 
 @dataclass(frozen=True)
 class Hooks:
-    """What the API server needs to know of its cluster.
+    """The functions and the state by which the API server works on its cluster.
 
     Attributes:
-        state: its objects.
-        lock: held while they are read or changed.
-        up: returns whether etcd has a quorum; called before each answer.
-        created: called with each new object.
-        deleted: called to delete an object, at once or later.
+        state: the cluster's objects.
+        lock: held while objects are read or changed.
+        has_quorum: returns whether etcd has a quorum; called before each request is answered.
+        on_created: called with the plural and the object after an object was created.
+        delete_object: deletes an object, given its plural; the deletion may take simulated time.
         speed: simulated seconds in a second of real time.
     """
 
     state: KubernetesState
     lock: AbstractContextManager[object]
-    up: Callable[[], bool]
-    created: Callable[[str, Object], None]
-    deleted: Callable[[str, Object], None]
+    has_quorum: Callable[[], bool]
+    on_created: Callable[[str, Object], None]
+    delete_object: Callable[[str, Object], None]
     speed: float = 1.0
 
 
 class KubernetesApi:
-    """One cluster's API; it listens until it is closed.
+    """The HTTPS server of one cluster's API; it listens from its creation until `close`.
 
     Args:
-        hooks: the cluster.
-        authority: PEM of the authority of client certificates.
-        serving: the serving certificate.
+        hooks: access to the cluster.
+        authority: certificate (PEM) of the authority that issues client certificates.
+        serving: the server's own certificate and key.
     """
 
     def __init__(self, hooks: Hooks, authority: str, serving: Certificate) -> None:
+        # http.server takes a class and creates an object of it for each connection, so the class carries the hooks.
         connection = type("_Connection", (Connection,), {"hooks": hooks})
         self._server = http.server.ThreadingHTTPServer((HOST, 0), connection)
         self._server.daemon_threads = True
@@ -81,12 +83,14 @@ class KubernetesApi:
             context.load_cert_chain(file.name)
         # The connection's own thread does the handshake: in accept() a silent client would block all others.
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": POLL_SECONDS}, daemon=True
+        )
         self._thread.start()
 
     @property
     def address(self) -> str:
-        """Where it listens, as a URL."""
+        """The server's URL."""
         return f"https://{HOST}:{self._server.server_address[1]}"
 
     def close(self) -> None:
@@ -102,12 +106,12 @@ class Connection(http.server.BaseHTTPRequestHandler):
     hooks: Hooks
     protocol_version = "HTTP/1.1"
     timeout = IDLE_TIMEOUT_SECONDS
-    disable_nagle_algorithm = True  # head and body are written apart: the second would wait for the first's ACK
+    disable_nagle_algorithm = True  # else the body, which is written after the head, would wait for the head's ACK
     server_version = "kube-apiserver"
     sys_version = ""
 
     def handle(self) -> None:
-        """Answer requests until the client disconnects, or at once end a connection whose TLS handshake fails."""
+        """Answer requests until the client disconnects; close the connection if the TLS handshake fails."""
         try:
             super().handle()
         except (OSError, ssl.SSLError):
@@ -124,30 +128,30 @@ class Connection(http.server.BaseHTTPRequestHandler):
         """Log nothing."""
 
     def do_GET(self) -> None:
-        """Read."""
+        """Read an object or a list."""
         self._answer()
 
     def do_POST(self) -> None:
-        """Create."""
+        """Create an object."""
         self._answer()
 
     def do_PUT(self) -> None:
-        """Replace."""
+        """Replace an object."""
         self._answer()
 
     def do_PATCH(self) -> None:
-        """Change."""
+        """Patch an object."""
         self._answer()
 
     def do_DELETE(self) -> None:
-        """Delete."""
+        """Delete an object."""
         self._answer()
 
     def _answer(self) -> None:
         """Answer a request, or close the connection if etcd has no quorum."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         with self.hooks.lock:
-            if not self.hooks.up():
+            if not self.hooks.has_quorum():
                 self.close_connection = True
                 return
             try:
@@ -175,42 +179,51 @@ class Connection(http.server.BaseHTTPRequestHandler):
         if (document := discovery_document(path)) is not None:
             return 200, document
         content_type = (self.headers.get("Content-Type") or "application/json").partition(";")[0]
-        table = asks_for_table(self.headers.get("Accept") or "")
-        return answer(self.hooks, ApiRequest(self.command, parse_path(path), query, body, content_type, table))
+        request = ApiRequest(
+            method=self.command,
+            path=parse_path(path),
+            query=query,
+            body=body,
+            content_type=content_type,
+            wants_table=asks_for_table(self.headers.get("Accept") or ""),
+        )
+        return answer(self.hooks, request)
 
     def _authorise(self, path: str) -> None:
-        """Refuse a request of a caller who is no administrator, unless its path is public."""
+        """Refuse a request of a caller who is not an administrator, unless its path is public."""
         user, groups = self.caller()
         if path in PUBLIC or groups & ADMINISTRATORS:
             return
         verb = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}[self.command]
         try:
-            address = parse_path(path)
+            object_path = parse_path(path)
         except RefusedError:
             raise RefusedError(403, "Forbidden", f'forbidden: User "{user}" cannot {verb} path "{path}"') from None
-        verb = "list" if verb == "get" and not address.name else verb
-        scope = f'in the namespace "{address.namespace}"' if address.namespace else "at the cluster scope"
+        verb = "list" if verb == "get" and not object_path.name else verb
+        scope = f'in the namespace "{object_path.namespace}"' if object_path.namespace else "at the cluster scope"
         raise RefusedError(
             403,
             "Forbidden",
-            f'{address.group_resource} is forbidden: User "{user}" cannot {verb} resource "{address.plural}" in API '
-            f'group "{address.kind.group}" {scope}',
+            f'{object_path.group_resource} is forbidden: User "{user}" cannot {verb} resource "{object_path.plural}" '
+            f'in API group "{object_path.kind.group}" {scope}',
         )
 
     def caller(self) -> tuple[str, frozenset[str]]:
         """Return the user and the groups in the client certificate, whose authority TLS has verified already.
 
         Raises:
-            RefusedError: the certificate is expired, or not valid yet, by both the real and the simulated clock. At any
-                speed, a certificate issued for an hour is valid for an hour of real time.
+            RefusedError: the certificate is expired or not valid yet, by the real clock and also by the simulated one.
+                By the simulated clock, its validity period is multiplied by the speed, so that a certificate issued for
+                an hour is valid for an hour of real time.
         """
         certificate = cast("JsonDict", cast("ssl.SSLSocket", self.connection).getpeercert() or {})
         if not certificate:
             return "system:anonymous", frozenset()
-        begin, end = (ssl.cert_time_to_seconds(certificate[field]) for field in ("notBefore", "notAfter"))
-        age = self.hooks.state.now().timestamp() - begin
-        is_valid = 0 <= age <= (end - begin) * self.hooks.speed
-        if not is_valid and not begin <= datetime.datetime.now(datetime.timezone.utc).timestamp() <= end:
+        start, end = (ssl.cert_time_to_seconds(certificate[field]) for field in ("notBefore", "notAfter"))
+        simulated_age = self.hooks.state.now().timestamp() - start
+        is_valid_in_simulation = 0 <= simulated_age <= (end - start) * self.hooks.speed
+        is_valid_in_real_time = start <= datetime.datetime.now(datetime.timezone.utc).timestamp() <= end
+        if not is_valid_in_simulation and not is_valid_in_real_time:
             raise RefusedError(401, "Unauthorized", "Unauthorized")
         subject = [pair for part in certificate["subject"] for pair in part]
         names = [value for key, value in subject if key == "commonName"]

@@ -56,16 +56,18 @@ def discovery_document(path: str) -> Object | None:
 
 def _resource(plural: str, kind: Kind) -> Object:
     """Return the description of a resource in an APIResourceList."""
-    short = {"shortNames": list(kind.short)} if kind.short else {}
-    return {
+    resource: Object = {
         "name": plural,
         "singularName": kind.name.lower(),
         "namespaced": kind.namespaced,
         "kind": kind.name,
         "verbs": ["create", "delete", "get", "list", "patch", "update"],
-        **short,
-        **({"categories": ["all"]} if plural in KUBECTL_ALL_RESOURCES else {}),
     }
+    if kind.short_names:
+        resource["shortNames"] = list(kind.short_names)
+    if plural in KUBECTL_ALL_RESOURCES:
+        resource["categories"] = ["all"]
+    return resource
 
 
 # The resources that `kubectl get all` lists.

@@ -1,7 +1,7 @@
-"""Requests for objects of the Kubernetes API: lists, single objects, creation, replacement, merge patches, deletion.
+"""Requests for objects of the Kubernetes API: list, get, create, replace, patch and delete.
 
-The API server's checks that are the same for all kinds are emulated: invalid names, missing or protected namespaces,
-objects of another kind than the path's, outdated resource versions. The fields of objects are not validated.
+The checks that the API server makes for all kinds are emulated: invalid names, missing or protected namespaces, objects
+whose kind does not match the path, outdated resource versions. The fields of objects are not validated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ MAX_NAME_LENGTH, MAX_LABEL_LENGTH = 253, 63
 
 
 class RefusedError(Exception):
-    """The API refuses a request: status code, reason and message of the answer."""
+    """The API refuses a request.
+
+    Args:
+        code: HTTP status code of the answer.
+        reason: machine-readable reason, e.g. `NotFound`.
+        message: human-readable reason.
+    """
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -39,8 +45,15 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Address:
-    """What a path of the API names: a resource, e.g. `pods`, perhaps in a namespace, perhaps one object."""
+class ObjectPath:
+    """The parts of a path such as `/api/v1/namespaces/default/pods/web-0`.
+
+    Attributes:
+        plural: the resource, e.g. `pods`.
+        kind: its kind, e.g. that of `Pod`.
+        namespace: empty if the path has none.
+        name: name of one object; empty if the path names all objects of the resource.
+    """
 
     plural: str
     kind: Kind
@@ -55,44 +68,44 @@ class Address:
 
 @dataclass(frozen=True)
 class ApiRequest:
-    """A request.
+    """A parsed HTTP request.
 
     Attributes:
-        method: of HTTP.
-        address: the resource or the object that the path names.
+        method: the HTTP method.
+        path: the resource or the object that the path of the URL names.
         query: the query parameters.
-        body: the body.
+        body: the body, not parsed yet.
         content_type: media type of the body.
-        table: whether the client accepts a Table, whose rows kubectl prints.
+        wants_table: whether the client asks for a Table, as kubectl does to print rows and columns.
     """
 
     method: str
-    address: Address
+    path: ObjectPath
     query: Mapping[str, str]
     body: bytes
     content_type: str
-    table: bool
+    wants_table: bool
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether nothing is to be stored."""
+        """Whether the request has `dryRun`: it is checked and answered, but nothing is stored."""
         return bool(self.query.get("dryRun"))
 
 
 class Cluster(Protocol):
-    """What requests need of a cluster."""
+    """The part of a cluster that requests use; `kubernetes_api.Hooks` has it."""
 
     @property
     def state(self) -> KubernetesState:
-        """Its objects."""
+        """The cluster's objects."""
 
     @property
-    def created(self) -> Callable[[str, Object], None]:
-        """Called with each new object."""
+    def on_created(self) -> Callable[[str, Object], None]:
+        """A function to call with the plural and the object after an object was created."""
 
     @property
-    def deleted(self) -> Callable[[str, Object], None]:
-        """Called to delete an object, at once or later."""
+    def delete_object(self) -> Callable[[str, Object], None]:
+        """A function that deletes an object, given its plural; the deletion may take simulated time."""
 
 
 def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
@@ -101,18 +114,18 @@ def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
     Raises:
         RefusedError: the request is refused; nothing has been changed.
     """
-    address, kind = request.address, request.address.kind
-    if request.method == "POST" and not address.name:
+    path, kind = request.path, request.path.kind
+    if request.method == "POST" and not path.name:
         return 201, _with_type(kind, _create(cluster, request))
-    if not address.name:
+    if not path.name:
         if request.method != "GET":
             raise RefusedError(405, "MethodNotAllowed", "the server does not allow this method")
         if request.query.get("watch") in ("1", "true"):
-            raise RefusedError(405, "MethodNotAllowed", "the sandbox does not watch; list again")
+            raise RefusedError(405, "MethodNotAllowed", "the sandbox does not support watch; list the objects again")
         return 200, _list(cluster.state, request)
-    item = cluster.state.get(address.plural, address.name, address.namespace)
+    item = cluster.state.get(path.plural, path.name, path.namespace)
     if item is None:
-        raise RefusedError(404, "NotFound", f'{address.group_resource} "{address.name}" not found')
+        raise RefusedError(404, "NotFound", f'{path.group_resource} "{path.name}" not found')
     if request.method == "DELETE":
         return 200, _delete(cluster, request, item)
     if request.method in ("PUT", "PATCH"):
@@ -120,41 +133,41 @@ def answer(cluster: Cluster, request: ApiRequest) -> tuple[int, Object]:
     elif request.method != "GET":
         raise RefusedError(405, "MethodNotAllowed", "the server does not allow this method")
     typed_item = _with_type(kind, item)
-    if request.table and request.method == "GET":
+    if request.wants_table and request.method == "GET":
         return 200, make_table(
-            address.plural, [typed_item], {}, cluster.state.now(), request.query.get("includeObject", "")
+            path.plural, [typed_item], {}, cluster.state.now(), request.query.get("includeObject", "")
         )
     return 200, typed_item
 
 
 def _create(cluster: Cluster, request: ApiRequest) -> Object:
     """Create an object, or return it as it would be created by a dry run."""
-    state, address = cluster.state, request.address
+    state, path = cluster.state, request.path
     item = _parse_body(request, JSON_TYPES)
-    _check_kind(address, item)
+    _check_kind(path, item)
     # Go clients send unset timestamps as null.
     metadata = {key: value for key, value in (item.get("metadata") or {}).items() if value is not None}
     for key in ("uid", "creationTimestamp", "resourceVersion", "deletionTimestamp"):
         metadata.pop(key, None)
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = metadata["generateName"] + suffix(f"{metadata['generateName']} {state.resource_version}")
-    _check_name(address, str(metadata.get("name") or ""))
+    _check_name(path, str(metadata.get("name") or ""))
     name, namespace = str(metadata["name"]), ""
-    if address.kind.namespaced:
-        namespace = address.namespace or "default"
+    if path.kind.namespaced:
+        namespace = path.namespace or "default"
         if metadata.get("namespace", namespace) != namespace:
             message = "the namespace of the provided object does not match the namespace sent on the request"
             raise RefusedError(400, "BadRequest", message)
         if state.get("namespaces", namespace) is None:
             raise RefusedError(404, "NotFound", f'namespaces "{namespace}" not found')
         metadata["namespace"] = namespace
-    if state.get(address.plural, name, namespace):
-        raise RefusedError(409, "AlreadyExists", f'{address.group_resource} "{name}" already exists')
-    new_item = _with_defaults(address.plural, {**item, "metadata": metadata})
+    if state.get(path.plural, name, namespace):
+        raise RefusedError(409, "AlreadyExists", f'{path.group_resource} "{name}" already exists')
+    new_item = _with_defaults(path.plural, {**item, "metadata": metadata})
     if request.is_dry_run:
         return new_item
-    created = state.put(address.plural, new_item)
-    cluster.created(address.plural, created)
+    created = state.put(path.plural, new_item)
+    cluster.on_created(path.plural, created)
     return created
 
 
@@ -168,19 +181,19 @@ def _with_defaults(plural: str, item: Object) -> Object:
     return item
 
 
-def _check_kind(address: Address, item: Object) -> None:
+def _check_kind(path: ObjectPath, item: Object) -> None:
     """Refuse an object of another kind or API version than the path's."""
-    expected = (address.kind.api_version, address.kind.name)
+    expected = (path.kind.api_version, path.kind.name)
     sent = (item.get("apiVersion") or expected[0], item.get("kind") or expected[1])
     if sent != expected:
         message = f"{sent[1]} in version {sent[0]!r} cannot be handled as a {expected[1]} of {expected[0]!r}"
         raise RefusedError(400, "BadRequest", message)
 
 
-def _check_name(address: Address, name: str) -> None:
+def _check_name(path: ObjectPath, name: str) -> None:
     """Refuse a missing or invalid name."""
     pattern, max_length = NAME_PATTERN, MAX_NAME_LENGTH
-    if address.plural in ("namespaces", "services"):
+    if path.plural in ("namespaces", "services"):
         pattern, max_length = LABEL_PATTERN, MAX_LABEL_LENGTH
     if not name:
         problem = "metadata.name: Required value: name or generateName is required"
@@ -190,16 +203,16 @@ def _check_name(address: Address, name: str) -> None:
         problem = (
             f'metadata.name: Invalid value: "{name}": lower case letters, digits and hyphens, at most {max_length}'
         )
-    raise RefusedError(422, "Invalid", f'{address.kind.name} "{name}" is invalid: {problem}')
+    raise RefusedError(422, "Invalid", f'{path.kind.name} "{name}" is invalid: {problem}')
 
 
 def _update(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
     """Replace an object, or apply a merge patch to it."""
-    address = request.address
+    path = request.path
     changed: Object
     if request.method == "PUT":
         changed = _parse_body(request, JSON_TYPES)
-        _check_kind(address, changed)
+        _check_kind(path, changed)
         current_metadata = current["metadata"]
         metadata = {
             **changed.get("metadata", {}),
@@ -210,39 +223,42 @@ def _update(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
     else:
         patch = _parse_body(request, MERGE_TYPES)
         if request.content_type == STRATEGIC_MERGE and _needs_strategic_merge(patch):
-            message = "the sandbox merges no lists and follows no directives: use a merge patch (--type=merge)"
+            message = "the sandbox cannot merge lists or apply patch directives: use a merge patch (--type=merge)"
             raise RefusedError(415, "UnsupportedMediaType", message)
         changed = _merge_patch(current, patch)
     current_version, sent_version = current["metadata"]["resourceVersion"], changed["metadata"].get("resourceVersion")
     if sent_version not in (None, "", current_version):
         message = "the object has been modified; please apply your changes to the latest version and try again"
         raise RefusedError(
-            409, "Conflict", f'Operation cannot be fulfilled on {address.group_resource} "{address.name}": {message}'
+            409, "Conflict", f'Operation cannot be fulfilled on {path.group_resource} "{path.name}": {message}'
         )
-    if changed["metadata"].get("name") != address.name:
+    if changed["metadata"].get("name") != path.name:
         raise RefusedError(400, "BadRequest", "the name of the object does not match the name on the URL")
-    return changed if request.is_dry_run else cluster.state.put(address.plural, changed)
+    return changed if request.is_dry_run else cluster.state.put(path.plural, changed)
 
 
 def _delete(cluster: Cluster, request: ApiRequest, current: Object) -> Object:
-    """Delete an object, with a namespace also all objects in it; return it if its deletion takes time."""
-    state, address = cluster.state, request.address
-    if address.plural == "namespaces" and address.name in PROTECTED_NAMESPACES:
-        message = f'namespaces "{address.name}" is forbidden: this namespace may not be deleted'
+    """Delete an object; with a namespace, delete all objects in it too.
+
+    Return the object if it still exists because its deletion takes simulated time; otherwise return a Status.
+    """
+    state, path = cluster.state, request.path
+    if path.plural == "namespaces" and path.name in PROTECTED_NAMESPACES:
+        message = f'namespaces "{path.name}" is forbidden: this namespace may not be deleted'
         raise RefusedError(403, "Forbidden", message)
     if not request.is_dry_run:
-        if address.plural == "namespaces":
+        if path.plural == "namespaces":
             for plural, kind in KINDS.items():
-                for item in state.list(plural, address.name) if kind.namespaced else ():
-                    cluster.deleted(plural, item)
-        cluster.deleted(address.plural, current)
-    remaining = state.get(address.plural, address.name, address.namespace)
+                for item in state.list(plural, path.name) if kind.namespaced else ():
+                    cluster.delete_object(plural, item)
+        cluster.delete_object(path.plural, current)
+    remaining = state.get(path.plural, path.name, path.namespace)
     if remaining is not None and not request.is_dry_run:
-        return _with_type(address.kind, remaining)
-    details = {"name": address.name, "kind": address.plural, "uid": current["metadata"]["uid"]}
+        return _with_type(path.kind, remaining)
+    details = {"name": path.name, "kind": path.plural, "uid": current["metadata"]["uid"]}
     return {
         **make_status("Success", 200),
-        "details": details | ({"group": address.kind.group} if address.kind.group else {}),
+        "details": details | ({"group": path.kind.group} if path.kind.group else {}),
     }
 
 
@@ -252,7 +268,7 @@ PATH_PATTERN = re.compile(
 )
 
 
-def parse_path(path: str) -> Address:
+def parse_path(path: str) -> ObjectPath:
     """Return the resource or the object that a path names.
 
     Raises:
@@ -261,34 +277,37 @@ def parse_path(path: str) -> Address:
     if match := PATH_PATTERN.fullmatch(path):
         kind = KINDS.get(match["plural"])
         if kind and (kind.group, kind.version) == (match["group"] or "", match["version"]):
-            return Address(match["plural"], kind, match["namespace"] or "", urllib.parse.unquote(match["name"] or ""))
+            return ObjectPath(
+                match["plural"], kind, match["namespace"] or "", urllib.parse.unquote(match["name"] or "")
+            )
     raise RefusedError(404, "NotFound", "the server could not find the requested resource")
 
 
 def _list(state: KubernetesState, request: ApiRequest) -> Object:
     """Return one page of the objects that match the selectors."""
-    address, query = request.address, request.query
+    path, query = request.path, request.query
     items = [
         item
-        for item in state.list(address.plural, address.namespace)
+        for item in state.list(path.plural, path.namespace)
         if _matches(query.get("labelSelector", ""), item["metadata"].get("labels") or {})
         and _matches(query.get("fieldSelector", ""), item, _field_value)
     ]
     metadata: Object = {"resourceVersion": state.resource_version}
-    begin = _decode_continue(query.get("continue", ""))
-    end = begin + int(query.get("limit") or 0) if int(query.get("limit") or 0) else len(items)
+    start = _decode_continue(query.get("continue", ""))
+    limit = int(query.get("limit") or 0)  # 0 means no limit
+    end = start + limit if limit else len(items)
     if end < len(items):
         metadata["continue"] = base64.urlsafe_b64encode(str(end).encode()).decode()
         metadata["remainingItemCount"] = len(items) - end
-    kind = address.kind
-    page = [_with_type(kind, item) for item in items[begin:end]]
-    if request.table:
-        return make_table(address.plural, page, metadata, state.now(), query.get("includeObject", ""))
+    kind = path.kind
+    page = [_with_type(kind, item) for item in items[start:end]]
+    if request.wants_table:
+        return make_table(path.plural, page, metadata, state.now(), query.get("includeObject", ""))
     return {"apiVersion": kind.api_version, "kind": f"{kind.name}List", "metadata": metadata, "items": page}
 
 
 def _decode_continue(text: str) -> int:
-    """Return the number of the first object on the page that a `continue` token names."""
+    """Return the index of the first object on the page that a `continue` token names."""
     try:
         return int(base64.urlsafe_b64decode(text) or 0)
     except (binascii.Error, ValueError) as error:
@@ -299,12 +318,21 @@ SELECTOR_TERM = re.compile(r"\s*([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)\s*")
 
 
 def _matches(selector: str, item: Object, value: Callable[[Object, str], str | None] = dict.get) -> bool:
-    """Return whether a selector matches an item; it may hold `key=value`, `key!=value`, `key` and `!key`."""
-    for part in filter(None, selector.split(",")):
-        if match := SELECTOR_TERM.fullmatch(part):
-            if (value(item, match[1]) == match[3]) == (match[2] == "!="):
-                return False
-        elif part.startswith("!") == (value(item, part.lstrip("!")) is not None):
+    """Return whether an item meets all requirements of a selector: `key=value`, `key!=value`, `key` or `!key`.
+
+    Args:
+        selector: the requirements, separated by commas.
+        item: the labels of an object, or the object itself for a field selector.
+        value: returns the value of a label or a field; None if it is missing.
+    """
+    for requirement in filter(None, selector.split(",")):
+        if match := SELECTOR_TERM.fullmatch(requirement):
+            key, operator, wanted_value = match.groups()
+            is_met = (value(item, key) == wanted_value) != (operator == "!=")
+        else:
+            is_present = value(item, requirement.lstrip("!")) is not None
+            is_met = is_present != requirement.startswith("!")
+        if not is_met:
             return False
     return True
 
@@ -326,12 +354,12 @@ def _parse_body(request: ApiRequest, types: tuple[str, ...]) -> Object:
     except ValueError as error:
         raise RefusedError(400, "BadRequest", f"the body of the request was not understood: {error}") from error
     if not isinstance(item, dict):
-        raise RefusedError(400, "BadRequest", "the body of the request is no object")
+        raise RefusedError(400, "BadRequest", "the body of the request is not a JSON object")
     return cast("Object", item)
 
 
 def _needs_strategic_merge(patch: object) -> bool:
-    """Return whether a strategic merge patch differs in meaning from a plain merge patch: lists and directives do."""
+    """Return whether a strategic merge patch has lists or `$` directives, which a merge patch treats differently."""
     if isinstance(patch, dict):
         return any(key.startswith("$") or _needs_strategic_merge(value) for key, value in patch.items())
     return isinstance(patch, list)
@@ -352,7 +380,7 @@ def _with_type(kind: Kind, item: Object) -> Object:
 
 
 def make_status(outcome: str, code: int, reason: str = "", message: str = "") -> Object:
-    """Return a Status object, the API's answer where there is no other object.
+    """Return a Status object, with which the API answers errors and completed deletions.
 
     Args:
         outcome: `Success` or `Failure`.

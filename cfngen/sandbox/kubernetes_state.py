@@ -19,13 +19,21 @@ SYSTEM = "kube-system"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of objects: API group, version, name, whether it is namespaced, and its short names for kubectl."""
+    """A kind of objects.
+
+    Attributes:
+        group: API group; empty for the core group.
+        version: API version.
+        name: e.g. `ConfigMap`.
+        namespaced: whether its objects are in namespaces.
+        short_names: the abbreviations that kubectl accepts, e.g. `cm`.
+    """
 
     group: str
     version: str
     name: str
     namespaced: bool = True
-    short: tuple[str, ...] = ()
+    short_names: tuple[str, ...] = ()
 
     @property
     def api_version(self) -> str:
@@ -34,25 +42,25 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    "configmaps": Kind("", "v1", "ConfigMap", short=("cm",)),
-    "events": Kind("", "v1", "Event", short=("ev",)),
-    "namespaces": Kind("", "v1", "Namespace", namespaced=False, short=("ns",)),
-    "nodes": Kind("", "v1", "Node", namespaced=False, short=("no",)),
-    "persistentvolumeclaims": Kind("", "v1", "PersistentVolumeClaim", short=("pvc",)),
-    "persistentvolumes": Kind("", "v1", "PersistentVolume", namespaced=False, short=("pv",)),
-    "pods": Kind("", "v1", "Pod", short=("po",)),
+    "configmaps": Kind("", "v1", "ConfigMap", short_names=("cm",)),
+    "events": Kind("", "v1", "Event", short_names=("ev",)),
+    "namespaces": Kind("", "v1", "Namespace", namespaced=False, short_names=("ns",)),
+    "nodes": Kind("", "v1", "Node", namespaced=False, short_names=("no",)),
+    "persistentvolumeclaims": Kind("", "v1", "PersistentVolumeClaim", short_names=("pvc",)),
+    "persistentvolumes": Kind("", "v1", "PersistentVolume", namespaced=False, short_names=("pv",)),
+    "pods": Kind("", "v1", "Pod", short_names=("po",)),
     "secrets": Kind("", "v1", "Secret"),
-    "serviceaccounts": Kind("", "v1", "ServiceAccount", short=("sa",)),
-    "services": Kind("", "v1", "Service", short=("svc",)),
-    "daemonsets": Kind("apps", "v1", "DaemonSet", short=("ds",)),
-    "deployments": Kind("apps", "v1", "Deployment", short=("deploy",)),
-    "replicasets": Kind("apps", "v1", "ReplicaSet", short=("rs",)),
-    "statefulsets": Kind("apps", "v1", "StatefulSet", short=("sts",)),
+    "serviceaccounts": Kind("", "v1", "ServiceAccount", short_names=("sa",)),
+    "services": Kind("", "v1", "Service", short_names=("svc",)),
+    "daemonsets": Kind("apps", "v1", "DaemonSet", short_names=("ds",)),
+    "deployments": Kind("apps", "v1", "Deployment", short_names=("deploy",)),
+    "replicasets": Kind("apps", "v1", "ReplicaSet", short_names=("rs",)),
+    "statefulsets": Kind("apps", "v1", "StatefulSet", short_names=("sts",)),
     "ingressclasses": Kind("networking.k8s.io", "v1", "IngressClass", namespaced=False),
-    "ingresses": Kind("networking.k8s.io", "v1", "Ingress", short=("ing",)),
-    "networkpolicies": Kind("networking.k8s.io", "v1", "NetworkPolicy", short=("netpol",)),
-    "poddisruptionbudgets": Kind("policy", "v1", "PodDisruptionBudget", short=("pdb",)),
-    "storageclasses": Kind("storage.k8s.io", "v1", "StorageClass", namespaced=False, short=("sc",)),
+    "ingresses": Kind("networking.k8s.io", "v1", "Ingress", short_names=("ing",)),
+    "networkpolicies": Kind("networking.k8s.io", "v1", "NetworkPolicy", short_names=("netpol",)),
+    "poddisruptionbudgets": Kind("policy", "v1", "PodDisruptionBudget", short_names=("pdb",)),
+    "storageclasses": Kind("storage.k8s.io", "v1", "StorageClass", namespaced=False, short_names=("sc",)),
     "volumeattachments": Kind("storage.k8s.io", "v1", "VolumeAttachment", namespaced=False),
 }
 
@@ -90,11 +98,11 @@ class KubernetesState:
         return stored
 
     def get(self, kind: str, name: str, namespace: str = "") -> Object | None:
-        """Return an object itself, no copy: changes to it are visible in the API. None if it does not exist."""
+        """Return an object, or None if it does not exist; it is not a copy, so changes to it are visible in the API."""
         return self._objects[kind].get((namespace, name))
 
     def remove(self, kind: str, name: str, namespace: str = "") -> None:
-        """Remove an object, if it is there."""
+        """Remove an object, if it exists."""
         self._changes += 1
         self._objects[kind].pop((namespace, name), None)
 
@@ -104,23 +112,23 @@ class KubernetesState:
         return [item for key, item in sorted(items, key=lambda entry: entry[0]) if not namespace or key[0] == namespace]
 
     def dump(self) -> str:
-        """Return all objects as text, the content of a snapshot."""
+        """Return all objects as JSON, the content of a snapshot."""
         return json.dumps({kind: list(items.values()) for kind, items in self._objects.items()})
 
     def load(self, text: str) -> None:
-        """Replace all objects by those of a `dump`; resource versions jump ahead, as after a real restore."""
+        """Replace all objects with those of a `dump`; resource versions jump ahead, as after a real restore."""
         for kind, items in json.loads(text).items():
             items_by_key = {(item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in items}
             self._objects[kind] = items_by_key
         self._changes += 10**9
 
-    def time(self, later: float = 0) -> str:
-        """Return the time, or the time so many seconds later, in the form of timestamps in objects."""
-        moment = self.now() + datetime.timedelta(seconds=later)
+    def time(self, seconds_from_now: float = 0) -> str:
+        """Return the time, or a time some seconds from now, in the form of timestamps in objects."""
+        moment = self.now() + datetime.timedelta(seconds=seconds_from_now)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def set_ready(self, node: str, ready: bool, reason: str = "", message: str = "") -> None:
-        """Make a node Ready, or not Ready for a reason."""
+        """Set the Ready condition of a node, and add or remove the taint `not-ready`."""
         node_object = self._objects["nodes"]["", node]
         status = "True" if ready else "Unknown" if reason == "NodeStatusUnknown" else "False"
         reason = reason or ("KubeletReady" if ready else "KubeletNotReady")
@@ -156,7 +164,7 @@ class KubernetesState:
         ]
 
     def add_pod(self, name: str, node: str = "", *, labels: Mapping[str, str] | None = None, image: str = "") -> Object:
-        """Add a system pod: Running on a node, or Pending if no node is given."""
+        """Add a pod to kube-system: Running if `node` is set, otherwise Pending."""
         container = name.split("-" + node)[0] if node else name
         status: Object = {"phase": "Pending", "conditions": [self._condition("PodScheduled", "False", "Unschedulable")]}
         if node:

@@ -1,14 +1,14 @@
-"""Tables of meta.k8s.io: the API server makes the rows and columns that `kubectl get` prints.
+"""Tables of meta.k8s.io: the rows and columns that `kubectl get` prints, which the API server computes.
 
 The columns are those of Kubernetes' `pkg/printers/internalversion`; columns of priority 1 are shown by `-o wide` only.
-Kinds that are not listed here have the columns of custom resources: name and age.
+Kinds without columns in `COLUMNS` have those of custom resources: name and age.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cfngen.sandbox.kubernetes_state import Object
 
@@ -18,6 +18,18 @@ ROLE_LABEL_PREFIX = "node-role.kubernetes.io/"
 WIDE_PRIORITY = 1
 Cell = Callable[[Any], Any]  # returns the content of a cell, from the object or from a part of it
 Column = tuple[str, Cell, int]  # name, content, priority
+
+
+class KindColumns(NamedTuple):
+    """The columns of a kind besides Name and Age, which all kinds have.
+
+    Attributes:
+        default: content by name of the column, for the columns that are always shown.
+        wide: the same for the further columns of `-o wide`.
+    """
+
+    default: Mapping[str, Cell]
+    wide: Mapping[str, Cell]
 
 
 def asks_for_table(accept: str) -> bool:
@@ -36,13 +48,13 @@ def asks_for_table(accept: str) -> bool:
 def make_table(
     plural: str, items: Sequence[Object], metadata: Object, now: datetime.datetime, include: str = ""
 ) -> Object:
-    """Return objects as a table.
+    """Return objects as a Table.
 
     Args:
-        plural: their kind, e.g. `nodes`.
-        items: the objects.
-        metadata: of their list.
-        now: the time, for their ages.
+        plural: the resource, e.g. `nodes`.
+        items: its objects.
+        metadata: metadata of the list, such as the `continue` token.
+        now: the simulated time, to compute the ages.
         include: what each row includes of its object: `None`, `Metadata` (the default) or `Object`.
     """
 
@@ -68,12 +80,12 @@ def make_table(
 
 def format_age(seconds: float) -> str:
     """Return a duration as kubectl writes ages (apimachinery's `HumanDuration`), e.g. `5m12s`, `3h`, `2d4h`."""
-    whole = int(seconds)
-    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
-    # Up to so many seconds: the larger number with its unit, and the smaller one beside it unless it is 0.
+    total = int(seconds)
+    minutes, hours, days = total // 60, total // 3600, total // 86400
+    # Below each limit (in seconds): a number with its unit, and a remainder with its unit, omitted if it is 0.
     for limit, number, unit, remainder, remainder_unit in (
-        (120, whole, "s", 0, ""),
-        (600, minutes, "m", whole % 60, "s"),
+        (120, total, "s", 0, ""),
+        (600, minutes, "m", total % 60, "s"),
         (3 * 3600, minutes, "m", 0, ""),
         (8 * 3600, hours, "h", minutes % 60, "m"),
         (48 * 3600, hours, "h", 0, ""),
@@ -81,13 +93,13 @@ def format_age(seconds: float) -> str:
         (2 * 365 * 86400, days, "d", 0, ""),
         (8 * 365 * 86400, days // 365, "y", days % 365, "d"),
     ):
-        if whole < limit:
+        if total < limit:
             return f"{max(number, 0)}{unit}" + (f"{remainder}{remainder_unit}" if remainder else "")
     return f"{days // 365}y"
 
 
 def _row_object(item: Object, include: str) -> Object:
-    """Return what a row includes of its object."""
+    """Return the key `object` of a row: the object, its metadata, or nothing."""
     if include == "None":
         return {}
     if include == "Object":
@@ -97,11 +109,12 @@ def _row_object(item: Object, include: str) -> Object:
 
 
 def _columns(plural: str, age: Callable[[Object], str]) -> list[Column]:
-    """Return the columns of a kind, with name and age, in kubectl's order."""
-    narrow, wide = COLUMNS.get(plural, ({}, {}))
-    columns_before_age: list[Column] = [(name, cell, 0) for name, cell in narrow.items() if name not in AFTER_AGE]
-    columns_after_age: list[Column] = [(name, cell, 0) for name, cell in narrow.items() if name in AFTER_AGE]
-    wide_columns: list[Column] = [(name, cell, WIDE_PRIORITY) for name, cell in wide.items()]
+    """Return the columns of a kind in kubectl's order: Name, most columns, Age, Version (of nodes), wide columns."""
+    kind_columns = COLUMNS.get(plural, KindColumns({}, {}))
+    default = kind_columns.default
+    columns_before_age: list[Column] = [(name, cell, 0) for name, cell in default.items() if name not in AFTER_AGE]
+    columns_after_age: list[Column] = [(name, cell, 0) for name, cell in default.items() if name in AFTER_AGE]
+    wide_columns: list[Column] = [(name, cell, WIDE_PRIORITY) for name, cell in kind_columns.wide.items()]
     return [
         ("Name", lambda item: item["metadata"]["name"], 0),
         *columns_before_age,
@@ -111,7 +124,7 @@ def _columns(plural: str, age: Callable[[Object], str]) -> list[Column]:
     ]
 
 
-AFTER_AGE = frozenset({"Version"})
+AFTER_AGE = frozenset({"Version"})  # kubectl prints the version of a node after its age
 
 
 def _node_status(node: Object) -> str:
@@ -130,12 +143,12 @@ def _roles(node: Object) -> str:
     )
 
 
-def _address(kind: str) -> Callable[[Object], str]:
-    """Return a function that looks up a node's address of one type."""
+def _address(address_type: str) -> Callable[[Object], str]:
+    """Return a function that looks up a node's address of one type, e.g. `InternalIP`."""
 
     def cell(node: Object) -> str:
         addresses = node.get("status", {}).get("addresses", [])
-        return next((address["address"] for address in addresses if address["type"] == kind), NONE)
+        return next((address["address"] for address in addresses if address["type"] == address_type), NONE)
 
     return cell
 
@@ -252,9 +265,9 @@ POD_TEMPLATE_COLUMNS = {
     "Images": _image_names,
     "Selector": _join_at("spec", "selector", "matchLabels"),
 }
-# By kind: the columns between name and age (a node's version follows the age), and the columns of `-o wide`.
-COLUMNS: Mapping[str, tuple[Mapping[str, Cell], Mapping[str, Cell]]] = {
-    "nodes": (
+# By resource.
+COLUMNS: Mapping[str, KindColumns] = {
+    "nodes": KindColumns(
         {"Status": _node_status, "Roles": _roles, "Version": _at("status", "nodeInfo", "kubeletVersion")},
         {
             "Internal-IP": _address("InternalIP"),
@@ -264,7 +277,7 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Cell], Mapping[str, Cell]]] = {
             "Container-Runtime": _at("status", "nodeInfo", "containerRuntimeVersion", missing="<unknown>"),
         },
     ),
-    "pods": (
+    "pods": KindColumns(
         {"Ready": _pod_ready, "Status": _pod_status, "Restarts": _restart_count},
         {
             "IP": _at("status", "podIP"),
@@ -273,10 +286,10 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Cell], Mapping[str, Cell]]] = {
             "Readiness Gates": lambda item: NONE,
         },
     ),
-    "namespaces": ({"Status": _at("status", "phase", missing="")}, {}),
-    "configmaps": ({"Data": _data_count}, {}),
-    "secrets": ({"Type": _at("type", missing="Opaque"), "Data": _data_count}, {}),
-    "services": (
+    "namespaces": KindColumns({"Status": _at("status", "phase", missing="")}, {}),
+    "configmaps": KindColumns({"Data": _data_count}, {}),
+    "secrets": KindColumns({"Type": _at("type", missing="Opaque"), "Data": _data_count}, {}),
+    "services": KindColumns(
         {
             "Type": _at("spec", "type", missing="ClusterIP"),
             "Cluster-IP": _at("spec", "clusterIP"),
@@ -285,7 +298,7 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Cell], Mapping[str, Cell]]] = {
         },
         {"Selector": _join_at("spec", "selector")},
     ),
-    "deployments": (
+    "deployments": KindColumns(
         {
             "Ready": _ready_replicas,
             "Up-to-date": _count("status", "updatedReplicas"),
@@ -293,7 +306,7 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Cell], Mapping[str, Cell]]] = {
         },
         POD_TEMPLATE_COLUMNS,
     ),
-    "daemonsets": (
+    "daemonsets": KindColumns(
         {
             "Desired": _count("status", "desiredNumberScheduled"),
             "Current": _count("status", "currentNumberScheduled"),
@@ -304,7 +317,7 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Cell], Mapping[str, Cell]]] = {
         },
         POD_TEMPLATE_COLUMNS,
     ),
-    "replicasets": (
+    "replicasets": KindColumns(
         {
             "Desired": _count("spec", "replicas"),
             "Current": _count("status", "replicas"),
@@ -312,8 +325,8 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Cell], Mapping[str, Cell]]] = {
         },
         POD_TEMPLATE_COLUMNS,
     ),
-    "statefulsets": ({"Ready": _ready_replicas}, {"Containers": _container_names, "Images": _image_names}),
-    "persistentvolumeclaims": (
+    "statefulsets": KindColumns({"Ready": _ready_replicas}, {"Containers": _container_names, "Images": _image_names}),
+    "persistentvolumeclaims": KindColumns(
         {
             "Status": _at("status", "phase", missing="Pending"),
             "Volume": _at("spec", "volumeName", missing=""),
@@ -324,7 +337,7 @@ COLUMNS: Mapping[str, tuple[Mapping[str, Cell], Mapping[str, Cell]]] = {
         },
         {"VolumeMode": _at("spec", "volumeMode", missing="<unset>")},
     ),
-    "persistentvolumes": (
+    "persistentvolumes": KindColumns(
         {
             "Capacity": _at("spec", "capacity", "storage", missing=""),
             "Access Modes": _access_modes,

@@ -1,7 +1,7 @@
-"""The record of the last sandbox, for users who look for its stacks after it has ended.
+"""The record of the last sandbox, which tells users what happened to their stacks after the sandbox has ended.
 
-The state file is deleted when a sandbox ends; this file beside it stays until the next sandbox overwrites it. Cheap to
-import.
+The state file is deleted when a sandbox ends; this file beside it stays until the next sandbox overwrites it. The
+command line imports this module, so it must not import moto.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ IDLE, STOPPED = "idle", "stopped"
 
 @dataclass(frozen=True)
 class LastSandbox:
-    """The last sandbox.
+    """What is known about the last sandbox.
 
     Attributes:
-        token: its token.
-        stacks: its root stacks, each with its region.
-        end: why it ended: `idle`, `stopped` by its user, or empty: killed, or the machine was restarted.
-        ended: when it ended, as ISO 8601 in UTC; empty if that is unknown, or it still runs.
+        token: identifies the sandbox.
+        stacks: its root stacks, as `NAME in REGION`.
+        end: why it ended: `idle`, or `stopped` by its user; empty if it still runs, or was killed.
+        ended: when it ended, as ISO 8601 in UTC; empty if that is unknown, or if it still runs.
     """
 
     token: str
@@ -32,13 +32,13 @@ class LastSandbox:
 
     @property
     def story(self) -> str:
-        """How it ended, as a clause without a full stop."""
-        moment = f" at {self.ended[11:16]} UTC on {self.ended[:10]}" if self.ended else ""
+        """When and why the sandbox ended, as a clause without a full stop."""
+        end_time = f" at {self.ended[11:16]} UTC on {self.ended[:10]}" if self.ended else ""
         if self.end == STOPPED:
-            return f"the sandbox was stopped{moment}"
+            return f"the sandbox was stopped{end_time}"
         if self.end == IDLE:
-            return f"the sandbox ended{moment}, as nobody had used it"
-        return f"the sandbox was ended from outside{moment}"
+            return f"the sandbox ended{end_time} because it was idle"
+        return f"the sandbox was killed{end_time}"
 
 
 def read_last_sandbox(state_file: Path) -> LastSandbox | None:

@@ -112,14 +112,14 @@ class Machines:
         """
         instance = self.instances.get(instance_id)
         if instance is not None and instance.watches:
-            self.cloud.clock.later(NOTICE_SECONDS, lambda: self._drain(instance))
+            self.cloud.clock.schedule(NOTICE_SECONDS, lambda: self._drain(instance))
 
     def _drain(self, instance: Instance) -> None:
         """Cordon the instance's node, and complete the drain some seconds later."""
         for cluster in self.clusters.values():
             if node := cluster.state.get("nodes", instance.id):
                 node["spec"]["unschedulable"] = True
-        self.cloud.clock.later(DRAIN_SECONDS, lambda: self._complete_drain(instance))
+        self.cloud.clock.schedule(DRAIN_SECONDS, lambda: self._complete_drain(instance))
 
     def _complete_drain(self, instance: Instance) -> None:
         """Complete the lifecycle action of a drained instance."""
@@ -237,7 +237,7 @@ class Machines:
         if instance.id in self._running_ids():
             seconds = next(boot, None)
             if seconds is not None:
-                self.cloud.clock.later(seconds, lambda: self._run_next_step(instance, boot))
+                self.cloud.clock.schedule(seconds, lambda: self._run_next_step(instance, boot))
 
     def _running_ids(self) -> set[str]:
         """Return the ids of running instances; from moto's backend, as EC2's API is too slow for every boot step."""

@@ -1,4 +1,4 @@
-"""The sandbox as a background process: `start` it, find it `running`, `stop` it.
+"""The sandbox as a background process: starts it, finds a running one, and stops it.
 
 The state file, and the log beside it, are in `$XDG_STATE_HOME/cfngen` or `~/.local/state/cfngen`.
 """
@@ -34,11 +34,11 @@ from cfngen.sandbox.last_sandbox import STOPPED, LastSandbox, read_last_sandbox,
 from cfngen.sandbox.status import SandboxStatus, status_of_running, status_without_sandbox
 
 REQUIRED_PACKAGES = ("moto", "flask", "flask_cors", "werkzeug")
-POLL_SECONDS = 0.05  # seconds
+POLL_SECONDS = 0.05  # between two checks whether the process answers, or has ended
 START_TIMEOUT = 60.0  # seconds until a new sandbox must answer
 ANSWER_TIMEOUT = 10.0  # seconds until a running sandbox must answer
-STOP_TIMEOUT = 5.0  # seconds until it must have ended, after each signal
-LOG_LINES = 12  # the last lines of the log, for the error message
+STOP_TIMEOUT = 5.0  # seconds until the process must have ended, after SIGTERM and after SIGKILL
+LOG_LINES = 12  # how many last lines of the log an error message shows
 IDLE_SECONDS = 3600.0
 # Prefixes of environment variables that the process must not inherit: it needs no AWS configuration and no proxy.
 REMOVED_VARIABLES = (
@@ -67,8 +67,8 @@ class SandboxEndedError(CfngenError):
 
     def __init__(self, last: LastSandbox) -> None:
         super().__init__(
-            f"{last.story}; what was in it is gone: {', '.join(last.stacks)}",
-            hint="`cfngen sandbox start` begins anew, with an empty account.",
+            f"{last.story}; its stacks are lost: {', '.join(last.stacks)}",
+            hint="`cfngen sandbox start` starts a new sandbox with an empty account.",
         )
 
 
@@ -83,8 +83,8 @@ class RunningSandbox:
     """A running sandbox.
 
     Attributes:
-        state: endpoint, process, token, speed.
-        file: the state file.
+        state: the content of the state file: endpoint, process id, token and speed.
+        file: path of the state file.
     """
 
     state: SandboxState
@@ -97,12 +97,12 @@ class RunningSandbox:
 
     @property
     def pid(self) -> int:
-        """Id of the process."""
+        """Id of the sandbox's process."""
         return self.state.pid
 
     @property
     def log(self) -> Path:
-        """Its log file."""
+        """Path of the sandbox's log file."""
         return self.file.with_suffix(".log")
 
     @property
@@ -111,7 +111,7 @@ class RunningSandbox:
         return addresses_by_endpoint(request_report(self.state))
 
     def status(self) -> JsonObject:
-        """Return its detailed status; this request does not reset its idle time."""
+        """Return the sandbox's detailed status; unlike other requests, this one does not reset the idle time."""
         return request_report(self.state, path=STATUS_PATH)
 
     @property
@@ -120,31 +120,31 @@ class RunningSandbox:
         return str(request_report(self.state)["fault"])
 
     def clock(self) -> SandboxClock:
-        """Return a clock that shows its time."""
+        """Return a clock that shows simulated time."""
         return SandboxClock(self.state)
 
     def session(self, region: str) -> Any:
-        """Return a boto3 session whose clients talk to it."""
+        """Return a boto3 session whose clients call the sandbox."""
         from cfngen.sandbox.session import session
 
         return session(self.endpoint, region)
 
     def fail(self, region: str, resource: str, step: str, message: str, hint: str = "", times: int = 0) -> bool:
-        """Let instances that are launched from now on fail to boot.
+        """Make instances that are launched from now on fail to boot.
 
         Args:
             region: the cluster's region.
             resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: the step of the boot program that fails, e.g. `downloads`.
-            message: the reason that is logged; if empty, the instances hang.
-            hint: what to do about it.
-            times: how many instances fail; 0 means every one.
+            message: the reason that is logged; if empty, the instances hang in the step.
+            hint: advice that is logged with the reason.
+            times: how many instances fail; 0 means all.
 
         Returns:
-            Whether a stack of the region has such a group now; if not, it may be created later, or be misspelt.
+            Whether a stack of the region has such a group now. If not, it may be created later, or be misspelt.
         """
-        order: JsonDict = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
-        return bool(request_report(self.state, **order, times=times).get("known", True))
+        command: JsonDict = {"region": region, "resource": resource, "step": step, "message": message, "hint": hint}
+        return bool(request_report(self.state, **command, times=times).get("known", True))
 
     def heal(self, region: str) -> None:
         """Remove all faults: instances that are launched from now on boot normally."""
@@ -157,15 +157,16 @@ def start(
     """Return the running sandbox, or start one.
 
     Args:
-        environ: the environment: gives the path of the state file, and is passed on to the process.
-        speed: simulated seconds in a second, for a new sandbox.
+        environ: environment variables; they determine the path of the state file, and the process inherits them.
+        speed: simulated seconds in a second of real time, for a new sandbox.
         idle: seconds without a request after which a new sandbox ends.
-        anew: start a new one even if stacks were lost with the last one.
+        anew: start a new sandbox even if stacks were lost with the last one; otherwise that is an error, as the user
+            may not have noticed.
 
     Raises:
-        SandboxEndedError: the last sandbox was not stopped by its user, and stacks were lost with it.
-        SandboxMissingError: its packages are not installed.
-        SandboxStartError: it did not start.
+        SandboxEndedError: the last sandbox ended without being stopped by its user, and stacks were lost with it.
+        SandboxMissingError: packages that the sandbox needs are not installed.
+        SandboxStartError: the process ended, or did not answer in time.
     """
     file = state_file(environ)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -182,7 +183,7 @@ def start(
 
 
 def running(environ: Mapping[str, str]) -> RunningSandbox | None:
-    """Return the running sandbox; None if the state file is missing or its process has ended."""
+    """Return the running sandbox; None if there is no state file, or the sandbox in it does not answer."""
     file = state_file(environ)
     state = SandboxState.read(file)
     if state is None or not _is_alive(state.pid):
@@ -235,7 +236,7 @@ def _check_packages() -> None:
     if missing := [name for name in REQUIRED_PACKAGES if find_spec(name) is None]:
         raise SandboxMissingError(
             f"the sandbox needs packages that are not installed: {', '.join(missing)}",
-            hint="in a checkout of cfngen: make sandbox, or pip install '.[sandbox]'; as a tool of its own: "
+            hint="in a checkout of cfngen, run: make sandbox, or pip install '.[sandbox]'; to install the command: "
             "pipx install --force '.[sandbox]', or uv tool install --force '.[sandbox]'",
         )
 
@@ -270,7 +271,11 @@ def _spawn(environ: Mapping[str, str], file: Path, options: list[str]) -> int:
 
 
 def _await_answer(pid: int, file: Path) -> RunningSandbox:
-    """Return the sandbox once it answers."""
+    """Wait until a new sandbox answers, and return it.
+
+    Raises:
+        SandboxStartError: the process ended, or did not answer in time.
+    """
     deadline = time.monotonic() + START_TIMEOUT
     while _is_alive(pid) and time.monotonic() < deadline:
         state = SandboxState.read(file)
@@ -283,8 +288,8 @@ def _await_answer(pid: int, file: Path) -> RunningSandbox:
     _terminate(pid)
     log = file.with_suffix(".log")
     log_end = "\n".join(log.read_text("utf-8", errors="replace").splitlines()[-LOG_LINES:])
-    problem = "ended before it answered" if has_ended else f"did not answer within {START_TIMEOUT:.0f} seconds"
-    raise SandboxStartError(f"the sandbox {problem}; the end of {log}:\n{log_end}", hint=f"see all of {log}")
+    problem = "ended during its start" if has_ended else f"did not answer within {START_TIMEOUT:.0f} seconds"
+    raise SandboxStartError(f"the sandbox {problem}; last lines of {log}:\n{log_end}", hint=f"see the log: {log}")
 
 
 def _is_alive(pid: int) -> bool:
@@ -315,7 +320,7 @@ def _terminate(pid: int) -> None:
 
 @contextlib.contextmanager
 def _start_lock(path: Path) -> Iterator[None]:
-    """Hold a lock, so that no two commands start a sandbox at once."""
+    """Hold a file lock, so that two commands do not start a sandbox at the same time."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""The data of `cfngen sandbox status`, with or without a running sandbox. Cheap to import."""
+"""The data of `cfngen sandbox status`, with or without a running sandbox."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class SandboxStack:
     """A root stack in the sandbox.
 
     Attributes:
-        region: its region.
-        name: its name.
-        status: its status in CloudFormation.
-        api: URL of its cluster's Kubernetes API on this machine; empty if the API is not up.
-        groups: the names of its node groups and masters, as `cfngen sandbox fail` takes them.
+        region: region of the stack.
+        name: name of the stack.
+        status: CloudFormation's status of the stack.
+        api: URL of the cluster's Kubernetes API on this machine; empty if the API does not answer.
+        groups: names of the node groups and masters, for the command `cfngen sandbox fail`.
     """
 
     region: str
@@ -38,7 +38,7 @@ class SandboxFault:
         group: name of the node group or the master, or the logical id of the Auto Scaling group.
         step: step of the boot program that fails.
         message: reason of the failure; empty if the instances hang.
-        times: how many more instances fail; 0 means every one.
+        times: how many more instances fail; 0 means all.
     """
 
     region: str
@@ -58,13 +58,13 @@ class SandboxStatus:
         process: id of the process; 0 if no sandbox runs.
         speed: simulated seconds in a second; 0 if no sandbox runs.
         started: when it was started, by this machine's clock.
-        time: its simulated time.
-        age: simulated seconds since its start.
-        stacks: its root stacks.
+        time: the simulated time.
+        age: simulated seconds since the start.
+        stacks: the root stacks.
         faults: the boot faults set by `cfngen sandbox fail`.
         defect: an internal error of the sandbox; empty if there was none.
-        ended: how the last sandbox ended, if none runs and stacks were lost.
-        lost: the stacks that were lost with the last sandbox, each with its region.
+        ended: when and why the last sandbox ended, if none runs and stacks were lost with it.
+        lost: the stacks that were lost with the last sandbox, as `NAME in REGION`.
     """
 
     kind: ClassVar[str] = "sandbox"
@@ -86,9 +86,9 @@ def status_of_running(endpoint: str, process: int, speed: float, report: JsonObj
     """Return the status of a running sandbox.
 
     Args:
-        endpoint: its endpoint URL.
-        process: id of its process.
-        speed: simulated seconds in a second.
+        endpoint: the endpoint URL of AWS's APIs.
+        process: id of the process.
+        speed: simulated seconds in a second of real time.
         report: the sandbox's answer to a status request.
     """
     time = datetime.fromisoformat(report["time"])
@@ -120,10 +120,10 @@ def status_of_running(endpoint: str, process: int, speed: float, report: JsonObj
 
 
 def status_without_sandbox(last: LastSandbox | None) -> SandboxStatus:
-    """Return the status if no sandbox runs.
+    """Return the status while no sandbox runs.
 
     Args:
-        last: the record of the last one, if stacks were lost with it.
+        last: the record of the last sandbox, if stacks were lost with it.
     """
     if last is None:
         return SandboxStatus(running=False)

@@ -101,7 +101,7 @@ class Machines:
         answer = ec2.describe_instance_attribute(InstanceId=launched.instance_id, Attribute="userData")
         told = json.loads(REFERENCES.search(base64.b64decode(answer["UserData"]["Value"]).decode()).group(1))
         self.references.append(told)
-        self.cloud.clock.later(BOOT_SECONDS, lambda: self._booted(launched.instance_id, told))
+        self.cloud.clock.schedule(BOOT_SECONDS, lambda: self._booted(launched.instance_id, told))
 
     def _booted(self, instance_id: str, told: Mapping[str, str]) -> None:
         outcome = self.outcomes.get(told["resource"], "SUCCESS")
@@ -121,7 +121,7 @@ class Machines:
         except ApiError as error:
             if "does not exist for stack" in str(error) and attempts:
                 again = functools.partial(self._signal_condition, instance_id, told, outcome, attempts - 1)
-                self.cloud.clock.later(30, again)
+                self.cloud.clock.schedule(30, again)
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def prepared(
     images = {name: register(Name=name.strip("/").replace("/", "-"), **_built_for(name))["ImageId"] for name in IMAGES}
     _bring_key(cluster)
     machines = Machines(region, outcomes)
-    machines.cloud = CloudFormation(region, stored=images, on_launch=machines, durations=durations, seed=seed)
+    machines.cloud = CloudFormation(region, parameter_store=images, on_launch=machines, durations=durations, seed=seed)
     return Account(cluster, templates, machines.cloud, machines, images)
 
 

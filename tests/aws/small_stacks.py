@@ -125,7 +125,7 @@ def signalling(*outcomes: tuple[float, str]) -> CloudFormation:
     def boot(launched: LaunchedInstance) -> None:
         if remaining:
             seconds, status = remaining.pop(0)
-            cloud.clock.later(seconds, lambda: signal(launched.instance_id, status))
+            cloud.clock.schedule(seconds, lambda: signal(launched.instance_id, status))
 
     cloud = CloudFormation(REGION, on_launch=boot)
     return cloud

@@ -20,7 +20,7 @@ HERE = {"LocationConstraint": REGION}
 
 @pytest.fixture
 def served() -> Iterator[Served]:
-    with serving(CloudFormation(REGION, stored={"/aws/service/canonical/ubuntu": "ami-1"})) as served:
+    with serving(CloudFormation(REGION, parameter_store={"/aws/service/canonical/ubuntu": "ami-1"})) as served:
         yield served
 
 

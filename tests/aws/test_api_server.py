@@ -92,7 +92,7 @@ def test_stacks_faults_and_policies_in_a_server(served: tuple[Served, str], clou
 def test_what_the_sandbox_does_not_do_is_an_error_of_the_service(served: tuple[Served, str]) -> None:
     _, url = served
     unknown = json.dumps({"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}})
-    with pytest.raises(ClientError, match=r"the sandbox does not do this: .*AWS::SQS::Queue") as caught:
+    with pytest.raises(ClientError, match=r"the sandbox does not support this: .*AWS::SQS::Queue") as caught:
         client("cloudformation", url).create_stack(StackName="queue", TemplateBody=unknown)
     assert caught.value.response["Error"]["Code"] == "NotModelled"
     assert code(client("cloudformation", url).describe_account_limits) == "NotModelled"
@@ -110,7 +110,7 @@ def test_a_fault_of_moto_is_an_error_of_the_service(
     monkeypatch.setattr(EC2Backend, "detach_volume", broken)
     monkeypatch.setattr(SecretsManagerBackend, "list_secrets", broken)
     _, url = served
-    with pytest.raises(ClientError, match="the sandbox has failed at ec2:DetachVolume: KeyError") as caught:
+    with pytest.raises(ClientError, match="internal error of the sandbox in ec2:DetachVolume: KeyError") as caught:
         client("ec2", url).detach_volume(VolumeId="vol-0")
     answer = caught.value.response
     assert (answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]) == ("InternalError", 500)

@@ -82,7 +82,7 @@ def test_a_batch_waits_on_for_signals_while_its_launches_fail(seconds: int) -> N
     cloud.durations[RETRY] = 30
     stack = cloud.wait(cloud.create_stack("s", body=text(group(1))))
     capacity.remove_capacity(REGION, "t3.large")
-    cloud.clock.later(seconds, lambda: capacity.reset(REGION))
+    cloud.clock.schedule(seconds, lambda: capacity.reset(REGION))
     begin = cloud.clock.now
     cloud.wait(cloud.update_stack("s", body=text(group(1, size="t3.large"))))
     first, *failed = launches(stack)

@@ -300,9 +300,9 @@ def test_a_role_has_room_for_so_much_policy(cloud: CloudFormation) -> None:
 
 def test_the_clock_jumps_to_what_is_next() -> None:
     clock, seen = Clock(), []
-    clock.later(60, lambda: seen.append((clock.now, "later")))
-    clock.later(5, lambda: seen.append((clock.now, "first")))
-    clock.later(5, lambda: seen.append((clock.now, "second")))
+    clock.schedule(60, lambda: seen.append((clock.now, "later")))
+    clock.schedule(5, lambda: seen.append((clock.now, "first")))
+    clock.schedule(5, lambda: seen.append((clock.now, "second")))
     while clock.jump():
         pass
     assert seen == [(5, "first"), (5, "second"), (60, "later")]

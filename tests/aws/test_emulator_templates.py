@@ -173,7 +173,7 @@ def test_a_parameter_the_template_does_not_have_is_refused(cloud: CloudFormation
 
 
 def test_values_from_parameter_store() -> None:
-    cloud = CloudFormation("us-west-2", stored={"/image": "ami-12345678"})
+    cloud = CloudFormation("us-west-2", parameter_store={"/image": "ami-12345678"})
     parameters = {"P": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/image"}}
     assert outputs(cloud, {"Ref": "P"}, Parameters=parameters) == "ami-12345678"
 
@@ -265,7 +265,7 @@ def test_an_output_that_a_nested_stack_does_not_have_fails_what_asks_for_it(clou
 @pytest.mark.parametrize("resource_type", sorted(HANDLERS))
 def test_handlers_pass_on_properties_that_their_type_has(resource_type: str) -> None:
     published = schema("us-west-2", resource_type)
-    assert HANDLERS[resource_type].properties <= set(published["properties"])
-    assert set(published.get("required", ())) <= HANDLERS[resource_type].properties
+    assert HANDLERS[resource_type].supported_properties <= set(published["properties"])
+    assert set(published.get("required", ())) <= HANDLERS[resource_type].supported_properties
     holder = tag_property("us-west-2", resource_type)
-    assert holder is None or holder in HANDLERS[resource_type].properties
+    assert holder is None or holder in HANDLERS[resource_type].supported_properties

@@ -30,14 +30,16 @@ def begun(cloud: CloudFormation, **resources: Any) -> Stack:
 def test_it_is_complete_when_all_have_signalled(cloud: CloudFormation) -> None:
     stack = begun(cloud, Wait=condition(2))
     for number in (1, 2):
-        cloud.clock.later(30 * number, lambda each=number: cloud.signal_resource("s", "Wait", f"i-{each}", "SUCCESS"))
+        cloud.clock.schedule(
+            30 * number, lambda each=number: cloud.signal_resource("s", "Wait", f"i-{each}", "SUCCESS")
+        )
     cloud.wait(stack)
     assert (stack.status, cloud.clock.now) == ("CREATE_COMPLETE", 60)
 
 
 def test_a_failure_fails_it_at_once(cloud: CloudFormation) -> None:
     stack = begun(cloud, Wait=condition())
-    cloud.clock.later(20, lambda: cloud.signal_resource("s", "Wait", "i-1", "FAILURE"))
+    cloud.clock.schedule(20, lambda: cloud.signal_resource("s", "Wait", "i-1", "FAILURE"))
     assert cloud.wait(stack).status == "ROLLBACK_COMPLETE"
     assert cloud.clock.now == 20
     assert reasons(stack, "Wait", "CREATE_FAILED") == ["Received FAILURE signal with UniqueId i-1"]
@@ -123,7 +125,7 @@ def test_a_chain_of_groups_starts_at_once_and_rolls_one_by_one() -> None:
         launched.append(each.group)
         if len(launched) > 3:
             letter = each.group.split("-")[1]
-            cloud.clock.later(100, lambda: cloud.signal_resource("s", letter, each.instance_id, "SUCCESS"))
+            cloud.clock.schedule(100, lambda: cloud.signal_resource("s", letter, each.instance_id, "SUCCESS"))
 
     cloud = CloudFormation(REGION, on_launch=boot)
     stack = created(cloud, slots("t3.small"))
@@ -144,7 +146,7 @@ def test_the_first_of_a_chain_that_fails_spares_the_rest() -> None:
         letter = each.group.split("-")[1]
         if len(launched) > 3:
             status = "FAILURE" if len(launched) == 4 else "SUCCESS"
-            cloud.clock.later(10, lambda: cloud.signal_resource("s", letter, each.instance_id, status))
+            cloud.clock.schedule(10, lambda: cloud.signal_resource("s", letter, each.instance_id, status))
 
     cloud = CloudFormation(REGION, on_launch=boot)
     stack = created(cloud, slots("t3.small"))

@@ -38,7 +38,7 @@ def names(resource_type: str, keyword: str) -> set[str]:
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_what_a_handler_takes_can_be_given(kind: str) -> None:
-    taken = HANDLERS[kind].properties
+    taken = HANDLERS[kind].supported_properties
     assert taken <= set(schema(REGION, kind)["properties"])
     assert not taken & names(kind, "readOnlyProperties")
 
@@ -46,9 +46,9 @@ def test_what_a_handler_takes_can_be_given(kind: str) -> None:
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_property_is_replaced_changed_or_refused_as_its_schema_says(kind: str) -> None:
     handler, create_only = HANDLERS[kind], names(kind, "createOnlyProperties")
-    assert not handler.changeable & create_only
+    assert not handler.updatable & create_only
     conditional = names(kind, "conditionalCreateOnlyProperties")
-    rest = handler.properties - create_only - conditional - handler.changeable - handler.unchangeable
+    rest = handler.supported_properties - create_only - conditional - handler.updatable - handler.not_updatable
     assert rest == NEVER_CHANGED.get(kind, set())
 
 

@@ -82,7 +82,7 @@ class Watched(Machines):
             self.booting.add(resource)
         self.references.append(dict(told.references))
         seconds = SLOW if master and not self.updating else 90
-        self.cloud.clock.later(seconds, lambda: self._done(launched, dict(told.references)))
+        self.cloud.clock.schedule(seconds, lambda: self._done(launched, dict(told.references)))
 
     def _done(self, launched: LaunchedInstance, told: dict[str, str]) -> None:
         self.booting.discard(told["resource"])
@@ -93,7 +93,7 @@ class Watched(Machines):
         instance = running_instances(self.region, instance_id)[instance_id]
         tags = {tag["Key"]: tag["Value"] for tag in instance["Tags"]}
         group = tags["aws:autoscaling:groupName"]
-        self.cloud.clock.later(20, lambda: self._look(LaunchedInstance(instance_id, group), group, "moves its pods"))
+        self.cloud.clock.schedule(20, lambda: self._look(LaunchedInstance(instance_id, group), group, "moves its pods"))
 
     def _look(self, launched: LaunchedInstance, resource: str, when: str) -> None:
         if reason := self._cut_off(launched):

@@ -93,7 +93,7 @@ def test_a_master_that_does_not_come_back_ends_the_update_before_the_next() -> N
     stack = where.create("standalone")
     beginning = len(stack.events)
     where.machines.outcomes = {"MasterBAutoScalingGroup": "FAILURE"}
-    where.cloud.clock.later(2000, lambda: setattr(where.machines, "outcomes", {}))
+    where.cloud.clock.schedule(2000, lambda: setattr(where.machines, "outcomes", {}))
     updated(where, stack, zones(3, controlPlane={"count": 3, "instanceType": "t3.large"}))
     assert "C" not in {letter for letter, _ in rolled(stack, beginning)}
 

@@ -90,7 +90,7 @@ def test_another_region_is_refused(form: str) -> None:
     parameters = {"ApiAllowedCidr": ALLOWED, "ZoneA": "eu-west-1a"}
     if form == "cluster":
         parameters["TemplateBucket"] = "some-bucket"
-    ireland = CloudFormation("eu-west-1", stored=where.images)
+    ireland = CloudFormation("eu-west-1", parameter_store=where.images)
     s3 = client("s3", "eu-west-1")
     s3.create_bucket(Bucket="in-ireland", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
     s3.put_object(Bucket="in-ireland", Key="x.json", Body=json.dumps(where.templates[form]).encode())

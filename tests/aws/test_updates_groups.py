@@ -203,7 +203,7 @@ def test_a_cancelled_update_cancels_nested_ones() -> None:
     def boot(launched: Any) -> None:
         seconds, status = remaining.pop(0)
         name = cloud.stack("s").children["Child"].name
-        cloud.clock.later(seconds, lambda: cloud.signal_resource(name, "Group", launched.instance_id, status))
+        cloud.clock.schedule(seconds, lambda: cloud.signal_resource(name, "Group", launched.instance_id, status))
 
     cloud = CloudFormation(REGION, on_launch=boot)
     stack = created(cloud, {"Child": nested("child", text(group(1)))})

@@ -126,9 +126,9 @@ def recover(where: Account, stack: Stack) -> None:
         if "ROLLBACK" in stack.children["NodeGroupNodesStack"].status:
             where.machines.outcomes = {}
         elif not stack.finished or stack.status == "CREATE_COMPLETE":
-            where.cloud.clock.later(10, look)
+            where.cloud.clock.schedule(10, look)
 
-    where.cloud.clock.later(10, look)
+    where.cloud.clock.schedule(10, look)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,9 @@ class Attempt:
         self.row = row
         case, form = row["base"].split("/")
         self.account = prepared(golden(case))
-        self.account.cloud.stored.pop("/platform/images/node", None)  # which a row names as one that is not there
+        self.account.cloud.parameter_store.pop(
+            "/platform/images/node", None
+        )  # which a row names as one that is not there
         self.account.cloud.metadata_tags = row.get("account", {}).get("metadata_tags", False)
         self.made: dict[str, Any] = {}
         self.call(row.get("before", []))

@@ -69,7 +69,7 @@ class Account:
         self.lock = threading.RLock()
         self.cloud = CloudFormation(region)
         self.cloud.on_terminating = self._held
-        self.cloud.stored = PublicParameters(region)
+        self.cloud.parameter_store = PublicParameters(region)
         # Instances know the real time, and the operator's programs compare it with the account's.
         self.cloud.clock.now = (datetime.datetime.now(datetime.timezone.utc) - SIMULATION_START).total_seconds()
         self.served: Served

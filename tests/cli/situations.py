@@ -135,14 +135,14 @@ def imported(*statuses: str) -> Bring:
         walk.write(**LARGER)
         engine, root = walk.engine, walk.root
         assert root is not None
-        engine.begin(root, "IMPORT")
+        engine.start_operation(root, "IMPORT")
         for status in statuses:
             engine.advance(60)
-            engine.record(root, None, status)
+            engine.record_event(root, None, status)
         engine.advance(60)
         if statuses[-1].endswith("_IN_PROGRESS"):
             end = statuses[-1].replace("_IN_PROGRESS", "_COMPLETE")
-            engine.clock.later(600, lambda: engine.record(root, None, end))
+            engine.clock.schedule(600, lambda: engine.record_event(root, None, end))
 
     return bring
 

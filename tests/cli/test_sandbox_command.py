@@ -61,9 +61,7 @@ def test_the_status_of_none_is_an_answer_of_its_own(cfngen: Shell, tmp_path: Pat
     assert (ran.code, ran.out) == (1, "No sandbox is running; `cfngen sandbox start` starts one.\n")
     left_behind(tmp_path, LAST)
     ran = cfngen("sandbox", "status", XDG_STATE_HOME=str(tmp_path))
-    assert (
-        "ended at 11:00 UTC on 2026-11-22, as nobody had used it; what was in it is gone: k8s in us-west-2." in ran.out
-    )
+    assert "ended at 11:00 UTC on 2026-11-22 because it was idle; what was in it is gone: k8s in us-west-2." in ran.out
     ran = cfngen("sandbox", "status", "--output", "json", XDG_STATE_HOME=str(tmp_path))
     shown = json.loads(ran.out)
     assert (ran.code, shown["type"], shown["running"]) == (1, "sandbox", False)
@@ -108,8 +106,8 @@ def test_what_was_lost_is_said_before_anything_begins_anew(
     ran = cfngen(*command, "--defaults", "--sandbox", XDG_STATE_HOME=str(tmp_path))
     assert ran.code == 1
     said = " ".join(ran.err.split())
-    assert "what was in it is gone: k8s in us-west-2" in said
-    assert "hint: `cfngen sandbox start` begins anew, with an empty account." in said
+    assert "its stacks are lost: k8s in us-west-2" in said
+    assert "hint: `cfngen sandbox start` starts a new sandbox with an empty account." in said
 
 
 def test_one_that_was_stopped_is_followed_by_another_with_a_word(

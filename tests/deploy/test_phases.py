@@ -161,7 +161,7 @@ def publish_image(operator: Operator) -> None:
     """Let the parameters of image publishers lead to a newer image."""
     engine = operator.cloud.engine
     newer = client("ec2", engine.region).register_image(Name="newer")["ImageId"]
-    engine.stored = dict.fromkeys(engine.stored, newer)
+    engine.parameter_store = dict.fromkeys(engine.parameter_store, newer)
 
 
 def interrupted(operator: Operator) -> None:

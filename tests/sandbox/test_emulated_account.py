@@ -145,7 +145,7 @@ def test_the_api_is_found_by_the_address_of_the_outputs(default: tuple[Place, St
 
 def test_public_parameters_name_images_and_others_do_not(default: tuple[Place, Stack]) -> None:
     where, _ = default
-    stored = where.account.cloud.stored
+    stored = where.account.cloud.parameter_store
     name = "/aws/service/canonical/ubuntu/server/24.04/stable/current/arm64/hvm/ebs-gp3/ami-id"
     [image] = client("ec2", "us-west-2").describe_images(ImageIds=[stored[name]])["Images"]
     assert (image["Description"], image["RootDeviceName"]) == ("Ubuntu 24.04.3 LTS", "/dev/sda1")

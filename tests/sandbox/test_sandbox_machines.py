@@ -165,7 +165,7 @@ def test_machines_that_are_healed_boot_again() -> None:
 def test_instances_of_others_do_nothing() -> None:
     with place() as where:
         ec2 = client("ec2", where.account.region)
-        image = where.account.cloud.stored["/aws/service/debian/release/13/latest/amd64"]
+        image = where.account.cloud.parameter_store["/aws/service/debian/release/13/latest/amd64"]
         ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, UserData=base64.b64encode(b"#!/bin/sh").decode())
         where.account.advance(5)
         where.account.machines.refresh()
@@ -191,7 +191,7 @@ def test_a_balancer_is_made_and_removed_with_all_that_belongs_to_it() -> None:
         [group] = ec2.describe_security_groups(GroupIds=balancer["SecurityGroups"])["SecurityGroups"]
         assert group["GroupName"] == f"k8s-elb-{balancer['LoadBalancerName']}"
         assert len(ec2.describe_security_groups()["SecurityGroups"]) == groups + 1
-        cluster.controllers.deleted("services", service)
+        cluster.controllers.delete_object("services", service)
         assert "deletionTimestamp" in service["metadata"]
         account.advance(20)
         assert cluster.state.get("services", "web", "default") is None
@@ -208,7 +208,7 @@ def test_a_network_balancer_is_made_and_removed() -> None:
         service = cluster.controllers.add_load_balancer("tcp", network=True)
         [balancer] = elbv2.describe_load_balancers()["LoadBalancers"]
         assert balancer["Type"] == "network"
-        cluster.controllers.deleted("services", service)
+        cluster.controllers.delete_object("services", service)
         where.account.advance(20)
         assert elbv2.describe_load_balancers()["LoadBalancers"] == []
         assert elbv2.describe_target_groups()["TargetGroups"] == []
@@ -225,7 +225,7 @@ def test_a_volume_goes_with_its_claim_unless_it_is_to_be_kept(keep: bool) -> Non
         assert volume["spec"]["csi"]["volumeHandle"] == found["VolumeId"]
         claim = cluster.state.get("persistentvolumeclaims", "data", "default")
         assert claim is not None
-        cluster.controllers.deleted("persistentvolumeclaims", claim)
+        cluster.controllers.delete_object("persistentvolumeclaims", claim)
         where.account.advance(20)
         assert cluster.state.list("persistentvolumeclaims") == []
         assert bool(ec2.describe_volumes(Filters=wanted)["Volumes"]) is keep

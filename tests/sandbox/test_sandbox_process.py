@@ -200,10 +200,10 @@ def test_a_sandbox_ends_when_it_is_stopped_or_nobody_asks_it(tmp_path: Path) -> 
         os.waitpid(second.pid, 0)
         assert process.running(own) is None
         assert not second.file.exists()
-        with pytest.raises(process.SandboxEndedError, match="as nobody had used it") as caught:
+        with pytest.raises(process.SandboxEndedError, match="because it was idle") as caught:
             process.start(own)
-        assert str(caught.value).endswith("what was in it is gone: tiny in eu-central-1")
-        assert "`cfngen sandbox start` begins anew" in caught.value.hint
+        assert str(caught.value).endswith("its stacks are lost: tiny in eu-central-1")
+        assert "`cfngen sandbox start` starts a new sandbox" in caught.value.hint
         shown = process.status(own)
         assert (shown.running, shown.lost) == (False, ("tiny in eu-central-1",))
     finally:

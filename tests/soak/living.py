@@ -200,10 +200,10 @@ def _publish_images(cloud: Cloud) -> None:
     register = cloud.client("ec2").register_image
     for facts in DISTRIBUTIONS.values():
         for architecture, name in facts.ssm_parameter.items():
-            if name not in cloud.engine.stored:
+            if name not in cloud.engine.parameter_store:
                 kind = {"amd64": "x86_64"}.get(architecture, architecture)
                 made = register(Name=name.strip("/").replace("/", "-"), Architecture=kind)
-                cloud.engine.stored[name] = made["ImageId"]
+                cloud.engine.parameter_store[name] = made["ImageId"]
 
 
 def flags(cluster: Cluster) -> dict[str, str]:

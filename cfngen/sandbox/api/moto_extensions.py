@@ -73,7 +73,7 @@ class MotoExtensions:
     def quota(self, service: str, code: str, value: float) -> None:
         """Set this account's applied value of a quota."""
         previous = self.quotas[service, code]
-        self.quotas[service, code] = Quota(service, code, previous.name, previous.default, value)
+        self.quotas[service, code] = Quota(service, code, previous.name, previous.default, applied=value)
 
     def activity(self, group: str, message: str, time: datetime.datetime, status: str = "Failed") -> None:
         """Add a failed scaling activity of a group, e.g. a launch for which EC2 has insufficient capacity."""
@@ -171,7 +171,7 @@ class MotoExtensions:
         def get_service_quota(response: BaseResponse) -> TYPE_RESPONSE | str:
             request = json.loads(response.body)
             quota = self.quotas.get((request["ServiceCode"], request["QuotaCode"]))
-            if quota is None or (applied and quota.value is None):
+            if quota is None or (applied and quota.applied is None):
                 error = {
                     "__type": "NoSuchResourceException",
                     "message": "The request failed because the specified service does not exist.",
@@ -187,7 +187,7 @@ class MotoExtensions:
         def list_service_quotas(response: BaseResponse) -> str:
             service = json.loads(response.body)["ServiceCode"]
             service_quotas = [quota for quota in self.quotas.values() if quota.service == service]
-            visible_quotas = [quota for quota in service_quotas if not applied or quota.value is not None]
+            visible_quotas = [quota for quota in service_quotas if not applied or quota.applied is not None]
             return json.dumps(
                 {"Quotas": [_describe_quota(quota, response.region, applied=applied) for quota in visible_quotas]}
             )
@@ -238,7 +238,7 @@ def _describe_quota(quota: Quota, region: str, *, applied: bool) -> JsonDict:
         "QuotaCode": quota.code,
         "QuotaName": quota.name,
         "QuotaArn": f"arn:aws:servicequotas:{region}:{ACCOUNT}:{quota.service}/{quota.code}",
-        "Value": quota.value if applied else quota.default,
+        "Value": quota.applied if applied else quota.default,
         "Unit": "None",
         "Adjustable": True,
         "GlobalQuota": False,

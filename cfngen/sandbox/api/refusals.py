@@ -1,4 +1,4 @@
-"""Error answers of AWS services, in the protocol of the service.
+"""Error responses of AWS services, in the protocol of the service.
 
 The code of the same error differs with the protocol. For the query protocol see each API's "Common errors", for EC2 its
 "Error codes", for S3 its "List of error codes"; services with a JSON protocol append `Exception`.
@@ -18,8 +18,14 @@ Answer = tuple[int, dict[str, str], str]  # status, headers, body
 
 
 @dataclass(frozen=True)
-class Refusal(Exception):  # noqa: N818 (an answer in the first place)
-    """An error that a service answers."""
+class Refusal(Exception):  # noqa: N818 (a response of a service, not an error of this program)
+    """An error response of a service.
+
+    Attributes:
+        code: the error code, e.g. `AccessDenied`.
+        message: the error message.
+        status: the HTTP status.
+    """
 
     code: str
     message: str
@@ -28,17 +34,18 @@ class Refusal(Exception):  # noqa: N818 (an answer in the first place)
 
 def unmodelled(error: Exception) -> Refusal:
     """Return the error for a feature that the sandbox lacks; its status is below 500, so that clients do not retry."""
-    return Refusal("NotModelled", f"the sandbox does not do this: {error}")
+    return Refusal("NotModelled", f"the sandbox does not support this: {error}")
 
 
 def internal_error(call: Call, error: Exception) -> Refusal:
     """Return the error for a bug in the sandbox itself, or in moto."""
-    message = f"the sandbox has failed at {call.action}: {type(error).__name__}: {error}"
-    return Refusal("InternalError" if call.protocol in ("ec2", "rest-xml") else "InternalFailure", message, 500)
+    message = f"internal error of the sandbox in {call.action}: {type(error).__name__}: {error}"
+    code = "InternalError" if call.protocol in ("ec2", "rest-xml") else "InternalFailure"
+    return Refusal(code, message, status=500)
 
 
 def render(call: Call, refusal: Refusal) -> Answer:
-    """Return an error as an HTTP answer in the call's protocol."""
+    """Return an error as an HTTP response in the call's protocol."""
     code, message = escape(refusal.code), escape(refusal.message)
     headers = {"x-amzn-requestid": REQUEST_ID, "content-type": "text/xml"}
     error = f"<Code>{code}</Code><Message>{message}</Message>"

@@ -130,7 +130,7 @@ class _Response(BaseResponse):
         """Execute the action, and return its result or its error as an HTTP answer."""
         action = self._get_action()
         if action not in ACTIONS:
-            raise NotImplementedError(f"cloudformation:{action} is not part of this emulator")
+            raise NotImplementedError(f"cloudformation:{action}")
         try:
             result = self._service.answer(action, self.region, self.params)
         except Refusal as refusal:

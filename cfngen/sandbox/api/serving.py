@@ -54,7 +54,7 @@ def serving(
     control.now = lambda: clock.now
     service, extensions = Service(clouds_by_region, control), MotoExtensions()
     extensions.time = lambda: clock.time
-    extensions.public_parameters = lambda region: service.cloud(region).stored
+    extensions.public_parameters = lambda region: service.cloud(region).parameter_store
     gate = Gate(control, (*checks, extensions.check), {"cloudformation": service.respond})
     with extensions.patched(), gate.in_process():
         yield Served(service, extensions, gate)

@@ -66,11 +66,11 @@ class Submission:
     role_arn: str = ""
 
 
-def admit(service: Region, submission: Submission, stack: Stack | None, name: str = "") -> Revision:
+def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str = "") -> Revision:
     """Check a submission and return the stack's new revision.
 
     Args:
-        service: the region
+        cloud: the emulated CloudFormation of the region
         submission: the call's template and settings
         stack: the stack to update; None for a new stack
         name: the name of a new stack
@@ -87,7 +87,7 @@ def admit(service: Region, submission: Submission, stack: Stack | None, name: st
             raise ValidationError("Use previous template is only valid on update")
         template_text = current.body
     else:
-        template_text = submission.body or fetch(service.region, submission.url)
+        template_text = submission.body or fetch(cloud.region, submission.url)
     parsed = template.parse(template_text)
     parameter_values = dict(submission.parameters or {})
     for key in submission.previous_parameters:
@@ -99,7 +99,7 @@ def admit(service: Region, submission: Submission, stack: Stack | None, name: st
     current_tags = dict(current.tags) if current else {}
     current_topics = current.notification_arns if current else ()
     return revision(
-        service,
+        cloud,
         template_text,
         parameter_values,
         current_tags if submission.tags is None else submission.tags,
@@ -147,7 +147,7 @@ def _check_call(submission: Submission) -> None:
 
 
 def revision(
-    service: Region,
+    cloud: Region,
     template_text: str,
     parameter_values: Mapping[str, str],
     tags: Mapping[str, str],
@@ -164,10 +164,10 @@ def revision(
         ApiError: one of them is refused
     """
     parsed = parsed or template.parse(template_text)
-    check_types(service, parsed)
-    _check_attributes(service, parsed)
+    check_types(cloud, parsed)
+    _check_attributes(cloud, parsed)
     ref_values, failure_reason = parameters.resolve_values(
-        parsed, parameter_values, service.stored, functools.partial(exists, service.region)
+        parsed, parameter_values, cloud.parameter_store, functools.partial(exists, cloud.region)
     )
     parameter_strings = parameters.value_strings(parsed, parameter_values)
     checked = Revision(
@@ -181,16 +181,16 @@ def revision(
         role_arn=role_arn,
         failure_reason=failure_reason,
     )
-    _check_rules(service, checked, name)
+    _check_rules(cloud, checked, name)
     try:
-        enabled_resources(scope_of_revision(service, checked, name), parsed.resources)
+        enabled_resources(scope_of_revision(cloud, checked, name), parsed.resources)
     except ResourceError as error:
         raise ValidationError(str(error)) from error
     _check_capabilities(parsed, capabilities)
     return checked
 
 
-def check_types(service: Region, parsed: template.Template) -> None:
+def check_types(cloud: Region, parsed: template.Template) -> None:
     """Refuse resource types that do not exist, or that the emulator does not support.
 
     Raises:
@@ -198,7 +198,7 @@ def check_types(service: Region, parsed: template.Template) -> None:
         NotModelledError: only the emulator does not support the type
     """
     types = {resource.type for resource in parsed.resources.values()}
-    if unknown := sorted(type_ for type_ in types if not property_schemas.type_exists(service.region, type_)):
+    if unknown := sorted(type_ for type_ in types if not property_schemas.type_exists(cloud.region, type_)):
         raise ValidationError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
     if missing := sorted(types - set(HANDLERS) - {NESTED_STACK}):
         raise NotModelledError(f"resource types {missing}")
@@ -209,15 +209,17 @@ def check_types(service: Region, parsed: template.Template) -> None:
         raise NotModelledError(f"UpdatePolicy of {unsupported}")
     for key, definition in parsed.resources.items():
         policies = (definition.deletion_policy, definition.replace_policy)
-        if "Snapshot" in policies and not (definition.type in HANDLERS and HANDLERS[definition.type].snapshots):
+        if "Snapshot" in policies and not (
+            definition.type in HANDLERS and HANDLERS[definition.type].supports_snapshots
+        ):
             raise ValidationError(f"Template error: resource type {definition.type} does not support snapshots ({key})")
 
 
-def _check_attributes(service: Region, parsed: template.Template) -> None:
+def _check_attributes(cloud: Region, parsed: template.Template) -> None:
     """Refuse GetAtt of attributes that a type does not have; outputs of nested stacks cannot be checked yet."""
     for name, attribute in template.attributes(parsed.body):
         definition = parsed.resources.get(name)
-        if definition is not None and not property_schemas.has_attribute(service.region, definition.type, attribute):
+        if definition is not None and not property_schemas.has_attribute(cloud.region, definition.type, attribute):
             raise ValidationError(
                 f"Template error: resource {name} does not support attribute type {attribute} in Fn::GetAtt"
             )
@@ -233,9 +235,9 @@ def _check_capabilities(parsed: template.Template, capabilities: Sequence[str]) 
         raise InsufficientCapabilitiesError("Requires capabilities : [CAPABILITY_IAM]")
 
 
-def _check_rules(service: Region, revision: Revision, name: str) -> None:
+def _check_rules(cloud: Region, revision: Revision, name: str) -> None:
     """Refuse parameter values for which an assertion of the template's Rules is false."""
-    scope = scope_of_revision(service, revision, name)
+    scope = scope_of_revision(cloud, revision, name)
     for rule_name, rule in revision.template.body.get("Rules", {}).items():
         if not scope.resolve(rule.get("RuleCondition", {"Fn::Equals": ["", ""]})):
             continue

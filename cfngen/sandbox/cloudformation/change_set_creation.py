@@ -23,7 +23,7 @@ EMPTY_REVISION = Revision("", Template({}, {}), {}, {}, {}, ())  # for a nested 
 
 
 def create(
-    service: Region,
+    cloud: Region,
     stack_name: str,
     name: str,
     submission: Submission,
@@ -35,7 +35,7 @@ def create(
     express: bool,
     token: str,
 ) -> ChangeSet:
-    """Begin to create a change set.
+    """Start to create a change set.
 
     Raises:
         ApiError: the call is refused
@@ -45,7 +45,7 @@ def create(
         raise ValidationError(f"ChangeSetType {change_set_type} or OnStackFailure {on_failure} is no value of the API")
     if on_failure == "DELETE" and change_set_type != "CREATE":
         raise ValidationError("OnStackFailure DELETE is supported only for change sets of type CREATE")
-    stack = _live_stack(service, stack_name)
+    stack = _live_stack(cloud, stack_name)
     if change_set_type == "UPDATE":
         if stack is None:
             raise ValidationError(f"Stack [{stack_name}] does not exist")
@@ -54,62 +54,60 @@ def create(
         raise ValidationError(
             f"Stack [{stack_name}] already exists and cannot be created again with the changeSet [{name}]."
         )
-    same_name = [other for other in service.all_change_sets() if other.stack is stack and other.name == name]
+    same_name = [other for other in cloud.all_change_sets() if other.stack is stack and other.name == name]
     if any(other.execution_status != "EXECUTE_COMPLETE" for other in same_name):
         raise AlreadyExistsError(f"ChangeSet {name} already exists")
-    revision = admission.admit(service, submission, stack, stack_name)
+    revision = admission.admit(cloud, submission, stack, stack_name)
     if stack is None:
         admission.check_name("stackName", stack_name)
-        stack = service.new_stack(stack_name, revision)
-        service.begin(stack, "CREATE_CHANGESET", token)
-        service.record(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
+        stack = cloud.new_stack(stack_name, revision)
+        cloud.start_operation(stack, "CREATE_CHANGESET", token)
+        cloud.record_event(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
     for other in same_name:
-        service.remove_change_set(other)
-    change_set = _new_change_set(service, stack, name, change_set_type, revision, token)
+        cloud.remove_change_set(other)
+    change_set = _new_change_set(cloud, stack, name, change_set_type, revision, token)
     change_set.nested, change_set.on_failure, change_set.description = nested, on_failure, description
     change_set.express = express
     stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
     start_delay, creation_time = CREATION_SECONDS
-    service.clock.later(start_delay, lambda: _start_creation(change_set))
-    service.clock.later(start_delay + creation_time, lambda: _finish_creation(service, change_set))
+    cloud.clock.schedule(start_delay, lambda: _start_creation(change_set))
+    cloud.clock.schedule(start_delay + creation_time, lambda: _finish_creation(cloud, change_set))
     return change_set
 
 
-def _live_stack(service: Region, stack_name: str) -> Stack | None:
+def _live_stack(cloud: Region, stack_name: str) -> Stack | None:
     """The stack with this name or id that is not deleted; None if there is none."""
-    stacks = (stack for stack in service.stacks() if stack_name in (stack.name, stack.id))
+    stacks = (stack for stack in cloud.stacks() if stack_name in (stack.name, stack.id))
     return next((candidate for candidate in stacks if candidate.status != "DELETE_COMPLETE"), None)
 
 
 def _new_change_set(
-    service: Region, stack: Stack, name: str, change_set_type: str, revision: Revision | None, token: str = ""
+    cloud: Region, stack: Stack, name: str, change_set_type: str, revision: Revision | None, token: str = ""
 ) -> ChangeSet:
     """Add a new change set with the settings of its revision."""
     account = stack.id.split(":")[4]
-    arn = f"arn:aws:cloudformation:{service.region}:{account}:changeSet/{name}/{service.uuid()}"
-    change_set = ChangeSet(
-        name, arn, stack, change_set_type, service.clock.time, operation_id=service.uuid(), token=token
-    )
+    arn = f"arn:aws:cloudformation:{cloud.region}:{account}:changeSet/{name}/{cloud.uuid()}"
+    change_set = ChangeSet(name, arn, stack, change_set_type, cloud.clock.time, operation_id=cloud.uuid(), token=token)
     change_set.revision = revision
     if revision:
         change_set.parameters, change_set.tags = masked_parameters(revision), dict(revision.tags)
         change_set.capabilities, change_set.role_arn = revision.capabilities, revision.role_arn
         change_set.notification_arns = revision.notification_arns
-    service.add_change_set(change_set)
+    cloud.add_change_set(change_set)
     return change_set
 
 
 def _start_creation(change_set: ChangeSet) -> None:
-    """Show that the creation of a change set has begun, unless it was deleted."""
+    """Show that the creation of a change set has started, unless it was deleted."""
     if change_set.status == "CREATE_PENDING":
         change_set.status = "CREATE_IN_PROGRESS"
 
 
-def _finish_creation(service: Region, change_set: ChangeSet) -> None:
+def _finish_creation(cloud: Region, change_set: ChangeSet) -> None:
     """Compute the changes, and make the change set available for execution or let it fail."""
     if change_set.status != "CREATE_IN_PROGRESS":
         return
-    _compute_changes(service, change_set)
+    _compute_changes(cloud, change_set)
     if change_set.status == "FAILED":
         return
     if change_set.kind == "UPDATE" and not change_set.changes:
@@ -120,19 +118,17 @@ def _finish_creation(service: Region, change_set: ChangeSet) -> None:
     change_set.status, change_set.execution_status = "CREATE_COMPLETE", "AVAILABLE"
 
 
-def _compute_changes(service: Region, change_set: ChangeSet) -> None:
+def _compute_changes(cloud: Region, change_set: ChangeSet) -> None:
     """Compute the changes of a change set and of its nested change sets."""
     revision = change_set.revision
     if revision is None:
         return
 
     def compare_nested(logical_id: str, resource: Resource | None, properties: Properties) -> ChangeSet | None:
-        return _create_nested(service, change_set, logical_id, resource, properties) if change_set.nested else None
+        return _create_nested(cloud, change_set, logical_id, resource, properties) if change_set.nested else None
 
     try:
-        comparison = compare(
-            service, change_set.stack, revision, nested=change_set.nested, compare_nested=compare_nested
-        )
+        comparison = compare(cloud, change_set.stack, revision, nested=change_set.nested, compare_nested=compare_nested)
     except ResourceError as error:
         _fail(change_set, str(error))
         return
@@ -148,7 +144,7 @@ def _compute_changes(service: Region, change_set: ChangeSet) -> None:
 
 
 def _create_nested(
-    service: Region,
+    cloud: Region,
     parent: ChangeSet,
     logical_id: str,
     resource: Resource | None,
@@ -156,31 +152,31 @@ def _create_nested(
 ) -> ChangeSet | None:
     """Create the change set of a nested stack; None if the nested stack does not change."""
     stack = resource.child if resource else None
-    name = stack.name if stack else service.physical_name(parent.stack, logical_id)
+    name = stack.name if stack else cloud.physical_name(parent.stack, logical_id)
     nested_resource = Resource(
         logical_id, ResourceDefinition(NESTED_STACK, {}, frozenset()), properties=dict(properties)
     )
     revision, refusal = None, ""
     try:
-        revision = creation.nested_revision(service, parent.stack, nested_resource, name, parent.revision)
+        revision = creation.nested_revision(cloud, parent.stack, nested_resource, name, parent.revision)
     except ApiError as error:
         refusal = str(error)
     if stack and revision and stack.revision.is_same_as(revision):
         return None
     if stack is None:
-        stack = service.new_stack(name, revision or EMPTY_REVISION, parent.stack)
-        service.begin(stack, "CREATE_CHANGESET")
-        service.record(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
-    suffix = service.physical_name(parent.stack, logical_id, with_stack=False)
+        stack = cloud.new_stack(name, revision or EMPTY_REVISION, parent.stack)
+        cloud.start_operation(stack, "CREATE_CHANGESET")
+        cloud.record_event(stack, None, "REVIEW_IN_PROGRESS", "User Initiated")
+    suffix = cloud.physical_name(parent.stack, logical_id, with_stack=False)
     change_set = _new_change_set(
-        service, stack, f"{parent.name}-{suffix}"[:128], "UPDATE" if resource else "CREATE", revision
+        cloud, stack, f"{parent.name}-{suffix}"[:128], "UPDATE" if resource else "CREATE", revision
     )
     change_set.parent, change_set.nested, change_set.status = parent, True, "CREATE_IN_PROGRESS"
     stack.operations.append((change_set.operation_id, "CREATE_CHANGESET"))
     if refusal:
         _fail(change_set, refusal)
     else:
-        _compute_changes(service, change_set)
+        _compute_changes(cloud, change_set)
     if change_set.status == "CREATE_IN_PROGRESS":
         change_set.status = "CREATE_COMPLETE"
     return change_set
@@ -192,7 +188,7 @@ def changes_nothing(old: Revision, new: Revision) -> bool:
     return outputs[0] == outputs[1] and old.tags == new.tags
 
 
-def no_update_reason(service: Region, stack: Stack, revision: Revision) -> str:
+def no_update_reason(cloud: Region, stack: Stack, revision: Revision) -> str:
     """The error of UpdateStack if there is nothing to update, otherwise ""."""
 
     def compare_nested(logical_id: str, resource: Resource | None, properties: Properties) -> None:
@@ -201,7 +197,7 @@ def no_update_reason(service: Region, stack: Stack, revision: Revision) -> str:
     if revision.failure_reason:
         return ""
     try:
-        comparison = compare(service, stack, revision, nested=False, compare_nested=compare_nested)
+        comparison = compare(cloud, stack, revision, nested=False, compare_nested=compare_nested)
     except ResourceError:
         return ""
     has_no_changes = not comparison.changes and not comparison.findings

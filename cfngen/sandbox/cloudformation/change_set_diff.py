@@ -63,29 +63,29 @@ def find_differences(old: object, new: object, path: str = "") -> Iterator[tuple
 
 
 def compare(
-    service: Region, stack: Stack, revision: Revision, *, nested: bool, compare_nested: CompareNested
+    cloud: Region, stack: Stack, revision: Revision, *, nested: bool, compare_nested: CompareNested
 ) -> Comparison:
     """Compare a stack with a new revision of it.
 
     Raises:
         ResourceError: the new template cannot be resolved
     """
-    return _Comparer(service, stack, revision, nested, compare_nested).compare()
+    return _Comparer(cloud, stack, revision, nested, compare_nested).compare()
 
 
 class _Comparer:
     """Compares one stack with a new revision of it, resource by resource in the order of their dependencies."""
 
     def __init__(
-        self, service: Region, stack: Stack, revision: Revision, nested: bool, compare_nested: CompareNested
+        self, cloud: Region, stack: Stack, revision: Revision, nested: bool, compare_nested: CompareNested
     ) -> None:
-        self._service = service
+        self._cloud = cloud
         self._stack = stack
         self._revision = revision
         self._nested = nested
         self._compare_nested = compare_nested
         self._changes: dict[str, Change | None] = {}  # by logical id; None for a resource without changes
-        self._scope = scope_of_revision(service, revision, stack.name, stack.id, attribute=self._attribute)
+        self._scope = scope_of_revision(cloud, revision, stack.name, stack.id, attribute=self._attribute)
         self._existing = {key: resource for key, resource in stack.resources.items() if resource.exists}
         current = stack.revision.parameter_strings
         self._changed_parameters = {
@@ -97,7 +97,7 @@ class _Comparer:
         """Return the changes of all resources, removed ones last, and the findings of early validation."""
         result = Comparison()
         definitions = self._revision.template.resources
-        scope = scope_of_revision(self._service, self._revision, self._stack.name, self._stack.id)
+        scope = scope_of_revision(self._cloud, self._revision, self._stack.name, self._stack.id)
         logical_ids = enabled_resources(scope, definitions)
         while pending := [logical_id for logical_id in logical_ids if logical_id not in self._changes]:
             for logical_id in pending:
@@ -127,7 +127,7 @@ class _Comparer:
 
     def _change(self, logical_id: str, definition: ResourceDefinition) -> Change | None:
         """The change of a resource of the new template; None if it has none."""
-        new_properties = conformed_properties(self._service.region, self._scope, self._revision.tags, definition)
+        new_properties = conformed_properties(self._cloud.region, self._scope, self._revision.tags, definition)
         resource = self._existing.get(logical_id)
         if resource is not None and resource.type != definition.type:
             raise ResourceError(f"Update of resource type is not permitted. The new template modifies resource type of "
@@ -193,12 +193,12 @@ class _Comparer:
         self, resource: Resource, definition: ResourceDefinition, new_properties: Properties
     ) -> Iterator[Detail]:
         """Yield the differences between a resource's properties, with the cause of each."""
-        tag_property = property_schemas.tag_property(self._service.region, resource.type)
+        tag_property = property_schemas.tag_property(self._cloud.region, resource.type)
         old_template = resource.definition.body.get("Properties", {})
         new_template = definition.body.get("Properties", {})
         for path, old, new in find_differences(resource.properties, new_properties):
             name = path.split("/")[1]
-            requires_recreation = property_schemas.recreation(self._service.region, resource.type, path)
+            requires_recreation = property_schemas.recreation(self._cloud.region, resource.type, path)
             is_tag = name == tag_property
             is_known = not _contains_unknown(new)
             fields = (

@@ -1,4 +1,4 @@
-"""Executes change sets: the checks of ExecuteChangeSet, and the creation or update that it begins."""
+"""Executes change sets: the checks of ExecuteChangeSet, and the creation or update that it starts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cfngen.sandbox.cloudformation.stack import Stack
 
 
 def execute(
-    service: Region,
+    cloud: Region,
     change_set: ChangeSet,
     disable_rollback: bool,
     token: str,
 ) -> Stack:
-    """Begin to execute a change set.
+    """Start to execute a change set.
 
     Raises:
         ApiError: the call is refused
@@ -39,18 +39,18 @@ def execute(
     if change_set.kind == "UPDATE":
         status_checks.check_update(stack)
         status_checks.check_resume(stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING")
-    for other in service.all_change_sets():
+    for other in cloud.all_change_sets():
         if other.stack is stack and other is not change_set:
-            existing_change_sets.drop(service, other)
+            existing_change_sets.drop(cloud, other)
     stack.change_set_id = change_set.id
     _mark_executing(change_set)
     on_failure, express = "DO_NOTHING" if disable_rollback else change_set.on_failure, change_set.express
     if change_set.kind == "CREATE":
-        stack.revision, stack.updated = revision, service.clock.time
-        lifecycle.start_creation(service, stack, on_failure, token, express=express)
+        stack.revision, stack.updated = revision, cloud.clock.time
+        lifecycle.start_creation(cloud, stack, on_failure, token, express=express)
     else:
         keeps_failed = on_failure == "DO_NOTHING"
-        lifecycle.start_update(service, stack, revision, token, disable_rollback=keeps_failed, express=express)
+        lifecycle.start_update(cloud, stack, revision, token, disable_rollback=keeps_failed, express=express)
     return stack
 
 

@@ -15,22 +15,22 @@ ROLLBACK_CLEANUP_STATUS = "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"
 NOT_DELETED = "One or more resources could not be deleted."
 
 
-def clean_up(service: Region, stack: Stack, final_status: str) -> Operation:
+def clean_up(cloud: Region, stack: Stack, final_status: str) -> Operation:
     """Delete a stack's obsolete resources, then clean up its nested stacks; this completes the update."""
-    any_not_deleted = yield from deletion.remove_obsolete(service, stack)
+    any_not_deleted = yield from deletion.remove_obsolete(cloud, stack)
     nested_stacks = {
         logical_id: resource
         for logical_id, resource in stack.resources.items()
         if resource.child and _awaits_cleanup(resource.child)
     }
-    for resource in deletion.dependents_first(service, nested_stacks):
+    for resource in deletion.dependents_first(cloud, nested_stacks):
         if resource.child is not None:
-            service.simulation.start(clean_up(service, resource.child, final_status))
+            cloud.simulation.start(clean_up(cloud, resource.child, final_status))
             yield resource.child.has_finished
-            service.record(stack, resource, "UPDATE_COMPLETE")
+            cloud.record_event(stack, resource, "UPDATE_COMPLETE")
     stack.stable_state, stack.policy_during_update = None, ""
     prefix = "Update successful. " if final_status == "UPDATE_COMPLETE" else ""
-    service.record(stack, None, final_status, prefix + NOT_DELETED if any_not_deleted else "")
+    cloud.record_event(stack, None, final_status, prefix + NOT_DELETED if any_not_deleted else "")
 
 
 def _awaits_cleanup(child: Stack) -> bool:

@@ -23,7 +23,7 @@ class StuckError(Exception):
 
 
 class Clock:
-    """Simulated seconds since the start, and the actions that are scheduled for later."""
+    """The simulated time, in seconds since the start, and the actions that are scheduled for a later time."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -35,13 +35,13 @@ class Clock:
         """The current simulated time."""
         return SIMULATION_START + datetime.timedelta(seconds=self.now)
 
-    def later(self, seconds: float, action: Callable[[], None]) -> None:
-        """Schedule an action in so many seconds; actions due at the same time run in the order of scheduling."""
+    def schedule(self, seconds: float, action: Callable[[], None]) -> None:
+        """Run an action after a number of seconds; actions for the same time run in the order of scheduling."""
         heapq.heappush(self._scheduled, (self.now + seconds, next(self._sequence), action))
 
     @property
     def due(self) -> float | None:
-        """When the next scheduled action is due; None if there is none."""
+        """The time of the next scheduled action; None if there is none."""
         return self._scheduled[0][0] if self._scheduled else None
 
     def jump(self) -> bool:
@@ -71,25 +71,30 @@ class Simulation:
             StuckError: the condition is not true, and nothing is left to run
         """
         while not until():
-            runnable = [entry for entry in self._waiting if entry[1]()]
-            if runnable:
-                self._waiting.remove(runnable[0])
-                self._resume(runnable[0][0])
-            elif not self.clock.jump():
-                raise StuckError(f"{len(self._waiting)} operations wait for what nothing will bring about")
+            if not self._resume_next() and not self.clock.jump():
+                raise StuckError(f"{len(self._waiting)} operations wait for conditions that can no longer become true")
 
     def advance(self, seconds: float) -> None:
-        """Advance the clock by so many seconds, and run everything that is due by then."""
+        """Advance the clock by a number of seconds, and run everything that is due by then."""
         end = self.clock.now + seconds
         while True:
-            if runnable := next((entry for entry in self._waiting if entry[1]()), None):
-                self._waiting.remove(runnable)
-                self._resume(runnable[0])
-            elif self.clock.due is not None and self.clock.due <= end:
+            if self._resume_next():
+                continue
+            if self.clock.due is not None and self.clock.due <= end:
                 self.clock.jump()
             else:
                 self.clock.now = max(self.clock.now, end)
                 return
+
+    def _resume_next(self) -> bool:
+        """Resume the first waiting operation whose condition is true; return False if there is none."""
+        for waiting in self._waiting:
+            operation, condition = waiting
+            if condition():
+                self._waiting.remove(waiting)
+                self._resume(operation)
+                return True
+        return False
 
     def _resume(self, operation: Operation) -> None:
         """Run an operation until it waits for the next condition, or ends."""

@@ -25,22 +25,22 @@ from cfngen.sandbox.cloudformation.template_source import fetch
 RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)
 
 
-def create(service: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operation:
+def create(cloud: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Operation:
     """Create all resources of a stack whose condition is true.
 
     Args:
-        service: the region
-        stack: a new stack, whose operation has begun
+        cloud: the emulated CloudFormation of the region
+        stack: a new stack, whose operation has started
         on_failure: ROLLBACK, DELETE or DO_NOTHING
     """
     generation = stack.generation
-    service.record(stack, None, "CREATE_IN_PROGRESS", "User Initiated")
-    logical_ids = properties.enabled_resources(scope_of_stack(service, stack), stack.template.resources)
+    cloud.record_event(stack, None, "CREATE_IN_PROGRESS", "User Initiated")
+    logical_ids = properties.enabled_resources(scope_of_stack(cloud, stack), stack.template.resources)
     failure_reason = stack.revision.failure_reason
 
     def start(logical_id: str) -> None:
         resource = stack.resources[logical_id] = Resource(logical_id, stack.template.resources[logical_id])
-        service.simulation.start(create_resource(service, stack, resource))
+        cloud.simulation.start(create_resource(cloud, stack, resource))
 
     if not failure_reason:
         yield from start_in_order(stack, logical_ids, start)
@@ -49,31 +49,31 @@ def create(service: Region, stack: Stack, on_failure: str = "ROLLBACK") -> Opera
     failed = [key for key, resource in stack.resources.items() if resource.progress == "failed"]
     if not failure_reason and not failed:
         try:
-            stack.outputs, stack.exports = properties.resolve_outputs(service, stack)
+            stack.outputs, stack.exports = properties.resolve_outputs(cloud, stack)
         except ResourceError as error:
             failure_reason = str(error)
         else:
-            service.record(stack, None, "CREATE_COMPLETE")
+            cloud.record_event(stack, None, "CREATE_COMPLETE")
             return
-    cancel_resources(service, stack)
+    cancel_resources(cloud, stack)
     failed = [key for key, resource in stack.resources.items() if resource.status == "CREATE_FAILED"]
     reason = failure_reason or deletion.failure_message("create", failed)
     if stack.parent or on_failure == "DO_NOTHING":
-        service.record(stack, None, "CREATE_FAILED", reason)
+        cloud.record_event(stack, None, "CREATE_FAILED", reason)
     elif on_failure == "DELETE":
-        service.begin(stack, "DELETE_STACK", stack.token)
-        yield from deletion.delete(service, stack, f"{reason.rstrip('. ')}. Delete requested by user.")
+        cloud.start_operation(stack, "DELETE_STACK", stack.token)
+        yield from deletion.delete(cloud, stack, f"{reason.rstrip('. ')}. Delete requested by user.")
     else:
-        yield from roll_back(service, stack, f"{reason.rstrip('. ')}. Rollback requested by user.")
+        yield from roll_back(cloud, stack, f"{reason.rstrip('. ')}. Rollback requested by user.")
 
 
-def roll_back(service: Region, stack: Stack, reason: str) -> Operation:
+def roll_back(cloud: Region, stack: Stack, reason: str) -> Operation:
     """Roll back a failed creation: delete the resources that it created."""
-    service.begin(stack, "ROLLBACK", stack.token)
-    service.record(stack, None, "ROLLBACK_IN_PROGRESS", reason)
-    remaining = yield from deletion.remove_resources(service, stack)
+    cloud.start_operation(stack, "ROLLBACK", stack.token)
+    cloud.record_event(stack, None, "ROLLBACK_IN_PROGRESS", reason)
+    remaining = yield from deletion.remove_resources(cloud, stack)
     final_status = "ROLLBACK_FAILED" if remaining else "ROLLBACK_COMPLETE"
-    service.record(stack, None, final_status, deletion.failure_message("delete", remaining) if remaining else "")
+    cloud.record_event(stack, None, final_status, deletion.failure_message("delete", remaining) if remaining else "")
 
 
 def start_in_order(
@@ -82,7 +82,7 @@ def start_in_order(
     """Start each resource as soon as all its dependencies are complete; return when all are complete or one failed.
 
     Args:
-        stack: the stack, whose operation has begun
+        stack: the stack, whose operation has started
         logical_ids: the resources to start
         start: called with a logical id; starts the creation, update or rollback of that resource
         continue_after_failure: after a failure, continue with all resources that do not depend on the failed one
@@ -131,99 +131,99 @@ def _has_progressed(stack: Stack, generation: int, earlier_progress: Mapping[str
     )
 
 
-def cancel_resources(service: Region, stack: Stack) -> None:
-    """Cancel all resources in progress of a stack; nested stacks that are being updated begin to roll back."""
+def cancel_resources(cloud: Region, stack: Stack) -> None:
+    """Cancel all resources in progress of a stack; nested stacks that are being updated start to roll back."""
     for resource in stack.resources.values():
         if resource.progress == "in_progress":
             resource.generation += 1
             resource.progress = "failed"
             verb = "CREATE" if resource.status == "CREATE_IN_PROGRESS" else "UPDATE"
             if resource.child and not resource.child.finished:
-                service.cancel_nested(resource.child)
-            service.record(stack, resource, f"{verb}_FAILED", f"Resource {_NOUNS[verb]} cancelled")
+                cloud.cancel_nested(resource.child)
+            cloud.record_event(stack, resource, f"{verb}_FAILED", f"Resource {_NOUNS[verb]} cancelled")
 
 
-def cancel(service: Region, stack: Stack) -> None:
+def cancel(cloud: Region, stack: Stack) -> None:
     """Cancel the creation of a nested stack."""
     stack.generation += 1
-    cancel_resources(service, stack)
-    service.record(stack, None, "CREATE_FAILED", "Resource creation cancelled")
+    cancel_resources(cloud, stack)
+    cloud.record_event(stack, None, "CREATE_FAILED", "Resource creation cancelled")
 
 
 _NOUNS = {"CREATE": "creation", "UPDATE": "update"}
 
 
-def create_resource(service: Region, stack: Stack, resource: Resource) -> Operation:
+def create_resource(cloud: Region, stack: Stack, resource: Resource) -> Operation:
     """Create one resource of a stack and wait until it is complete."""
     resource.generation += 1
     generation, resource.progress = resource.generation, "in_progress"
-    service.record(stack, resource, "CREATE_IN_PROGRESS")
+    cloud.record_event(stack, resource, "CREATE_IN_PROGRESS")
     try:
-        service.failures.raise_injected(stack.name, resource.logical_id, "CREATE")
-        yield from service.retry_while_throttled(resource.logical_id)
+        cloud.failures.raise_injected(stack.name, resource.logical_id, "CREATE")
+        yield from cloud.retry_while_throttled(resource.logical_id)
         if resource.generation != generation:
             return
-        resource.properties = properties.resolve_properties(service, stack, resource.definition)
-        yield from provision(service, stack, resource, "CREATE_IN_PROGRESS")
+        resource.properties = properties.resolve_properties(cloud, stack, resource.definition)
+        yield from provision(cloud, stack, resource, "CREATE_IN_PROGRESS")
     except RESOURCE_ERRORS as error:
         if resource.generation == generation:
             resource.progress = "failed"
-            service.record(stack, resource, "CREATE_FAILED", str(error))
+            cloud.record_event(stack, resource, "CREATE_FAILED", str(error))
     else:
         if resource.generation == generation:
             resource.progress = "complete"
-            service.record(stack, resource, "CREATE_COMPLETE")
+            cloud.record_event(stack, resource, "CREATE_COMPLETE")
 
 
-def provision(service: Region, stack: Stack, resource: Resource, status: str) -> Operation:
+def provision(cloud: Region, stack: Stack, resource: Resource, status: str) -> Operation:
     """Create the actual resource from its resolved properties; on return it is complete, or was cancelled.
 
     Raises:
         ResourceError: it could not be created
     """
     generation = resource.generation
-    expected_signals, timeout = signals.signals_to_await(service, stack, resource)
-    yield from service.wait_for_duration(resource.type)
+    expected_signals, timeout = signals.signals_to_await(cloud, stack, resource)
+    yield from cloud.wait_for_duration(resource.type)
     if resource.generation != generation:
         return
     if resource.type == NESTED_STACK:
-        yield from _create_nested(service, stack, resource, status)
+        yield from _create_nested(cloud, stack, resource, status)
         return
     if resource.type == AUTO_SCALING_GROUP:
-        update_policies.rolling_policy(service, stack, resource)
-    earlier_activities = signals.activity_ids(service) if resource.type == AUTO_SCALING_GROUP else ()
+        update_policies.rolling_policy(cloud, stack, resource)
+    earlier_activities = signals.activity_ids(cloud) if resource.type == AUTO_SCALING_GROUP else ()
     try:
-        created = HANDLERS[resource.type].create(properties.handler_call(service, stack, resource))
+        created = HANDLERS[resource.type].create(properties.handler_call(cloud, stack, resource))
     except UnfinishedError as error:
         resource.physical_id, resource.attributes = error.physical_id, dict(error.attributes)
-        service.record(stack, resource, status, "Resource creation Initiated")
+        cloud.record_event(stack, resource, status, "Resource creation Initiated")
         raise
     resource.physical_id, resource.attributes = created.physical_id, dict(created.attributes)
     resource.signals, resource.expected_signals = {}, expected_signals
-    service.record(stack, resource, status, "Resource creation Initiated")
+    cloud.record_event(stack, resource, status, "Resource creation Initiated")
     if resource.type == AUTO_SCALING_GROUP:
-        signals.notify_launches(service, resource, set())
-        yield from signals.stabilize(service, resource, earlier_activities)
+        signals.notify_launches(cloud, resource, set())
+        yield from signals.stabilize(cloud, resource, earlier_activities)
         if resource.generation != generation:
             return
     if expected_signals:
-        yield from signals.await_signals(service, resource, timeout)
+        yield from signals.await_signals(cloud, resource, timeout)
 
 
-def _create_nested(service: Region, stack: Stack, resource: Resource, status: str) -> Operation:
+def _create_nested(cloud: Region, stack: Stack, resource: Resource, status: str) -> Operation:
     """Create a nested stack, or the one that a change set created for review, and wait for it."""
     generation = resource.generation
     in_review = stack.stacks_in_review.pop(resource.logical_id, None)
     if in_review is not None and in_review.status == "REVIEW_IN_PROGRESS":
         child = in_review
-        child.revision = nested_revision(service, stack, resource, child.name)
+        child.revision = nested_revision(cloud, stack, resource, child.name)
     else:
-        name = service.physical_name(stack, resource.logical_id)
-        child = service.new_stack(name, nested_revision(service, stack, resource, name), stack)
+        name = cloud.physical_name(stack, resource.logical_id)
+        child = cloud.new_stack(name, nested_revision(cloud, stack, resource, name), stack)
     resource.child, resource.physical_id = child, child.id
-    service.record(stack, resource, status, "Resource creation Initiated")
-    service.begin(child, "CREATE_STACK")
-    service.simulation.start(create(service, child))
+    cloud.record_event(stack, resource, status, "Resource creation Initiated")
+    cloud.start_operation(child, "CREATE_STACK")
+    cloud.simulation.start(create(cloud, child))
     yield lambda: child.finished or resource.generation != generation
     if resource.generation != generation:
         return
@@ -233,12 +233,12 @@ def _create_nested(service: Region, stack: Stack, resource: Resource, status: st
 
 
 def nested_revision(
-    service: Region, stack: Stack, resource: Resource, name: str, parent: Revision | None = None
+    cloud: Region, stack: Stack, resource: Resource, name: str, parent: Revision | None = None
 ) -> Revision:
     """The revision of a nested stack that its resource in the parent stack asks for.
 
     Args:
-        service: the region
+        cloud: the emulated CloudFormation of the region
         stack: the parent stack
         resource: the parent's resource of type AWS::CloudFormation::Stack
         name: the nested stack's name
@@ -250,10 +250,10 @@ def nested_revision(
     nested_properties = resource.properties
     tags = {tag["Key"]: tag["Value"] for tag in nested_properties.get("Tags", [])}
     parameter_values = {key: str(value) for key, value in nested_properties.get("Parameters", {}).items()}
-    template_text = fetch(service.region, nested_properties["TemplateURL"])
+    template_text = fetch(cloud.region, nested_properties["TemplateURL"])
     parent_revision = parent or stack.revision
     return admission.revision(
-        service,
+        cloud,
         template_text,
         parameter_values,
         tags,

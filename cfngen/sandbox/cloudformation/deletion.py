@@ -19,7 +19,7 @@ from cfngen.sandbox.cloudformation.stack import Resource, Stack
 
 
 def delete(
-    service: Region,
+    cloud: Region,
     stack: Stack,
     reason: str = "",
     *,
@@ -29,28 +29,28 @@ def delete(
     """Delete a stack and its resources, dependents first.
 
     Args:
-        service: the region
+        cloud: the emulated CloudFormation of the region
         stack: the stack to delete
         reason: the status reason of the first event
         retain: logical ids of resources to retain
         force: retain all resources that cannot be deleted
     """
     previous_status = stack.status
-    service.record(stack, None, "DELETE_IN_PROGRESS", reason)
+    cloud.record_event(stack, None, "DELETE_IN_PROGRESS", reason)
     for name in stack.exports:
-        if importers := importing_stacks(service, name):
+        if importers := importing_stacks(cloud, name):
             # The stack returns to its previous status (rlister/stax#40, aws/aws-cdk#604, boto/botocore#2590).
             text = f"Export {name} cannot be deleted as it is in use by {' and '.join(importers)}"
-            service.record(stack, None, previous_status, text)
+            cloud.record_event(stack, None, previous_status, text)
             return
     for logical_id in retain:
-        service.record(stack, stack.resources[logical_id], "DELETE_SKIPPED")
-    failed = yield from remove_resources(service, stack, force=force)
+        cloud.record_event(stack, stack.resources[logical_id], "DELETE_SKIPPED")
+    failed = yield from remove_resources(cloud, stack, force=force)
     if failed:
-        service.record(stack, None, "DELETE_FAILED", failure_message("delete", failed))
+        cloud.record_event(stack, None, "DELETE_FAILED", failure_message("delete", failed))
         return
-    stack.deleted = service.clock.time
-    service.record(stack, None, "DELETE_COMPLETE")
+    stack.deleted = cloud.clock.time
+    cloud.record_event(stack, None, "DELETE_COMPLETE")
 
 
 def failure_message(verb: str, logical_ids: Collection[str]) -> str:
@@ -58,15 +58,15 @@ def failure_message(verb: str, logical_ids: Collection[str]) -> str:
     return f"The following resource(s) failed to {verb}: [{', '.join(logical_ids)}]. "
 
 
-def remove_resources(service: Region, stack: Stack, *, force: bool = False) -> Generator[Condition, None, list[str]]:
+def remove_resources(cloud: Region, stack: Stack, *, force: bool = False) -> Generator[Condition, None, list[str]]:
     """Delete all resources of a stack, obsolete ones included; returns the logical ids that could not be deleted."""
-    yield from remove_obsolete(service, stack)
+    yield from remove_obsolete(cloud, stack)
     remaining = {logical_id: existing for logical_id, existing in stack.resources.items() if existing.exists}
     failed: list[str] = []
     while removable := _without_dependents(remaining, failed):
-        for logical_id in service.order.next_of(reversed(removable)):
+        for logical_id in cloud.order.next_of(reversed(removable)):
             resource = remaining[logical_id]
-            yield from remove_resource(service, stack, resource, resource.definition.deletion_policy, force=force)
+            yield from remove_resource(cloud, stack, resource, resource.definition.deletion_policy, force=force)
             if resource.exists:
                 failed.append(logical_id)
             else:
@@ -74,7 +74,7 @@ def remove_resources(service: Region, stack: Stack, *, force: bool = False) -> G
     return failed
 
 
-def remove_obsolete(service: Region, stack: Stack) -> Generator[Condition, None, bool]:
+def remove_obsolete(cloud: Region, stack: Stack) -> Generator[Condition, None, bool]:
     """Delete the resources that an update made obsolete; returns whether any of them could not be deleted."""
     any_not_deleted = False
     while stack.obsolete_resources:
@@ -83,18 +83,18 @@ def remove_obsolete(service: Region, stack: Stack) -> Generator[Condition, None,
             entry for entry in stack.obsolete_resources if entry not in latest.values()
         ]  # earlier ones with the same logical id
         for resource in dependents_first(
-            service, {logical_id: obsolete for logical_id, (obsolete, _) in latest.items() if obsolete.exists}
+            cloud, {logical_id: obsolete for logical_id, (obsolete, _) in latest.items() if obsolete.exists}
         ):
-            yield from remove_resource(service, stack, resource, latest[resource.logical_id][1])
+            yield from remove_resource(cloud, stack, resource, latest[resource.logical_id][1])
             any_not_deleted = any_not_deleted or resource.exists
     return any_not_deleted
 
 
-def dependents_first(service: Region, resources: Mapping[str, Resource]) -> list[Resource]:
+def dependents_first(cloud: Region, resources: Mapping[str, Resource]) -> list[Resource]:
     """Sort resources so that each comes before the ones that it depends on."""
     remaining, ordered = dict(resources), []
     while removable := _without_dependents(remaining, []):
-        ordered += [remaining.pop(logical_id) for logical_id in service.order.next_of(reversed(removable))]
+        ordered += [remaining.pop(logical_id) for logical_id in cloud.order.next_of(reversed(removable))]
     return ordered
 
 
@@ -104,23 +104,21 @@ def _without_dependents(remaining: dict[str, Resource], failed: list[str]) -> li
     return [logical_id for logical_id in remaining if logical_id not in needed and logical_id not in failed]
 
 
-def remove_resource(
-    service: Region, stack: Stack, resource: Resource, policy: str, *, force: bool = False
-) -> Operation:
+def remove_resource(cloud: Region, stack: Stack, resource: Resource, policy: str, *, force: bool = False) -> Operation:
     """Delete or retain one resource by its policy: Delete, Retain, RetainExceptOnCreate or Snapshot."""
     if policy == "Retain" or (policy == "RetainExceptOnCreate" and "ROLLBACK" not in stack.root.status):
-        service.record(stack, resource, "DELETE_SKIPPED")
+        cloud.record_event(stack, resource, "DELETE_SKIPPED")
         return
-    service.record(stack, resource, "DELETE_IN_PROGRESS")
+    cloud.record_event(stack, resource, "DELETE_IN_PROGRESS")
     try:
-        service.failures.raise_injected(stack.name, resource.logical_id, "DELETE")
+        cloud.failures.raise_injected(stack.name, resource.logical_id, "DELETE")
         if resource.child:
-            yield from _remove_child(service, resource.child, force=force)
+            yield from _remove_child(cloud, resource.child, force=force)
         else:
-            yield from service.wait_for_duration(resource.type, "delete")
-            request = handler_call(service, stack, resource)
+            yield from cloud.wait_for_duration(resource.type, "delete")
+            request = handler_call(cloud, stack, resource)
             if resource.type == AUTO_SCALING_GROUP:
-                yield from _empty_group(service, resource.physical_id)
+                yield from _empty_group(cloud, resource.physical_id)
             if policy == "Snapshot":
                 HANDLERS[resource.type].snapshot(request)
             try:
@@ -129,24 +127,24 @@ def remove_resource(
                 if not _is_gone(error):
                     raise
     except (ResourceError, ClientError) as error:
-        service.record(stack, resource, "DELETE_FAILED", str(error))
+        cloud.record_event(stack, resource, "DELETE_FAILED", str(error))
         if force:
-            service.record(stack, resource, "DELETE_SKIPPED")
+            cloud.record_event(stack, resource, "DELETE_SKIPPED")
     else:
-        service.record(stack, resource, "DELETE_COMPLETE")
+        cloud.record_event(stack, resource, "DELETE_COMPLETE")
 
 
-def _empty_group(service: Region, group: str) -> Operation:
+def _empty_group(cloud: Region, group: str) -> Operation:
     """Scale a group down to zero, and wait until its instances are terminated.
 
     Terminating lifecycle hooks can delay that (EC2 Auto Scaling user guide, "How lifecycle hooks work"). With
     ForceDelete a group would not wait for them (API, DeleteAutoScalingGroup); CloudFormation does wait, as stacks show
     whose deletion takes as long as their instances are busy (buildkite/elastic-ci-stack-for-aws#1457).
     """
-    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
+    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
     if group not in scaling.autoscaling_groups:
         return
-    client("autoscaling", service.region).update_auto_scaling_group(
+    client("autoscaling", cloud.region).update_auto_scaling_group(
         AutoScalingGroupName=group, MinSize=0, MaxSize=0, DesiredCapacity=0
     )
     yield lambda: group not in scaling.autoscaling_groups or not scaling.autoscaling_groups[group].instance_states
@@ -158,12 +156,12 @@ def _is_gone(error: ClientError) -> bool:
     return code.endswith("NotFound") or code in ("NoSuchEntity", "NotFoundException", "ResourceNotFoundException")
 
 
-def _remove_child(service: Region, child: Stack, *, force: bool) -> Operation:
+def _remove_child(cloud: Region, child: Stack, *, force: bool) -> Operation:
     """Delete a nested stack and wait for it."""
     if child.status == "DELETE_COMPLETE":
         return
-    service.begin(child, "DELETE_STACK")
-    service.simulation.start(delete(service, child, force=force))
+    cloud.start_operation(child, "DELETE_STACK")
+    cloud.simulation.start(delete(cloud, child, force=force))
     yield lambda: child.finished
     if child.status != "DELETE_COMPLETE":
         raise ResourceError(f"Embedded stack {child.id} was not successfully deleted: {child.reason}")

@@ -14,7 +14,7 @@ from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 
-def detect(service: Region, stack: Stack, identifier: str) -> Detection:
+def detect(cloud: Region, stack: Stack, identifier: str) -> Detection:
     """Detect drift of all resources of a stack whose type supports it, without those of nested stacks.
 
     Raises:
@@ -25,19 +25,19 @@ def detect(service: Region, stack: Stack, identifier: str) -> Detection:
     drifts = []
     for resource in stack.resources.values():
         handler = HANDLERS.get(resource.type)
-        if handler is None or not handler.detects_drift or not resource.exists:
+        if handler is None or not handler.supports_drift_detection or not resource.exists:
             continue
         drifts.append(
-            _compare_resource(service, stack, resource, handler.actual(handler_call(service, stack, resource)))
+            _compare_resource(cloud, stack, resource, handler.read_actual(handler_call(cloud, stack, resource)))
         )
         resource.drift = drifts[-1].status
     has_drifted = any(drift.status != "IN_SYNC" for drift in drifts)
     stack.drift = "DRIFTED" if has_drifted else "IN_SYNC" if drifts else "NOT_CHECKED"
-    stack.drift_checked = service.clock.time
-    return Detection(identifier, stack.id, "DETECTION_COMPLETE", stack.drift, service.clock.time, tuple(drifts))
+    stack.drift_checked = cloud.clock.time
+    return Detection(identifier, stack.id, "DETECTION_COMPLETE", stack.drift, cloud.clock.time, tuple(drifts))
 
 
-def _compare_resource(service: Region, stack: Stack, resource: Resource, actual: Properties | None) -> ResourceDrift:
+def _compare_resource(cloud: Region, stack: Stack, resource: Resource, actual: Properties | None) -> ResourceDrift:
     """Compare the properties in the template with the actual ones; None means that the resource is deleted."""
     keys = resource.properties if actual is None else actual
     expected = {key: _sorted(resource.properties[key]) for key in keys if key in resource.properties}
@@ -63,7 +63,7 @@ def _compare_resource(service: Region, stack: Stack, resource: Resource, actual:
         expected=json.dumps(expected),
         actual="" if actual is None else json.dumps(actual_values),
         differences=differences,
-        time=service.clock.time,
+        time=cloud.clock.time,
     )
 
 

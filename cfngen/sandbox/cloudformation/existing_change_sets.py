@@ -12,13 +12,13 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Stack
 
 
-def find(service: Region, name: str, stack_name: str) -> ChangeSet:
+def find(cloud: Region, name: str, stack_name: str) -> ChangeSet:
     """Find a change set by its ARN, or by its name and the stack's name or id.
 
     Raises:
         ChangeSetNotFoundError: no such change set
     """
-    for change_set in service.all_change_sets():
+    for change_set in cloud.all_change_sets():
         if name == change_set.id or (
             name == change_set.name and stack_name in (change_set.stack.name, change_set.stack.id)
         ):
@@ -26,7 +26,7 @@ def find(service: Region, name: str, stack_name: str) -> ChangeSet:
     raise ChangeSetNotFoundError(f"ChangeSet [{name}] does not exist")
 
 
-def delete(service: Region, change_set: ChangeSet) -> None:
+def delete(cloud: Region, change_set: ChangeSet) -> None:
     """Delete a change set.
 
     Raises:
@@ -38,32 +38,32 @@ def delete(service: Region, change_set: ChangeSet) -> None:
         raise InvalidChangeSetStatusError(
             f"ChangeSet [{change_set.id}] cannot be deleted in its current status of [{change_set.status}]"
         )
-    drop(service, change_set)
+    drop(cloud, change_set)
 
 
-def drop(service: Region, change_set: ChangeSet) -> None:
+def drop(cloud: Region, change_set: ChangeSet) -> None:
     """Delete a change set, and the nested stacks that were created only for it."""
     change_set.status = "DELETE_COMPLETE"
-    service.remove_change_set(change_set)
-    _remove_nested_stacks(service, change_set)
+    cloud.remove_change_set(change_set)
+    _remove_nested_stacks(cloud, change_set)
 
 
-def _remove_nested_stacks(service: Region, change_set: ChangeSet) -> None:
+def _remove_nested_stacks(cloud: Region, change_set: ChangeSet) -> None:
     """Delete the nested stacks that were created only for a change set."""
     for child in change_set.children:
-        _remove_nested_stacks(service, child)
-        _remove_stack_in_review(service, child.stack)
+        _remove_nested_stacks(cloud, child)
+        _remove_stack_in_review(cloud, child.stack)
 
 
-def _remove_stack_in_review(service: Region, stack: Stack) -> None:
+def _remove_stack_in_review(cloud: Region, stack: Stack) -> None:
     """Delete a stack whose creation has not been executed."""
     if stack.status == "REVIEW_IN_PROGRESS":
-        service.begin(stack, "DELETE_STACK")
-        stack.deleted = service.clock.time
-        service.record(stack, None, "DELETE_COMPLETE")
+        cloud.start_operation(stack, "DELETE_STACK")
+        stack.deleted = cloud.clock.time
+        cloud.record_event(stack, None, "DELETE_COMPLETE")
 
 
-def update_execution_status(service: Region, stack: Stack) -> None:
+def update_execution_status(cloud: Region, stack: Stack) -> None:
     """Update the execution status of the change set that a stack executes, from the stack's new status.
 
     When the operation ends, nested stacks that were created for the change set but not used are deleted.
@@ -72,8 +72,8 @@ def update_execution_status(service: Region, stack: Stack) -> None:
         unused = list(stack.stacks_in_review.values())
         stack.stacks_in_review.clear()
         for nested in unused:
-            _remove_stack_in_review(service, nested)
-    for change_set in service.all_change_sets():
+            _remove_stack_in_review(cloud, nested)
+    for change_set in cloud.all_change_sets():
         if change_set.stack is stack and change_set.execution_status == "EXECUTE_IN_PROGRESS":
             if stack.status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
                 change_set.execution_status = "EXECUTE_COMPLETE"

@@ -1,4 +1,4 @@
-"""The calls that begin an operation of a stack: each checks whether it may begin, and then starts it."""
+"""The calls that start an operation of a stack: each checks whether the operation is allowed, and then starts it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, Stac
 
 
 def create_stack(
-    service: Region,
+    cloud: Region,
     name: str,
     submission: Submission,
     *,
@@ -30,31 +30,31 @@ def create_stack(
     policy: str,
     token: str,
 ) -> Stack:
-    """Begin to create a stack.
+    """Start to create a stack.
 
     Raises:
         ApiError: the call is refused
     """
     admission.check_name("stackName", name)
-    if any(other.name == name and other.status != "DELETE_COMPLETE" for other in service.stacks()):
+    if any(other.name == name and other.status != "DELETE_COMPLETE" for other in cloud.stacks()):
         raise AlreadyExistsError(f"Stack [{name}] already exists")
     if policy:
         status_checks.check_policy(policy)
-    stack = service.new_stack(name, admission.admit(service, submission, None, name))
+    stack = cloud.new_stack(name, admission.admit(cloud, submission, None, name))
     stack.protection, stack.policy = protected, policy
-    start_creation(service, stack, on_failure, token)
+    start_creation(cloud, stack, on_failure, token)
     return stack
 
 
-def start_creation(service: Region, stack: Stack, on_failure: str, token: str, *, express: bool = False) -> None:
-    """Begin to create a stack whose template has been accepted."""
-    service.begin(stack, "CREATE_STACK", token)
+def start_creation(cloud: Region, stack: Stack, on_failure: str, token: str, *, express: bool = False) -> None:
+    """Start to create a stack whose template has been accepted."""
+    cloud.start_operation(stack, "CREATE_STACK", token)
     stack.disable_rollback, stack.express = on_failure == "DO_NOTHING", express
-    service.simulation.start(creation.create(service, stack, on_failure or "ROLLBACK"))
+    cloud.simulation.start(creation.create(cloud, stack, on_failure or "ROLLBACK"))
 
 
 def start_update(
-    service: Region,
+    cloud: Region,
     stack: Stack,
     revision: Revision,
     token: str,
@@ -62,13 +62,13 @@ def start_update(
     disable_rollback: bool,
     express: bool = False,
 ) -> None:
-    """Begin to update a stack to a revision that has been accepted."""
+    """Start to update a stack to a revision that has been accepted."""
     stack.disable_rollback, stack.express, stack.force_rollback = disable_rollback, express, False
-    updating.begin(service, stack, revision, token)
+    updating.start(cloud, stack, revision, token)
 
 
 def update_stack(
-    service: Region,
+    cloud: Region,
     name: str,
     submission: Submission,
     *,
@@ -77,29 +77,29 @@ def update_stack(
     policy: str,
     token: str,
 ) -> Stack:
-    """Begin to update a stack.
+    """Start to update a stack.
 
     Raises:
         ApiError: the call is refused
     """
-    stack = service.stack(name)
+    stack = cloud.stack(name)
     status_checks.check_update(stack)
     status_checks.check_resume(stack, disable_rollback=disable_rollback)
     for policy_body in (policy_during_update, policy):
         if policy_body:
             status_checks.check_policy(policy_body)
-    revision = admission.admit(service, submission, stack)
-    if stack.status in STABLE and (no_update := change_set_creation.no_update_reason(service, stack, revision)):
+    revision = admission.admit(cloud, submission, stack)
+    if stack.status in STABLE and (no_update := change_set_creation.no_update_reason(cloud, stack, revision)):
         raise ValidationError(no_update)
     stack.policy_during_update, stack.policy = policy_during_update, policy or stack.policy
-    for change_set in service.all_change_sets():
+    for change_set in cloud.all_change_sets():
         if change_set.stack is stack and change_set.execution_status == "AVAILABLE":
             change_set.execution_status = "OBSOLETE"
-    start_update(service, stack, revision, token, disable_rollback=disable_rollback)
+    start_update(cloud, stack, revision, token, disable_rollback=disable_rollback)
     return stack
 
 
-def cancel_update(service: Region, stack: Stack, token: str) -> None:
+def cancel_update(cloud: Region, stack: Stack, token: str) -> None:
     """Cancel an update, and roll it back.
 
     Raises:
@@ -107,10 +107,10 @@ def cancel_update(service: Region, stack: Stack, token: str) -> None:
     """
     status_checks.check_cancel(stack)
     stack.token = token or stack.token
-    rollback.cancel(service, stack, "User Initiated")
+    rollback.cancel(cloud, stack, "User Initiated")
 
 
-def rollback_stack(service: Region, stack: Stack, token: str) -> Stack:
+def rollback_stack(cloud: Region, stack: Stack, token: str) -> Stack:
     """Roll back a stack that failed with rollback disabled; a stack that never was stable is deleted.
 
     Raises:
@@ -119,14 +119,14 @@ def rollback_stack(service: Region, stack: Stack, token: str) -> Stack:
     status_checks.check_rollback(stack)
     stack.disable_rollback, stack.token = False, token
     if stack.stable_state is None:
-        service.begin(stack, "ROLLBACK", token)
-        service.simulation.start(deletion.delete(service, stack, "User Initiated"))
+        cloud.start_operation(stack, "ROLLBACK", token)
+        cloud.simulation.start(deletion.delete(cloud, stack, "User Initiated"))
     else:
-        service.simulation.start(rollback.roll_back(service, stack, "User Initiated"))
+        cloud.simulation.start(rollback.roll_back(cloud, stack, "User Initiated"))
     return stack
 
 
-def continue_rollback(service: Region, stack: Stack, skip: Collection[str], force: bool, token: str) -> Stack:
+def continue_rollback(cloud: Region, stack: Stack, skip: Collection[str], force: bool, token: str) -> Stack:
     """Continue a failed rollback of an update.
 
     Raises:
@@ -135,18 +135,18 @@ def continue_rollback(service: Region, stack: Stack, skip: Collection[str], forc
     status_checks.check_continue(stack)
     if skip and force:
         raise ValidationError("ResourcesToSkip and ForceRollback cannot be given together")
-    skipped = [_skipped(service, stack, name) for name in skip]
+    skipped = [_skipped(cloud, stack, name) for name in skip]
     for owner, resource in skipped:
-        rollback.skip(service, owner, resource)
+        rollback.skip(cloud, owner, resource)
     stack.force_rollback = force
-    rollback.continue_rollback(service, stack, token)
+    rollback.continue_rollback(cloud, stack, token)
     return stack
 
 
-def _skipped(service: Region, root: Stack, name: str) -> tuple[Stack, Resource]:
+def _skipped(cloud: Region, root: Stack, name: str) -> tuple[Stack, Resource]:
     """The resource, and its stack, for `LogicalId` or `NestedStackName.LogicalId` in ResourcesToSkip."""
     stack_name, _, logical_id = name.rpartition(".")
-    owner = service.stack(stack_name) if stack_name else root
+    owner = cloud.stack(stack_name) if stack_name else root
     resource = owner.resources.get(logical_id)
     if owner.root is not root or resource is None:
         raise ValidationError(f"Resource [{name}] does not exist in stack [{root.name}] or one that it nests")
@@ -154,8 +154,8 @@ def _skipped(service: Region, root: Stack, name: str) -> tuple[Stack, Resource]:
     return owner, resource
 
 
-def delete_stack(service: Region, stack: Stack, retain: Collection[str], force: bool, token: str) -> Stack:
-    """Begin to delete a stack.
+def delete_stack(cloud: Region, stack: Stack, retain: Collection[str], force: bool, token: str) -> Stack:
+    """Start to delete a stack.
 
     Raises:
         ValidationError: the call is refused
@@ -164,19 +164,19 @@ def delete_stack(service: Region, stack: Stack, retain: Collection[str], force: 
     if unknown := sorted(set(retain) - set(stack.resources)):
         raise ValidationError(f"The specified resources to retain {unknown} are not resources of the stack")
     status_before = stack.status
-    service.begin(stack, "DELETE_STACK", token)
-    for change_set in service.all_change_sets():
+    cloud.start_operation(stack, "DELETE_STACK", token)
+    for change_set in cloud.all_change_sets():
         if change_set.stack is stack:
-            existing_change_sets.drop(service, change_set)
+            existing_change_sets.drop(cloud, change_set)
     if status_before == "CREATE_IN_PROGRESS":
-        creation.cancel_resources(service, stack)
-    service.simulation.start(deletion.delete(service, stack, "User Initiated", retain=retain, force=force))
+        creation.cancel_resources(cloud, stack)
+    cloud.simulation.start(deletion.delete(cloud, stack, "User Initiated", retain=retain, force=force))
     return stack
 
 
-def cancel_nested(service: Region, child: Stack) -> None:
-    """Cancel the creation of a nested stack, or its update, which begins to roll back."""
+def cancel_nested(cloud: Region, child: Stack) -> None:
+    """Cancel the creation of a nested stack, or its update, which starts to roll back."""
     if child.status == "CREATE_IN_PROGRESS":
-        creation.cancel(service, child)
+        creation.cancel(cloud, child)
     elif child.status == "UPDATE_IN_PROGRESS":
-        rollback.cancel(service, child, "Resource update cancelled")
+        rollback.cancel(cloud, child, "Resource update cancelled")

@@ -12,25 +12,25 @@ from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.json_types import Properties
 
 
-def await_update_duration(service: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
+def await_update_duration(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Wait for as long as the update of a resource takes, or raise the failure that is injected for it.
 
     Raises:
         ResourceError: the injected failure; the resource still has its old properties
     """
     try:
-        service.failures.raise_injected(stack.name, resource.logical_id, "UPDATE")
+        cloud.failures.raise_injected(stack.name, resource.logical_id, "UPDATE")
     except ResourceError:
         resource.attempted_properties = dict(old_properties)
         raise
-    yield from service.wait_for_duration(resource.type, "update")
+    yield from cloud.wait_for_duration(resource.type, "update")
 
 
-def modify(service: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
+def modify(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a resource in place; on return it is complete, or was cancelled.
 
     Args:
-        service: the region
+        cloud: the emulated CloudFormation of the region
         stack: the resource's stack
         resource: the resource, with its new properties
         old_properties: the properties before the update
@@ -39,14 +39,14 @@ def modify(service: Region, stack: Stack, resource: Resource, old_properties: Pr
         ResourceError: the update failed
     """
     generation = resource.generation
-    yield from await_update_duration(service, stack, resource, old_properties)
+    yield from await_update_duration(cloud, stack, resource, old_properties)
     if resource.generation != generation:
         return
     if resource.type == AUTO_SCALING_GROUP:
-        yield from rolling.change(service, stack, resource, old_properties)
+        yield from rolling.change(cloud, stack, resource, old_properties)
         return
     try:
-        changed = HANDLERS[resource.type].update(properties.handler_call(service, stack, resource), old_properties)
+        changed = HANDLERS[resource.type].update(properties.handler_call(cloud, stack, resource), old_properties)
     except ResourceError:
         # Refused: nothing was changed, so there is nothing to roll back.
         resource.attempted_properties = dict(old_properties)

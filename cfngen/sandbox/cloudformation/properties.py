@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from cfngen.sandbox.cloudformation import property_schemas, string_checks
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers import HANDLERS, Call
+from cfngen.sandbox.cloudformation.handlers import HANDLERS, HandlerCall
 from cfngen.sandbox.cloudformation.intrinsics import Scope
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP
@@ -19,13 +19,13 @@ NESTED_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supporte
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
 
 
-def resolve_properties(service: Region, stack: Stack, definition: ResourceDefinition) -> JsonDict:
+def resolve_properties(cloud: Region, stack: Stack, definition: ResourceDefinition) -> JsonDict:
     """Resolve and validate the properties of a resource whose dependencies are complete.
 
     Raises:
         ResourceError: they cannot be resolved, or the schema or the service refuses them
     """
-    properties = conformed_properties(service.region, scope_of_stack(service, stack), stack.tags, definition)
+    properties = conformed_properties(cloud.region, scope_of_stack(cloud, stack), stack.tags, definition)
     string_checks.check_properties(definition.type, properties)
     return properties
 
@@ -44,7 +44,7 @@ def conformed_properties(
     if tag_property == "Tags" and stack_tags:
         resolved["Tags"] = _with_stack_tags(stack_tags, definition.type, resolved.get("Tags", []))
     properties = property_schemas.conform(region, definition.type, resolved)
-    supported = HANDLERS[definition.type].properties if definition.type in HANDLERS else NESTED_PROPERTIES
+    supported = HANDLERS[definition.type].supported_properties if definition.type in HANDLERS else NESTED_PROPERTIES
     if unknown := set(properties) - supported:
         raise NotModelledError(f"properties {sorted(unknown)} of {definition.type}")
     return properties
@@ -58,13 +58,13 @@ def _with_stack_tags(stack_tags: Mapping[str, str], resource_type: str, tags: li
     return [*tags, *inherited]
 
 
-def handler_call(service: Region, stack: Stack, resource: Resource) -> Call:
+def handler_call(cloud: Region, stack: Stack, resource: Resource) -> HandlerCall:
     """The arguments for a resource's handler."""
 
-    def name(*, limit: int = 128, stack_name: bool = True) -> str:
-        return service.physical_name(stack, resource.logical_id, limit=limit, with_stack=stack_name)
+    def name(*, limit: int = 128, with_stack_name: bool = True) -> str:
+        return cloud.physical_name(stack, resource.logical_id, limit=limit, with_stack=with_stack_name)
 
-    return Call(service.region, resource.properties, name, resource.physical_id, resource.attributes)
+    return HandlerCall(cloud.region, resource.properties, name, resource.physical_id, resource.attributes)
 
 
 def enabled_resources(scope: Scope, definitions: Mapping[str, ResourceDefinition]) -> list[str]:
@@ -76,13 +76,13 @@ def enabled_resources(scope: Scope, definitions: Mapping[str, ResourceDefinition
     ]
 
 
-def resolve_outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict[str, str]]:
+def resolve_outputs(cloud: Region, stack: Stack) -> tuple[dict[str, str], dict[str, str]]:
     """Resolve the outputs and exports of a stack whose resources are all complete.
 
     Raises:
         ResourceError: they cannot be resolved, another stack has the same export, or a changed export is in use
     """
-    scope = scope_of_stack(service, stack)
+    scope = scope_of_stack(cloud, stack)
     values: dict[str, str] = {}
     exports: dict[str, str] = {}
     for key, output in stack.template.body.get("Outputs", {}).items():
@@ -95,17 +95,17 @@ def resolve_outputs(service: Region, stack: Stack) -> tuple[dict[str, str], dict
         values[key] = str(value)
         if "Export" in output:
             exports[str(scope.resolve(output["Export"]["Name"]))] = values[key]
-    _check_exports(service, stack, exports)
+    _check_exports(cloud, stack, exports)
     return values, exports
 
 
-def _check_exports(service: Region, stack: Stack, exports: Mapping[str, str]) -> None:
+def _check_exports(cloud: Region, stack: Stack, exports: Mapping[str, str]) -> None:
     """Refuse exports of the same name as another stack's, and changes of exports that are in use."""
-    for owner, name, _ in service.exports():
+    for owner, name, _ in cloud.exports():
         if name in exports and owner != stack.id:
-            raise ResourceError(f"Export with name {name} is already exported by stack {service.stack(owner).name}")
+            raise ResourceError(f"Export with name {name} is already exported by stack {cloud.stack(owner).name}")
     for name, value in stack.exports.items():
-        importers = importing_stacks(service, name) if exports.get(name) != value else []
+        importers = importing_stacks(cloud, name) if exports.get(name) != value else []
         if importers:
             verb = "updated" if name in exports else "deleted"
             raise ResourceError(f"Export {name} cannot be {verb} as it is in use by {' and '.join(importers)}")

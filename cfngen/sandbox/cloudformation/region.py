@@ -36,7 +36,7 @@ class Region(abc.ABC):
 
     Args:
         region: the name of the region.
-        stored: the contents of Parameter Store (values by name), for parameters of type AWS::SSM::Parameter::Value.
+        parameter_store: contents of Parameter Store (values by name), for the type AWS::SSM::Parameter::Value.
         on_launch: called for each instance that a stack's Auto Scaling group launches, right after the launch. It may
             schedule on the clock what the instance does later. Without it, instances do nothing.
         durations: how many seconds operations take, by the names of `cfngen.sandbox.durations`: a resource type, with
@@ -50,7 +50,7 @@ class Region(abc.ABC):
         self,
         region: str,
         *,
-        stored: Mapping[str, str] | None = None,
+        parameter_store: Mapping[str, str] | None = None,
         on_launch: Callable[[LaunchedInstance], None] = lambda launched: None,
         durations: Mapping[str, float] | None = None,
         seed: int | None = None,
@@ -67,7 +67,7 @@ class Region(abc.ABC):
         # Called with the id of an instance that a lifecycle hook holds in Terminating:Wait.
         self.on_terminating: Callable[[str], None] = lambda instance_id: None
         self.durations = dict(durations or {})
-        set_schedule(region, self.clock.later, self.durations)
+        set_schedule(region, self.clock.schedule, self.durations)
         scaling_activities.set_observer(
             region,
             scaling_activities.Observer(
@@ -77,7 +77,7 @@ class Region(abc.ABC):
             ),
         )
         self.order = Order(seed)
-        self.stored = dict(stored or {})
+        self.parameter_store = dict(parameter_store or {})
         self.failures = InjectedFailures()
         # By instance id, in the order of launch: the group's LaunchTemplate property as JSON.
         self.launched: dict[str, str] = {}
@@ -143,7 +143,7 @@ class Region(abc.ABC):
         seconds = self.order.vary_duration(next((self.durations[name] for name in names if name in self.durations), 0))
         if seconds:
             end = self.clock.now + seconds
-            self.clock.later(seconds, lambda: None)
+            self.clock.schedule(seconds, lambda: None)
             yield lambda: self.clock.now >= end
 
     def retry_while_throttled(self, logical_id: str) -> Operation:
@@ -156,7 +156,7 @@ class Region(abc.ABC):
         deadline = self.clock.now + THROTTLING_TIMEOUT_SECONDS
         if throttled_until > self.clock.now:
             wait_until = min(throttled_until, deadline)
-            self.clock.later(wait_until - self.clock.now, lambda: None)
+            self.clock.schedule(wait_until - self.clock.now, lambda: None)
             yield lambda: self.clock.now >= wait_until
             if throttled_until > deadline:
                 raise ResourceError("Rate exceeded (Status Code: 400; Error Code: Throttling)")
@@ -186,8 +186,8 @@ class Region(abc.ABC):
         self.add_stack(stack)
         return stack
 
-    def begin(self, stack: Stack, operation_type: str, token: str = "") -> int:
-        """Begin an operation of a stack, which supersedes the current one; returns the stack's new generation."""
+    def start_operation(self, stack: Stack, operation_type: str, token: str = "") -> int:
+        """Start an operation of a stack, which supersedes the current one; returns the stack's new generation."""
         stack.generation += 1
         stack.token = token
         stack.operations.append((self.uuid(), operation_type))
@@ -200,7 +200,7 @@ class Region(abc.ABC):
         suffix = hashlib.sha256(f"{stack.id} {logical_id} {next(self._sequence)}".encode()).hexdigest()[:12].upper()
         return generated_names.generated_name(stack.name if with_stack else "", logical_id, suffix, limit)
 
-    def record(self, stack: Stack, resource: Resource | None, status: str, reason: str = "") -> None:
+    def record_event(self, stack: Stack, resource: Resource | None, status: str, reason: str = "") -> None:
         """Set the status of a resource, or of the stack itself if `resource` is None, and add the event."""
         operation_id = stack.operations[-1][0] if stack.operations else ""
         if resource is None:

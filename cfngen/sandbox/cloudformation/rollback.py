@@ -13,10 +13,10 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Resource, StableState, Stack
 
 
-def roll_back(service: Region, stack: Stack, reason: str) -> Operation:
+def roll_back(cloud: Region, stack: Stack, reason: str) -> Operation:
     """Roll a stack back to its last stable state."""
-    service.begin(stack, "ROLLBACK", stack.token)
-    service.record(stack, None, "UPDATE_ROLLBACK_IN_PROGRESS", reason)
+    cloud.start_operation(stack, "ROLLBACK", stack.token)
+    cloud.record_event(stack, None, "UPDATE_ROLLBACK_IN_PROGRESS", reason)
     stable_state = _require_stable_state(stack)
     stack.revision = stable_state.revision
     # Resources that one update created and a retry abandoned belong to neither state; they are deleted as well.
@@ -37,7 +37,7 @@ def roll_back(service: Region, stack: Stack, reason: str) -> Operation:
         if current is None or current.physical_id != old.physical_id or current.is_replacement:
             status = current.status if current else old.status
             stack.resources[logical_id] = dataclasses.replace(old, was_updated=current is not None, status=status)
-    yield from restore_resources(service, stack)
+    yield from restore_resources(cloud, stack)
 
 
 def _require_stable_state(stack: Stack) -> StableState:
@@ -47,7 +47,7 @@ def _require_stable_state(stack: Stack) -> StableState:
     return stack.stable_state
 
 
-def restore_resources(service: Region, stack: Stack) -> Operation:
+def restore_resources(cloud: Region, stack: Stack) -> Operation:
     """Restore all resources that differ from the last stable state."""
     generation = stack.generation
     for resource in stack.resources.values():
@@ -56,7 +56,7 @@ def restore_resources(service: Region, stack: Stack) -> Operation:
     yield from creation.start_in_order(
         stack,
         logical_ids,
-        lambda logical_id: service.simulation.start(_restore_resource(service, stack, stack.resources[logical_id])),
+        lambda logical_id: cloud.simulation.start(_restore_resource(cloud, stack, stack.resources[logical_id])),
         continue_after_failure=True,
     )
     if stack.generation != generation:
@@ -65,16 +65,16 @@ def restore_resources(service: Region, stack: Stack) -> Operation:
         logical_id for logical_id, restored in stack.resources.items() if restored.progress != "complete"
     ]:
         failed = [logical_id for logical_id in unfinished if stack.resources[logical_id].progress == "failed"]
-        service.record(stack, None, "UPDATE_ROLLBACK_FAILED", deletion.failure_message("update", failed))
+        cloud.record_event(stack, None, "UPDATE_ROLLBACK_FAILED", deletion.failure_message("update", failed))
         return
     stable_state = _require_stable_state(stack)
     stack.outputs, stack.exports = dict(stable_state.outputs), dict(stable_state.exports)
-    service.record(stack, None, ROLLBACK_CLEANUP_STATUS)
+    cloud.record_event(stack, None, ROLLBACK_CLEANUP_STATUS)
     if stack.parent is None:
-        yield from clean_up(service, stack, "UPDATE_ROLLBACK_COMPLETE")
+        yield from clean_up(cloud, stack, "UPDATE_ROLLBACK_COMPLETE")
 
 
-def _restore_resource(service: Region, stack: Stack, resource: Resource) -> Operation:
+def _restore_resource(cloud: Region, stack: Stack, resource: Resource) -> Operation:
     """Restore a resource to its state before the update, if the update has touched it."""
     old = _require_stable_state(stack).resources[resource.logical_id]
     resource.generation += 1
@@ -85,46 +85,46 @@ def _restore_resource(service: Region, stack: Stack, resource: Resource) -> Oper
         return
     current_properties = resource.properties if resource.attempted_properties is None else resource.attempted_properties
     resource.attempted_properties = None
-    service.record(stack, resource, "UPDATE_IN_PROGRESS")
+    cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
     try:
         if resource.child is not None:
             resource.properties = dict(old.properties)
-            service.failures.raise_injected(stack.name, resource.logical_id, "UPDATE")
-            yield from _roll_back_nested(service, resource, resource.child)
+            cloud.failures.raise_injected(stack.name, resource.logical_id, "UPDATE")
+            yield from _roll_back_nested(cloud, resource, resource.child)
         else:
-            resource.properties = properties.resolve_properties(service, stack, resource.definition)
-            yield from modification.modify(service, stack, resource, current_properties)
+            resource.properties = properties.resolve_properties(cloud, stack, resource.definition)
+            yield from modification.modify(cloud, stack, resource, current_properties)
     except RESOURCE_ERRORS as error:
         resource.attempted_properties = dict(current_properties)
         if resource.generation == generation:
-            service.record(stack, resource, "UPDATE_FAILED", str(error))
+            cloud.record_event(stack, resource, "UPDATE_FAILED", str(error))
             if stack.root.force_rollback:
-                skip(service, stack, resource)
+                skip(cloud, stack, resource)
             else:
                 resource.progress, resource.rollback_failed = "failed", True
     else:
         if resource.generation == generation:
             resource.progress, resource.was_updated = "complete", False
-            service.record(stack, resource, "UPDATE_COMPLETE")
+            cloud.record_event(stack, resource, "UPDATE_COMPLETE")
 
 
-def skip(service: Region, stack: Stack, resource: Resource) -> None:
+def skip(cloud: Region, stack: Stack, resource: Resource) -> None:
     """Skip a resource in a rollback: leave it as it is, and call it complete."""
     resource.progress = "complete"
     resource.was_updated = resource.rollback_failed = False
     resource.attempted_properties = None
-    service.record(stack, resource, "UPDATE_COMPLETE", "Resource update skipped.")
+    cloud.record_event(stack, resource, "UPDATE_COMPLETE", "Resource update skipped.")
 
 
-def _roll_back_nested(service: Region, resource: Resource, child: Stack) -> Operation:
-    """Roll back a nested stack, or wait for its rollback if that has begun already."""
+def _roll_back_nested(cloud: Region, resource: Resource, child: Stack) -> Operation:
+    """Roll back a nested stack, or wait for its rollback if that has started already."""
     generation = resource.generation
     if child.stable_state is not None:
         if child.status == "UPDATE_ROLLBACK_FAILED":
             if child.root.operations[-1][1] == "CONTINUE_ROLLBACK":
-                continue_rollback(service, child)
+                continue_rollback(cloud, child)
         elif child.status not in ("UPDATE_ROLLBACK_IN_PROGRESS", ROLLBACK_CLEANUP_STATUS):
-            service.simulation.start(roll_back(service, child, ""))
+            cloud.simulation.start(roll_back(cloud, child, ""))
         yield lambda: child.status != "UPDATE_ROLLBACK_IN_PROGRESS" or resource.generation != generation
         if resource.generation != generation:
             return
@@ -143,18 +143,18 @@ def nested_failure(child: Stack) -> str:
     return f"Embedded stack {child.id} was not successfully updated. Currently in {status} with reason: {reason}"
 
 
-def continue_rollback(service: Region, stack: Stack, token: str = "") -> None:
+def continue_rollback(cloud: Region, stack: Stack, token: str = "") -> None:
     """Continue a failed rollback."""
-    service.begin(stack, "CONTINUE_ROLLBACK", token)
-    service.record(stack, None, "UPDATE_ROLLBACK_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
-    service.simulation.start(restore_resources(service, stack))
+    cloud.start_operation(stack, "CONTINUE_ROLLBACK", token)
+    cloud.record_event(stack, None, "UPDATE_ROLLBACK_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
+    cloud.simulation.start(restore_resources(cloud, stack))
 
 
-def cancel(service: Region, stack: Stack, reason: str) -> None:
+def cancel(cloud: Region, stack: Stack, reason: str) -> None:
     """Cancel an update; roll it back if there is a stable state to return to."""
     stack.generation += 1
-    creation.cancel_resources(service, stack)
+    creation.cancel_resources(cloud, stack)
     if stack.stable_state is None or (stack.root.disable_rollback and stack.parent is not None):
-        service.record(stack, None, "UPDATE_FAILED", reason)
+        cloud.record_event(stack, None, "UPDATE_FAILED", reason)
     else:
-        service.simulation.start(roll_back(service, stack, reason))
+        cloud.simulation.start(roll_back(cloud, stack, reason))

@@ -19,31 +19,31 @@ from cfngen.sandbox.cloudformation.update_policies import RollingPolicy
 from cfngen.sandbox.json_types import Properties
 
 
-def change(service: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
+def change(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a group to its new properties, and replace instances that come from another launch template.
 
     Raises:
         ResourceError: the update failed, or too few new instances signalled success
     """
     group_name = resource.physical_id
-    policy = update_policies.rolling_policy(service, stack, resource)
+    policy = update_policies.rolling_policy(cloud, stack, resource)
     old_instances, earlier_activities = (
-        set(signals.group_instance_ids(service, group_name)),
-        signals.activity_ids(service),
+        set(signals.group_instance_ids(cloud, group_name)),
+        signals.activity_ids(cloud),
     )
-    HANDLERS[resource.type].update(properties.handler_call(service, stack, resource), old_properties)
-    signals.notify_launches(service, resource, old_instances)
-    signals.check_launches(service, resource, earlier_activities)
+    HANDLERS[resource.type].update(properties.handler_call(cloud, stack, resource), old_properties)
+    signals.notify_launches(cloud, resource, old_instances)
+    signals.check_launches(cloud, resource, earlier_activities)
     if policy is None or not _must_replace_instances(resource, old_properties):
         return
     launch_template = json.dumps(resource.properties.get("LaunchTemplate"))
     obsolete = [
         instance
-        for instance in signals.group_instance_ids(service, group_name)
-        if service.launched.get(instance) != launch_template
+        for instance in signals.group_instance_ids(cloud, group_name)
+        if cloud.launched.get(instance) != launch_template
     ]
     if obsolete:
-        yield from _replace_instances(service, stack, resource, policy, obsolete)
+        yield from _replace_instances(cloud, stack, resource, policy, obsolete)
 
 
 def _must_replace_instances(resource: Resource, old_properties: Properties) -> bool:
@@ -55,35 +55,35 @@ def _must_replace_instances(resource: Resource, old_properties: Properties) -> b
 
 
 def _replace_instances(
-    service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, obsolete: list[str]
+    cloud: Region, stack: Stack, resource: Resource, policy: RollingPolicy, obsolete: list[str]
 ) -> Operation:
     """Replace obsolete instances in batches, with the scaling processes of the policy suspended meanwhile."""
-    autoscaling, group_name = client("autoscaling", service.region), {"AutoScalingGroupName": resource.physical_id}
+    autoscaling, group_name = client("autoscaling", cloud.region), {"AutoScalingGroupName": resource.physical_id}
     response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[resource.physical_id])
     [group_description] = response["AutoScalingGroups"]
     capacity, max_size = int(group_description["DesiredCapacity"]), int(group_description["MaxSize"])
     if policy.min_in_service >= max_size:
         raise ResourceError("MinInstancesInService must be less than the autoscaling group's MaxSize")
     # A rollback returns to the capacity before the failed update, which may have raised it temporarily.
-    capacity = service.capacities_before_update.setdefault(resource.physical_id, capacity)
-    _record_progress(service, stack, resource, _rolling_update_text(policy, obsolete))
+    capacity = cloud.capacities_before_update.setdefault(resource.physical_id, capacity)
+    _record_progress(cloud, stack, resource, _rolling_update_text(policy, obsolete))
     generation = resource.generation
     if policy.suspended_processes:
         autoscaling.suspend_processes(**group_name, ScalingProcesses=list(policy.suspended_processes))
     try:
-        yield from _replace_in_batches(service, stack, resource, policy, obsolete, capacity=capacity, max_size=max_size)
+        yield from _replace_in_batches(cloud, stack, resource, policy, obsolete, capacity=capacity, max_size=max_size)
     except ResourceError:
-        _resume_processes(service, resource, policy)
+        _resume_processes(cloud, resource, policy)
         raise
     if resource.generation == generation:  # otherwise the update was cancelled, and its rollback is already at work
-        del service.capacities_before_update[resource.physical_id]
-        _resume_processes(service, resource, policy)
+        del cloud.capacities_before_update[resource.physical_id]
+        _resume_processes(cloud, resource, policy)
 
 
-def _resume_processes(service: Region, resource: Resource, policy: RollingPolicy) -> None:
+def _resume_processes(cloud: Region, resource: Resource, policy: RollingPolicy) -> None:
     """Resume the scaling processes that the policy suspends."""
     if policy.suspended_processes:
-        client("autoscaling", service.region).resume_processes(
+        client("autoscaling", cloud.region).resume_processes(
             AutoScalingGroupName=resource.physical_id, ScalingProcesses=list(policy.suspended_processes)
         )
 
@@ -103,7 +103,7 @@ def _rolling_update_text(policy: RollingPolicy, obsolete: list[str]) -> str:
 
 
 def _replace_in_batches(
-    service: Region,
+    cloud: Region,
     stack: Stack,
     resource: Resource,
     policy: RollingPolicy,
@@ -114,60 +114,60 @@ def _replace_in_batches(
 ) -> Operation:
     """Terminate obsolete instances batch by batch; wait for the replacements of each batch."""
     generation, total, group_name = resource.generation, len(obsolete), resource.physical_id
-    up_to_date_count = len(signals.group_instance_ids(service, group_name)) - total
+    up_to_date_count = len(signals.group_instance_ids(cloud, group_name)) - total
     batch_limit = capacity - policy.min_in_service
     if batch_limit <= 0:
         # No instance may be terminated yet: the group grows temporarily, as far as its MaxSize allows.
         batch_limit = min(policy.max_batch_size, max_size - capacity)
         size = capacity + batch_limit
         text = f"Temporarily setting autoscaling group MinSize and DesiredCapacity to {size}."
-        _record_progress(service, stack, resource, text)
-        yield from _launch_and_await(service, stack, resource, policy, size)
+        _record_progress(cloud, stack, resource, text)
+        yield from _launch_and_await(cloud, stack, resource, policy, size)
         up_to_date_count += batch_limit
     while obsolete and resource.generation == generation:
         batch = obsolete[: max(min(policy.max_batch_size, batch_limit), 1)]
         obsolete = obsolete[len(batch) :]
         replacements = max(min(len(batch), capacity - up_to_date_count), 0)
         text = f"Terminating instance(s) [{','.join(batch)}]; replacing with {replacements} new instance(s)."
-        _record_progress(service, stack, resource, text)
-        instances_before = set(signals.group_instance_ids(service, group_name))
+        _record_progress(cloud, stack, resource, text)
+        instances_before = set(signals.group_instance_ids(cloud, group_name))
         resource.signals, resource.expected_signals = {}, replacements if policy.waits_for_signals else 0
         for number, instance in enumerate(batch):
             # The group itself launches the replacement of an instance (awslabs/amazon-eks-ami#66).
-            client("autoscaling", service.region).terminate_instance_in_auto_scaling_group(
+            client("autoscaling", cloud.region).terminate_instance_in_auto_scaling_group(
                 InstanceId=instance, ShouldDecrementDesiredCapacity=number >= replacements
             )
         text = f"Successfully terminated instance(s) [{','.join(batch)}]"
-        _record_progress(service, stack, resource, f"{text} (Progress {100 * (total - len(obsolete)) // total}%).")
+        _record_progress(cloud, stack, resource, f"{text} (Progress {100 * (total - len(obsolete)) // total}%).")
         if replacements:
-            yield from _await_new_instances(service, stack, resource, policy, replacements, instances_before)
+            yield from _await_new_instances(cloud, stack, resource, policy, replacements, instances_before)
             up_to_date_count += replacements
 
 
 def _launch_and_await(
-    service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, capacity: int
+    cloud: Region, stack: Stack, resource: Resource, policy: RollingPolicy, capacity: int
 ) -> Operation:
     """Raise the desired capacity, and wait for the new instances.
 
     Raises:
         ResourceError: too few new instances signalled success
     """
-    instances_before = set(signals.group_instance_ids(service, resource.physical_id))
+    instances_before = set(signals.group_instance_ids(cloud, resource.physical_id))
     count = capacity - len(instances_before)
     resource.signals, resource.expected_signals = {}, count if policy.waits_for_signals else 0
-    client("autoscaling", service.region).set_desired_capacity(
+    client("autoscaling", cloud.region).set_desired_capacity(
         AutoScalingGroupName=resource.physical_id, DesiredCapacity=capacity
     )
-    yield from _await_new_instances(service, stack, resource, policy, count, instances_before)
+    yield from _await_new_instances(cloud, stack, resource, policy, count, instances_before)
 
 
 def _await_new_instances(
-    service: Region, stack: Stack, resource: Resource, policy: RollingPolicy, count: int, instances_before: set[str]
+    cloud: Region, stack: Stack, resource: Resource, policy: RollingPolicy, count: int, instances_before: set[str]
 ) -> Operation:
     """Wait for the signals of a group's new instances, or for PauseTime.
 
     Args:
-        service: the region
+        cloud: the emulated CloudFormation of the region
         stack: the group's stack
         resource: the group
         policy: its rolling update policy
@@ -180,13 +180,13 @@ def _await_new_instances(
     generation = resource.generation
     if policy.waits_for_signals:
         text = f"New instance(s) added to autoscaling group - Waiting on {count} resource signal(s)"
-        _record_progress(service, stack, resource, f"{text} with a timeout of {policy.timeout}.")
-    signals.notify_launches(service, resource, instances_before)
-    deadline = service.clock.now + policy.pause_seconds
-    service.clock.later(policy.pause_seconds, lambda: None)
+        _record_progress(cloud, stack, resource, f"{text} with a timeout of {policy.timeout}.")
+    signals.notify_launches(cloud, resource, instances_before)
+    deadline = cloud.clock.now + policy.pause_seconds
+    cloud.clock.schedule(policy.pause_seconds, lambda: None)
 
     def is_over() -> bool:
-        if resource.generation != generation or service.clock.now >= deadline:
+        if resource.generation != generation or cloud.clock.now >= deadline:
             return True
         failures = sum(signal == "FAILURE" for signal in resource.signals.values())
         too_many_failures = 100 * (count - failures) < policy.min_successful_percent * count
@@ -204,6 +204,6 @@ def _await_new_instances(
         )
 
 
-def _record_progress(service: Region, stack: Stack, resource: Resource, text: str) -> None:
+def _record_progress(cloud: Region, stack: Stack, resource: Resource, text: str) -> None:
     """Add an event about the progress of a group's update."""
-    service.record(stack, resource, "UPDATE_IN_PROGRESS", text)
+    cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS", text)

@@ -14,13 +14,13 @@ from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.json_types import Expression, JsonDict
 
 
-def scope_of_stack(service: Region, stack: Stack) -> Scope:
+def scope_of_stack(cloud: Region, stack: Stack) -> Scope:
     """The scope of a stack during an operation: parameters, and those resources that are complete by now."""
     complete = {
         key: resource.physical_id for key, resource in stack.resources.items() if resource.progress == "complete"
     }
     return scope_of_revision(
-        service,
+        cloud,
         stack.revision,
         stack.name,
         stack.id,
@@ -30,7 +30,7 @@ def scope_of_stack(service: Region, stack: Stack) -> Scope:
 
 
 def scope_of_revision(
-    service: Region,
+    cloud: Region,
     revision: Revision,
     name: str,
     stack_id: str = "",
@@ -41,7 +41,7 @@ def scope_of_revision(
     """The scope in which a revision's expressions are resolved.
 
     Args:
-        service: the region
+        cloud: the emulated CloudFormation of the region
         revision: the template and its parameters
         name: the stack's name
         stack_id: the stack's id, if there is a stack
@@ -52,7 +52,7 @@ def scope_of_revision(
         "AWS::AccountId": ACCOUNT,
         "AWS::NotificationARNs": list(revision.notification_arns),
         "AWS::Partition": "aws",
-        "AWS::Region": service.region,
+        "AWS::Region": cloud.region,
         "AWS::StackId": stack_id,
         "AWS::StackName": name,
         "AWS::URLSuffix": "amazonaws.com",
@@ -64,7 +64,7 @@ def scope_of_revision(
         ref_values,
         attribute=attribute or _refuse_attribute,
         zones=_zone_names,
-        imported=functools.partial(_exported_value, service),
+        imported=functools.partial(_exported_value, cloud),
     )
 
 
@@ -94,27 +94,27 @@ def _zone_names(region: str) -> list[str]:
     return [zone["ZoneName"] for zone in zones]
 
 
-def _exported_value(service: Region, export_name: str) -> str:
+def _exported_value(cloud: Region, export_name: str) -> str:
     """The value of an export, for Fn::ImportValue."""
-    for _, exported, value in service.exports():
+    for _, exported, value in cloud.exports():
         if exported == export_name:
             return value
     raise ResourceError(f"No export named {export_name} found.")
 
 
-def importing_stacks(service: Region, export_name: str) -> list[str]:
+def importing_stacks(cloud: Region, export_name: str) -> list[str]:
     """Names of the stacks that import an export."""
     return [
         stack.name
-        for stack in service.stacks()
+        for stack in cloud.stacks()
         if stack.status not in ("DELETE_COMPLETE", "REVIEW_IN_PROGRESS")
-        and export_name in _imported_names(service, stack)
+        and export_name in _imported_names(cloud, stack)
     ]
 
 
-def _imported_names(service: Region, stack: Stack) -> set[str]:
+def _imported_names(cloud: Region, stack: Stack) -> set[str]:
     """The names of the exports that a stack imports."""
-    scope = scope_of_revision(service, stack.revision, stack.name, stack.id)
+    scope = scope_of_revision(cloud, stack.revision, stack.name, stack.id)
     return {str(scope.resolve(argument)) for argument in _import_value_arguments(stack.template.body)}
 
 

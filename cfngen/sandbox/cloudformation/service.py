@@ -42,7 +42,7 @@ class CloudFormation(Region):
         role_arn: str = "",
         token: str = "",
     ) -> Stack:
-        """Begin to create a stack; use `wait` to wait until it is complete.
+        """Start to create a stack; use `wait` to wait until it is complete.
 
         Args:
             name: the stack's name, which no other stack has.
@@ -93,7 +93,7 @@ class CloudFormation(Region):
         role_arn: str = "",
         token: str = "",
     ) -> Stack:
-        """Begin to update a stack.
+        """Start to update a stack.
 
         Raises:
             ApiError: the call was refused, or there is nothing to update
@@ -141,7 +141,7 @@ class CloudFormation(Region):
         return lifecycle.continue_rollback(self, self.stack(name), skip, force, token)
 
     def delete_stack(self, name: str, *, retain: Collection[str] = (), force: bool = False, token: str = "") -> Stack:
-        """Begin to delete a stack.
+        """Start to delete a stack.
 
         Args:
             name: a stack that is not nested
@@ -174,7 +174,7 @@ class CloudFormation(Region):
                 "with a FAILURE status."
             )
         resource.signals[unique_id] = status
-        self.record(stack, resource, resource.status, f"Received {status} signal with UniqueId {unique_id}")
+        self.record_event(stack, resource, resource.status, f"Received {status} signal with UniqueId {unique_id}")
 
     def set_stack_policy(self, name: str, body: str) -> None:
         """Set the stack policy, which says what updates may do to which resources."""
@@ -217,7 +217,7 @@ class CloudFormation(Region):
         express: bool = False,
         token: str = "",
     ) -> ChangeSet:
-        """Begin to create a change set for an update or a creation.
+        """Start to create a change set for an update or a creation.
 
         Raises:
             ApiError: the call was refused
@@ -266,7 +266,7 @@ class CloudFormation(Region):
     def execute_change_set(
         self, name: str, stack_name: str = "", *, disable_rollback: bool = False, token: str = ""
     ) -> Stack:
-        """Begin to execute a change set."""
+        """Start to execute a change set."""
         return change_set_execution.execute(
             self, existing_change_sets.find(self, name, stack_name), disable_rollback, token
         )

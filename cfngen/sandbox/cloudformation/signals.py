@@ -39,9 +39,9 @@ def seconds_of(duration: str, subject: str) -> int:
     return 3600 * hours + 60 * minutes + seconds
 
 
-def signals_to_await(service: Region, stack: Stack, resource: Resource) -> tuple[int, int]:
+def signals_to_await(cloud: Region, stack: Stack, resource: Resource) -> tuple[int, int]:
     """The number of signals a resource's CreationPolicy requires, and the timeout in seconds; 0 in express mode."""
-    policy = scope_of_stack(service, stack).resolve(resource.definition.body.get("CreationPolicy", {}))
+    policy = scope_of_stack(cloud, stack).resolve(resource.definition.body.get("CreationPolicy", {}))
     if not policy:
         if resource.type == WAIT_CONDITION:
             raise NotModelledError("a WaitCondition without a CreationPolicy")
@@ -62,78 +62,76 @@ def signals_to_await(service: Region, stack: Stack, resource: Resource) -> tuple
     return (0, 0) if stack.root.express else (count, seconds)
 
 
-def group_instance_ids(service: Region, group: str) -> list[str]:
+def group_instance_ids(cloud: Region, group: str) -> list[str]:
     """The group's instances that are not terminating, in launch order (moto reorders them when a group shrinks)."""
-    response = client("autoscaling", service.region).describe_auto_scaling_groups(AutoScalingGroupNames=[group])
+    response = client("autoscaling", cloud.region).describe_auto_scaling_groups(AutoScalingGroupNames=[group])
     members = response["AutoScalingGroups"][0]["Instances"]
     instance_ids = [member["InstanceId"] for member in members if not member["LifecycleState"].startswith("Terminat")]
-    launch_order = list(service.launched)
+    launch_order = list(cloud.launched)
     return sorted(
         instance_ids,
-        key=lambda instance_id: (
-            launch_order.index(instance_id) if instance_id in service.launched else len(launch_order)
-        ),
+        key=lambda instance_id: launch_order.index(instance_id) if instance_id in cloud.launched else len(launch_order),
     )
 
 
-def notify_launches(service: Region, resource: Resource, known_instances: set[str]) -> None:
-    """Call `service.on_launch` for each instance that the group has launched; record its launch template."""
-    instance_ids = group_instance_ids(service, resource.physical_id)
-    _notify(service, resource, [instance_id for instance_id in instance_ids if instance_id not in known_instances])
+def notify_launches(cloud: Region, resource: Resource, known_instances: set[str]) -> None:
+    """Call `cloud.on_launch` for each instance that the group has launched; record its launch template."""
+    instance_ids = group_instance_ids(cloud, resource.physical_id)
+    _notify(cloud, resource, [instance_id for instance_id in instance_ids if instance_id not in known_instances])
 
 
-def notify_later_launches(service: Region, group: str, instance_ids: list[str]) -> None:
+def notify_later_launches(cloud: Region, group: str, instance_ids: list[str]) -> None:
     """Like `notify_launches`, for instances that a group launched later on its own, for example as replacements."""
-    for stack in service.stacks():
+    for stack in cloud.stacks():
         for resource in stack.resources.values():
             if resource.type == AUTO_SCALING_GROUP and resource.physical_id == group and resource.exists:
-                _notify(service, resource, instance_ids)
+                _notify(cloud, resource, instance_ids)
 
 
-def _notify(service: Region, resource: Resource, instance_ids: list[str]) -> None:
+def _notify(cloud: Region, resource: Resource, instance_ids: list[str]) -> None:
     """Report each instance that is new to the region, and remember the launch template it comes from."""
     for instance_id in instance_ids:
-        if instance_id not in service.launched:
-            service.launched[instance_id] = json.dumps(resource.properties.get("LaunchTemplate"))
-            service.on_launch(LaunchedInstance(instance_id, resource.physical_id))
+        if instance_id not in cloud.launched:
+            cloud.launched[instance_id] = json.dumps(resource.properties.get("LaunchTemplate"))
+            cloud.on_launch(LaunchedInstance(instance_id, resource.physical_id))
 
 
-def activity_ids(service: Region) -> Collection[str]:
+def activity_ids(cloud: Region) -> Collection[str]:
     """Ids of all scaling activities so far, of all groups."""
-    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
+    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
     return {activity["ActivityId"] for activity in scaling_activities.recorded_activities(scaling, "")}
 
 
-def check_launches(service: Region, resource: Resource, earlier_activities: Collection[str]) -> None:
+def check_launches(cloud: Region, resource: Resource, earlier_activities: Collection[str]) -> None:
     """Check whether the group's latest launch succeeded.
 
     Args:
-        service: the region.
+        cloud: the emulated CloudFormation of the region.
         resource: the group.
-        earlier_activities: ids of scaling activities that began before this operation.
+        earlier_activities: ids of scaling activities that started before this operation.
 
     Raises:
         ResourceError: the launch failed; CloudFormation reports no more than the activity (eksctl-io/eksctl#8383)
     """
-    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
+    scaling = autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
     activities = scaling_activities.recorded_activities(scaling, resource.physical_id)
     if activities and activities[0]["StatusCode"] == "Failed" and activities[0]["ActivityId"] not in earlier_activities:
         raise ResourceError(f"Group did not stabilize. Last scaling activity: {activities[0]['StatusMessage']}")
 
 
-def stabilize(service: Region, resource: Resource, earlier_activities: Collection[str]) -> Operation:
+def stabilize(cloud: Region, resource: Resource, earlier_activities: Collection[str]) -> Operation:
     """Wait until no instance of a new group is held in Pending:Wait by a lifecycle hook.
 
     Args:
-        service: the region.
+        cloud: the emulated CloudFormation of the region.
         resource: the group.
-        earlier_activities: ids of scaling activities that began before this operation.
+        earlier_activities: ids of scaling activities that started before this operation.
 
     Raises:
         ResourceError: a launch failed
     """
-    check_launches(service, resource, earlier_activities)
-    generation, scaling = resource.generation, autoscaling_backends[DEFAULT_ACCOUNT_ID][service.region]
+    check_launches(cloud, resource, earlier_activities)
+    generation, scaling = resource.generation, autoscaling_backends[DEFAULT_ACCOUNT_ID][cloud.region]
 
     def is_any_pending() -> bool:
         states = scaling.autoscaling_groups[resource.physical_id].instance_states
@@ -143,22 +141,22 @@ def stabilize(service: Region, resource: Resource, earlier_activities: Collectio
         yield lambda: resource.generation != generation or not is_any_pending()
 
 
-def await_signals(service: Region, resource: Resource, seconds: int) -> Operation:
+def await_signals(cloud: Region, resource: Resource, seconds: int) -> Operation:
     """Wait for the resource's expected signals; on return they have arrived, or the resource was cancelled.
 
     Raises:
         ResourceError: a FAILURE signal, or too few signals before the timeout
     """
     generation = resource.generation
-    deadline = service.clock.now + seconds
-    service.clock.later(seconds, lambda: None)
+    deadline = cloud.clock.now + seconds
+    cloud.clock.schedule(seconds, lambda: None)
 
     def is_over() -> bool:
         return (
             resource.generation != generation
             or "FAILURE" in resource.signals.values()
             or len(resource.signals) >= resource.expected_signals
-            or service.clock.now >= deadline
+            or cloud.clock.now >= deadline
         )
 
     yield is_over

@@ -11,7 +11,7 @@ from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 STABLE = frozenset(
     {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
-)  # statuses in which an update may begin, and to which it may roll back
+)  # statuses in which an update may start, and to which it may roll back
 
 
 @dataclass(frozen=True)

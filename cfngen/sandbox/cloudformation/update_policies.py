@@ -70,14 +70,14 @@ class RollingPolicy:
         return "PT" + (f"{minutes}M" if minutes else "") + (f"{seconds}S" if seconds or not minutes else "")
 
 
-def rolling_policy(service: Region, stack: Stack, resource: Resource) -> RollingPolicy | None:
+def rolling_policy(cloud: Region, stack: Stack, resource: Resource) -> RollingPolicy | None:
     """Return the rolling update policy of a group; None if it has none.
 
     Raises:
         ResourceError: the policy is invalid
         NotModelledError: the policy is valid, but the emulator does not support it
     """
-    update_policy = _resolve_update_policy(service, stack, resource)
+    update_policy = _resolve_update_policy(cloud, stack, resource)
     if "AutoScalingRollingUpdate" not in update_policy:
         return None
     policy = update_policy["AutoScalingRollingUpdate"]
@@ -105,9 +105,9 @@ def rolling_policy(service: Region, stack: Stack, resource: Resource) -> Rolling
     )
 
 
-def _resolve_update_policy(service: Region, stack: Stack, resource: Resource) -> JsonObject:
+def _resolve_update_policy(cloud: Region, stack: Stack, resource: Resource) -> JsonObject:
     """Resolve a group's UpdatePolicy, and refuse keys that CloudFormation does not know."""
-    update_policy = scope_of_stack(service, stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
+    update_policy = scope_of_stack(cloud, stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
     for name, policy in update_policy.items():
         if name in NOT_MODELLED:
             raise NotModelledError(f"UpdatePolicy {name}")

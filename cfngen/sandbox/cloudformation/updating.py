@@ -26,53 +26,53 @@ from cfngen.sandbox.json_types import JsonDict, Properties
 REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."
 
 
-def begin(service: Region, stack: Stack, revision: Revision, token: str = "") -> None:
-    """Begin to update a stack; if it is stable now, keep its current state for a rollback."""
+def start(cloud: Region, stack: Stack, revision: Revision, token: str = "") -> None:
+    """Start to update a stack; if it is stable now, keep its current state for a rollback."""
     if stack.stable_state is None and stack.status in STABLE:
         resources = {logical_id: dataclasses.replace(old) for logical_id, old in stack.resources.items() if old.exists}
         stack.stable_state = StableState(stack.revision, resources, dict(stack.outputs), dict(stack.exports))
         for resource in stack.resources.values():
             resource.was_updated = resource.is_replacement = False
-    stack.revision, stack.updated = revision, service.clock.time
-    service.begin(stack, "UPDATE_STACK", token)
-    service.simulation.start(update(service, stack))
+    stack.revision, stack.updated = revision, cloud.clock.time
+    cloud.start_operation(stack, "UPDATE_STACK", token)
+    cloud.simulation.start(update(cloud, stack))
 
 
-def update(service: Region, stack: Stack) -> Operation:
+def update(cloud: Region, stack: Stack) -> Operation:
     """Update a stack to its new revision."""
     generation = stack.generation
-    service.record(stack, None, "UPDATE_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
+    cloud.record_event(stack, None, "UPDATE_IN_PROGRESS", "User Initiated" if stack.parent is None else "")
     for resource in stack.resources.values():
         resource.progress = ""
-    logical_ids = properties.enabled_resources(scope_of_stack(service, stack), stack.template.resources)
-    failure_reason = stack.revision.failure_reason or _policy_forbids_removal(service, stack, logical_ids)
+    logical_ids = properties.enabled_resources(scope_of_stack(cloud, stack), stack.template.resources)
+    failure_reason = stack.revision.failure_reason or _policy_forbids_removal(cloud, stack, logical_ids)
     if not failure_reason:
         yield from creation.start_in_order(
-            stack, logical_ids, lambda key: service.simulation.start(_update_resource(service, stack, key))
+            stack, logical_ids, lambda key: cloud.simulation.start(_update_resource(cloud, stack, key))
         )
     if stack.generation != generation:
         return
     failed = any(resource.progress == "failed" for resource in stack.resources.values())
     if not failure_reason and not failed:
         try:
-            stack.outputs, stack.exports = properties.resolve_outputs(service, stack)
+            stack.outputs, stack.exports = properties.resolve_outputs(cloud, stack)
         except ResourceError as error:
             failure_reason = str(error)
     if failure_reason or failed:
-        yield from _fail(service, stack, failure_reason)
+        yield from _fail(cloud, stack, failure_reason)
         return
     for key in [logical_id for logical_id in stack.resources if logical_id not in logical_ids]:
         removed = stack.resources.pop(key)
         policy = removed.definition.deletion_policy
         stack.obsolete_resources.append((removed, "Retain" if policy == "RetainExceptOnCreate" else policy))
-    service.record(stack, None, UPDATE_CLEANUP_STATUS)
+    cloud.record_event(stack, None, UPDATE_CLEANUP_STATUS)
     if stack.parent is None:
-        yield from clean_up(service, stack, "UPDATE_COMPLETE")
+        yield from clean_up(cloud, stack, "UPDATE_COMPLETE")
 
 
-def _fail(service: Region, stack: Stack, failure_reason: str) -> Operation:
+def _fail(cloud: Region, stack: Stack, failure_reason: str) -> Operation:
     """Cancel the remaining updates, and roll back, or keep what failed if rollback is disabled."""
-    creation.cancel_resources(service, stack)
+    creation.cancel_resources(cloud, stack)
     reason = failure_reason
     for verb in () if failure_reason else ("create", "update"):
         status = f"{verb.upper()}_FAILED"
@@ -83,39 +83,39 @@ def _fail(service: Region, stack: Stack, failure_reason: str) -> Operation:
         ]:
             reason += deletion.failure_message(verb, logical_ids)
     if stack.root.disable_rollback or stack.stable_state is None:
-        service.record(stack, None, "UPDATE_FAILED", reason)
+        cloud.record_event(stack, None, "UPDATE_FAILED", reason)
         for child in stack.children.values():
             if child.status == UPDATE_CLEANUP_STATUS:
-                service.record(child, None, "UPDATE_COMPLETE")
+                cloud.record_event(child, None, "UPDATE_COMPLETE")
         return
-    yield from rollback.roll_back(service, stack, reason)
+    yield from rollback.roll_back(cloud, stack, reason)
 
 
-def _policy_forbids_removal(service: Region, stack: Stack, logical_ids: list[str]) -> str:
+def _policy_forbids_removal(cloud: Region, stack: Stack, logical_ids: list[str]) -> str:
     """Why the stack policy forbids the update to remove a resource; "" if it allows all removals."""
     for logical_id, resource in stack.resources.items():
         if logical_id not in logical_ids and resource.exists and (reason := denial(stack, resource, "Update:Delete")):
             resource.was_updated, resource.progress = True, "failed"
-            service.record(stack, resource, "UPDATE_FAILED", reason)
+            cloud.record_event(stack, resource, "UPDATE_FAILED", reason)
             return deletion.failure_message("update", [logical_id])
     return ""
 
 
-def _update_resource(service: Region, stack: Stack, logical_id: str) -> Operation:
+def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
     """Create, modify or replace one resource of the new template, or leave it as it is."""
     definition = stack.template.resources[logical_id]
     resource = stack.resources.get(logical_id)
     if resource is not None and resource.exists and resource.status == "CREATE_FAILED" and resource.child is None:
-        yield from deletion.remove_resource(service, stack, resource, "Delete")
+        yield from deletion.remove_resource(cloud, stack, resource, "Delete")
     if resource is None or not resource.exists:
         new_resource = stack.resources[logical_id] = Resource(logical_id, definition)
-        yield from creation.create_resource(service, stack, new_resource)
+        yield from creation.create_resource(cloud, stack, new_resource)
         return
     resource.generation += 1
     generation, resource.progress = resource.generation, "in_progress"
     try:
-        new_properties = properties.resolve_properties(service, stack, definition)
-        action = _update_action(service, stack, resource, definition.type, new_properties)
+        new_properties = properties.resolve_properties(cloud, stack, definition)
+        action = _update_action(cloud, stack, resource, definition.type, new_properties)
         if not action:
             resource.definition, resource.progress = definition, "complete"
             return
@@ -125,20 +125,20 @@ def _update_resource(service: Region, stack: Stack, logical_id: str) -> Operatio
         if action == "replace":
             resource = _replace(stack, resource, new_properties)
             generation = resource.generation
-            service.record(stack, resource, "UPDATE_IN_PROGRESS", REPLACEMENT_REASON)
-            service.failures.raise_injected(stack.name, logical_id, "UPDATE")
-            yield from creation.provision(service, stack, resource, "UPDATE_IN_PROGRESS")
+            cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS", REPLACEMENT_REASON)
+            cloud.failures.raise_injected(stack.name, logical_id, "UPDATE")
+            yield from creation.provision(cloud, stack, resource, "UPDATE_IN_PROGRESS")
         else:
             old_properties, resource.attempted_properties = resource.properties, None
             resource.definition, resource.properties = definition, new_properties
-            service.record(stack, resource, "UPDATE_IN_PROGRESS")
+            cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
             try:
                 if action == "metadata":  # which no AWS service is called for
-                    yield from modification.await_update_duration(service, stack, resource, old_properties)
+                    yield from modification.await_update_duration(cloud, stack, resource, old_properties)
                 elif resource.type == NESTED_STACK:
-                    yield from _update_nested(service, stack, resource, old_properties)
+                    yield from _update_nested(cloud, stack, resource, old_properties)
                 else:
-                    yield from modification.modify(service, stack, resource, old_properties)
+                    yield from modification.modify(cloud, stack, resource, old_properties)
             except RESOURCE_ERRORS:
                 if resource.attempted_properties is None:
                     resource.attempted_properties = new_properties
@@ -148,33 +148,33 @@ def _update_resource(service: Region, stack: Stack, logical_id: str) -> Operatio
         if resource.generation == generation:
             resource.was_updated, resource.progress = True, "failed"
             if resource.status != "UPDATE_IN_PROGRESS":
-                service.record(stack, resource, "UPDATE_IN_PROGRESS")
-            service.record(stack, resource, "UPDATE_FAILED", str(error))
+                cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
+            cloud.record_event(stack, resource, "UPDATE_FAILED", str(error))
     else:
         if resource.generation == generation:
             resource.progress = "complete"
-            service.record(stack, resource, "UPDATE_COMPLETE")
+            cloud.record_event(stack, resource, "UPDATE_COMPLETE")
 
 
-def _update_action(service: Region, stack: Stack, resource: Resource, new_type: str, new_properties: Properties) -> str:
+def _update_action(cloud: Region, stack: Stack, resource: Resource, new_type: str, new_properties: Properties) -> str:
     """How to update a resource: "replace", "modify", "metadata" (only its metadata changes) or "" (no change)."""
     if new_type != resource.type:
         raise ResourceError(f"Update of resource type is not permitted: {resource.type} to {new_type}")
     paths = [path for path, _, _ in find_differences(resource.properties, new_properties)]
-    recreations = {property_schemas.recreation(service.region, resource.type, path) for path in paths}
+    recreations = {property_schemas.recreation(cloud.region, resource.type, path) for path in paths}
     must_replace = "Always" in recreations
     if "Conditionally" in recreations and not must_replace:
-        policy = scope_of_stack(service, stack).resolve(
+        policy = scope_of_stack(cloud, stack).resolve(
             stack.template.resources[resource.logical_id].body.get("UpdatePolicy", {})
         )
-        request = dataclasses.replace(properties.handler_call(service, stack, resource), update_policy=policy)
-        must_replace = HANDLERS[resource.type].replaces(request)
+        request = dataclasses.replace(properties.handler_call(cloud, stack, resource), update_policy=policy)
+        must_replace = HANDLERS[resource.type].must_replace(request)
     if must_replace:
-        _check_replacement(service, stack, resource, new_properties)
+        _check_replacement(cloud, stack, resource, new_properties)
         return "replace"
     if paths or resource.status in ("UPDATE_FAILED", "CREATE_FAILED"):
         return "modify"
-    if resource.type == NESTED_STACK and _nested_stack_changes(service, stack, resource, new_properties):
+    if resource.type == NESTED_STACK and _nested_stack_changes(cloud, stack, resource, new_properties):
         return "modify"
     old, new = (
         definition.body.get("Metadata")
@@ -183,11 +183,11 @@ def _update_action(service: Region, stack: Stack, resource: Resource, new_type: 
     return "" if old == new else "metadata"
 
 
-def _check_replacement(service: Region, stack: Stack, resource: Resource, new_properties: Properties) -> None:
+def _check_replacement(cloud: Region, stack: Stack, resource: Resource, new_properties: Properties) -> None:
     """Refuse a replacement with rollback disabled, or under the name of the existing resource."""
     if stack.root.disable_rollback:
         raise ResourceError("Replacement type updates not supported on stack with disable-rollback.")
-    identifiers = property_schemas.schema(service.region, resource.type).get("primaryIdentifier", [])
+    identifiers = property_schemas.schema(cloud.region, resource.type).get("primaryIdentifier", [])
     names = [identifier.removeprefix("/properties/") for identifier in identifiers]
     if any(
         name in new_properties and new_properties[name] == resource.properties.get(name) == resource.physical_id
@@ -212,28 +212,28 @@ def _replace(stack: Stack, resource: Resource, new_properties: JsonDict) -> Reso
     return replacement
 
 
-def _nested_stack_changes(service: Region, stack: Stack, resource: Resource, new_properties: Properties) -> bool:
+def _nested_stack_changes(cloud: Region, stack: Stack, resource: Resource, new_properties: Properties) -> bool:
     """Whether a nested stack would be updated although the properties of its resource are the same."""
     child = resource.child
     if child is None:
         return True
     new_resource = dataclasses.replace(resource, properties=dict(new_properties))
-    revision = creation.nested_revision(service, stack, new_resource, child.name)
+    revision = creation.nested_revision(cloud, stack, new_resource, child.name)
     return child.status not in STABLE or not child.revision.is_same_as(revision)
 
 
-def _update_nested(service: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
+def _update_nested(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a nested stack; on return it awaits its cleanup, or the update of its parent was cancelled."""
     generation, child = resource.generation, resource.child
-    yield from modification.await_update_duration(service, stack, resource, old_properties)
+    yield from modification.await_update_duration(cloud, stack, resource, old_properties)
     if resource.generation != generation:
         return
     if child is None:
         raise ResourceError(f"{resource.logical_id} has no stack")
-    revision = creation.nested_revision(service, stack, resource, child.name)
+    revision = creation.nested_revision(cloud, stack, resource, child.name)
     if child.status in STABLE and child.revision.is_same_as(revision):
         return
-    begin(service, child, revision)
+    start(cloud, child, revision)
     yield lambda: child.status != "UPDATE_IN_PROGRESS" or resource.generation != generation
     if resource.generation != generation:
         return

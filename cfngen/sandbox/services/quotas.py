@@ -12,16 +12,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Quota:
-    """A quota: AWS's default value, and the account's applied value (None if it was never changed)."""
+    """A quota of Service Quotas.
+
+    Attributes:
+        default: AWS's default value.
+        applied: the account's applied value; None if it was never changed.
+    """
 
     service: str
     code: str
     name: str
     default: float
-    value: float | None = None
+    applied: float | None = None
 
 
-Key = tuple[str, str]
+Key = tuple[str, str]  # service code, quota code
+# The quotas that the rules of this package check; the others are for the answers of Service Quotas only.
 ON_DEMAND = ("ec2", "L-1216C47A")
 SPOT = ("ec2", "L-34B43A08")
 ADDRESSES = ("ec2", "L-0263D0A3")
@@ -35,21 +41,21 @@ ROUTES = ("vpc", "L-93826ACB")
 
 # Codes, names and defaults: "AWS service endpoints and quotas" in the AWS general reference.
 QUOTAS = (
-    Quota(*ON_DEMAND, "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", 5, 64),
-    Quota(*SPOT, "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests", 5, 64),
-    Quota(*ADDRESSES, "EC2-VPC Elastic IPs", 5, 5),
-    Quota(*VPCS, "VPCs per Region", 5, 5),
-    Quota(*INTERNET_GATEWAYS, "Internet gateways per Region", 5, 5),
-    Quota("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", 5, 5),
-    Quota(*SECURITY_GROUPS, "VPC security groups per Region", 2500, 2500),
-    Quota(*RULES, "Inbound or outbound rules per security group", 60, 60),
-    Quota(*GROUPS_OF_AN_INTERFACE, "Security groups per network interface", 5, 5),
-    Quota(*SUBNETS, "Subnets per VPC", 200, 200),
-    Quota(*ROUTES, "Routes per route table", 500, 500),
-    Quota("ebs", "L-D18FCD1D", "Storage for General Purpose SSD (gp2) volumes, in TiB", 50, 50),
-    Quota("ebs", "L-7A658B76", "Storage for General Purpose SSD (gp3) volumes, in TiB", 50, 50),
-    Quota("autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", 500),
-    Quota("elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", 50, 50),
+    Quota(*ON_DEMAND, "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", default=5, applied=64),
+    Quota(*SPOT, "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests", default=5, applied=64),
+    Quota(*ADDRESSES, "EC2-VPC Elastic IPs", default=5, applied=5),
+    Quota(*VPCS, "VPCs per Region", default=5, applied=5),
+    Quota(*INTERNET_GATEWAYS, "Internet gateways per Region", default=5, applied=5),
+    Quota("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", default=5, applied=5),
+    Quota(*SECURITY_GROUPS, "VPC security groups per Region", default=2500, applied=2500),
+    Quota(*RULES, "Inbound or outbound rules per security group", default=60, applied=60),
+    Quota(*GROUPS_OF_AN_INTERFACE, "Security groups per network interface", default=5, applied=5),
+    Quota(*SUBNETS, "Subnets per VPC", default=200, applied=200),
+    Quota(*ROUTES, "Routes per route table", default=500, applied=500),
+    Quota("ebs", "L-D18FCD1D", "Storage for General Purpose SSD (gp2) volumes, in TiB", default=50, applied=50),
+    Quota("ebs", "L-7A658B76", "Storage for General Purpose SSD (gp3) volumes, in TiB", default=50, applied=50),
+    Quota("autoscaling", "L-CDE20ADC", "Auto Scaling groups per region", default=500),
+    Quota("elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", default=50, applied=50),
 )
 _DEFAULTS: Mapping[Key, Quota] = {(quota.service, quota.code): quota for quota in QUOTAS}
 _QUOTAS_IN_EFFECT: list[Mapping[Key, Quota]] = [_DEFAULTS]
@@ -72,4 +78,4 @@ def override_quotas(quotas: Mapping[Key, Quota]) -> Iterator[None]:
 def applied_value(quota: Key) -> float:
     """Return the account's applied value of a quota."""
     entry = _QUOTAS_IN_EFFECT[-1].get(quota) or _DEFAULTS[quota]
-    return entry.default if entry.value is None else entry.value
+    return entry.default if entry.applied is None else entry.applied

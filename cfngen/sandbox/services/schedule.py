@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-Later = Callable[[float, Callable[[], None]], None]
+RunLater = Callable[[float, Callable[[], None]], None]
 
 
 @dataclass(frozen=True)
 class _Schedule:
-    later: Later
+    run_later: RunLater
     durations: Mapping[str, float]
 
 
 _SCHEDULES: dict[str, _Schedule] = {}
 
 
-def set_schedule(region: str, later: Later, durations: Mapping[str, float]) -> None:
+def set_schedule(region: str, run_later: RunLater, durations: Mapping[str, float]) -> None:
     """Set the scheduler of a region's services; replaces an earlier one.
 
     Args:
         region: the region.
-        later: calls a function after so many seconds.
+        run_later: calls a function after a number of seconds of simulated time.
         durations: seconds that operations take, by the names of `cfngen.sandbox.durations`; others take none.
     """
-    _SCHEDULES[region] = _Schedule(later, durations)
+    _SCHEDULES[region] = _Schedule(run_later, durations)
 
 
 def duration_of(region: str, name: str) -> float:
@@ -38,4 +38,4 @@ def run_after(region: str, seconds: float, action: Callable[[], None]) -> None:
     if not seconds:
         action()
     elif region in _SCHEDULES:
-        _SCHEDULES[region].later(seconds, action)
+        _SCHEDULES[region].run_later(seconds, action)

@@ -39,16 +39,16 @@ class Created:
 
 
 @dataclass(frozen=True)
-class Call:
+class HandlerCall:
     """The arguments of a handler; physical id and attributes are empty on creation.
 
     Attributes:
-        name: generates a name for the resource, as CloudFormation does
+        generate_name: returns a new name for the resource, as CloudFormation generates it
     """
 
     region: str
     properties: Properties
-    name: Callable[..., str]
+    generate_name: Callable[..., str]
     physical_id: str = ""
     attributes: Properties = field(default_factory=dict)
     update_policy: Properties = field(default_factory=dict)
@@ -66,18 +66,18 @@ class Call:
         """A client of IAM."""
         return client("iam", self.region)
 
-    def only(self, *keys: str) -> JsonDict:
+    def pick(self, *keys: str) -> JsonDict:
         """The properties with these names, without those that the template does not set."""
         return {key: self.properties[key] for key in keys if key in self.properties}
 
-    def tagged(self, resource_type: str) -> JsonDict:
+    def tag_specifications(self, resource_type: str) -> JsonDict:
         """The tags as the TagSpecifications argument of EC2 calls."""
         tags = self.properties.get("Tags", [])
         return {"TagSpecifications": [{"ResourceType": resource_type, "Tags": tags}]} if tags else {}
 
 
 @contextlib.contextmanager
-def unfinished_on_failure(created: Created) -> Iterator[None]:
+def leave_to_rollback_on_failure(created: Created) -> Iterator[None]:
     """Turn an error after a resource was created into one that makes the rollback delete the resource.
 
     Raises:
@@ -99,21 +99,21 @@ class Handler:
         snapshots: whether the type supports the deletion policy Snapshot.
     """
 
-    properties: frozenset[str] = frozenset()
-    changeable: frozenset[str] = frozenset()
-    unchangeable: frozenset[str] = frozenset()
-    snapshots = False
+    supported_properties: frozenset[str] = frozenset()
+    updatable: frozenset[str] = frozenset()
+    not_updatable: frozenset[str] = frozenset()
+    supports_snapshots = False
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         raise NotImplementedError
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         raise NotImplementedError
 
-    def snapshot(self, call: Call) -> None:
+    def snapshot(self, call: HandlerCall) -> None:
         raise ResourceError("this type has no snapshots")
 
-    def update(self, call: Call, previous: Properties) -> Properties:
+    def update(self, call: HandlerCall, previous: Properties) -> Properties:
         """Update a resource in place; returns the attributes whose values have changed.
 
         Args:
@@ -125,43 +125,43 @@ class Handler:
             NotModelledError: CloudFormation updates a property in place, but the emulator does not support that
         """
         changed = {key for key in {*call.properties, *previous} if call.properties.get(key) != previous.get(key)}
-        if refused := sorted(changed & self.unchangeable):
+        if refused := sorted(changed & self.not_updatable):
             raise ResourceError(f"Updates are not supported for the properties {refused}")
-        if not_modelled := sorted(changed - self.changeable):
+        if not_modelled := sorted(changed - self.updatable):
             raise NotModelledError(f"changes of {not_modelled} in place")
-        attributes = self.change(call, previous, changed)
+        attributes = self.update_properties(call, previous, changed)
         if "Tags" in changed:
             self.retag(call, previous)
         return attributes
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         """Update everything but tags."""
         return {}
 
-    def retag(self, call: Call, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, previous: Properties) -> None:
         """Update the tags; this default works for EC2 resources."""
-        retag(call, self.tagged_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
+        retag(call, self.tagged_resource_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
 
-    def tagged_id(self, call: Call) -> str:
+    def tagged_resource_id(self, call: HandlerCall) -> str:
         """The id of the resource that has the tags."""
         return call.physical_id
 
-    def replaces(self, call: Call) -> bool:
+    def must_replace(self, call: HandlerCall) -> bool:
         """Whether a change that requires replacement only conditionally replaces this resource."""
         raise NotModelledError("properties that replace a resource under conditions")
 
-    def actual(self, call: Call) -> Properties | None:
+    def read_actual(self, call: HandlerCall) -> Properties | None:
         """The actual values of the properties that drift detection compares; None if the resource is deleted."""
         return {}
 
     @property
-    def detects_drift(self) -> bool:
+    def supports_drift_detection(self) -> bool:
         """Whether the type supports drift detection."""
-        return type(self).actual is not Handler.actual
+        return type(self).read_actual is not Handler.read_actual
 
 
 @contextlib.contextmanager
-def removing_on_failure(remove: Callable[[], object]) -> Iterator[None]:
+def delete_on_failure(remove: Callable[[], object]) -> Iterator[None]:
     """Delete a new resource again if a later call for it fails, as CloudFormation's rollback does.
 
     Args:
@@ -174,7 +174,7 @@ def removing_on_failure(remove: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def retag(call: Call, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]) -> None:
+def retag(call: HandlerCall, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]) -> None:
     """Update the tags of an EC2 resource."""
     removed_keys = {tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}
     if removed_keys:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
+from cfngen.sandbox.cloudformation.handlers.handler import (
+    Created,
+    Handler,
+    HandlerCall,
+    client,
+    leave_to_rollback_on_failure,
+)
 from cfngen.sandbox.json_types import Properties
 from cfngen.sandbox.services import iam_propagation
 
@@ -14,20 +20,20 @@ MAX_PROFILE_NAME_LENGTH = 128
 
 
 class Role(Handler):
-    properties = frozenset(
+    supported_properties = frozenset(
         {"AssumeRolePolicyDocument", "Policies", "ManagedPolicyArns", "PermissionsBoundary", "Description", "Tags"}
     )
-    changeable = properties
+    updatable = supported_properties
 
-    def create(self, call: Call) -> Created:
-        name = call.name(limit=MAX_ROLE_NAME_LENGTH)
+    def create(self, call: HandlerCall) -> Created:
+        name = call.generate_name(limit=MAX_ROLE_NAME_LENGTH)
         role = call.iam.create_role(
             RoleName=name,
             AssumeRolePolicyDocument=_to_json(call["AssumeRolePolicyDocument"]),
-            **call.only("Description", "PermissionsBoundary", "Tags"),
+            **call.pick("Description", "PermissionsBoundary", "Tags"),
         )["Role"]
         created = Created(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
-        with unfinished_on_failure(created):
+        with leave_to_rollback_on_failure(created):
             for policy in call.properties.get("Policies", []):
                 document = _to_json(policy["PolicyDocument"])
                 call.iam.put_role_policy(RoleName=name, PolicyName=policy["PolicyName"], PolicyDocument=document)
@@ -35,7 +41,7 @@ class Role(Handler):
                 call.iam.attach_role_policy(RoleName=name, PolicyArn=arn)
         return created
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         iam, role_name = call.iam, {"RoleName": call.physical_id}
         if "AssumeRolePolicyDocument" in changed:
             iam.update_assume_role_policy(**role_name, PolicyDocument=_to_json(call["AssumeRolePolicyDocument"]))
@@ -55,18 +61,18 @@ class Role(Handler):
         if "Description" in changed:
             iam.update_role_description(**role_name, Description=call.properties.get("Description", ""))
         if "PermissionsBoundary" in changed:
-            if boundary := call.only("PermissionsBoundary"):
+            if boundary := call.pick("PermissionsBoundary"):
                 iam.put_role_permissions_boundary(**role_name, **boundary)
             else:
                 iam.delete_role_permissions_boundary(**role_name)
         return {}
 
-    def retag(self, call: Call, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, previous: Properties) -> None:
         if removed_keys := _removed_tag_keys(call, previous):
             call.iam.untag_role(RoleName=call.physical_id, TagKeys=removed_keys)
         call.iam.tag_role(RoleName=call.physical_id, Tags=call.properties.get("Tags", []))
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         """Delete the role; as in IAM, this fails if other policies are attached to it."""
         for policy in call.properties.get("Policies", []):
             with contextlib.suppress(call.iam.exceptions.NoSuchEntityException):
@@ -80,22 +86,22 @@ class Role(Handler):
 class ManagedPolicy(Handler):
     """A new document creates a new version; old versions are deleted, because a policy can have only five."""
 
-    properties = frozenset({"Description", "PolicyDocument", "Roles"})
-    changeable = frozenset({"PolicyDocument", "Roles"})
+    supported_properties = frozenset({"Description", "PolicyDocument", "Roles"})
+    updatable = frozenset({"PolicyDocument", "Roles"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         policy = call.iam.create_policy(
-            PolicyName=call.name(limit=MAX_PROFILE_NAME_LENGTH),
+            PolicyName=call.generate_name(limit=MAX_PROFILE_NAME_LENGTH),
             PolicyDocument=self._document(call),
-            **call.only("Description"),
+            **call.pick("Description"),
         )["Policy"]
         created = Created(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
-        with unfinished_on_failure(created):
+        with leave_to_rollback_on_failure(created):
             for role in call.properties.get("Roles", []):
                 call.iam.attach_role_policy(RoleName=role, PolicyArn=policy["Arn"])
         return created
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         arn = call.physical_id
         if "PolicyDocument" in changed:
             call.iam.create_policy_version(PolicyArn=arn, PolicyDocument=self._document(call), SetAsDefault=True)
@@ -107,20 +113,20 @@ class ManagedPolicy(Handler):
             call.iam.attach_role_policy(RoleName=role, PolicyArn=arn)
         return {}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         for role in call.properties.get("Roles", []):
             with contextlib.suppress(call.iam.exceptions.NoSuchEntityException):
                 call.iam.detach_role_policy(RoleName=role, PolicyArn=call.physical_id)
         self._delete_old_versions(call)
         call.iam.delete_policy(PolicyArn=call.physical_id)
 
-    def _delete_old_versions(self, call: Call) -> None:
+    def _delete_old_versions(self, call: HandlerCall) -> None:
         """Delete all versions but the default one."""
         for version in call.iam.list_policy_versions(PolicyArn=call.physical_id)["Versions"]:
             if not version["IsDefaultVersion"]:
                 call.iam.delete_policy_version(PolicyArn=call.physical_id, VersionId=version["VersionId"])
 
-    def _document(self, call: Call) -> str:
+    def _document(self, call: HandlerCall) -> str:
         """The policy document as JSON."""
         return _to_json(call["PolicyDocument"])
 
@@ -128,20 +134,20 @@ class ManagedPolicy(Handler):
 class InstanceProfile(Handler):
     """The creation waits until the instance profile has propagated, as CloudFormation does."""
 
-    properties = frozenset({"Roles"})
-    changeable = properties
+    supported_properties = frozenset({"Roles"})
+    updatable = supported_properties
 
-    def create(self, call: Call) -> Created:
-        name = call.name(limit=MAX_PROFILE_NAME_LENGTH)
+    def create(self, call: HandlerCall) -> Created:
+        name = call.generate_name(limit=MAX_PROFILE_NAME_LENGTH)
         profile = call.iam.create_instance_profile(InstanceProfileName=name)["InstanceProfile"]
         created = Created(name, {"Arn": profile["Arn"]})
-        with unfinished_on_failure(created):
+        with leave_to_rollback_on_failure(created):
             for role in call["Roles"]:
                 call.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
         iam_propagation.mark_propagated(call.region, name)
         return created
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         for role in previous["Roles"]:
             call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
         for role in call["Roles"]:
@@ -149,7 +155,7 @@ class InstanceProfile(Handler):
         iam_propagation.mark_propagated(call.region, call.physical_id)
         return {}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         profile = call.iam.get_instance_profile(InstanceProfileName=call.physical_id)["InstanceProfile"]
         for role in profile["Roles"]:
             call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role["RoleName"])
@@ -159,22 +165,22 @@ class InstanceProfile(Handler):
 class Key(Handler):
     """A deletion only schedules the deletion of the key, after its waiting period."""
 
-    properties = frozenset({"Description", "EnableKeyRotation", "PendingWindowInDays", "KeyPolicy", "Tags"})
-    changeable = properties
+    supported_properties = frozenset({"Description", "EnableKeyRotation", "PendingWindowInDays", "KeyPolicy", "Tags"})
+    updatable = supported_properties
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         kms = client("kms", call.region)
         tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in call.properties.get("Tags", [])]
         # Without a key policy, KMS sets its default one, which leaves access to IAM.
         policy = {"Policy": json.dumps(call["KeyPolicy"])} if "KeyPolicy" in call.properties else {}
-        key = kms.create_key(Tags=tags, **policy, **call.only("Description"))["KeyMetadata"]
+        key = kms.create_key(Tags=tags, **policy, **call.pick("Description"))["KeyMetadata"]
         created = Created(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
-        with unfinished_on_failure(created):
+        with leave_to_rollback_on_failure(created):
             if call.properties.get("EnableKeyRotation"):
                 kms.enable_key_rotation(KeyId=key["KeyId"])
         return created
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         kms, key_id = client("kms", call.region), {"KeyId": call.physical_id}
         if "Description" in changed:
             kms.update_key_description(**key_id, Description=call.properties.get("Description", ""))
@@ -187,7 +193,7 @@ class Key(Handler):
             kms.put_key_policy(**key_id, PolicyName="default", Policy=json.dumps(call["KeyPolicy"]))
         return {}
 
-    def retag(self, call: Call, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, previous: Properties) -> None:
         kms, key_id = client("kms", call.region), {"KeyId": call.physical_id}
         if removed_keys := _removed_tag_keys(call, previous):
             kms.untag_resource(**key_id, TagKeys=removed_keys)
@@ -195,7 +201,7 @@ class Key(Handler):
         if tags:
             kms.tag_resource(**key_id, Tags=tags)
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         days = call.properties.get("PendingWindowInDays", 30)
         kms = client("kms", call.region)
         if kms.describe_key(KeyId=call.physical_id)["KeyMetadata"]["KeyState"] != "PendingDeletion":
@@ -205,28 +211,28 @@ class Key(Handler):
 class Secret(Handler):
     """Ref returns the ARN, unlike for other types here. Deletion skips the recovery window."""
 
-    properties = frozenset({"Description", "KmsKeyId", "Tags"})
-    changeable = properties
+    supported_properties = frozenset({"Description", "KmsKeyId", "Tags"})
+    updatable = supported_properties
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         secret = client("secretsmanager", call.region).create_secret(
-            Name=call.name(stack_name=False), **call.properties
+            Name=call.generate_name(with_stack_name=False), **call.properties
         )
         return Created(secret["ARN"], {"Id": secret["ARN"]})
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         if changed & {"Description", "KmsKeyId"}:
-            settings = {"Description": "", **call.only("Description", "KmsKeyId")}
+            settings = {"Description": "", **call.pick("Description", "KmsKeyId")}
             client("secretsmanager", call.region).update_secret(SecretId=call.physical_id, **settings)
         return {}
 
-    def retag(self, call: Call, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, previous: Properties) -> None:
         secrets = client("secretsmanager", call.region)
         if removed_keys := _removed_tag_keys(call, previous):
             secrets.untag_resource(SecretId=call.physical_id, TagKeys=removed_keys)
         secrets.tag_resource(SecretId=call.physical_id, Tags=call.properties.get("Tags", []))
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         client("secretsmanager", call.region).delete_secret(SecretId=call.physical_id, ForceDeleteWithoutRecovery=True)
 
 
@@ -240,7 +246,7 @@ def _to_json(document: object) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-def _removed_tag_keys(call: Call, previous: Properties) -> list[str]:
+def _removed_tag_keys(call: HandlerCall, previous: Properties) -> list[str]:
     """The keys of the tags that the new properties no longer have."""
     old_keys = {tag["Key"] for tag in previous.get("Tags", [])}
     new_keys = {tag["Key"] for tag in call.properties.get("Tags", [])}

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, removing_on_failure, retag
+from cfngen.sandbox.cloudformation.handlers.handler import (
+    Created,
+    Handler,
+    HandlerCall,
+    client,
+    delete_on_failure,
+    retag,
+)
 from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
 from cfngen.sandbox.services import keys
 
@@ -14,25 +21,27 @@ HOOKS_KEY = "LifecycleHookSpecificationList"
 
 
 class NetworkInterface(Handler):
-    properties = frozenset({"SubnetId", "PrivateIpAddress", "GroupSet", "Description", "SourceDestCheck", "Tags"})
-    changeable = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
+    supported_properties = frozenset(
+        {"SubnetId", "PrivateIpAddress", "GroupSet", "Description", "SourceDestCheck", "Tags"}
+    )
+    updatable = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         interface = call.ec2.create_network_interface(
-            **call.only("SubnetId", "PrivateIpAddress", "Description"),
+            **call.pick("SubnetId", "PrivateIpAddress", "Description"),
             Groups=call.properties.get("GroupSet", []),
-            **call.tagged("network-interface"),
+            **call.tag_specifications("network-interface"),
         )["NetworkInterface"]
         identifier = interface["NetworkInterfaceId"]
         source_dest_check = {"Value": call.properties.get("SourceDestCheck", True)}
-        with removing_on_failure(lambda: call.ec2.delete_network_interface(NetworkInterfaceId=identifier)):
+        with delete_on_failure(lambda: call.ec2.delete_network_interface(NetworkInterfaceId=identifier)):
             call.ec2.modify_network_interface_attribute(
                 NetworkInterfaceId=identifier, SourceDestCheck=source_dest_check
             )
         address = interface["PrivateIpAddress"]
         return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": interface["VpcId"]})
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         arguments = {
             "GroupSet": {"Groups": call.properties.get("GroupSet", [])},
             "Description": {"Description": {"Value": call.properties.get("Description", "")}},
@@ -42,81 +51,87 @@ class NetworkInterface(Handler):
             call.ec2.modify_network_interface_attribute(NetworkInterfaceId=call.physical_id, **arguments[key])
         return {}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_network_interface(NetworkInterfaceId=call.physical_id)
 
 
 class ElasticIp(Handler):
-    properties = frozenset({"Domain", "Tags"})
-    changeable = frozenset({"Tags"})
+    supported_properties = frozenset({"Domain", "Tags"})
+    updatable = frozenset({"Tags"})
 
-    def create(self, call: Call) -> Created:
-        address = call.ec2.allocate_address(Domain=call.properties.get("Domain", "vpc"), **call.tagged("elastic-ip"))
+    def create(self, call: HandlerCall) -> Created:
+        address = call.ec2.allocate_address(
+            Domain=call.properties.get("Domain", "vpc"), **call.tag_specifications("elastic-ip")
+        )
         return Created(address["PublicIp"], {key: address[key] for key in ("PublicIp", "AllocationId")})
 
-    def tagged_id(self, call: Call) -> str:
+    def tagged_resource_id(self, call: HandlerCall) -> str:
         """The allocation id, which is not the physical id."""
         return str(call.attributes["AllocationId"])
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.release_address(AllocationId=call.attributes["AllocationId"])
 
 
 class ElasticIpAssociation(Handler):
-    properties = frozenset({"AllocationId", "NetworkInterfaceId"})
+    supported_properties = frozenset({"AllocationId", "NetworkInterfaceId"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         # In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
         identifier = call.ec2.associate_address(**call.properties, AllowReassociation=True)["AssociationId"]
         return Created(identifier, {"Id": identifier})
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.disassociate_address(AssociationId=call.physical_id)
 
 
 class Volume(Handler):
-    modified = frozenset({"Size", "VolumeType", "Iops", "Throughput"})
-    properties = modified | {"AvailabilityZone", "Encrypted", "KmsKeyId", "Tags"}
-    changeable = modified | {"Tags"}
-    unchangeable = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
-    snapshots = True
+    modifiable = frozenset({"Size", "VolumeType", "Iops", "Throughput"})
+    supported_properties = modifiable | {"AvailabilityZone", "Encrypted", "KmsKeyId", "Tags"}
+    updatable = modifiable | {"Tags"}
+    not_updatable = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
+    supports_snapshots = True
 
-    def create(self, call: Call) -> Created:
-        settings = self.properties - {"Tags"}
+    def create(self, call: HandlerCall) -> Created:
+        settings = self.supported_properties - {"Tags"}
         if fault := call.properties.get("Encrypted") and keys.launch_error(
             call.region, call.properties.get("KmsKeyId", "")
         ):
             # API, CreateVolume: the key is checked after the call, and the volume then fails.
             raise ResourceError(f"Volume did not stabilize: {fault}")
-        identifier = call.ec2.create_volume(**call.only(*settings), **call.tagged("volume"))["VolumeId"]
+        identifier = call.ec2.create_volume(**call.pick(*settings), **call.tag_specifications("volume"))["VolumeId"]
         return Created(identifier, {"VolumeId": identifier})
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
-        settings = call.only(*sorted(self.modified))
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+        settings = call.pick(*sorted(self.modifiable))
         [volume] = call.ec2.describe_volumes(VolumeIds=[call.physical_id])["Volumes"]
         if any(volume.get(key) != value for key, value in settings.items()):
             call.ec2.modify_volume(VolumeId=call.physical_id, **settings)
         return {}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_volume(VolumeId=call.physical_id)
 
-    def snapshot(self, call: Call) -> None:
-        call.ec2.create_snapshot(VolumeId=call.physical_id, Description=call.name(), **call.tagged("snapshot"))
+    def snapshot(self, call: HandlerCall) -> None:
+        call.ec2.create_snapshot(
+            VolumeId=call.physical_id, Description=call.generate_name(), **call.tag_specifications("snapshot")
+        )
 
 
 class KeyPair(Handler):
-    properties = frozenset({"KeyName", "PublicKeyMaterial", "Tags"})
+    supported_properties = frozenset({"KeyName", "PublicKeyMaterial", "Tags"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         key_pair = call.ec2.import_key_pair(
-            KeyName=call["KeyName"], PublicKeyMaterial=call["PublicKeyMaterial"].encode(), **call.tagged("key-pair")
+            KeyName=call["KeyName"],
+            PublicKeyMaterial=call["PublicKeyMaterial"].encode(),
+            **call.tag_specifications("key-pair"),
         )
         return Created(
             call["KeyName"], {"KeyPairId": key_pair["KeyPairId"], "KeyFingerprint": key_pair["KeyFingerprint"]}
         )
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_key_pair(KeyName=call.physical_id)
 
 
@@ -163,22 +178,22 @@ def _check_supported(data: object, supported: JsonObject, path: str = "LaunchTem
 class LaunchTemplate(Handler):
     """New data creates a new version; the default version stays the first one."""
 
-    properties = frozenset({"LaunchTemplateData", "TagSpecifications"})
-    changeable = properties
+    supported_properties = frozenset({"LaunchTemplateData", "TagSpecifications"})
+    updatable = supported_properties
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         _check_supported(call["LaunchTemplateData"], SUPPORTED_KEYS)
         launch_template = call.ec2.create_launch_template(
-            LaunchTemplateName=call.name(),
+            LaunchTemplateName=call.generate_name(),
             LaunchTemplateData=call["LaunchTemplateData"],
-            **call.only("TagSpecifications"),
+            **call.pick("TagSpecifications"),
         )["LaunchTemplate"]
         versions = {"LatestVersionNumber": "1", "DefaultVersionNumber": "1"}
         return Created(
             launch_template["LaunchTemplateId"], {"LaunchTemplateId": launch_template["LaunchTemplateId"], **versions}
         )
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         if "TagSpecifications" in changed:
             retag(call, call.physical_id, _own_tags(previous), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
@@ -189,7 +204,7 @@ class LaunchTemplate(Handler):
         )["LaunchTemplateVersion"]
         return {"LatestVersionNumber": str(version["VersionNumber"])}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_launch_template(LaunchTemplateId=call.physical_id)
 
 
@@ -207,7 +222,7 @@ def _own_tags(properties: Properties) -> list[dict[str, str]]:
 class AutoScalingGroup(Handler):
     """Updates only the group itself; `rolling` replaces its instances."""
 
-    properties = frozenset(
+    supported_properties = frozenset(
         {
             "MinSize",
             "MaxSize",
@@ -219,20 +234,20 @@ class AutoScalingGroup(Handler):
             HOOKS_KEY,
         }
     )
-    changeable = properties
+    updatable = supported_properties
 
-    def create(self, call: Call) -> Created:
-        name = call.name()
+    def create(self, call: HandlerCall) -> Created:
+        name = call.generate_name()
         hooks = {HOOKS_KEY: list(_hooks(call))} if call.properties.get(HOOKS_KEY) else {}
         client("autoscaling", call.region).create_auto_scaling_group(
             AutoScalingGroupName=name,
             Tags=_group_tags(name, call.properties.get("Tags", [])),
-            **_settings(call, set(self.properties)),
+            **_settings(call, set(self.supported_properties)),
             **hooks,
         )
         return Created(name)
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         if settings := _settings(call, changed):
             client("autoscaling", call.region).update_auto_scaling_group(
                 AutoScalingGroupName=call.physical_id, **settings
@@ -241,7 +256,7 @@ class AutoScalingGroup(Handler):
             _put_hooks(call, call.physical_id, previous)
         return {}
 
-    def retag(self, call: Call, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, previous: Properties) -> None:
         autoscaling = client("autoscaling", call.region)
         old_tags = _group_tags(call.physical_id, previous.get("Tags", []))
         new_tags = _group_tags(call.physical_id, call.properties.get("Tags", []))
@@ -251,11 +266,11 @@ class AutoScalingGroup(Handler):
         if new_tags:
             autoscaling.create_or_update_tags(Tags=new_tags)
 
-    def replaces(self, call: Call) -> bool:
+    def must_replace(self, call: HandlerCall) -> bool:
         """Reference, "UpdatePolicy": only AutoScalingReplacingUpdate replaces a group."""
         return bool(call.update_policy.get("AutoScalingReplacingUpdate", {}).get("WillReplace", False))
 
-    def actual(self, call: Call) -> Properties | None:
+    def read_actual(self, call: HandlerCall) -> Properties | None:
         groups = client("autoscaling", call.region).describe_auto_scaling_groups(
             AutoScalingGroupNames=[call.physical_id]
         )["AutoScalingGroups"]
@@ -268,22 +283,22 @@ class AutoScalingGroup(Handler):
         tags = [{key: tag[key] for key in keys} for tag in groups[0]["Tags"]]
         return {**sizes, **({"Tags": tags} if tags or "Tags" in call.properties else {})}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         client("autoscaling", call.region).delete_auto_scaling_group(
             AutoScalingGroupName=call.physical_id, ForceDelete=True
         )
 
 
-def _settings(call: Call, keys: set[str]) -> JsonDict:
+def _settings(call: HandlerCall, keys: set[str]) -> JsonDict:
     """The arguments of CreateAutoScalingGroup and UpdateAutoScalingGroup, without tags and lifecycle hooks."""
-    properties = call.only(*sorted(keys - {"Tags", HOOKS_KEY}))
+    properties = call.pick(*sorted(keys - {"Tags", HOOKS_KEY}))
     settings: JsonDict = {key: int(value) if key in SIZE_KEYS else value for key, value in properties.items()}
     if subnets := settings.get("VPCZoneIdentifier"):
         settings["VPCZoneIdentifier"] = ",".join(subnets)
     return settings
 
 
-def _put_hooks(call: Call, group: str, previous: Properties) -> None:
+def _put_hooks(call: HandlerCall, group: str, previous: Properties) -> None:
     """Set a group's lifecycle hooks, and delete old ones."""
     autoscaling, names = client("autoscaling", call.region), {hook["LifecycleHookName"] for hook in _hooks(call)}
     for name in {old_hook["LifecycleHookName"] for old_hook in previous.get(HOOKS_KEY, [])} - names:
@@ -292,7 +307,7 @@ def _put_hooks(call: Call, group: str, previous: Properties) -> None:
         autoscaling.put_lifecycle_hook(AutoScalingGroupName=group, **hook)
 
 
-def _hooks(call: Call) -> Iterator[JsonDict]:
+def _hooks(call: HandlerCall) -> Iterator[JsonDict]:
     """The lifecycle hooks of a group, with the heartbeat timeout as a number."""
     for hook in call.properties.get(HOOKS_KEY, []):
         if "HeartbeatTimeout" in hook:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
+from cfngen.sandbox.cloudformation.handlers.handler import (
+    Created,
+    Handler,
+    HandlerCall,
+    client,
+    leave_to_rollback_on_failure,
+)
 from cfngen.sandbox.json_types import AwsClient, Properties
 
 MAX_NAME_LENGTH = 32
@@ -20,7 +26,7 @@ HEALTH_CHECK_KEYS = frozenset(
 )
 
 
-def _elbv2(call: Call) -> AwsClient:
+def _elbv2(call: HandlerCall) -> AwsClient:
     """A client of Elastic Load Balancing."""
     return client("elbv2", call.region)
 
@@ -28,7 +34,7 @@ def _elbv2(call: Call) -> AwsClient:
 class _Elbv2Handler(Handler):
     """Updates the tags of load balancers, target groups and listeners."""
 
-    def retag(self, call: Call, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, previous: Properties) -> None:
         old_tags, new_tags = previous.get("Tags", []), call.properties.get("Tags", [])
         if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
             _elbv2(call).remove_tags(ResourceArns=[call.physical_id], TagKeys=removed_keys)
@@ -37,16 +43,16 @@ class _Elbv2Handler(Handler):
 
 
 class LoadBalancer(_Elbv2Handler):
-    properties = frozenset(
+    supported_properties = frozenset(
         {"Name", "Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"}
     )
-    changeable = frozenset({"Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"})
+    updatable = frozenset({"Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"})
 
-    def create(self, call: Call) -> Created:
-        name = call.properties.get("Name") or call.name(limit=MAX_NAME_LENGTH)
+    def create(self, call: HandlerCall) -> Created:
+        name = call.properties.get("Name") or call.generate_name(limit=MAX_NAME_LENGTH)
         elbv2 = _elbv2(call)
         load_balancer = elbv2.create_load_balancer(
-            Name=name, **call.only("Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "Tags")
+            Name=name, **call.pick("Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "Tags")
         )["LoadBalancers"][0]
         arn = load_balancer["LoadBalancerArn"]
         created = Created(
@@ -59,12 +65,12 @@ class LoadBalancer(_Elbv2Handler):
                 "CanonicalHostedZoneID": load_balancer["CanonicalHostedZoneId"],
             },
         )
-        with unfinished_on_failure(created):
+        with leave_to_rollback_on_failure(created):
             if attributes := call.properties.get("LoadBalancerAttributes"):
                 elbv2.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
         return created
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         elbv2, arn = _elbv2(call), call.physical_id
         if "Subnets" in changed:
             elbv2.set_subnets(LoadBalancerArn=arn, Subnets=call["Subnets"])
@@ -75,33 +81,33 @@ class LoadBalancer(_Elbv2Handler):
             elbv2.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
         return {}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         _elbv2(call).delete_load_balancer(LoadBalancerArn=call.physical_id)
 
 
 class TargetGroup(_Elbv2Handler):
-    properties = frozenset(
+    supported_properties = frozenset(
         {"VpcId", "Protocol", "Port", "TargetType", "Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS}
     )
-    changeable = frozenset({"Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS})
+    updatable = frozenset({"Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS})
 
-    def create(self, call: Call) -> Created:
-        name = call.name(limit=MAX_NAME_LENGTH, stack_name=False)
+    def create(self, call: HandlerCall) -> Created:
+        name = call.generate_name(limit=MAX_NAME_LENGTH, with_stack_name=False)
         elbv2 = _elbv2(call)
         target_group = elbv2.create_target_group(
-            Name=name, **call.only("VpcId", "Protocol", "Port", "TargetType", "Tags", *HEALTH_CHECK_KEYS)
+            Name=name, **call.pick("VpcId", "Protocol", "Port", "TargetType", "Tags", *HEALTH_CHECK_KEYS)
         )["TargetGroups"][0]
         arn = target_group["TargetGroupArn"]
         full_name = f"targetgroup/{arn.partition(':targetgroup/')[2]}"
         created = Created(arn, {"TargetGroupArn": arn, "TargetGroupName": name, "TargetGroupFullName": full_name})
-        with unfinished_on_failure(created):
+        with leave_to_rollback_on_failure(created):
             if targets := call.properties.get("Targets"):
                 elbv2.register_targets(TargetGroupArn=arn, Targets=targets)
             if attributes := call.properties.get("TargetGroupAttributes"):
                 elbv2.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
         return created
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         elbv2, arn = _elbv2(call), call.physical_id
         if "Targets" in changed:
             old_targets, new_targets = previous.get("Targets", []), call.properties.get("Targets", [])
@@ -113,26 +119,26 @@ class TargetGroup(_Elbv2Handler):
             attributes = call.properties.get("TargetGroupAttributes", [])
             elbv2.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
         if changed & HEALTH_CHECK_KEYS:
-            elbv2.modify_target_group(TargetGroupArn=arn, **call.only(*HEALTH_CHECK_KEYS))
+            elbv2.modify_target_group(TargetGroupArn=arn, **call.pick(*HEALTH_CHECK_KEYS))
         return {}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         _elbv2(call).delete_target_group(TargetGroupArn=call.physical_id)
 
 
 class Listener(_Elbv2Handler):
-    properties = frozenset({"LoadBalancerArn", "Protocol", "Port", "DefaultActions", "Tags"})
-    changeable = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
+    supported_properties = frozenset({"LoadBalancerArn", "Protocol", "Port", "DefaultActions", "Tags"})
+    updatable = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         arn = _elbv2(call).create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
         return Created(arn, {"ListenerArn": arn})
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
-        settings = call.only("Protocol", "Port", "DefaultActions")
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+        settings = call.pick("Protocol", "Port", "DefaultActions")
         if changed & set(settings):
             _elbv2(call).modify_listener(ListenerArn=call.physical_id, **settings)
         return {}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         _elbv2(call).delete_listener(ListenerArn=call.physical_id)

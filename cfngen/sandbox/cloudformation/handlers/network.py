@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, removing_on_failure
+from cfngen.sandbox.cloudformation.handlers.handler import Created, Handler, HandlerCall, delete_on_failure
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 # The egress rule that EC2 adds to a new security group.
@@ -11,167 +11,171 @@ DEFAULT_EGRESS: list[JsonDict] = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "
 
 
 class Vpc(Handler):
-    properties = frozenset({"CidrBlock", "EnableDnsSupport", "EnableDnsHostnames", "Tags"})
-    changeable = frozenset({"EnableDnsSupport", "EnableDnsHostnames", "Tags"})
+    supported_properties = frozenset({"CidrBlock", "EnableDnsSupport", "EnableDnsHostnames", "Tags"})
+    updatable = frozenset({"EnableDnsSupport", "EnableDnsHostnames", "Tags"})
 
-    def create(self, call: Call) -> Created:
-        vpc = call.ec2.create_vpc(CidrBlock=call["CidrBlock"], **call.tagged("vpc"))["Vpc"]
-        with removing_on_failure(lambda: call.ec2.delete_vpc(VpcId=vpc["VpcId"])):
-            for attribute, value in call.only("EnableDnsSupport", "EnableDnsHostnames").items():
+    def create(self, call: HandlerCall) -> Created:
+        vpc = call.ec2.create_vpc(CidrBlock=call["CidrBlock"], **call.tag_specifications("vpc"))["Vpc"]
+        with delete_on_failure(lambda: call.ec2.delete_vpc(VpcId=vpc["VpcId"])):
+            for attribute, value in call.pick("EnableDnsSupport", "EnableDnsHostnames").items():
                 call.ec2.modify_vpc_attribute(VpcId=vpc["VpcId"], **{attribute: {"Value": value}})
         return Created(vpc["VpcId"], {"VpcId": vpc["VpcId"], "CidrBlock": vpc["CidrBlock"]})
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         for attribute, default in (("EnableDnsSupport", True), ("EnableDnsHostnames", False)):
             if attribute in changed:
                 value = {"Value": call.properties.get(attribute, default)}
                 call.ec2.modify_vpc_attribute(VpcId=call.physical_id, **{attribute: value})
         return {}
 
-    def actual(self, call: Call) -> Properties | None:
+    def read_actual(self, call: HandlerCall) -> Properties | None:
         vpcs = call.ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [call.physical_id]}])["Vpcs"]
         return {"Tags": vpcs[0].get("Tags", [])} if vpcs else None
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_vpc(VpcId=call.physical_id)
 
 
 class DhcpOptions(Handler):
-    properties = frozenset({"DomainName", "DomainNameServers", "Tags"})
-    changeable = frozenset({"Tags"})
+    supported_properties = frozenset({"DomainName", "DomainNameServers", "Tags"})
+    updatable = frozenset({"Tags"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         configurations = [{"Key": "domain-name-servers", "Values": call["DomainNameServers"]}]
         if "DomainName" in call.properties:
             configurations.append({"Key": "domain-name", "Values": [call["DomainName"]]})
-        response = call.ec2.create_dhcp_options(DhcpConfigurations=configurations, **call.tagged("dhcp-options"))
+        response = call.ec2.create_dhcp_options(
+            DhcpConfigurations=configurations, **call.tag_specifications("dhcp-options")
+        )
         identifier = response["DhcpOptions"]["DhcpOptionsId"]
         return Created(identifier, {"DhcpOptionsId": identifier})
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_dhcp_options(DhcpOptionsId=call.physical_id)
 
 
 class DhcpOptionsAssociation(Handler):
-    properties = frozenset({"VpcId", "DhcpOptionsId"})
+    supported_properties = frozenset({"VpcId", "DhcpOptionsId"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         call.ec2.associate_dhcp_options(**call.properties)
         return Created(f"{call['DhcpOptionsId']}|{call['VpcId']}")
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.associate_dhcp_options(VpcId=call["VpcId"], DhcpOptionsId="default")
 
 
 class InternetGateway(Handler):
-    properties = frozenset({"Tags"})
-    changeable = frozenset({"Tags"})
+    supported_properties = frozenset({"Tags"})
+    updatable = frozenset({"Tags"})
 
-    def create(self, call: Call) -> Created:
-        gateway = call.ec2.create_internet_gateway(**call.tagged("internet-gateway"))["InternetGateway"]
+    def create(self, call: HandlerCall) -> Created:
+        gateway = call.ec2.create_internet_gateway(**call.tag_specifications("internet-gateway"))["InternetGateway"]
         return Created(gateway["InternetGatewayId"], {"InternetGatewayId": gateway["InternetGatewayId"]})
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_internet_gateway(InternetGatewayId=call.physical_id)
 
 
 class VpcGatewayAttachment(Handler):
-    properties = frozenset({"VpcId", "InternetGatewayId"})
-    changeable = frozenset({"InternetGatewayId"})
+    supported_properties = frozenset({"VpcId", "InternetGatewayId"})
+    updatable = frozenset({"InternetGatewayId"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         call.ec2.attach_internet_gateway(**call.properties)
         return Created(f"IGW|{call['VpcId']}")
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         call.ec2.detach_internet_gateway(**previous)
         call.ec2.attach_internet_gateway(**call.properties)
         return {}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.detach_internet_gateway(**call.properties)
 
 
 class RouteTable(Handler):
-    properties = frozenset({"VpcId", "Tags"})
-    changeable = frozenset({"Tags"})
+    supported_properties = frozenset({"VpcId", "Tags"})
+    updatable = frozenset({"Tags"})
 
-    def create(self, call: Call) -> Created:
-        route_table = call.ec2.create_route_table(VpcId=call["VpcId"], **call.tagged("route-table"))["RouteTable"]
+    def create(self, call: HandlerCall) -> Created:
+        route_table = call.ec2.create_route_table(VpcId=call["VpcId"], **call.tag_specifications("route-table"))[
+            "RouteTable"
+        ]
         return Created(route_table["RouteTableId"], {"RouteTableId": route_table["RouteTableId"]})
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_route_table(RouteTableId=call.physical_id)
 
 
 class Route(Handler):
-    properties = frozenset({"RouteTableId", "DestinationCidrBlock", "GatewayId"})
-    changeable = frozenset({"GatewayId"})
+    supported_properties = frozenset({"RouteTableId", "DestinationCidrBlock", "GatewayId"})
+    updatable = frozenset({"GatewayId"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         call.ec2.create_route(**call.properties)
         return Created(f"{call['RouteTableId']}|{call['DestinationCidrBlock']}")
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         call.ec2.replace_route(**call.properties)
         return {}
 
-    def delete(self, call: Call) -> None:
-        call.ec2.delete_route(**call.only("RouteTableId", "DestinationCidrBlock"))
+    def delete(self, call: HandlerCall) -> None:
+        call.ec2.delete_route(**call.pick("RouteTableId", "DestinationCidrBlock"))
 
 
 class Subnet(Handler):
-    properties = frozenset({"VpcId", "CidrBlock", "AvailabilityZone", "Tags"})
-    changeable = frozenset({"Tags"})
+    supported_properties = frozenset({"VpcId", "CidrBlock", "AvailabilityZone", "Tags"})
+    updatable = frozenset({"Tags"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         subnet = call.ec2.create_subnet(
-            **call.only("VpcId", "CidrBlock", "AvailabilityZone"), **call.tagged("subnet")
+            **call.pick("VpcId", "CidrBlock", "AvailabilityZone"), **call.tag_specifications("subnet")
         )["Subnet"]  # fmt: skip
         return Created(
             subnet["SubnetId"], {key: subnet[key] for key in ("SubnetId", "AvailabilityZone", "CidrBlock", "VpcId")}
         )
 
-    def actual(self, call: Call) -> Properties | None:
+    def read_actual(self, call: HandlerCall) -> Properties | None:
         filters = [{"Name": "subnet-id", "Values": [call.physical_id]}]
         subnets = call.ec2.describe_subnets(Filters=filters)["Subnets"]
         return {"Tags": subnets[0].get("Tags", [])} if subnets else None
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_subnet(SubnetId=call.physical_id)
 
 
 class SubnetRouteTableAssociation(Handler):
-    properties = frozenset({"SubnetId", "RouteTableId"})
+    supported_properties = frozenset({"SubnetId", "RouteTableId"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         identifier = call.ec2.associate_route_table(**call.properties)["AssociationId"]
         return Created(identifier, {"Id": identifier})
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.disassociate_route_table(AssociationId=call.physical_id)
 
 
 class SecurityGroup(Handler):
     """As in CloudFormation, egress rules in the template replace the default egress rule of a new group."""
 
-    properties = frozenset({"GroupDescription", "VpcId", "SecurityGroupEgress", "Tags"})
-    changeable = frozenset({"SecurityGroupEgress", "Tags"})
+    supported_properties = frozenset({"GroupDescription", "VpcId", "SecurityGroupEgress", "Tags"})
+    updatable = frozenset({"SecurityGroupEgress", "Tags"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         group_id = call.ec2.create_security_group(
-            GroupName=call.name(), Description=call["GroupDescription"], VpcId=call["VpcId"],
-            **call.tagged("security-group"),
+            GroupName=call.generate_name(), Description=call["GroupDescription"], VpcId=call["VpcId"],
+            **call.tag_specifications("security-group"),
         )["GroupId"]  # fmt: skip
         if egress := call.properties.get("SecurityGroupEgress"):
-            with removing_on_failure(lambda: call.ec2.delete_security_group(GroupId=group_id)):
+            with delete_on_failure(lambda: call.ec2.delete_security_group(GroupId=group_id)):
                 call.ec2.revoke_security_group_egress(GroupId=group_id, IpPermissions=DEFAULT_EGRESS)
                 call.ec2.authorize_security_group_egress(
                     GroupId=group_id, IpPermissions=[_to_ip_permission(rule) for rule in egress]
                 )
         return Created(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         if "SecurityGroupEgress" in changed:
             old_permissions = _egress_permissions(previous)
             new_permissions = _egress_permissions(call.properties)
@@ -181,22 +185,22 @@ class SecurityGroup(Handler):
                 call.ec2.authorize_security_group_egress(GroupId=call.physical_id, IpPermissions=added)
         return {}
 
-    def actual(self, call: Call) -> Properties | None:
+    def read_actual(self, call: HandlerCall) -> Properties | None:
         rules = _read_rules(call, call.physical_id, egress=True)
         if rules is None:
             return None
         expected = [_without_description(rule) for rule in call.properties.get("SecurityGroupEgress", [])]
         actual_rules = [_without_description(rule) for rule in rules]
         if sorted(map(str, expected)) == sorted(map(str, actual_rules)):
-            return call.only("SecurityGroupEgress")
+            return call.pick("SecurityGroupEgress")
         return {"SecurityGroupEgress": actual_rules}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_security_group(GroupId=call.physical_id)
 
 
 class SecurityGroupIngress(Handler):
-    properties = frozenset(
+    supported_properties = frozenset(
         {
             "GroupId",
             "SourceSecurityGroupId",
@@ -208,27 +212,27 @@ class SecurityGroupIngress(Handler):
             "Description",
         }
     )
-    changeable = frozenset({"Description"})
+    updatable = frozenset({"Description"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         rule_id = call.ec2.authorize_security_group_ingress(
             GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(call.properties)]
         )["SecurityGroupRules"][0]["SecurityGroupRuleId"]  # fmt: skip
         return Created(rule_id, {"Id": rule_id})
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         rule = {"Description": "", **call.properties}
         call.ec2.update_security_group_rule_descriptions_ingress(
             GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(rule)]
         )
         return {}
 
-    def actual(self, call: Call) -> Properties | None:
+    def read_actual(self, call: HandlerCall) -> Properties | None:
         expected = _without_description(call.properties)
         rules = _read_rules(call, call["GroupId"], egress=False) or []
         return call.properties if expected in map(_without_description, rules) else None
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         call.ec2.revoke_security_group_ingress(
             GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(call.properties)]
         )
@@ -263,7 +267,7 @@ def _egress_permissions(properties: Properties) -> list[JsonDict]:
     return [_to_ip_permission(rule) for rule in properties.get("SecurityGroupEgress", [])] or DEFAULT_EGRESS
 
 
-def _read_rules(call: Call, group_id: str, *, egress: bool) -> list[JsonDict] | None:
+def _read_rules(call: HandlerCall, group_id: str, *, egress: bool) -> list[JsonDict] | None:
     """The rules of a group in the format of a template; None if there is no such group."""
     groups = call.ec2.describe_security_groups(Filters=[{"Name": "group-id", "Values": [group_id]}])["SecurityGroups"]
     if not groups:

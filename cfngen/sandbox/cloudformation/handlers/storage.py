@@ -8,7 +8,13 @@ import json
 from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler, client, unfinished_on_failure
+from cfngen.sandbox.cloudformation.handlers.handler import (
+    Created,
+    Handler,
+    HandlerCall,
+    client,
+    leave_to_rollback_on_failure,
+)
 from cfngen.sandbox.json_types import AwsClient, JsonDict, Properties
 
 MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
@@ -17,7 +23,7 @@ MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
 class Bucket(Handler):
     """BucketName is not supported. As in S3, deleting a bucket that is not empty fails."""
 
-    properties = frozenset(
+    supported_properties = frozenset(
         {
             "BucketEncryption",
             "LifecycleConfiguration",
@@ -26,36 +32,36 @@ class Bucket(Handler):
             "Tags",
         }
     )
-    changeable = properties
+    updatable = supported_properties
 
-    def create(self, call: Call) -> Created:
-        name = call.name(limit=MAX_BUCKET_NAME_LENGTH).lower()
+    def create(self, call: HandlerCall) -> Created:
+        name = call.generate_name(limit=MAX_BUCKET_NAME_LENGTH).lower()
         region = call.region
         _check_supported(call)
         configuration = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
         _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **configuration)
         created = Created(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": f"{name}.s3.amazonaws.com"})
-        with unfinished_on_failure(created):
+        with leave_to_rollback_on_failure(created):
             _apply_settings(call, name, set(call.properties))
         return created
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         _check_supported(call)
         _apply_settings(call, call.physical_id, changed - {"Tags"})
         return {}
 
-    def retag(self, call: Call, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, previous: Properties) -> None:
         _s3(call).put_bucket_tagging(Bucket=call.physical_id, Tagging={"TagSet": call.properties.get("Tags", [])})
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         _s3(call).delete_bucket(Bucket=call.physical_id)
 
 
 class BucketPolicy(Handler):
-    properties = frozenset({"Bucket", "PolicyDocument"})
-    changeable = frozenset({"PolicyDocument"})
+    supported_properties = frozenset({"Bucket", "PolicyDocument"})
+    updatable = frozenset({"PolicyDocument"})
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         s3 = _s3(call)
         with contextlib.suppress(ClientError):  # no policy, or no bucket
             s3.get_bucket_policy(Bucket=call["Bucket"])
@@ -63,19 +69,19 @@ class BucketPolicy(Handler):
         self._put(call)
         return Created(call["Bucket"])
 
-    def change(self, call: Call, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         self._put(call)
         return {}
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         _s3(call).delete_bucket_policy(Bucket=call["Bucket"])
 
-    def _put(self, call: Call) -> None:
+    def _put(self, call: HandlerCall) -> None:
         """Set the policy of the bucket."""
         _s3(call).put_bucket_policy(Bucket=call["Bucket"], Policy=json.dumps(call["PolicyDocument"]))
 
 
-def _s3(call: Call) -> AwsClient:
+def _s3(call: HandlerCall) -> AwsClient:
     """A client of S3."""
     return client("s3", call.region)
 
@@ -83,7 +89,7 @@ def _s3(call: Call) -> AwsClient:
 RULE_KEYS = frozenset({"Id", "Status", "Prefix", "ExpirationInDays", "AbortIncompleteMultipartUpload"})
 
 
-def _check_supported(call: Call) -> None:
+def _check_supported(call: HandlerCall) -> None:
     """Refuse settings that the emulator does not support.
 
     Raises:
@@ -98,7 +104,7 @@ def _check_supported(call: Call) -> None:
         raise NotModelledError(f"settings {sorted(unknown)} of a bucket")
 
 
-def _apply_settings(call: Call, name: str, keys: set[str]) -> None:
+def _apply_settings(call: HandlerCall, name: str, keys: set[str]) -> None:
     """Apply the named properties to a bucket, and delete those that the template no longer has."""
     s3, bucket, properties = _s3(call), {"Bucket": name}, call.properties
     if "BucketEncryption" in keys:

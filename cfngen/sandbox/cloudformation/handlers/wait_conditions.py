@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.handlers.handler import Call, Created, Handler
+from cfngen.sandbox.cloudformation.handlers.handler import Created, Handler, HandlerCall
 
 
 class WaitCondition(Handler):
@@ -11,22 +11,22 @@ class WaitCondition(Handler):
     Wait conditions without a creation policy, which wait for data sent to a handle, are not supported.
     """
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         """Return a generated name; `creation` waits for the signals."""
-        return Created(call.name())
+        return Created(call.generate_name())
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         """There is nothing to delete."""
 
 
 class WaitConditionHandle(Handler):
     """A presigned URL to which data could be sent; it creates nothing in the account, but its metadata can be read."""
 
-    def create(self, call: Call) -> Created:
+    def create(self, call: HandlerCall) -> Created:
         """Return a handle, whose physical id is the URL."""
         return Created(
-            f"https://cloudformation-waitcondition-{call.region}.s3.{call.region}.amazonaws.com/{call.name()}"
+            f"https://cloudformation-waitcondition-{call.region}.s3.{call.region}.amazonaws.com/{call.generate_name()}"
         )
 
-    def delete(self, call: Call) -> None:
+    def delete(self, call: HandlerCall) -> None:
         """There is nothing to delete."""

@@ -16,13 +16,13 @@ from typing import Literal, NamedTuple
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.network import Api, PrefixList, Ssh
 
-Holder = Literal["Master", "Node", "ApiLoadBalancer"]
-HOLDERS: tuple[Holder, ...] = ("Master", "Node", "ApiLoadBalancer")
+SecurityGroupRole = Literal["Master", "Node", "ApiLoadBalancer"]
+SECURITY_GROUP_ROLES: tuple[SecurityGroupRole, ...] = ("Master", "Node", "ApiLoadBalancer")
 SSH_PORT = 22
-MOST_RULES_OF_INTERFACE = 1000
+MAX_RULES_PER_INTERFACE = 1000
 # Rules of the first group between masters, nodes and the load balancer, including those of add-ons; and rules kept free
 # for updates, in which CloudFormation adds new rules before it removes old ones.
-OWN_RULES, RULES_KEPT_FREE = 14, 10
+CFNGEN_RULES, RESERVED_RULES = 14, 10
 
 
 class Source(NamedTuple):
@@ -44,15 +44,15 @@ class Source(NamedTuple):
         return self.origin.max_entries if isinstance(self.origin, PrefixList) else 1
 
 
-def sources(cluster: Cluster, holder: Holder) -> Iterator[Source]:
+def sources(cluster: Cluster, role: SecurityGroupRole) -> Iterator[Source]:
     """Yield the sources that the security groups of masters, nodes or the API's load balancer let in.
 
     A range that is a parameter in the console is not among them, although it needs a rule.
     """
     several = cluster.control_plane.count > 1
-    if holder == ("ApiLoadBalancer" if several else "Master"):
+    if role == ("ApiLoadBalancer" if several else "Master"):
         yield from (Source("Api", cluster.api.port, origin) for origin in _origins(cluster.api))
-    if holder != "ApiLoadBalancer":
+    if role != "ApiLoadBalancer":
         yield from (Source("Ssh", SSH_PORT, origin) for origin in _origins(cluster.ssh))
 
 
@@ -63,17 +63,17 @@ def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:
 def rules_that_fit(cluster: Cluster, position: int) -> int:
     """Return how many rules for sources fit into a security group; the first one (position 0) has other rules too."""
     quota = cluster.network.quotas.rules_per_security_group
-    return quota - RULES_KEPT_FREE - (OWN_RULES if position == 0 else 0)
+    return quota - RESERVED_RULES - (CFNGEN_RULES if position == 0 else 0)
 
 
-def sources_by_group(cluster: Cluster, holder: Holder) -> tuple[tuple[Source, ...], ...]:
+def sources_by_group(cluster: Cluster, role: SecurityGroupRole) -> tuple[tuple[Source, ...], ...]:
     """Return the sources of each security group, in order. The first group always exists and may have none.
 
     A source that is too large for any group gets a group of its own; `cfngen.cluster.checks.sources` refuses it.
     """
     groups: list[list[Source]] = [[]]
     remaining = rules_that_fit(cluster, 0)
-    for source in sources(cluster, holder):
+    for source in sources(cluster, role):
         if source.weight > remaining and (groups[-1] or len(groups) == 1):
             groups.append([])
             remaining = rules_that_fit(cluster, len(groups) - 1)

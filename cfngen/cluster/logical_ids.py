@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
-from cfngen.cluster.allowed_sources import HOLDERS, Holder
+from cfngen.cluster.allowed_sources import SECURITY_GROUP_ROLES, SecurityGroupRole
 from cfngen.cluster.defaults import zone_region
 
 MasterPart = Literal[
@@ -44,7 +44,7 @@ MASTER_ROLE = "MasterRole"
 _MASTER_PARTS: Mapping[str, MasterPart] = {part: part for part in get_args(MasterPart)}
 _NODE_GROUP_PARTS: Mapping[str, NodeGroupPart] = {part: part for part in get_args(NodeGroupPart)}
 _SUBNET_PARTS: Mapping[str, SubnetPart] = {part: part for part in get_args(SubnetPart)}
-_HOLDERS: Mapping[str, Holder] = {holder: holder for holder in HOLDERS}
+_ROLES: Mapping[str, SecurityGroupRole] = {role: role for role in SECURITY_GROUP_ROLES}
 
 SINGLE_IDS = frozenset(
     {
@@ -226,29 +226,29 @@ class RuleId:
     """A rule of a security group, e.g. `MasterSshFrom10x0x0x0x8`.
 
     Attributes:
-        holder: whose security group has the rule.
+        role: whose security group has the rule.
         purpose: what it is for, e.g. `Api`; empty for every port, and for the API's load balancer.
         source: who may connect: other instances or the load balancer of the cluster, the range of the parameter
             `ApiAllowedCidr`, or a CIDR or prefix list as `source_id` spells it.
     """
 
-    holder: Holder
+    role: SecurityGroupRole
     purpose: str
     source: str
 
     _PATTERN: ClassVar = re.compile(
-        rf"({_one_of(HOLDERS)})([A-Z][A-Za-z0-9]*?)?From"
+        rf"({_one_of(SECURITY_GROUP_ROLES)})([A-Z][A-Za-z0-9]*?)?From"
         r"(Masters|Nodes|LoadBalancer|AllowedCidr|Pl[0-9a-f]+|[0-9]+(?:x[0-9]+){4})"
     )
 
     def __str__(self) -> str:
-        return f"{self.holder}{self.purpose}From{self.source}"
+        return f"{self.role}{self.purpose}From{self.source}"
 
     @classmethod
     def parse(cls, logical_id: str) -> RuleId | None:
         """Return the parts of such an id, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(_HOLDERS[match[1]], match[2] or "", match[3]) if match else None
+        return cls(_ROLES[match[1]], match[2] or "", match[3]) if match else None
 
     @property
     def from_outside(self) -> bool:
@@ -269,29 +269,29 @@ class SecurityGroupId:
     """A security group, e.g. `MasterSecurityGroup`, or `MasterAccessSecurityGroup2` for an additional one.
 
     Attributes:
-        holder: whose security group it is.
-        number: its number among the security groups of the holder. The first one always exists; additional ones hold
+        role: whose security group it is.
+        number: its number among the security groups of the role. The first one always exists; additional ones hold
             rules for allowed sources only.
         part: `Id` for the parameter and output with its id; empty for the security group itself.
     """
 
-    holder: Holder
+    role: SecurityGroupRole
     number: int = 1
     part: Literal["", "Id"] = ""
 
     _PATTERN: ClassVar = re.compile(
-        rf"({_one_of(HOLDERS)})(?:SecurityGroup|AccessSecurityGroup([2-9]|[1-9][0-9]+))(Id)?"
+        rf"({_one_of(SECURITY_GROUP_ROLES)})(?:SecurityGroup|AccessSecurityGroup([2-9]|[1-9][0-9]+))(Id)?"
     )
 
     def __str__(self) -> str:
         name = "SecurityGroup" if self.number == 1 else f"AccessSecurityGroup{self.number}"
-        return f"{self.holder}{name}{self.part}"
+        return f"{self.role}{name}{self.part}"
 
     @classmethod
     def parse(cls, logical_id: str) -> SecurityGroupId | None:
         """Return the parts of such an id, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(_HOLDERS[match[1]], int(match[2] or 1), "Id" if match[3] else "") if match else None
+        return cls(_ROLES[match[1]], int(match[2] or 1), "Id" if match[3] else "") if match else None
 
 
 @dataclass(frozen=True)

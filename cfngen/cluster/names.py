@@ -69,7 +69,7 @@ GROUP_NAMES = (
 )
 
 
-def load_balancer(cluster: Cluster) -> str:
+def load_balancer_name(cluster: Cluster) -> str:
     """Return the name of the API's load balancer.
 
     It depends on the scheme: the replacement of a named load balancer needs another name.

@@ -1,4 +1,4 @@
-"""The templates of a cluster: one module for each stack, a root that nests them, and one flat template.
+"""The templates of a cluster: one for each nested stack, the root that nests them, and one template with everything.
 
 Generation is deterministic: it uses no network, clock or environment, and the same cluster gives the same bytes.
 """
@@ -15,7 +15,7 @@ __all__ = ["Document", "generate", "stacks"]
 
 
 def stacks(cluster: Cluster) -> tuple[Stack, ...]:
-    """Return the cluster's stacks in the order of their dependencies, without the root."""
+    """Return the nested stacks, each after the stacks whose outputs it takes."""
     network = vpc.build(cluster)
     return (
         *((network,) if network else ()),
@@ -28,9 +28,9 @@ def stacks(cluster: Cluster) -> tuple[Stack, ...]:
 
 
 def generate(cluster: Cluster) -> tuple[Document, ...]:
-    """Return the cluster's templates: the stacks in the order of their dependencies, `cluster` and `standalone`.
+    """Return the templates: one for each nested stack, then the root `cluster`, then `standalone` with all resources.
 
-    `standalone` is missing where a cluster is too large for one template.
+    `standalone` is missing if a template with all resources would exceed CloudFormation's limits.
 
     Raises:
         cfngen.userdata.UserDataTooLargeError: an instance's user data exceeds EC2's limit.

@@ -1,6 +1,7 @@
 """The public endpoint of the Kubernetes API: the Elastic IP of a single master, or a load balancer for several.
 
-Masters and nodes use neither: a name in their /etc/hosts resolves to the masters' fixed private addresses.
+Only clients outside the cluster use it. On masters and nodes, /etc/hosts resolves the API's name to the masters' fixed
+private addresses.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from troposphere import elasticloadbalancingv2 as elb
 from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster, Slot
-from cfngen.cluster.names import load_balancer
+from cfngen.cluster.names import load_balancer_name
 from cfngen.templates.network import subnet_id, vpc_id
 from cfngen.templates.patterns import ADDRESS
 from cfngen.templates.property_value import Value
@@ -22,12 +23,13 @@ from cfngen.templates.security_groups import access_groups
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags
 
-# Logical ids of what a resource with a public address depends on, where the VPC is created.
+# A resource with a public address depends on this resource, if the VPC stack creates it.
 GATEWAY_ATTACHMENT = ("InternetGatewayAttachment",)
 
-# Two missed checks, twenty seconds, take a master out; the API server answers 200 on /readyz to anybody, as the
-# built-in role system:public-info-viewer lets it, and not before its etcd member answers and its informers have synced.
-_CHECK = {
+# After two failed checks (20 seconds) the load balancer sends a master no more connections. The API server answers
+# /readyz without authentication (built-in role system:public-info-viewer), with 200 only once its etcd member answers
+# and its informers have synced.
+_HEALTH_CHECK = {
     "HealthCheckEnabled": True,
     "HealthCheckProtocol": "HTTPS",
     "HealthCheckPath": "/readyz",
@@ -36,11 +38,11 @@ _CHECK = {
     "HealthyThresholdCount": 2,
     "UnhealthyThresholdCount": 2,
 }
-_ATTRIBUTES = {
-    # A target is deregistered only when its slot is removed; open connections then get this long to end.
+_TARGET_GROUP_ATTRIBUTES = {
+    # A target is deregistered only when its slot is removed. Its connections are closed after this time.
     "deregistration_delay.timeout_seconds": "60",
-    # Masters see the load balancer's address, not the client's. Otherwise connections from a master or node would fail
-    # where the load balancer sends them back to the instance they came from.
+    # With the client's address preserved, a connection fails if the load balancer sends it back to the instance that
+    # opened it. So masters see the load balancer's address instead.
     "preserve_client_ip.enabled": "false",
     # Connections to a lost master are closed at once; otherwise clients would wait for an answer.
     "target_health_state.unhealthy.connection_termination.enabled": "true",
@@ -51,8 +53,8 @@ class PublicAddress(NamedTuple):
     """A master's public address.
 
     Attributes:
-        address: the address.
-        association: resource that must exist before an instance can use the address.
+        address: the public IPv4 address, or a reference to it.
+        association: associates the address with the network interface; instances are launched after it.
     """
 
     address: Value
@@ -60,10 +62,10 @@ class PublicAddress(NamedTuple):
 
 
 def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.NetworkInterface) -> PublicAddress:
-    """Associate an Elastic IP with a slot's interface: a new one, or the one that the cluster file names.
+    """Associate an Elastic IP with a slot's network interface: a new one, or the one that the cluster file names.
 
-    With a single master it is the API's public address. Of several masters each needs one to reach the internet: a
-    launch template that names an existing interface cannot request a public address.
+    If the cluster has one master, this is the API's public address. If it has several, each still needs an Elastic IP
+    to reach the internet, because a launch template that names an existing interface cannot request a public address.
     """
     if cluster.api.elastic_ip:
         allocation: Value = stack.parameter(
@@ -91,7 +93,7 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
             Tags=tags(cluster, f"{cluster.name}-master-{slot.letter}"),
         )
         # CloudFormation's reference of AWS::EC2::EIP requires this dependency; the association inherits it.
-        stack.add(allocated, standalone_depends_on=GATEWAY_ATTACHMENT)
+        stack.add(allocated, depends_on_if_standalone=GATEWAY_ATTACHMENT)
         allocation, address = GetAtt(allocated, "AllocationId"), GetAtt(allocated, "PublicIp")
     association = stack.add(
         ec2.EIPAssociation(
@@ -100,7 +102,7 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
             NetworkInterfaceId=Ref(interface),
         ),
         # EC2 associates an address only once the VPC has its internet gateway.
-        standalone_depends_on=GATEWAY_ATTACHMENT if cluster.api.elastic_ip else (),
+        depends_on_if_standalone=GATEWAY_ATTACHMENT if cluster.api.elastic_ip else (),
     )
     return PublicAddress(address, association)
 
@@ -108,13 +110,13 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
 def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> Value:
     """Add the load balancer of a cluster with several masters; return its DNS name.
 
-    It is a network load balancer, which passes TLS through, so client certificates reach the API server. The targets
-    are the slots' fixed addresses, so no instance has to register or deregister.
+    A network load balancer passes TLS through, so client certificates reach the API server. Its targets are the slots'
+    fixed addresses, which do not change when an instance is replaced, so no instance has to register itself.
     """
-    public = cluster.api.public
-    # A load balancer cannot be renamed, nor a target group moved: another scheme needs new resources.
-    prefix = "Api" if public else "InternalApi"
-    name = load_balancer(cluster)
+    is_public = cluster.api.public
+    # The scheme is part of the logical ids, because a change of the scheme replaces all three resources.
+    prefix = "Api" if is_public else "InternalApi"
+    name = load_balancer_name(cluster)
     # Network load balancers take no subnets of Local Zones (CreateLoadBalancer, Elastic Load Balancing API Reference).
     zones = [subnet.zone for subnet in cluster.network.subnets if not is_local_zone(subnet.zone)]
     balancer = stack.add(
@@ -122,22 +124,22 @@ def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.N
             f"{prefix}LoadBalancer",
             Name=name,
             Type="network",
-            Scheme="internet-facing" if public else "internal",
+            Scheme="internet-facing" if is_public else "internal",
             IpAddressType="ipv4",
             Subnets=[subnet_id(stack, cluster, zone) for zone in zones],
             SecurityGroups=[
-                stack.wired_parameter(
+                stack.parameter_from_other_stack(
                     "ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer"
                 ),
                 *access_groups(stack, cluster, "ApiLoadBalancer"),
             ],
-            # Requests in a zone without a healthy master go to masters in other zones.
+            # A connection that arrives in a zone without a healthy master goes to a master in another zone.
             LoadBalancerAttributes=[elb.LoadBalancerAttributes(Key="load_balancing.cross_zone.enabled", Value="true")],
             Tags=tags(cluster, name),
         ),
-        standalone_depends_on=GATEWAY_ATTACHMENT if public else (),
+        depends_on_if_standalone=GATEWAY_ATTACHMENT if is_public else (),
     )
-    targets = stack.add(
+    target_group = stack.add(
         elb.TargetGroup(
             f"{prefix}TargetGroup",
             VpcId=vpc_id(stack, cluster),
@@ -149,10 +151,11 @@ def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.N
                 for interface in interfaces
             ],
             TargetGroupAttributes=[
-                elb.TargetGroupAttribute(Key=key, Value=value) for key, value in sorted(_ATTRIBUTES.items())
+                elb.TargetGroupAttribute(Key=key, Value=value)
+                for key, value in sorted(_TARGET_GROUP_ATTRIBUTES.items())
             ],
             Tags=tags(cluster, name),
-            **_CHECK,
+            **_HEALTH_CHECK,
         )
     )
     stack.add(
@@ -161,7 +164,7 @@ def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.N
             LoadBalancerArn=Ref(balancer),
             Protocol="TCP",
             Port=cluster.api.port,
-            DefaultActions=[elb.Action(Type="forward", TargetGroupArn=Ref(targets))],
+            DefaultActions=[elb.Action(Type="forward", TargetGroupArn=Ref(target_group))],
             Tags=tags(cluster, name),
         )
     )

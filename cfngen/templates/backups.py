@@ -1,10 +1,10 @@
-"""The S3 bucket of etcd's snapshots: created in the secrets stack and retained when it is deleted, or an existing one.
+"""The S3 bucket of etcd's snapshots: a new one in the secrets stack, or an existing one.
 
-If the creation of the stack fails, the bucket is deleted as long as it is empty; S3 deletes no bucket with objects in
-it. The bucket policy is always retained; S3 deletes it together with the bucket.
+Deleting the stack retains the bucket. If the creation of the stack fails, CloudFormation deletes the bucket, unless it
+already contains objects. The bucket policy is always retained; S3 deletes it together with the bucket.
 
-Snapshots are encrypted with S3's key and not with the cluster's KMS key, which is deleted with the cluster: they must
-stay readable afterwards. Kubernetes encrypts Secrets before it stores them in etcd.
+Snapshots are encrypted with S3's key, not with the cluster's KMS key: that key is deleted with the cluster, and the
+snapshots must stay readable. Kubernetes encrypts Secrets before it stores them in etcd.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from cfngen.templates.tagging import tags
 
 BUCKET_NAME = "BackupBucketName"
 DESCRIPTION = "S3 bucket of etcd's snapshots, which lie under <cluster>/etcd/"
-RETAINED = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-RETAINED_ONCE_CREATED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
-UNFINISHED_UPLOADS = 7  # days
+RETAIN_ALWAYS = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+RETAIN_ONCE_CREATED = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
+UNFINISHED_UPLOADS_DAYS = 7
+"""Days after which S3 deletes the parts of an upload that was not completed."""
 
 
 def add_bucket(stack: Stack, cluster: Cluster) -> None:
-    """Add the bucket, unless the cluster file names one or takes no backups, and an output with its name."""
+    """Add an output with the bucket's name, and the bucket itself unless the cluster file names an existing one.
+
+    If backups are disabled, nothing is added.
+    """
     backups = cluster.etcd.backups
     if not backups.enabled:
         return
@@ -52,36 +56,40 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
                 BlockPublicAcls=True, BlockPublicPolicy=True, IgnorePublicAcls=True, RestrictPublicBuckets=True
             ),
             Tags=tags(cluster, f"{cluster.name}-etcd-backups"),
-            **RETAINED_ONCE_CREATED,
+            **RETAIN_ONCE_CREATED,
         )
     )
-    stack.add(s3.BucketPolicy("BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_policy(bucket), **RETAINED))
+    stack.add(
+        s3.BucketPolicy("BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_policy(bucket), **RETAIN_ALWAYS)
+    )
     stack.output(BUCKET_NAME, Ref(bucket), DESCRIPTION, in_root=True)
 
 
 def bucket_name(stack: Stack) -> Any:
-    """Return the reference to the name of the bucket."""
-    return stack.wired_parameter(BUCKET_NAME, description=DESCRIPTION)
+    """Return a reference to the name of the backup bucket, for stacks other than the secrets stack."""
+    return stack.parameter_from_other_stack(BUCKET_NAME, description=DESCRIPTION)
 
 
 def _lifecycle(cluster: Cluster) -> list[s3.LifecycleRule]:
-    """Return rules that expire snapshots; other objects, such as operators' requests, are kept."""
+    """Return the rules that delete old snapshots; other objects, such as operators' requests, are kept."""
     backups = cluster.etcd.backups
-    retention = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
+    retention_days = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
     return [
         *(
             s3.LifecycleRule(
-                Id=f"{kind}Snapshots",
+                Id=f"{schedule}Snapshots",
                 Status="Enabled",
-                Prefix=f"{cluster.name}/etcd/{kind.lower()}/",
+                Prefix=f"{cluster.name}/etcd/{schedule.lower()}/",
                 ExpirationInDays=days,
             )
-            for kind, days in retention.items()
+            for schedule, days in retention_days.items()
         ),
         s3.LifecycleRule(
             Id="UnfinishedUploads",
             Status="Enabled",
-            AbortIncompleteMultipartUpload=s3.AbortIncompleteMultipartUpload(DaysAfterInitiation=UNFINISHED_UPLOADS),
+            AbortIncompleteMultipartUpload=s3.AbortIncompleteMultipartUpload(
+                DaysAfterInitiation=UNFINISHED_UPLOADS_DAYS
+            ),
         ),
     ]
 

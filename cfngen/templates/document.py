@@ -1,4 +1,4 @@
-"""A finished template, as lint, output and deploy take it."""
+"""A finished template, as the modules for lint, output and deploy use it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ class Document:
     """One CloudFormation template as plain data.
 
     Attributes:
-        name: stack name within the cluster and file stem, e.g. `vpc`, `nodes-gpu`, `cluster`, `standalone`.
+        name: the stack's name within the cluster, also the file name without `.json`, e.g. `vpc`, `nodes-gpu`,
+            `cluster` or `standalone`.
         body: the template as JSON-ready data.
-        module: the module that made it, e.g. `cfngen.templates.vpc`; shown when a template is refused.
-        children: names of the documents it nests; only the root has any.
+        module: the module that built the template, e.g. `cfngen.templates.vpc`; lint errors name it.
+        children: names of the templates that this one nests; only the root has any.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""Expressions of a template: what they refer to, the text that they make, and the replacement of references.
+"""Functions that analyse and change expressions in templates: references, texts and the replacement of parameters.
 
-An expression is JSON data in which a mapping with one key, such as `Ref` or `Fn::Sub`, is the call of a function. Data
-that is no such call is passed on; so is a malformed call, which cfn-lint reports.
+An expression is JSON data. A mapping whose only key is `Ref` or starts with `Fn::` calls an intrinsic function. Other
+data is a literal value. Malformed calls are treated as literal values too; cfn-lint reports them.
 
-This file imports nothing of cfngen: the lint rules load it by its path.
+This file imports nothing from cfngen, because the lint rules load it by its path.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import NamedTuple
 _PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
 
 TextParts = list["str | None"]
-"""The parts of a text; None stands for a part that is known only at deployment."""
+"""A text as a list of parts; None stands for a part that is known only at deployment."""
 
 
 class Reference(NamedTuple):
     """A reference to a parameter, pseudo parameter or resource.
 
     Attributes:
-        name: its logical id.
-        attribute: the attribute that Fn::GetAtt takes; empty for Ref.
+        name: logical id of the parameter or resource, or name of the pseudo parameter, e.g. `AWS::Region`.
+        attribute: the attribute that Fn::GetAtt reads; empty for Ref.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Reference(NamedTuple):
 
 
 def function_call(value: object) -> tuple[str, object]:
-    """Return the name and the argument of the function that a value calls; the name is empty if it calls none."""
+    """Return the name and the argument of the intrinsic function that a value calls, or `("", None)` for other data."""
     if isinstance(value, Mapping) and len(value) == 1:
         [(name, argument)] = value.items()
         if name == "Ref" or str(name).startswith("Fn::"):
@@ -40,12 +40,12 @@ def function_call(value: object) -> tuple[str, object]:
 
 
 def is_function(value: object) -> bool:
-    """Return whether a value is the call of a function, whose result is known only at deployment."""
+    """Return whether a value calls an intrinsic function, so that its result is known only at deployment."""
     return function_call(value)[0] != ""
 
 
 def reference(value: object) -> Reference | None:
-    """Return what a value refers to by Ref or Fn::GetAtt, or None if it is anything else."""
+    """Return the reference that a value makes by Ref or Fn::GetAtt, or None if the value is neither."""
     function, argument = function_call(value)
     if function == "Ref" and isinstance(argument, str):
         return Reference(argument)
@@ -53,7 +53,7 @@ def reference(value: object) -> Reference | None:
 
 
 def references(value: object) -> Iterator[Reference]:
-    """Yield everything to which Ref, Fn::GetAtt and Fn::Sub refer, at any depth."""
+    """Yield the references that Ref, Fn::GetAtt and Fn::Sub make, at any depth of a value."""
     if isinstance(value, list):
         for item in value:
             yield from references(item)
@@ -76,11 +76,11 @@ def references(value: object) -> Iterator[Reference]:
 
 
 def resolve(value: object, parameters: Mapping[str, object]) -> object:
-    """Return the value of an expression that is plain data or refers to a parameter, or None if it is not known.
+    """Return the value of a literal, or of the parameter that a Ref names; None for any other function call.
 
     Args:
-        value: the expression.
-        parameters: values of parameters, by name.
+        value: a literal, or a function call such as `{"Ref": "VpcCidr"}`.
+        parameters: known values of parameters, by name; the result is None for a parameter that is missing here.
     """
     if not isinstance(value, Mapping):
         return value
@@ -89,10 +89,11 @@ def resolve(value: object, parameters: Mapping[str, object]) -> object:
 
 
 def sub_parts(argument: object) -> list[object]:
-    """Return the parts of the text that Fn::Sub makes: literal text, and the expressions that stand for placeholders.
+    """Split the text of Fn::Sub into literal parts and, for each placeholder, the expression that replaces it.
 
     Args:
-        argument: of Fn::Sub: the text, or a list of the text and its variables. A malformed one has no parts.
+        argument: the argument of Fn::Sub: a text, or a list of a text and its variables. The result is empty if it is
+            malformed.
     """
     sub = _text_and_variables(argument)
     if sub is None:
@@ -100,18 +101,20 @@ def sub_parts(argument: object) -> list[object]:
     text, variables = sub
     parts: list[object] = []
     for index, piece in enumerate(_PLACEHOLDER.split(text)):
-        name = _name_in(piece) if index % 2 else ""
-        if not index % 2:
+        is_placeholder = index % 2 == 1  # re.split puts the captured placeholders at the odd positions
+        placeholder_name = _name_in(piece) if is_placeholder else ""
+        if not is_placeholder:
             parts.append(piece)
-        elif not name:
+        elif not placeholder_name:
+            # `${!Name}` is an escape: it stands for the text `${Name}`.
             parts.append(f"${{{piece[1:]}}}")
         else:
-            parts.append(variables.get(name, _call_of(_dotted_reference(name))))
+            parts.append(variables.get(placeholder_name, _call_of(_dotted_reference(placeholder_name))))
     return parts
 
 
 def text_parts(value: object) -> TextParts:
-    """Return the parts of the text that an expression makes, those of Fn::Sub and Fn::Join among them."""
+    """Return the text that an expression evaluates to, as parts; Fn::Sub and Fn::Join are split into their parts."""
     if isinstance(value, bool):
         return [str(value).lower()]
     if not isinstance(value, Mapping):
@@ -131,7 +134,7 @@ def text_parts(value: object) -> TextParts:
 
 
 def known_ending(value: object) -> str:
-    """Return the end of the text that an expression makes, from the last part on that is known only at deployment."""
+    """Return the end of an expression's text: all that follows the last part that is known only at deployment."""
     ending: list[str] = []
     for part in reversed(text_parts(value)):
         if part is None:
@@ -141,11 +144,11 @@ def known_ending(value: object) -> str:
 
 
 def branches(value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], object]]:
-    """Yield each value that Fn::If can choose, with its path; AWS::NoValue is left out. Other data is its own branch.
+    """Yield the path and value of each branch of Fn::If, except AWS::NoValue; a value without Fn::If is yielded itself.
 
     Args:
-        value: the expression.
-        path: its path in the template.
+        value: the expression, which may contain nested calls of Fn::If.
+        path: path of the expression in the template.
     """
     function, argument = function_call(value)
     if function == "Fn::If" and isinstance(argument, list):
@@ -156,11 +159,11 @@ def branches(value: object, path: list[str | int]) -> Iterator[tuple[list[str | 
 
 
 def substitute(value: object, expressions: Mapping[str, object]) -> object:
-    """Return an expression in which each reference to a parameter in `expressions` is replaced.
+    """Return a copy of `value` in which expressions replace the references to parameters.
 
     Args:
-        value: JSON-ready data.
-        expressions: the expressions that replace the references, by the name of the parameter.
+        value: JSON-ready data that may contain references at any depth.
+        expressions: the replacement for each parameter, by the parameter's name; other references stay.
     """
     if isinstance(value, list):
         return [substitute(item, expressions) for item in value]
@@ -179,26 +182,27 @@ def substitute(value: object, expressions: Mapping[str, object]) -> object:
 
 
 def _substitute_sub(text: str, variables: Mapping[str, object], expressions: Mapping[str, object]) -> dict[str, object]:
-    """Return an Fn::Sub in which placeholders are replaced by their expressions.
+    """Return an Fn::Sub in which expressions replace placeholders.
 
-    Text, Ref and Fn::GetAtt go into the text itself; any other expression becomes a variable of the Fn::Sub.
+    A literal text, Ref or Fn::GetAtt is written into the text itself. Any other expression becomes a variable of the
+    Fn::Sub.
     """
-    variables_left: dict[str, object] = {}
+    remaining_variables: dict[str, object] = {}
 
     def replace(match: re.Match[str]) -> str:
         name = _name_in(match[1])
         expression = variables.get(name, expressions.get(name))
-        # Next to other text, a dollar sign or a brace could become a placeholder.
+        # A text that contains "$" or "{" could form a new placeholder together with the text around it.
         if isinstance(expression, str) and not {"$", "{"} & set(expression):
             return expression
         if referenced := reference(expression):
             return f"${{{'.'.join(filter(None, referenced))}}}"
         if expression is not None:
-            variables_left[name] = expression
+            remaining_variables[name] = expression
         return match[0]
 
     text = _PLACEHOLDER.sub(replace, text)
-    return {"Fn::Sub": [text, variables_left] if variables_left else text}
+    return {"Fn::Sub": [text, remaining_variables] if remaining_variables else text}
 
 
 def _text_and_variables(argument: object) -> tuple[str, Mapping[str, object]] | None:
@@ -208,18 +212,18 @@ def _text_and_variables(argument: object) -> tuple[str, Mapping[str, object]] | 
 
 
 def _name_in(placeholder: str) -> str:
-    """Return what a placeholder of Fn::Sub names; empty for `!Literal`, which stands for the text `${Literal}`."""
+    """Return the name in a placeholder of Fn::Sub; empty for the escape `!Literal`, which stands for `${Literal}`."""
     return "" if placeholder.startswith("!") else placeholder.strip()
 
 
 def _dotted_reference(text: str) -> Reference:
-    """Return a reference as Fn::Sub and YAML spell it: `Resource` or `Resource.Attribute`."""
+    """Parse a reference in the notation of Fn::Sub and of YAML: `Resource` or `Resource.Attribute`."""
     name, _, attribute = text.partition(".")
     return Reference(name, attribute)
 
 
 def _attribute_reference(argument: object) -> Reference | None:
-    """Return what an argument of Fn::GetAtt refers to, or None if it is malformed."""
+    """Return the reference in an argument of Fn::GetAtt, or None if the argument is malformed."""
     if isinstance(argument, str):
         return _dotted_reference(argument)
     if isinstance(argument, list) and argument and all(isinstance(item, str) for item in argument):
@@ -228,6 +232,6 @@ def _attribute_reference(argument: object) -> Reference | None:
 
 
 def _call_of(referenced: Reference) -> dict[str, object]:
-    """Return the Ref or Fn::GetAtt of a reference."""
+    """Return the call of Ref or Fn::GetAtt that makes a reference."""
     name, attribute = referenced
     return {"Fn::GetAtt": [name, attribute]} if attribute else {"Ref": name}

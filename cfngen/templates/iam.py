@@ -1,7 +1,8 @@
 """The IAM stack: a role and an instance profile for masters, one for nodes.
 
-A node group with additional policies has its own role in its own stack, created and deleted with the group. No role has
-a fixed name: CAPABILITY_IAM suffices, and the names of two clusters cannot conflict (with kube-up they did).
+A node group with additional policies has a separate role in its node group stack, created and deleted with the group.
+CloudFormation generates the names of all roles. So CAPABILITY_IAM suffices (fixed names need CAPABILITY_NAMED_IAM), and
+the names of two clusters cannot conflict, as they did with kube-up.
 """
 
 from __future__ import annotations
@@ -25,14 +26,18 @@ from cfngen.templates.network import route_table_id, vpc_id
 from cfngen.templates.stack import Stack
 from cfngen.templates.tagging import tags
 
-# The service principal of EC2 ends in the partition's DNS suffix: amazonaws.com.cn in China.
+# Trust policy that lets EC2 instances assume the role. EC2's service principal ends in the partition's DNS suffix:
+# amazonaws.com, or amazonaws.com.cn in China.
 _ASSUMED_BY_EC2 = TrustStatement(
     Effect=Allow, Principal=Principal("Service", Sub("ec2.${AWS::URLSuffix}")), Action=[AssumeRole]
 )
 
 
 class StackReferences:
-    """How statements refer to the cluster's objects in a stack: a parameter is added to it when it is referred to."""
+    """References to the cluster's resources for IAM statements in one stack.
+
+    Reading a property adds the parameter that it refers to, so a stack has only the parameters that it uses.
+    """
 
     def __init__(self, stack: Stack, cluster: Cluster) -> None:
         self._stack = stack
@@ -40,19 +45,23 @@ class StackReferences:
 
     @property
     def ca_secret(self) -> Expression:
-        """ARN of the secret that holds the certificate authorities."""
-        return self._stack.wired_parameter("CaSecretArn", description="Secret that holds the certificate authorities")
+        """ARN of the secret that contains the certificate authorities."""
+        return self._stack.parameter_from_other_stack(
+            "CaSecretArn", description="Secret that holds the certificate authorities"
+        )
 
     @property
     def join_secret(self) -> Expression:
-        """ARN of the secret that holds what nodes need to join."""
-        return self._stack.wired_parameter("JoinSecretArn", description="Secret that holds what nodes need to join")
+        """ARN of the secret that contains the data that nodes need to join."""
+        return self._stack.parameter_from_other_stack(
+            "JoinSecretArn", description="Secret that holds what nodes need to join"
+        )
 
     @property
     def secrets_key(self) -> Expression:
-        """ARN of the KMS key that encrypts these secrets."""
+        """ARN of the KMS key that encrypts both secrets."""
         description = "KMS key that encrypts the cluster's secrets"
-        return self._stack.wired_parameter("SecretsKeyArn", description=description)
+        return self._stack.parameter_from_other_stack("SecretsKeyArn", description=description)
 
     @property
     def backup_bucket(self) -> Expression:
@@ -63,7 +72,7 @@ class StackReferences:
     def root_stack(self) -> Expression:
         """Name of the root stack."""
         description = "Name of the cluster's root stack; instances may signal it and its children"
-        return self._stack.wired_parameter("ClusterStackName", description=description)
+        return self._stack.parameter_from_other_stack("ClusterStackName", description=description)
 
     @property
     def vpc(self) -> Expression:
@@ -72,16 +81,16 @@ class StackReferences:
 
     @property
     def route_table(self) -> Expression:
-        """Id of the route table that holds the pods' routes."""
+        """Id of the route table with the pods' routes."""
         return route_table_id(self._stack, self._cluster)
 
     def substitute(self, text: str, **values: Expression) -> Expression:
-        """Return a text in which CloudFormation replaces the variables."""
+        """Return a text in which CloudFormation replaces the placeholders `${name}` by the values of that name."""
         return Sub(text, **values)
 
 
 def build(cluster: Cluster) -> Stack:
-    """Return the stack."""
+    """Return the IAM stack."""
     stack = Stack(
         cluster,
         "iam",
@@ -98,7 +107,7 @@ def build(cluster: Cluster) -> Stack:
                 cluster,
                 prefix="Master",
                 owner="masters",
-                allowed=master_statements(cluster, references),
+                statements=master_statements(cluster, references),
                 managed_policies=cluster.control_plane.additional_policies,
             ),
         ),
@@ -109,7 +118,7 @@ def build(cluster: Cluster) -> Stack:
                 cluster,
                 prefix="Node",
                 owner="nodes",
-                allowed=node_statements(cluster, references),
+                statements=node_statements(cluster, references),
                 managed_policies=(),
             ),
         ),
@@ -125,35 +134,40 @@ def build(cluster: Cluster) -> Stack:
 
 
 def master_profile(stack: Stack) -> Any:
-    """Return the reference to the ARN of the masters' instance profile."""
-    return stack.wired_parameter("MasterInstanceProfileArn", description="Instance profile of the masters")
+    """Return a reference to the ARN of the masters' instance profile, for the master stack."""
+    return stack.parameter_from_other_stack("MasterInstanceProfileArn", description="Instance profile of the masters")
 
 
 def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
-    """Return the ARN of a node group's instance profile: the one all nodes share, or one made in the group's stack."""
+    """Return the ARN of a node group's instance profile.
+
+    Node groups share the profile of the IAM stack. A group with additional policies gets a role and a profile of its
+    own, which this function adds to the group's stack.
+    """
     if not group.additional_policies:
-        return stack.wired_parameter("NodeInstanceProfileArn", description="Instance profile of the nodes")
+        return stack.parameter_from_other_stack("NodeInstanceProfileArn", description="Instance profile of the nodes")
     profile = _add_role(
         stack,
         cluster,
         prefix=group_id(group.name),
         owner=f"node group {group.name}",
-        allowed=node_statements(cluster, StackReferences(stack, cluster)),
+        statements=node_statements(cluster, StackReferences(stack, cluster)),
         managed_policies=group.additional_policies,
     )
     return GetAtt(profile, "Arn")
 
 
-def _attach_to_masters(stack: Stack, name: str, description: str, allowed: list[Statement]) -> None:
-    """Add a managed policy with further statements and attach it to the masters' role.
+def _attach_to_masters(stack: Stack, logical_id: str, description: str, statements: list[Statement]) -> None:
+    """Add a managed policy and attach it to the masters' role.
 
-    The inline policies of a role may have 10,240 characters in all, and the role's own policy is near that limit.
+    These statements do not fit into the role's inline policy: the inline policies of a role may have 10,240 characters
+    in all, and the masters' one is near that limit.
     """
     stack.add(
         iam.ManagedPolicy(
-            name,
+            logical_id,
             Description=description,
-            PolicyDocument={"Version": "2012-10-17", "Statement": allowed},
+            PolicyDocument={"Version": "2012-10-17", "Statement": statements},
             Roles=[Ref("MasterRole")],
         )
     )
@@ -165,7 +179,7 @@ def _add_role(
     *,
     prefix: str,
     owner: str,
-    allowed: list[Statement],
+    statements: list[Statement],
     managed_policies: tuple[str, ...],
 ) -> iam.InstanceProfile:
     """Add a role and its instance profile; return the profile.
@@ -173,23 +187,26 @@ def _add_role(
     Args:
         stack: the stack to add to.
         cluster: the cluster.
-        prefix: prefix of the logical ids.
-        owner: whose role it is, for its description and Name tag.
-        allowed: statements of the role's inline policy.
+        prefix: prefix of the logical ids of role and profile.
+        owner: the instances that use the role, e.g. `masters`, for its description and Name tag.
+        statements: statements of the role's inline policy.
         managed_policies: ARNs of the managed policies to attach.
     """
-    boundary = cluster.iam.permissions_boundary
-    resource = stack.add(
+    optional_properties: dict[str, object] = {}
+    if managed_policies:
+        optional_properties["ManagedPolicyArns"] = list(managed_policies)
+    if cluster.iam.permissions_boundary:
+        optional_properties["PermissionsBoundary"] = cluster.iam.permissions_boundary
+    role = stack.add(
         iam.Role(
             f"{prefix}Role",
             Description=f"{owner} of the Kubernetes cluster {cluster.name}",
             AssumeRolePolicyDocument=PolicyDocument(Version="2012-10-17", Statement=[_ASSUMED_BY_EC2]),
             Policies=[
-                iam.Policy(PolicyName="kubernetes", PolicyDocument={"Version": "2012-10-17", "Statement": allowed})
+                iam.Policy(PolicyName="kubernetes", PolicyDocument={"Version": "2012-10-17", "Statement": statements})
             ],
             Tags=tags(cluster, f"{cluster.name} {owner}"),
-            **({"ManagedPolicyArns": list(managed_policies)} if managed_policies else {}),
-            **({"PermissionsBoundary": boundary} if boundary else {}),
+            **optional_properties,
         )
     )
-    return stack.add(iam.InstanceProfile(f"{prefix}InstanceProfile", Roles=[Ref(resource)]))
+    return stack.add(iam.InstanceProfile(f"{prefix}InstanceProfile", Roles=[Ref(role)]))

@@ -1,4 +1,4 @@
-"""Machine images: facts about the distributions' official images, and the parameter that selects an AMI."""
+"""The distributions' official machine images, and the template parameter that selects an AMI."""
 
 from __future__ import annotations
 
@@ -65,20 +65,22 @@ DISTRIBUTIONS = {
 def image_parameter(
     stack: Stack, role: Literal["Master", "Node"], image: Image, architecture: Architecture, *, group: str
 ) -> Value:
-    """Add the parameter that holds the AMI and return the reference to the AMI id.
+    """Add the stack parameter for the machine image and return a reference to the AMI id.
 
-    An AMI id of the cluster file is used as it is. Otherwise the parameter names an SSM parameter, which CloudFormation
-    resolves at every create and update: an update may therefore select a newer image and replace the instances.
+    If the cluster file gives an AMI id, that id is the parameter's default. Otherwise the default is the name of an SSM
+    parameter, which CloudFormation resolves at every create and update: an update may therefore select a newer image
+    and replace the instances.
 
-    The parameter's name contains the image. Groups with the same image share it, and a new image in the cluster file
-    takes effect: when only a default changes, CloudFormation keeps the parameter's previous value.
+    The stack parameter's name contains the image, for two reasons. Node groups with the same image share a parameter.
+    And another image in the cluster file takes effect: if only the default of an existing parameter changed, the update
+    would keep the parameter's previous value.
 
     Args:
         stack: the stack to add to.
-        role: whose image it is.
-        image: the image of the cluster file.
+        role: whether masters or nodes are launched from the image.
+        image: the image that the cluster file selects.
         architecture: architecture of the instance type.
-        group: heading under which the console shows it.
+        group: heading under which the console shows the parameter.
     """
     description = f"{image.distribution}, {architecture}"
     if image.id:
@@ -105,11 +107,14 @@ def root_device(image: Image) -> str:
     return image.root_device or DISTRIBUTIONS[image.distribution].root_device
 
 
-def login(image: Image) -> str:
+def login_name(image: Image) -> str:
     """Return the login name of the image's default user."""
     return DISTRIBUTIONS[image.distribution].user
 
 
-def has_agent(image: Image) -> bool:
-    """Return whether the image has the SSM agent: Debian's images do not; the user's own are assumed to."""
+def has_ssm_agent(image: Image) -> bool:
+    """Return whether the image contains the SSM agent, which Session Manager needs.
+
+    Debian's official images do not contain it. Images that the user provides are assumed to contain it.
+    """
     return bool(image.id or image.ssm_parameter) or not image.distribution.startswith("debian")

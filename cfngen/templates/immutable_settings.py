@@ -1,7 +1,8 @@
 """Settings that cannot change after creation, or only in steps, recorded in the root template's metadata.
 
-Most of them are in UserData only, where a change set shows that it changes but not which setting. A later deployment
-compares the recorded settings with the cluster file before it creates a change set.
+Most of these settings appear only in UserData: a change set shows that UserData changes, but not which setting. So each
+deployment compares the settings recorded in the deployed template with the cluster file, before it creates a change
+set.
 """
 
 from __future__ import annotations
@@ -13,25 +14,26 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import exact_version
 
-VERSION = "kubernetesVersion"
-COUNT = "controlPlane.count"
-# The zone of each slot, in order: `us-west-2a us-west-2b us-west-2c`.
-ZONES = "controlPlane.zones"
-PLUGIN = "network.plugin"
+# Keys that more than one function needs.
+VERSION_KEY = "kubernetesVersion"
+COUNT_KEY = "controlPlane.count"
+# Its value is the zone of each slot, in order: `us-west-2a us-west-2b us-west-2c`.
+ZONES_KEY = "controlPlane.zones"
+PLUGIN_KEY = "network.plugin"
 
 
 def immutable_settings(cluster: Cluster) -> dict[str, str]:
-    """Return the settings to record, by key of the cluster file."""
+    """Return the settings to record in the root template, by their keys in the cluster file."""
     network = cluster.network
     return {
-        VERSION: exact_version(cluster.kubernetes_version),
-        COUNT: str(cluster.control_plane.count),
-        ZONES: " ".join(slot.subnet.zone for slot in cluster.slots),
+        VERSION_KEY: exact_version(cluster.kubernetes_version),
+        COUNT_KEY: str(cluster.control_plane.count),
+        ZONES_KEY: " ".join(slot.subnet.zone for slot in cluster.slots),
         "controlPlane.volume.kmsKey": cluster.control_plane.volume.kms_key or "the account's key for EBS",
         "certificateAuthority.secret": cluster.certificate_authority.secret or "made with the cluster",
         "api.port": str(cluster.api.port),
-        PLUGIN: network.plugin,
-        # Where pods have addresses of the subnets, there is no range to record.
+        PLUGIN_KEY: network.plugin,
+        # If pods get addresses from the subnets, the cluster has no pod range.
         **({"network.podCidr": str(network.pod_cidr)} if network_plugin(cluster).pod_range else {}),
         "network.serviceCidr": str(network.service_cidr),
         "network.dnsServiceIp": str(network.dns_service_ip),
@@ -40,7 +42,7 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
 
 
 def recorded_settings(template: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the settings that a template records; empty if it records none."""
+    """Return the settings recorded in a root template; empty if the template records none."""
     recorded: Mapping[str, str] = template.get("Metadata", {}).get("cfngen", {}).get("immutableSettings", {})
-    # Older templates do not record the plug-in: there was only one.
-    return {PLUGIN: "vpc-routes", **recorded} if recorded else recorded
+    # Older templates do not record the plug-in: vpc-routes was the only one then.
+    return {PLUGIN_KEY: "vpc-routes", **recorded} if recorded else recorded

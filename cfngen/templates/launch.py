@@ -18,10 +18,10 @@ from cfngen.userdata import UserData
 
 # Auto Scaling processes that would replace or move instances during a rolling update (AWS CloudFormation User Guide,
 # AutoScalingRollingUpdate, SuspendProcesses). Launch and Terminate stay active: the update itself needs them.
-SUSPENDED = ["AlarmNotification", "AZRebalance", "HealthCheck", "ReplaceUnhealthy", "ScheduledActions"]
+SUSPENDED_PROCESSES = ["AlarmNotification", "AZRebalance", "HealthCheck", "ReplaceUnhealthy", "ScheduledActions"]
 
-# AllowedPattern of instance types: of the image's architecture, with 2 vCPU and 2 GiB. Graviton's medium sizes have one
-# vCPU, except the burstable ones.
+# AllowedPattern of instance types, by the image's architecture: types with at least 2 vCPU and 2 GiB.
+# Graviton's medium sizes have one vCPU, except the burstable t4g.medium.
 _ALLOWED_TYPES: dict[Architecture, str] = {
     "amd64": r"^(?!a1\.|[a-z]+[0-9]+g|mac|t2\.small$|[cm][13]\.(small|medium)$)"
     r"[a-z][a-z0-9-]*\.(?!nano|micro)[a-z0-9-]+$",
@@ -31,16 +31,18 @@ _ALLOWED_TYPES: dict[Architecture, str] = {
 
 def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, group: str) -> Value:
     """Add the parameter for the instance type and return the reference to it."""
-    cpu = architecture(instances.instance_type)
+    required_architecture = architecture(instances.instance_type)
     return stack.parameter(
         f"{prefix}InstanceType",
         label="Instance type",
         group=group,
-        description=f"EC2 instance type ({cpu}, at least 2 vCPU and 2 GiB of memory)",
+        description=f"EC2 instance type ({required_architecture}, at least 2 vCPU and 2 GiB of memory)",
         default=instances.instance_type,
         only_in_this_stack=True,
-        AllowedPattern=_ALLOWED_TYPES[cpu],
-        ConstraintDescription=f"must be an {cpu} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium",
+        AllowedPattern=_ALLOWED_TYPES[required_architecture],
+        ConstraintDescription=(
+            f"must be an {required_architecture} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium"
+        ),
     )
 
 
@@ -57,25 +59,26 @@ def launch_template(
     profile: Value,
     interface: ec2.NetworkInterfaces,
     user_data: UserData,
-    **more: Value,
+    **other_properties: Value,
 ) -> ec2.LaunchTemplate:
     """Add a launch template and return it.
 
     Args:
         stack: the stack to add to.
         cluster: the cluster.
-        prefix: prefix of logical ids, e.g. `MasterA` or `NodeGroupGpu`.
-        instances: what the cluster file says of these instances.
+        prefix: prefix of the launch template's logical id, e.g. `MasterA` or `NodeGroupGpu`.
+        instances: the settings of these instances in the cluster file.
         name: value of the Name tag.
-        parameters: prefix of the parameters; the masters' slots share theirs.
+        parameters: prefix of the parameters' names; the slots of all masters share the prefix `Master`.
         group: heading under which the console shows the parameters.
         image: the AMI id.
         profile: ARN of the instance profile.
         interface: the primary network interface.
-        user_data: the first stage of the boot program, and the second one, which is stored in the stack.
-        more: further properties of the launch template's data.
+        user_data: UserData with the first stage of the boot program, and the second stage, which is stored as metadata
+            in the stack.
+        other_properties: further properties of the launch template's data.
     """
-    size = stack.parameter(
+    root_volume_size = stack.parameter(
         f"{parameters}RootVolumeSize",
         type="Number",
         label="Size of the root volume (GiB)",
@@ -86,10 +89,15 @@ def launch_template(
         MinValue=8,
         MaxValue=TYPES[instances.root_volume.type].size_gib[1],
     )
-    root = ec2.EBSBlockDevice(DeleteOnTermination=True, VolumeSize=size, **volume_properties(instances.root_volume))
-    on_launch = [
-        ec2.TagSpecifications(ResourceType=kind, Tags=tags(cluster, name))
-        for kind in ("volume", *(() if "NetworkInterfaceId" in interface.properties else ("network-interface",)))
+    root = ec2.EBSBlockDevice(
+        DeleteOnTermination=True, VolumeSize=root_volume_size, **volume_properties(instances.root_volume)
+    )
+    instance_tag_specifications = [
+        ec2.TagSpecifications(ResourceType=resource_type, Tags=tags(cluster, name))
+        for resource_type in (
+            "volume",
+            *(() if "NetworkInterfaceId" in interface.properties else ("network-interface",)),
+        )
     ]
     return stack.add(
         ec2.LaunchTemplate(
@@ -103,9 +111,10 @@ def launch_template(
                 BlockDeviceMappings=[
                     ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root)
                 ],
-                # One hop: pods that are not on the host's network do not reach the instance's credentials. No tags:
-                # the metadata service cannot show keys with a slash, and where it is an account's default to show
-                # tags, EC2 launches no instance that has one (aws/karpenter-provider-aws#7012).
+                # A hop limit of 1 keeps pods from the instance's credentials, unless they use the host's network.
+                # Tags are disabled explicitly, because an account may enable them by default: the metadata service
+                # cannot show keys with a slash, so EC2 would not launch instances with the cluster's tags
+                # (aws/karpenter-provider-aws#7012).
                 MetadataOptions=ec2.MetadataOptions(
                     HttpEndpoint="enabled",
                     HttpTokens="required",
@@ -113,21 +122,22 @@ def launch_template(
                     InstanceMetadataTags="disabled",
                 ),
                 NetworkInterfaces=[interface],
-                TagSpecifications=on_launch,
+                TagSpecifications=instance_tag_specifications,
                 UserData=user_data.value,
                 **key_name(stack, cluster),
-                **more,
+                **other_properties,
             ),
         )
     )
 
 
 def _add_program(stack: Stack, user_data: UserData) -> str:
-    """Store the second stage of the boot program in the stack, once for all that share it; return its logical id.
+    """Store the second stage of the boot program in the stack, unless it is there; return the resource's logical id.
 
-    It is the metadata of a wait condition handle, which creates nothing and costs nothing; no wait condition uses it.
-    The logical id contains a digest of the program, so it is never updated: during an update, instances of the old and
-    of the new launch template each find the program that belongs to their user data.
+    The program is the metadata of a wait condition handle that no wait condition uses: such a handle is free and
+    creates nothing in AWS. Its logical id contains a digest of the program, so a new program is a new resource. During
+    an update, instances of the old and of the new launch template therefore each read the program that belongs to their
+    UserData.
     """
     if user_data.resource not in stack.resources:
         metadata = {"cfngen": {"role": user_data.role, "program": user_data.program}}
@@ -135,15 +145,18 @@ def _add_program(stack: Stack, user_data: UserData) -> str:
     return user_data.resource
 
 
-def volume_properties(volume: Volume, **more: Value) -> dict[str, object]:
-    """Return the properties of an encrypted EBS volume, except its size."""
-    optional = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
-    settings = {key: value for key, value in optional.items() if value is not None}
-    return {"Encrypted": True, "VolumeType": volume.type, **settings, **more}
+def volume_properties(volume: Volume, **overrides: Value) -> dict[str, object]:
+    """Return the properties of an encrypted EBS volume except its size; `overrides` replace those of `volume`."""
+    optional_properties = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
+    given_properties = {key: value for key, value in optional_properties.items() if value is not None}
+    return {"Encrypted": True, "VolumeType": volume.type, **given_properties, **overrides}
 
 
 def interchangeable_types(volume: Volume) -> list[str]:
-    """Return the EBS types that may be chosen in the console: gp2 and gp3 if no IOPS or throughput is set."""
+    """Return the EBS types that the template's parameter allows.
+
+    gp2 and gp3 can replace each other if the cluster file sets neither IOPS nor throughput. Any other type is fixed.
+    """
     has_defaults = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
     return (
         [volume_type for volume_type in ("gp3", "gp2") if volume.size <= TYPES[volume_type].size_gib[1]]
@@ -152,30 +165,33 @@ def interchangeable_types(volume: Volume) -> list[str]:
     )
 
 
-def latest(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSpecification:
-    """Return an Auto Scaling group's reference to a launch template; a new version starts a rolling update."""
+def latest_version(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSpecification:
+    """Return the reference to a launch template's latest version, for an Auto Scaling group.
+
+    When an update creates a new version, CloudFormation starts a rolling update of the group.
+    """
     return autoscaling.LaunchTemplateSpecification(
         LaunchTemplateId=Ref(template), Version=GetAtt(template, "LatestVersionNumber")
     )
 
 
 def wait_for_signals(instances: Instances, count: Value) -> policies.CreationPolicy:
-    """Return the creation policy: `count` instances must signal success within their timeout."""
+    """Return a creation policy: `count` instances must signal success within the creation timeout."""
     return policies.CreationPolicy(
         ResourceSignal=policies.ResourceSignal(Count=count, Timeout=f"PT{instances.creation_timeout}M")
     )
 
 
 def roll_one_at_a_time(instances: Instances, drain_timeout: int = 0, master_wait: int = 0) -> policies.UpdatePolicy:
-    """Return the update policy: one instance at a time, the next one only after the new one signalled success.
+    """Return the policy of a rolling update: each instance is replaced only after the previous one signalled success.
 
-    Sizes that an autoscaler changed are kept: CloudFormation leaves group sizes alone that the template does not change
-    (kubernetes-retired/kube-aws#972).
+    If the template's group sizes do not change, CloudFormation keeps the current ones, so an update does not undo what
+    an autoscaler changed (kubernetes-retired/kube-aws#972).
 
     Args:
         instances: the group's instances.
-        drain_timeout: minutes that the old instance may take to evict its pods.
-        master_wait: minutes that the new instance may wait for masters of its version.
+        drain_timeout: minutes that the old node may take to evict its pods.
+        master_wait: minutes that a new node may wait until the masters have its Kubernetes version.
     """
     return policies.UpdatePolicy(
         AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
@@ -183,7 +199,7 @@ def roll_one_at_a_time(instances: Instances, drain_timeout: int = 0, master_wait
             MinInstancesInService=0,
             # Covers the termination of the old instance too; CloudFormation allows an hour at most.
             PauseTime=f"PT{min(instances.creation_timeout + drain_timeout + master_wait + SPARE, MAX_PAUSE_MINUTES)}M",
-            SuspendProcesses=SUSPENDED,
+            SuspendProcesses=SUSPENDED_PROCESSES,
             WaitOnResourceSignals=True,
         ),
         AutoScalingScheduledAction=policies.AutoScalingScheduledAction(IgnoreUnmodifiedGroupSizeProperties=True),

@@ -1,22 +1,25 @@
 """The master stack: the slots and the API endpoint.
 
-A slot is the stable identity of one master: a network interface with a fixed address, a data volume, and an Auto
-Scaling group of one that replaces the instance. The interface is the instance's primary one, which EC2 Auto Scaling
-allows for a group that names zones instead of subnets and has one instance at most.
+A slot is the place of one master, which stays when the master's instance is replaced. It consists of a network
+interface with a fixed address, a data volume, and an Auto Scaling group of one instance. The interface is the
+instance's primary one. EC2 Auto Scaling allows that for a group that names zones instead of subnets and has at most one
+instance.
 
-All masters start together and are updated one after another; nodes start with them and are updated after them. The
-dependencies do this:
+On creation all masters and nodes start together. On an update the masters are replaced one after another, then the
+nodes. The dependencies between resources have this effect:
 
-- Each group depends on the group of the previous slot. On creation this costs seconds only: a group without a creation
-  policy is complete as soon as it exists. On an update it makes a rolling update: a group is complete when its new
-  instance has signalled, and only then does the next one start. (On deletion the groups go one by one, the last first.)
-- Node groups depend on the last slot's group (nested: their stacks on this stack), with the same two effects.
-- The creation waits for wait conditions, one for each slot, each depending on the slot's group. No group depends on a
-  wait condition: the first master would have to report success before the second is launched, but etcd may need both
-  for its quorum. kube-aws got stuck like this (kubernetes-retired/kube-aws#525). The wait conditions are in the root
-  stack: in this stack they would delay its completion, and nodes wait for this stack.
-- A creation policy applies only when its resource is created. So an update waits for the groups' signals alone, and a
-  master that is added later is awaited by its own wait condition, since its group has no creation policy.
+- Each slot's group depends on the group of the previous slot. On creation this delays a group by seconds only: a group
+  without a creation policy is complete as soon as it exists. On an update a group is complete when its new instance has
+  signalled, and only then does the update of the next group start. (On deletion the last group is deleted first.)
+- Node groups depend on the last slot's group, with the same two effects. In nested stacks, the stacks of the node
+  groups depend on the master stack instead.
+- The cluster's creation waits until all masters have signalled. A wait condition for each slot does this, which depends
+  on the slot's group. No group depends on a wait condition: then the first master would have to report success before
+  the second is launched, but etcd may need both for its quorum. kube-aws had such a deadlock
+  (kubernetes-retired/kube-aws#525). The wait conditions are in the root stack. In the master stack they would delay its
+  completion, and the nodes, which start after this stack.
+- A creation policy applies only when its resource is created. So an update waits only for the signals of updated groups
+  and, if a master was added, for that master's new wait condition.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import (
     interchangeable_types,
-    latest,
+    latest_version,
     launch_template,
     roll_one_at_a_time,
     volume_properties,
@@ -61,7 +64,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
 
     Args:
         cluster: the cluster.
-        user_data: makes the user data of a slot's instances; a rehearsal passes another function.
+        user_data: returns the UserData of a slot's instances. `cfngen rehearse` passes another function.
     """
     stack = Stack(
         cluster,
@@ -78,10 +81,10 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
     private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
     shell_host = addresses[0].address if addresses[0] else private_address
     has_load_balancer = len(interfaces) > 1
-    host = add_load_balancer(stack, cluster, interfaces) if has_load_balancer else shell_host
-    endpoint = host if has_load_balancer or cluster.api.public else None
+    api_host = add_load_balancer(stack, cluster, interfaces) if has_load_balancer else shell_host
+    public_endpoint = api_host if has_load_balancer or cluster.api.public else None
     groups: list[autoscaling.AutoScalingGroup] = []
-    # Each master gets all addresses: for the API's name in /etc/hosts, and for the members of etcd.
+    # UserData of each master contains the addresses of all masters, for the API's name in /etc/hosts and for etcd.
     private_addresses = {
         userdata.address_reference(slot): GetAtt(interface, "PrimaryPrivateIpAddress")
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
@@ -94,7 +97,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
                 slot,
                 interface=interface,
                 address=address,
-                endpoint=endpoint,
+                endpoint=public_endpoint,
                 private_addresses=private_addresses,
                 previous_groups=groups[-1:],
                 user_data=user_data,
@@ -103,7 +106,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
 
     stack.output(
         "ApiEndpoint",
-        Sub(access.endpoint(cluster), Host=host),
+        Sub(access.endpoint(cluster), Host=api_host),
         "Kubernetes API endpoint",
         in_root=True,
     )
@@ -111,19 +114,20 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         "ApiPrivateAddress", private_address, "Private address of the first master, one of those that nodes use"
     )
     for command in access.commands(cluster):
-        variables = {"Host": host, "Master": shell_host}
-        used = {name: value for name, value in variables.items() if f"${{{name}}}" in command.text}
-        text = Sub(command.text, **used) if used else command.text
+        variables = {"Host": api_host, "Master": shell_host}
+        used_variables = {name: value for name, value in variables.items() if f"${{{name}}}" in command.text}
+        text = Sub(command.text, **used_variables) if used_variables else command.text
         stack.output(command.output, text, command.description, in_root=True)
     return stack
 
 
 def last_group(cluster: Cluster) -> str:
-    """Return the logical id of the last slot's Auto Scaling group, which is complete after those of all other slots."""
+    """Return the logical id of the last slot's Auto Scaling group, which is complete only after all other slots'."""
     return str(MasterId(cluster.slots[-1].letter, "AutoScalingGroup"))
 
 
 def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInterface:
+    """Add the slot's network interface, with the fixed private address of its master."""
     address = stack.parameter(
         str(MasterId(slot.letter, "Address")),
         label=f"Private address of master {slot.letter}",
@@ -135,7 +139,7 @@ def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInt
         ConstraintDescription="must be an IPv4 address inside the subnet, not one of the five that AWS reserves",
     )
     plugin = network_plugin(cluster)
-    groups = [stack.wired_parameter("MasterSecurityGroupId", description="Security group of the masters")]
+    groups = [stack.parameter_from_other_stack("MasterSecurityGroupId", description="Security group of the masters")]
     groups += access_groups(stack, cluster, "Master")
     return stack.add(
         ec2.NetworkInterface(
@@ -144,9 +148,10 @@ def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInt
             SubnetId=subnet_id(stack, cluster, slot.subnet.zone),
             PrivateIpAddress=address,
             GroupSet=[*groups, *cluster.control_plane.additional_security_groups],
-            # With VPC routes, packets of pods have addresses that are not the interface's own.
+            # With VPC routes, the interface carries packets of pods, whose addresses are not the interface's. EC2 drops
+            # such packets unless the check is disabled.
             SourceDestCheck=not plugin.routes,
-            # Where nodes may change network interfaces, their policy excludes those with this tag.
+            # With some network plug-ins nodes may change network interfaces, except those with this tag.
             Tags=tags(
                 cluster, f"{cluster.name}-master-{slot.letter}", **(MASTER_ROLE_TAG if plugin.interfaces else {})
             ),
@@ -155,19 +160,20 @@ def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInt
 
 
 def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
+    """Add the slot's data volume, which contains etcd's data."""
     volume = cluster.control_plane.volume
-    size = stack.parameter(
+    size_parameter = stack.parameter(
         "MasterVolumeSize",
         type="Number",
         label="Size of the data volume (GiB)",
         group=MASTERS,
         description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
         default=volume.size,
-        # Must fit every type that may be chosen in the console.
+        # The size must be valid for every volume type that the user can choose in the console.
         MinValue=max(TYPES[volume_type].size_gib[0] for volume_type in interchangeable_types(volume)),
         MaxValue=min(TYPES[volume_type].size_gib[1] for volume_type in interchangeable_types(volume)),
     )
-    kind = stack.parameter(
+    volume_type_parameter = stack.parameter(
         "MasterVolumeType",
         label="Type of the data volume",
         group=MASTERS,
@@ -180,10 +186,11 @@ def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
         ec2.Volume(
             str(MasterId(slot.letter, "Volume")),
             AvailabilityZone=zone_parameter(stack, slot.subnet.zone),
-            Size=size,
-            **volume_properties(volume, VolumeType=kind),
+            Size=size_parameter,
+            **volume_properties(volume, VolumeType=volume_type_parameter),
             Tags=tags(cluster, name, **MASTER_ROLE_TAG),
-            # It holds the cluster's whole state: CloudFormation takes a snapshot before it deletes or replaces it.
+            # The volume contains the cluster's whole state, so CloudFormation takes a snapshot before it deletes or
+            # replaces the volume.
             DeletionPolicy="Snapshot",
             UpdateReplacePolicy="Snapshot",
         )
@@ -202,43 +209,46 @@ def _add_slot(
     previous_groups: list[autoscaling.AutoScalingGroup],
     user_data: MakeUserData,
 ) -> autoscaling.AutoScalingGroup:
-    """Add a slot's volume, launch template and group; return the group.
+    """Add a slot's volume, launch template, Auto Scaling group and wait condition; return the group.
 
     Args:
-        stack: the stack.
+        stack: the master stack.
         cluster: the cluster.
         slot: the slot.
-        interface: its network interface.
-        address: its public address, if it has one.
-        endpoint: public name or address of the API, if it is not the master's private address.
-        private_addresses: the references to the private addresses of all slots.
-        previous_groups: the group of the slot before it, if there is one.
-        user_data: makes the user data of its instances.
+        interface: network interface of the slot.
+        address: public address of the slot, if it has one.
+        endpoint: public address of the API, or name of its load balancer; None if the API has only the private address.
+        private_addresses: references to the private addresses of all slots.
+        previous_groups: a list with the previous slot's group; empty for the first slot.
+        user_data: returns the UserData of the slot's instances.
     """
-    title = str(MasterId(slot.letter, "AutoScalingGroup"))
-    condition = str(MasterId(slot.letter, "WaitCondition"))
+    group_logical_id = str(MasterId(slot.letter, "AutoScalingGroup"))
+    wait_condition_id = str(MasterId(slot.letter, "WaitCondition"))
     name = f"{cluster.name}-master-{slot.letter}"
-    references = {
+    user_data_references: dict[str, Value] = {
         "stack": Ref("AWS::StackName"),
-        "resource": title,
+        "resource": group_logical_id,
         "volumeId": Ref(_add_data_volume(stack, cluster, slot)),
         "privateAddress": GetAtt(interface, "PrimaryPrivateIpAddress"),
         "slot": slot.letter,
         **private_addresses,
-        "caSecretArn": stack.wired_parameter(
+        "caSecretArn": stack.parameter_from_other_stack(
             "CaSecretArn", description="Secret that holds the certificate authorities"
         ),
-        "joinSecretArn": stack.wired_parameter(
+        "joinSecretArn": stack.parameter_from_other_stack(
             "JoinSecretArn", description="Secret that holds what nodes need to join"
         ),
-        **({"routeTableId": route_table_id(stack, cluster)} if network_plugin(cluster).routes else {}),
-        **({"bucket": bucket_name(stack)} if cluster.etcd.backups.enabled else {}),
-        **({"publicAddress": endpoint} if endpoint else {}),
-        "condition": condition,
-        "conditionStack": stack.wired_parameter(
-            "ClusterStackName", description="Name of the stack that waits for the masters"
-        ),
     }
+    if network_plugin(cluster).routes:
+        user_data_references["routeTableId"] = route_table_id(stack, cluster)
+    if cluster.etcd.backups.enabled:
+        user_data_references["bucket"] = bucket_name(stack)
+    if endpoint:
+        user_data_references["publicAddress"] = endpoint
+    user_data_references["condition"] = wait_condition_id
+    user_data_references["conditionStack"] = stack.parameter_from_other_stack(
+        "ClusterStackName", description="Name of the stack that waits for the masters"
+    )
     template = launch_template(
         stack,
         cluster,
@@ -256,23 +266,28 @@ def _add_slot(
         ),
         profile=master_profile(stack),
         interface=ec2.NetworkInterfaces(DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)),
-        user_data=user_data(cluster, slot, references),
+        user_data=user_data(cluster, slot, user_data_references),
     )
-    needs = [*([address.association] if address else []), *previous_groups]
+    dependencies: list[object] = [*previous_groups]
+    if address:
+        # Without its public address the instance could not download anything.
+        dependencies.insert(0, address.association)
     group = stack.add(
         autoscaling.AutoScalingGroup(
-            title,
+            group_logical_id,
             MinSize=1,
             MaxSize=1,
-            # The existing interface determines the subnet, so the group names the zone only.
+            # The network interface determines the subnet; the group must not name it too.
             AvailabilityZones=[zone_parameter(stack, slot.subnet.zone)],
-            LaunchTemplate=latest(template),
+            LaunchTemplate=latest_version(template),
             Tags=group_tags(cluster, name, discoverable=False, **MASTER_ROLE_TAG),
             UpdatePolicy=roll_one_at_a_time(cluster.control_plane),
-            **({"DependsOn": needs} if needs else {}),
+            **({"DependsOn": dependencies} if dependencies else {}),
         ),
-        standalone_depends_on=internet_access([slot.subnet.zone]),
+        depends_on_if_standalone=internet_access([slot.subnet.zone]),
     )
-    # It depends on the group, so that its timeout starts when the instance is launched.
-    stack.add_outer_wait_condition(condition, wait_for_signals(cluster.control_plane, 1), launched_by=title)
+    # The wait condition depends on the group, so its timeout starts only when the instance is launched.
+    stack.add_root_wait_condition(
+        wait_condition_id, wait_for_signals(cluster.control_plane, 1), launched_by=group_logical_id
+    )
     return group

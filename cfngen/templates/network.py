@@ -1,4 +1,8 @@
-"""How other stacks refer to VPC, subnets and route table: wired from the VPC stack, or parameters if they exist."""
+"""References to VPC, subnets and route table, for the stacks that use them.
+
+If cfngen creates the resource, the reference is to the VPC stack's output. An existing resource is a parameter whose
+default is the id in the cluster file.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +14,18 @@ from cfngen.templates.vpc import vpc_parameter
 
 
 def vpc_id(stack: Stack, cluster: Cluster) -> Value:
-    """Return the reference to the VPC's id."""
+    """Return a reference to the id of the VPC."""
     if cluster.network.vpc.id:
         return vpc_parameter(stack, cluster)
-    return stack.wired_parameter("VpcId", description="VPC of the cluster")
+    return stack.parameter_from_other_stack("VpcId", description="VPC of the cluster")
 
 
 def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Value:
-    """Return the reference to the id of the subnet in a zone."""
+    """Return a reference to the id of the cluster's subnet in a zone."""
     subnet = next(candidate for candidate in cluster.network.subnets if candidate.zone == zone)
     name = str(SubnetId(zone_id(zone), "Id"))
     if not subnet.id:
-        return stack.wired_parameter(name, description=f"Subnet in zone {zone_id(zone)}")
+        return stack.parameter_from_other_stack(name, description=f"Subnet in zone {zone_id(zone)}")
     return stack.parameter(
         name,
         type="AWS::EC2::Subnet::Id",
@@ -33,9 +37,9 @@ def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Value:
 
 
 def route_table_id(stack: Stack, cluster: Cluster) -> Value:
-    """Return the reference to the id of the route table that holds the pods' routes."""
+    """Return a reference to the id of the route table with the pods' routes."""
     if not cluster.network.subnets[0].id:
-        return stack.wired_parameter("RouteTableId", description="Route table that holds the pods' routes")
+        return stack.parameter_from_other_stack("RouteTableId", description="Route table that holds the pods' routes")
     return stack.parameter(
         "RouteTableId",
         label="Route table",

@@ -1,8 +1,12 @@
-"""A node group's stack: a launch template and an Auto Scaling group.
+"""The stack of a node group: a launch template and an Auto Scaling group.
 
-It depends on the master stack. On creation this costs seconds only, since the master stack does not wait for working
-masters (see `cfngen.templates.master`). On an update no node is replaced while a single master is down, and no node is
-newer than the masters; on deletion nodes are deleted while the API still exists.
+It depends on the master stack:
+
+- The creation is delayed by seconds only, since the master stack does not wait for working masters (see
+  `cfngen.templates.master`).
+- An update replaces nodes only after the masters. So no node is replaced while a single master is down, and no node is
+  newer than the masters.
+- The deletion of the cluster deletes nodes while the API still exists.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 from cfngen.templates import master
 from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
-from cfngen.templates.launch import latest, launch_template, roll_one_at_a_time, wait_for_signals
+from cfngen.templates.launch import latest_version, launch_template, roll_one_at_a_time, wait_for_signals
 from cfngen.templates.network import subnet_id
 from cfngen.templates.property_value import Value
 from cfngen.templates.security_groups import access_groups
@@ -26,13 +30,13 @@ from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
 from cfngen.templates.vpc import internet_access
 
-# HeartbeatTimeout of the lifecycle hook in seconds. An instance sends a heartbeat every half minute while it drains
-# (boot/node/drain.py); one that sends none is terminated after this time.
-HEARTBEAT = 120
-# A template has 200 parameters at most, and a group adds up to six; with more groups, sizes and types come from the
-# cluster file alone.
+# HeartbeatTimeout of the lifecycle hook. While a node is being drained, its instance sends a heartbeat every half
+# minute (boot/node/drain.py). After this time without a heartbeat, EC2 Auto Scaling terminates the instance.
+HEARTBEAT_TIMEOUT_SECONDS = 120
+# A template can have 200 parameters, and each node group adds up to six to the root. In a cluster with more groups than
+# this, the groups' sizes and instance types are not parameters but fixed values from the cluster file.
 MAX_GROUPS_WITH_PARAMETERS = 20
-MAX_NODES = 5000
+MAX_NODES = 5000  # of one node group, as for maxSize in the cluster file
 
 
 def build(cluster: Cluster, group: NodeGroup) -> Stack:
@@ -45,15 +49,15 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         str(NodeGroupId(group.name, "Stack")),
         __name__,
         f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
-        fixed_parameters=len(cluster.node_groups) > MAX_GROUPS_WITH_PARAMETERS,
+        uses_defaults_only=len(cluster.node_groups) > MAX_GROUPS_WITH_PARAMETERS,
     )
     stack.depends_on = (MASTER_STACK,)
-    title = str(NodeGroupId(group.name, "AutoScalingGroup"))
+    group_logical_id = str(NodeGroupId(group.name, "AutoScalingGroup"))
     name = f"{cluster.name}-nodes-{group.name}"
-    references = {
+    user_data_references = {
         "stack": Ref("AWS::StackName"),
-        "resource": title,
-        "joinSecretArn": stack.wired_parameter(
+        "resource": group_logical_id,
+        "joinSecretArn": stack.parameter_from_other_stack(
             "JoinSecretArn", description="Secret that holds what nodes need to join"
         ),
     }
@@ -72,41 +76,42 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             AssociatePublicIpAddress=group.public_ip,
             DeleteOnTermination=True,
             Groups=[
-                stack.wired_parameter("NodeSecurityGroupId", description="Security group of the nodes"),
+                stack.parameter_from_other_stack("NodeSecurityGroupId", description="Security group of the nodes"),
                 *access_groups(stack, cluster, "Node"),
                 *group.additional_security_groups,
             ],
         ),
-        user_data=userdata.node(cluster, group, references),
+        user_data=userdata.node(cluster, group, user_data_references),
         **_market_options(stack, group, heading),
     )
     min_size, max_size = _add_size_parameters(stack, group, heading)
     desired = {} if group.desired_size is None else {"DesiredCapacity": str(group.desired_size)}
     stack.add(
         autoscaling.AutoScalingGroup(
-            title,
+            group_logical_id,
             MinSize=min_size,
             MaxSize=max_size,
             VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in group.zones],
-            LaunchTemplate=latest(template),
+            LaunchTemplate=latest_version(template),
             Tags=[*group_tags(cluster, name, discoverable=True), *_node_template_tags(group)],
             CreationPolicy=wait_for_signals(group, desired.get("DesiredCapacity", min_size)),
             UpdatePolicy=roll_one_at_a_time(group, group.drain_timeout, master_upgrade_wait(cluster, group)),
             **desired,
             **_drain_hook(group),
         ),
-        standalone_depends_on=(*internet_access(group.zones), master.last_group(cluster)),
+        depends_on_if_standalone=(*internet_access(group.zones), master.last_group(cluster)),
     )
-    stack.output(title, Ref(title), f"Auto Scaling group of node group {group.name}")
+    stack.output(group_logical_id, Ref(group_logical_id), f"Auto Scaling group of node group {group.name}")
     return stack
 
 
 def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[Value, Value]:
-    """Add the parameters for the group's minimum and maximum size; return the references to them.
+    """Add the parameters for the group's minimum and maximum size; return references to them.
 
-    CloudFormation's rules cannot compare numbers, and Auto Scaling would refuse a minimum above the maximum only after
-    the masters are up. So a boundary from the cluster file separates the two parameters: the minimum may be at most the
-    boundary, the maximum at least. It is the desired size if there is one, otherwise the maximum size.
+    A minimum above the maximum must be rejected before the creation starts, since Auto Scaling would reject it only
+    after the masters are running. CloudFormation's rules cannot compare numbers. So a boundary from the cluster file
+    limits both parameters: the minimum may be at most the boundary, and the maximum at least the boundary. The boundary
+    is the group's desired size if the cluster file sets it, otherwise its maximum size.
     """
     boundary = group.max_size if group.desired_size is None else group.desired_size
     note = f"the template keeps the least number at or below {boundary} and the greatest at or above it"
@@ -118,51 +123,52 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
         stack.parameter(
             str(NodeGroupId(group.name, part)),
             type="Number",
-            label=words,
+            label=label,
             group=heading,
-            description=f"{words} of group {group.name}, {lowest} to {highest}",
+            description=f"{label} of group {group.name}, {lowest} to {highest}",
             default=value,
             only_in_this_stack=True,
             MinValue=lowest,
             MaxValue=highest,
             ConstraintDescription=f"must be {lowest} to {highest}: {note}, and another cluster file makes another one",
         )
-        for part, words, value, lowest, highest in bounds
+        for part, label, value, lowest, highest in bounds
     )
     return min_size, max_size
 
 
 def _drain_hook(group: NodeGroup) -> dict[str, object]:
-    """Return the property with the lifecycle hook that delays termination until the node is drained, or nothing.
+    """Return the property with the lifecycle hook that delays termination until the node is drained.
 
-    A hook as a resource of its own would be deleted before the group's instances are.
+    The result is empty if nodes of the group are not drained. The hook is a property of the group, because a separate
+    resource would be deleted before the group's instances, which would then be terminated without being drained.
     """
     if not group.drain_timeout:
         return {}
     hook = autoscaling.LifecycleHookSpecification(
         LifecycleHookName=DRAIN_HOOK,
         LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
-        HeartbeatTimeout=HEARTBEAT,
+        HeartbeatTimeout=HEARTBEAT_TIMEOUT_SECONDS,
         DefaultResult="CONTINUE",
     )
     return {"LifecycleHookSpecificationList": [hook]}
 
 
 def _node_template_tags(group: NodeGroup) -> list[autoscaling.Tag]:
-    """Return the tags by which cluster-autoscaler knows labels and taints of a group that has no nodes.
+    """Return tags that tell cluster-autoscaler the labels and taints of the group's nodes while the group has no nodes.
 
     Source: "Auto-discovery setup" of cluster-autoscaler's cloudprovider/aws/README.md.
     """
     prefix = "k8s.io/cluster-autoscaler/node-template"
     node_tags = {f"{prefix}/label/{key}": value for key, value in group.labels.items()}
     for taint in group.taints:
-        # Tags can describe only one taint for each key.
+        # A tag key contains only the taint's key, so of several taints with the same key only the first gets a tag.
         node_tags.setdefault(f"{prefix}/taint/{taint.key}", f"{taint.value}:{taint.effect}")
     return [autoscaling.Tag(key, value, False) for key, value in sorted(node_tags.items())]
 
 
 def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, object]:
-    """Return the launch template's market options for spot instances, or nothing for on-demand ones."""
+    """Return the launch template's property for spot instances; empty for a group of on-demand instances."""
     if group.spot_price is None:
         return {}
     price = stack.parameter(
@@ -175,7 +181,7 @@ def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, o
         AllowedPattern=r"^[0-9]+(\.[0-9]+)?$",
         ConstraintDescription="must be a number such as 0.05",
     )
-    # Auto Scaling replaces interrupted instances itself and accepts one-time requests only.
+    # EC2 Auto Scaling accepts one-time spot requests only; it replaces interrupted instances itself.
     return {
         "InstanceMarketOptions": ec2.InstanceMarketOptions(
             MarketType="spot", SpotOptions=ec2.SpotOptions(MaxPrice=price, SpotInstanceType="one-time")

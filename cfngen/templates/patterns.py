@@ -1,6 +1,7 @@
 """`AllowedPattern`s of parameters that take an address or a range.
 
-CloudFormation checks a pattern before it creates anything; EC2 would refuse a wrong range only during the creation.
+CloudFormation checks patterns before it creates any resource. Without a pattern, EC2 would reject a malformed range
+only while the stack is being created.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The type of the value of a resource's property, which troposphere's own types leave open."""
+"""The type of property values in templates; troposphere itself does not define one."""
 
 from __future__ import annotations
 
 from troposphere import AWSHelperFn
 
 Value = AWSHelperFn | str | int
-"""A scalar, or an expression that CloudFormation evaluates, such as the reference to a parameter."""
+"""A text, a number, or an expression that CloudFormation evaluates, such as a reference to a parameter."""

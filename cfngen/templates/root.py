@@ -1,4 +1,4 @@
-"""The root template, derived from the stacks that it nests: their parameters, their order and outputs for people."""
+"""The root template: it nests the other stacks and passes parameters to them, and it has the outputs for users."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cfngen.cluster.logical_ids import SecurityGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document
 from cfngen.templates.immutable_settings import immutable_settings
-from cfngen.templates.stack import TEMPLATES, WITH_THE_STACK, Parameter, Stack, add_parameter, finish
-from cfngen.templates.tagging import private_tags, tags
+from cfngen.templates.stack import DELETED_WITH_STACK, TEMPLATES, Parameter, Stack, add_parameter, complete_template
+from cfngen.templates.tagging import tags, tags_without_cluster_tag
 from cfngen.templates.wiring import ROOT_VALUES, Wiring
 
 _TEMPLATE_LOCATION = (
@@ -47,8 +47,8 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
 
     Args:
         cluster: the cluster.
-        stacks: the stacks to nest, in the order of their dependencies.
-        wiring: which stack supplies which parameter.
+        stacks: the stacks to nest, each after the stacks whose outputs it takes.
+        wiring: the output that supplies each parameter.
     """
     template = troposphere.Template()
     template.set_version()
@@ -58,44 +58,56 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
         add_parameter(template, parameter, type=_root_type(parameter))
     for stack in stacks:
         template.add_resource(_nested_stack(cluster, stack, wiring))
-        for title, wait_condition in stack.outer_wait_conditions.items():
+        for wait_condition_id, wait_condition in stack.root_wait_conditions.items():
             template.add_resource(
-                cloudformation.WaitCondition(title, DependsOn=[stack.logical_id], CreationPolicy=wait_condition.policy)
+                cloudformation.WaitCondition(
+                    wait_condition_id, DependsOn=[stack.logical_id], CreationPolicy=wait_condition.policy
+                )
             )
         for output in stack.outputs.values():
             if output.in_root:
                 value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
                 template.add_output(troposphere.Output(output.name, Description=output.description, Value=value))
-    body = finish(template, cluster, "cluster", parameters, immutable_settings(cluster))
+    body = complete_template(template, cluster, "cluster", parameters, immutable_settings(cluster))
     return Document("cluster", body, __name__, tuple(stack.name for stack in stacks))
 
 
 def _root_type(parameter: Parameter) -> str:
-    # An SSM parameter's name is passed on as text: resolved here, the nested stack would get its value instead.
+    """Return the type of a nested stack's parameter in the root."""
+    # The nested stack resolves the SSM parameter, so the root must pass on its name. With the type of the nested stack,
+    # CloudFormation would resolve it in the root already, and the nested stack would get an AMI id in place of a name.
     return "String" if parameter.type.startswith("AWS::SSM::Parameter::Value") else parameter.type
 
 
-def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> object:
+def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> cloudformation.Stack:
+    """Return the resource that nests a stack."""
     values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
-    # Resources inherit the tags of their stack: a stack with resources that must not have the cluster's tag has none.
+    # Resources inherit their stack's tags. Some security groups must not have the tag `kubernetes.io/cluster/<name>`:
+    # the cloud controller manager fails if two security groups of an instance have it. Nor must their stack, then.
     groups = [group for logical_id in stack.resources if (group := SecurityGroupId.parse(logical_id))]
-    is_private = any(group.holder == "ApiLoadBalancer" or group.number > 1 for group in groups)
-    make_tags = private_tags if is_private else tags
+    omits_cluster_tag = any(group.role == "ApiLoadBalancer" or group.number > 1 for group in groups)
+    tag_function = tags_without_cluster_tag if omits_cluster_tag else tags
+    optional_properties: dict[str, object] = {}
+    if values:
+        optional_properties["Parameters"] = values
+    if stack.depends_on:
+        optional_properties["DependsOn"] = list(stack.depends_on)
     return cloudformation.Stack(
         stack.logical_id,
         TemplateURL=Sub(
             f"https://${{TemplateBucket}}.s3.${{AWS::Region}}.${{AWS::URLSuffix}}/${{TemplatePrefix}}{stack.name}.json"
         ),
-        Tags=make_tags(cluster, f"{cluster.name}-{stack.name}"),
-        **WITH_THE_STACK,
-        **({"Parameters": values} if values else {}),
-        **({"DependsOn": list(stack.depends_on)} if stack.depends_on else {}),
+        Tags=tag_function(cluster, f"{cluster.name}-{stack.name}"),
+        **DELETED_WITH_STACK,
+        **optional_properties,
     )
 
 
 def _value(parameter: Parameter, wiring: Wiring) -> object:
-    if not parameter.wired:
+    """Return the value that the root passes to a nested stack's parameter."""
+    if not parameter.is_from_other_stack:
         reference = Ref(parameter.name)
+        # AWS::CloudFormation::Stack takes a list as text, with commas between the items.
         return Join(",", reference) if parameter.type.startswith(("List<", "CommaDelimitedList")) else reference
     if parameter.name in wiring.suppliers:
         stack, output = wiring.suppliers[parameter.name]

@@ -1,7 +1,7 @@
 """The secrets stack: the key that encrypts the cluster's secrets, the secrets themselves, and the SSH key pair.
 
-The secrets are created empty. The first master writes the certificate authorities and the join information into them,
-so no secret is in a template, a parameter or UserData.
+CloudFormation creates the secrets without a value. The first master writes the certificate authorities and the join
+information into them, so no secret value is in a template, a parameter or UserData.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from troposphere import GetAtt, Ref, Sub, ec2, kms, secretsmanager
 
 from cfngen.cluster.model import Cluster
 from cfngen.templates import backups
-from cfngen.templates.stack import ACCESS, WITH_THE_STACK, Stack
+from cfngen.templates.stack import ACCESS, DELETED_WITH_STACK, Stack
 from cfngen.templates.tagging import tag_map, tags
 
 
 def build(cluster: Cluster) -> Stack:
-    """Return the stack."""
+    """Return the secrets stack."""
     stack = Stack(
         cluster,
         "secrets",
@@ -36,24 +36,24 @@ def build(cluster: Cluster) -> Stack:
             PendingWindowInDays=30,
             KeyPolicy=_key_policy(),
             Tags=tags(cluster, f"{cluster.name}-secrets"),
-            **WITH_THE_STACK,
+            **DELETED_WITH_STACK,
         )
     )
     authorities = _add_secret(
         stack,
         cluster,
         key,
-        title="CaSecret",
-        name="ca",
-        description="Certificate authorities of {}, made by its first master",
+        logical_id="CaSecret",
+        name_suffix="ca",
+        description="Certificate authorities of {cluster}, made by its first master",
     )
     join = _add_secret(
         stack,
         cluster,
         key,
-        title="JoinSecret",
-        name="join",
-        description="What nodes need to join {}, renewed by its masters",
+        logical_id="JoinSecret",
+        name_suffix="join",
+        description="What nodes need to join {cluster}, renewed by its masters",
     )
     stack.output("SecretsKeyArn", GetAtt(key, "Arn"), "KMS key that encrypts the cluster's secrets")
     stack.output("CaSecretArn", Ref(authorities), "Secret that holds the certificate authorities", in_root=True)
@@ -73,33 +73,33 @@ def build(cluster: Cluster) -> Stack:
 
 
 def _add_secret(
-    stack: Stack, cluster: Cluster, key: kms.Key, title: str, name: str, description: str
+    stack: Stack, cluster: Cluster, key: kms.Key, logical_id: str, name_suffix: str, description: str
 ) -> secretsmanager.Secret:
     return stack.add(
         secretsmanager.Secret(
-            title,
-            Description=description.format(f"the Kubernetes cluster {cluster.name}"),
+            logical_id,
+            Description=description.format(cluster=f"the Kubernetes cluster {cluster.name}"),
             KmsKeyId=GetAtt(key, "Arn"),
-            Tags=tags(cluster, f"{cluster.name}-{name}"),
-            **WITH_THE_STACK,
+            Tags=tags(cluster, f"{cluster.name}-{name_suffix}"),
+            **DELETED_WITH_STACK,
         )
     )
 
 
 def _key_pair_name(cluster: Cluster, public_key: str) -> str:
-    """Return a name that changes with each property whose change replaces the key pair, including its tags.
+    """Return a name for the key pair that contains a digest of its public key and tags.
 
-    CloudFormation creates the replacement before it deletes the old key pair, so they cannot have the same name
-    (aws-cloudformation/cloudformation-coverage-roadmap#2280).
+    A change of either replaces the key pair, and CloudFormation creates the new one before it deletes the old one, so
+    the new one needs another name (aws-cloudformation/cloudformation-coverage-roadmap#2280).
     """
     content = json.dumps([public_key, tag_map(cluster, cluster.name)], sort_keys=True)
     return f"{cluster.name}-ssh-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
 
 
 def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:
-    """Return the KeyName property of a launch template, or nothing when instances take no SSH key."""
+    """Return the property KeyName of a launch template, or an empty dict if the cluster file has no SSH key."""
     if cluster.ssh.public_key:
-        return {"KeyName": stack.wired_parameter("KeyName", description="EC2 key pair of the instances")}
+        return {"KeyName": stack.parameter_from_other_stack("KeyName", description="EC2 key pair of the instances")}
     if cluster.ssh.key_name:
         name = stack.parameter(
             "KeyName",
@@ -114,7 +114,7 @@ def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:
 
 
 def _key_policy() -> PolicyDocument:
-    """Return a policy that leaves access to the account's IAM policies; without it nobody could manage the key.
+    """Return a key policy that lets IAM policies of the account grant access; without it nobody could manage the key.
 
     Source: "Allows access to the AWS account and enables IAM policies", AWS KMS Developer Guide, default key policy.
     """

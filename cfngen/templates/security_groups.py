@@ -1,8 +1,9 @@
-"""The security group stack: one group for masters, one for nodes, and the rules between them.
+"""The security group stack: a group for masters, one for nodes, one for the API's load balancer, and their rules.
 
-Rules that refer to the other group are resources of their own, since two groups cannot refer to each other inline.
-Exactly one group of each instance has the cluster tag: the cloud controller manager opens load balancer ports in that
-group and fails if it finds two. The security group of the API's load balancer does not have the tag.
+Rules between two groups are separate resources, since two groups that refer to each other inline would be a circular
+dependency. Exactly one security group of each instance has the tag `kubernetes.io/cluster/<name>`: the cloud controller
+manager opens the ports of load balancers in that group, and fails if it finds two. The additional groups and the load
+balancer's group therefore do not have the tag.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from collections.abc import Mapping
 from troposphere import GetAtt, ec2
 
 from cfngen.cluster import addon_ports
-from cfngen.cluster.allowed_sources import Holder, sources_by_group
+from cfngen.cluster.allowed_sources import SecurityGroupRole, sources_by_group
 from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, source_id
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.names import load_balancer
+from cfngen.cluster.names import load_balancer_name
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
 from cfngen.templates.network import vpc_id
 from cfngen.templates.patterns import CIDR
 from cfngen.templates.property_value import Value
 from cfngen.templates.stack import ACCESS, Stack
-from cfngen.templates.tagging import private_tags, tags
+from cfngen.templates.tagging import tags, tags_without_cluster_tag
 
 KUBELET_PORT = 10250
-_HOLDER_NAMES: Mapping[Holder, str] = {
+_ROLE_NAMES: Mapping[SecurityGroupRole, str] = {
     "Master": "masters",
     "Node": "nodes",
     "ApiLoadBalancer": "load balancer of the API",
@@ -33,7 +34,7 @@ _HOLDER_NAMES: Mapping[Holder, str] = {
 
 
 def build(cluster: Cluster) -> Stack:
-    """Return the stack."""
+    """Return the security group stack."""
     stack = Stack(
         cluster,
         "security-groups",
@@ -50,8 +51,8 @@ def build(cluster: Cluster) -> Stack:
     _allow_group(
         stack, str(RuleId("Master", "", "Masters")), master, master, "Masters to each other: etcd, API server, kubelet"
     )
-    # kube-up let nodes reach every port of the master, including etcd's. Open now are only the ports that kubeadm
-    # documents, and those of the network plug-in and the add-ons.
+    # kube-up let nodes reach every port of the master, including etcd's. cfngen opens only the ports that kubeadm
+    # documents and those of the network plug-in and the add-ons.
     openings = (*network_plugin(cluster).openings, *addon_ports.openings(cluster))
     for name, protocol, port, purpose in (
         ("Api", "tcp", cluster.api.port, "Nodes and pods to the API server"),
@@ -76,11 +77,12 @@ def build(cluster: Cluster) -> Stack:
         _allow_range_parameter(stack, cluster, balancer, RuleId("ApiLoadBalancer", "", "AllowedCidr"))
     else:
         _allow_range_parameter(stack, cluster, master, RuleId("Master", "Api", "AllowedCidr"))
-    first_groups: dict[Holder, Value] = {"Master": master, "Node": node}
+    first_groups: dict[SecurityGroupRole, Value] = {"Master": master, "Node": node}
     if balancer:
         first_groups["ApiLoadBalancer"] = balancer
-    for holder, group in first_groups.items():
-        _allow_sources(stack, cluster, vpc, holder, group, master)
+    # The rules for allowed sources; the quota of rules may require additional groups.
+    for role, group in first_groups.items():
+        _allow_sources(stack, cluster, vpc, role, group, master)
 
     stack.output("MasterSecurityGroupId", master, "Security group of the masters")
     stack.output("NodeSecurityGroupId", node, "Security group of the nodes")
@@ -89,14 +91,17 @@ def build(cluster: Cluster) -> Stack:
     return stack
 
 
-def _add_group(stack: Stack, cluster: Cluster, vpc: Value, holder: Holder, plural: str) -> ec2.SecurityGroup:
+def _add_group(
+    stack: Stack, cluster: Cluster, vpc: Value, role: SecurityGroupRole, instances: str
+) -> ec2.SecurityGroup:
+    """Add the first security group of masters or nodes; it has the cluster's tags and allows all outgoing traffic."""
     return stack.add(
         ec2.SecurityGroup(
-            str(SecurityGroupId(holder)),
-            GroupDescription=f"Kubernetes cluster {cluster.name}: {plural}",
+            str(SecurityGroupId(role)),
+            GroupDescription=f"Kubernetes cluster {cluster.name}: {instances}",
             VpcId=vpc,
             SecurityGroupEgress=[_to_anywhere()],
-            Tags=tags(cluster, f"{cluster.name}-{plural}"),
+            Tags=tags(cluster, f"{cluster.name}-{instances}"),
         )
     )
 
@@ -127,10 +132,15 @@ def _allow_group(
     protocol: str = "-1",
     ports: tuple[int, int] | None = None,
 ) -> None:
-    span = {"FromPort": ports[0], "ToPort": ports[1]} if ports else {}
+    port_properties = {"FromPort": ports[0], "ToPort": ports[1]} if ports else {}
     stack.add(
         ec2.SecurityGroupIngress(
-            name, GroupId=group, SourceSecurityGroupId=source, IpProtocol=protocol, Description=description, **span
+            name,
+            GroupId=group,
+            SourceSecurityGroupId=source,
+            IpProtocol=protocol,
+            Description=description,
+            **port_properties,
         )
     )
 
@@ -145,58 +155,74 @@ def _allow_source(
     )
 
 
-def access_groups(stack: Stack, cluster: Cluster, holder: Holder) -> list[Value]:
-    """Return references to the additional security groups that hold allowed sources; most clusters need none."""
+def access_groups(stack: Stack, cluster: Cluster, role: SecurityGroupRole) -> list[Value]:
+    """Return references to the additional security groups of masters, nodes or load balancer; most clusters need none.
+
+    Additional groups contain the rules for allowed sources that do not fit into the first group.
+    """
     return [
-        stack.wired_parameter(
-            str(SecurityGroupId(holder, position + 1, "Id")),
-            description=f"Security group {position + 1} of the {_HOLDER_NAMES[holder]}",
+        stack.parameter_from_other_stack(
+            str(SecurityGroupId(role, position + 1, "Id")),
+            description=f"Security group {position + 1} of the {_ROLE_NAMES[role]}",
         )
-        for position in range(1, len(sources_by_group(cluster, holder)))
+        for position in range(1, len(sources_by_group(cluster, role)))
     ]
 
 
-def _allow_sources(stack: Stack, cluster: Cluster, vpc: Value, holder: Holder, first: Value, master: Value) -> None:
-    """Add rules for the sources that the cluster file allows, in as many security groups as needed.
+def _allow_sources(
+    stack: Stack, cluster: Cluster, vpc: Value, role: SecurityGroupRole, first_group: Value, master: Value
+) -> None:
+    """Add a rule for each source that the cluster file allows, and additional security groups if one is too small.
 
-    The additional groups do not have the cluster's tag, which exactly one group of each instance must have.
+    Args:
+        stack: the stack to add to.
+        cluster: the cluster.
+        vpc: id of the VPC.
+        role: whose security groups they are.
+        first_group: id of the first security group, which exists already.
+        master: id of the masters' security group; the load balancer's groups allow outgoing traffic to it only.
     """
-    for position, sources in enumerate(sources_by_group(cluster, holder)):
-        group = first
+    for position, sources in enumerate(sources_by_group(cluster, role)):
+        group = first_group
         if position:
-            further = ec2.SecurityGroup(
-                str(SecurityGroupId(holder, position + 1)),
-                GroupDescription=f"Kubernetes cluster {cluster.name}: who else may reach the {_HOLDER_NAMES[holder]}",
+            additional_group = ec2.SecurityGroup(
+                str(SecurityGroupId(role, position + 1)),
+                GroupDescription=f"Kubernetes cluster {cluster.name}: who else may reach the {_ROLE_NAMES[role]}",
                 VpcId=vpc,
-                SecurityGroupEgress=[_to_masters(cluster, master) if holder == "ApiLoadBalancer" else _to_anywhere()],
-                Tags=private_tags(cluster, f"{cluster.name}-{_HOLDER_NAMES[holder]}-{position + 1}".replace(" ", "-")),
+                SecurityGroupEgress=[_to_masters(cluster, master) if role == "ApiLoadBalancer" else _to_anywhere()],
+                Tags=tags_without_cluster_tag(
+                    cluster, f"{cluster.name}-{_ROLE_NAMES[role]}-{position + 1}".replace(" ", "-")
+                ),
             )
-            group = GetAtt(stack.add(further), "GroupId")
+            group = GetAtt(stack.add(additional_group), "GroupId")
             stack.output(
-                str(SecurityGroupId(holder, position + 1, "Id")),
+                str(SecurityGroupId(role, position + 1, "Id")),
                 group,
-                f"Security group {position + 1} of the {_HOLDER_NAMES[holder]}",
+                f"Security group {position + 1} of the {_ROLE_NAMES[role]}",
             )
         for source in sources:
-            # Of the balancer every rule is about the API; its rules have always been named without it.
-            purpose = "" if holder == "ApiLoadBalancer" else source.purpose
+            # The load balancer's groups only have rules for the API, so their logical ids omit the purpose.
+            purpose = "" if role == "ApiLoadBalancer" else source.purpose
             port_name = "Kubernetes API" if source.purpose == "Api" else "SSH"
-            is_list = isinstance(source.origin, PrefixList)
-            origin = str(source.origin.id if isinstance(source.origin, PrefixList) else source.origin)
+            if isinstance(source.origin, PrefixList):
+                source_property, origin = "SourcePrefixListId", source.origin.id
+            else:
+                source_property, origin = "CidrIp", str(source.origin)
             _allow_source(
                 stack,
-                str(RuleId(holder, purpose, source_id(origin))),
+                str(RuleId(role, purpose, source_id(origin))),
                 group,
-                {"SourcePrefixListId" if is_list else "CidrIp": origin},
+                {source_property: origin},
                 source.port,
                 f"{port_name} from {origin}",
             )
 
 
 def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Value, master: Value, node: Value) -> Value:
-    """Add the security group of the API's load balancer and the rule that lets it reach masters; return its id.
+    """Add the first security group of the API's load balancer and its rules; return the group's id.
 
-    Masters see the load balancer's own address, so they need no rules for its clients.
+    One rule lets the load balancer reach the masters. They see its address as the source of each connection, so they
+    need no rules for its clients.
     """
     port = cluster.api.port
     group = stack.add(
@@ -205,7 +231,7 @@ def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Value, master:
             GroupDescription=f"Kubernetes cluster {cluster.name}: load balancer of the API",
             VpcId=vpc,
             SecurityGroupEgress=[_to_masters(cluster, master)],
-            Tags=private_tags(cluster, load_balancer(cluster)),
+            Tags=tags_without_cluster_tag(cluster, load_balancer_name(cluster)),
         )
     )
     balancer = GetAtt(group, "GroupId")
@@ -220,7 +246,8 @@ def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Value, master:
         ports=(port, port),
     )
     if not cluster.api.public:
-        # An internal load balancer sees their private addresses; an internet-facing one sees public addresses.
+        # An internal load balancer sees the private addresses of masters and nodes, so rules can name their groups. An
+        # internet-facing one sees their public addresses.
         for role, source in (("Masters", master), ("Nodes", node)):
             name, purpose = (
                 str(RuleId("ApiLoadBalancer", "", role)),
@@ -231,7 +258,10 @@ def _add_load_balancer_group(stack: Stack, cluster: Cluster, vpc: Value, master:
 
 
 def _allow_range_parameter(stack: Stack, cluster: Cluster, group: Value, rule: RuleId) -> None:
-    """Add a parameter for the range that may reach the API, and its rule, if the cluster file allows no source."""
+    """Add a parameter for the range that may reach the API, and a rule for it.
+
+    If the cluster file itself lists the allowed sources, nothing is added.
+    """
     if cluster.api.allowed_cidrs or cluster.api.allowed_prefix_lists:
         return
     cidr = stack.parameter(

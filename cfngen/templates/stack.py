@@ -1,8 +1,9 @@
-"""One stack under construction: its parameters, resources and outputs, and what the root needs to know of them.
+"""A stack under construction: its parameters, resources and outputs, and the settings of its resource in the root.
 
-Functions that add a resource return it, so that later resources refer to the object and not to a name in a string.
-Wiring is by name: a *wired* parameter takes the output of the same name from an earlier stack. The value of any other
-parameter is chosen by the person who deploys; its default is the cluster file's value.
+Functions that add a resource return the troposphere object, so that other resources can refer to that object instead of
+repeating its logical id. There are two kinds of parameters. A parameter from another stack ("wired parameter") takes
+the value of an earlier stack's output of the same name. The value of any other parameter is chosen by the user who
+deploys the stack; its default comes from the cluster file.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from cfngen.templates.property_value import Value
 
 Resource = TypeVar("Resource")
 
-# Groups of parameters in the order in which the console shows them; a node group's own follow.
+# Headings under which the console groups the parameters. Each node group has a heading of its own too.
 NETWORK, ACCESS, MASTERS, NODES, TEMPLATES = "Network", "Access", "Masters", "All nodes", "Where the templates are"
 
-# Explicit policies of resources that hold state and are deleted with the stack; masters' data volumes leave a snapshot.
-WITH_THE_STACK = {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Delete"}
+# Deletion policies of resources that contain data but are deleted with the stack.
+DELETED_WITH_STACK = {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Delete"}
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,14 @@ class Parameter:
     """A stack parameter.
 
     Attributes:
-        name: its logical id, the same in every stack that has it.
+        name: logical id of the parameter, the same in every stack that has it.
         type: CloudFormation type, e.g. `String` or `AWS::EC2::VPC::Id`.
-        label: what the console shows in place of the name.
-        group: heading under which the console shows it.
-        description: what it means.
-        default: default value, or None when a value must be given.
-        constraints: further keys of the definition, e.g. `AllowedPattern`.
-        wired: whether an earlier stack (or the root itself) supplies it.
+        label: text that the console shows in place of the name.
+        group: heading under which the console shows the parameter.
+        description: explanation that the console shows below the label.
+        default: default value, or None if the user must enter a value.
+        constraints: further keys of the parameter's definition, e.g. `AllowedPattern`.
+        is_from_other_stack: whether an earlier stack's output, or the root stack itself, supplies the value.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Parameter:
     description: str
     default: str | int | None = None
     constraints: Mapping[str, object] = field(default_factory=dict)
-    wired: bool = False
+    is_from_other_stack: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,10 @@ class Output:
     """A stack output.
 
     Attributes:
-        name: its logical id, the name of the parameters it supplies.
-        value: the expression behind it, as JSON-ready data.
-        description: what it is.
-        in_root: whether the root stack repeats it, because people need it.
+        name: logical id of the output, also the name of the parameters that take its value.
+        value: the expression that CloudFormation evaluates to the output's value, as JSON-ready data.
+        description: explanation that the console shows beside the value.
+        in_root: whether the root stack has the same output, so that users need not open the nested stack.
     """
 
     name: str
@@ -72,12 +73,12 @@ class Output:
 
 
 @dataclass(frozen=True)
-class OuterWaitCondition:
-    """A wait condition that belongs to a stack but is created in the stack that nests it.
+class RootWaitCondition:
+    """A wait condition of the root stack for instances of a nested stack.
 
     Attributes:
-        policy: its creation policy, as troposphere's object.
-        launched_by: logical id of the stack's resource whose instances send the signal.
+        policy: creation policy of the wait condition.
+        launched_by: logical id of the Auto Scaling group in the nested stack whose instances send the signal.
     """
 
     policy: CreationPolicy
@@ -88,18 +89,19 @@ class Stack:
     """A template under construction.
 
     Attributes:
-        name: name within the cluster and file stem, e.g. `vpc` or `nodes-gpu`.
+        name: the stack's name within the cluster, also the file name without `.json`, e.g. `vpc` or `nodes-gpu`.
         logical_id: logical id of the nested stack in the root, e.g. `VpcStack`.
-        module: the module that builds it.
-        parameters: its parameters by name.
-        outputs: its outputs by name.
-        fixed_parameters: whether the parameters that only this stack has are replaced by their defaults.
-        standalone_depends_on: DependsOn between resources of different stacks, by logical id: used in the standalone
-            template only. Between nested stacks the order of the stacks does the same.
-        depends_on: logical ids of nested stacks that must be complete before this one, besides those whose outputs it
-            takes.
-        outer_wait_conditions: wait conditions for instances of this stack, by logical id. They are created in the root
-            stack after this one, so that stacks that depend on this one do not wait for them.
+        module: the module that builds the stack.
+        parameters: the stack's parameters by name.
+        outputs: the stack's outputs by name.
+        uses_defaults_only: whether parameters that no other stack has are left out, and their defaults written in their
+            place.
+        depends_on_if_standalone: resources of other stacks on which a resource depends, by the resource's logical id.
+            Only the standalone template has these dependencies; the order of the nested stacks already implies them.
+        depends_on: logical ids of nested stacks that must be complete before this one. Stacks whose outputs this one
+            takes need not be listed.
+        root_wait_conditions: wait conditions for instances of this stack, by logical id. They are in the root stack, so
+            that this stack is complete, and the next stacks can start, before the instances have signalled.
     """
 
     def __init__(
@@ -110,17 +112,17 @@ class Stack:
         module: str,
         description: str,
         *,
-        fixed_parameters: bool = False,
+        uses_defaults_only: bool = False,
     ) -> None:
         self.name = name
         self.logical_id = logical_id
         self.module = module
-        self.fixed_parameters = fixed_parameters
+        self.uses_defaults_only = uses_defaults_only
         self.parameters: dict[str, Parameter] = {}
         self.outputs: dict[str, Output] = {}
-        self.standalone_depends_on: dict[str, tuple[str, ...]] = {}
+        self.depends_on_if_standalone: dict[str, tuple[str, ...]] = {}
         self.depends_on: tuple[str, ...] = ()
-        self.outer_wait_conditions: dict[str, OuterWaitCondition] = {}
+        self.root_wait_conditions: dict[str, RootWaitCondition] = {}
         self._cluster = cluster
         self._template = Template()
         self._template.set_version()
@@ -138,30 +140,34 @@ class Stack:
         only_in_this_stack: bool = False,
         **constraints: object,
     ) -> Value:
-        """Add a parameter whose value the person who deploys chooses; return the reference to it.
+        """Add a parameter whose value the user chooses at deployment; return a reference to it.
 
         Args:
-            name: see `Parameter`, as for the others.
-            label: what the console shows in place of the name.
-            group: heading under which the console shows it.
-            description: what it means.
+            name: logical id of the parameter.
+            label: text that the console shows in place of the name.
+            group: heading under which the console shows the parameter.
+            description: explanation that the console shows below the label.
             type: CloudFormation type.
-            default: default value.
-            only_in_this_stack: whether no other stack has it; with `fixed_parameters` the default is returned instead.
-            constraints: further keys of the definition.
+            default: default value, or None if the user must enter a value.
+            only_in_this_stack: whether no other stack has the parameter. If the stack was created with
+                `uses_defaults_only`, no such parameter is added, and the default value is returned.
+            constraints: further keys of the parameter's definition, e.g. `AllowedPattern`.
         """
-        if only_in_this_stack and self.fixed_parameters and default is not None:
+        if only_in_this_stack and self.uses_defaults_only and default is not None:
             return default
         return self._add(Parameter(name, type, label, group, description, default, constraints))
 
-    def wired_parameter(self, name: str, *, description: str) -> Value:
-        """Add a parameter that takes the output of the same name from an earlier stack; return the reference to it.
+    def parameter_from_other_stack(self, name: str, *, description: str) -> Value:
+        """Add a parameter that takes the output of the same name from an earlier stack; return a reference to it.
 
-        It is a `String` without a pattern, and may only be passed on unchanged: in a change set made before the earlier
-        stack exists, its value is a placeholder, which EC2 does not accept as an id and which `Fn::Select`, `Fn::Split`
-        and `Fn::Cidr` cannot take apart. The lint rule E9019 refuses both.
+        In a change set created before the earlier stack exists, CloudFormation passes a placeholder in place of the
+        output's value. So the type is `String`, without a pattern: the placeholder is no valid id. And the value may
+        only be passed on unchanged, since `Fn::Select`, `Fn::Split` and `Fn::Cidr` cannot parse the placeholder. The
+        lint rule E9019 rejects templates that break either rule.
         """
-        return self._add(Parameter(name, "String", name, "From the other stacks", description, wired=True))
+        return self._add(
+            Parameter(name, "String", name, "From the other stacks", description, is_from_other_stack=True)
+        )
 
     def _add(self, parameter: Parameter) -> Value:
         if parameter.name not in self.parameters:
@@ -169,94 +175,98 @@ class Stack:
             add_parameter(self._template, parameter)
         return Ref(parameter.name)
 
-    def add(self, resource: Resource, *, standalone_depends_on: Sequence[str] = ()) -> Resource:
+    def add(self, resource: Resource, *, depends_on_if_standalone: Sequence[str] = ()) -> Resource:
         """Add a resource and return it.
 
         Args:
             resource: a troposphere resource.
-            standalone_depends_on: logical ids of other stacks' resources that it depends on (see the class).
+            depends_on_if_standalone: logical ids of resources of other stacks on which it depends; only the standalone
+                template has these dependencies.
         """
         self._template.add_resource(resource)
-        if standalone_depends_on:
-            self.standalone_depends_on[resource.title] = tuple(standalone_depends_on)  # type: ignore[attr-defined]
+        if depends_on_if_standalone:
+            self.depends_on_if_standalone[resource.title] = tuple(depends_on_if_standalone)  # type: ignore[attr-defined]
         return resource
 
-    def add_outer_wait_condition(self, title: str, policy: CreationPolicy, *, launched_by: str) -> None:
-        """Let the creation of the cluster, but not of this stack, wait for signals (see `outer_wait_conditions`).
+    def add_root_wait_condition(self, logical_id: str, policy: CreationPolicy, *, launched_by: str) -> None:
+        """Add a wait condition to the root stack: the cluster's creation waits for its signals, this stack's does not.
 
         Args:
-            title: logical id of the wait condition.
-            policy: its creation policy.
-            launched_by: logical id of this stack's resource whose instances send the signal.
+            logical_id: logical id of the wait condition.
+            policy: creation policy of the wait condition.
+            launched_by: logical id of the Auto Scaling group in this stack whose instances send the signal.
         """
-        self.outer_wait_conditions[title] = OuterWaitCondition(policy, launched_by)
+        self.root_wait_conditions[logical_id] = RootWaitCondition(policy, launched_by)
 
     @property
     def resources(self) -> Collection[str]:
-        """Logical ids of the resources that were added so far."""
+        """Logical ids of the resources added so far."""
         return set(self._template.resources)
 
     def output(self, name: str, value: Value, description: str, *, in_root: bool = False) -> None:
-        """Add an output; with `in_root` the root stack repeats it for people."""
+        """Add an output; with `in_root` the root stack gets the same output."""
         self._template.add_output(troposphere.Output(name, Description=description, Value=value))
-        self.outputs[name] = Output(name, plain(value), description, in_root)
+        self.outputs[name] = Output(name, as_json(value), description, in_root)
 
     def document(self) -> Document:
-        """Return the finished template."""
-        body = finish(self._template, self._cluster, self.name, self.parameters.values())
+        """Return the stack's complete template."""
+        body = complete_template(self._template, self._cluster, self.name, self.parameters.values())
         return Document(self.name, body, self.module)
 
 
 def add_parameter(template: Template, parameter: Parameter, *, type: str | None = None) -> None:  # noqa: A002
-    """Add a parameter to a troposphere template, with another type if one is given."""
+    """Add a parameter to a troposphere template; `type` replaces the parameter's type."""
     definition = {"Type": type or parameter.type, "Description": parameter.description, **parameter.constraints}
     if parameter.default is not None:
         definition["Default"] = parameter.default
     template.add_parameter(troposphere.Parameter(parameter.name, **definition))
 
 
-def finish(
+def complete_template(
     template: Template,
     cluster: Cluster,
     name: str,
     parameters: Iterable[Parameter],
-    settings: Mapping[str, str] | None = None,
+    settings_to_record: Mapping[str, str] | None = None,
 ) -> TemplateBody:
-    """Return a template as JSON-ready data, with the console's parameter groups and the rule on the region.
+    """Return a template as JSON-ready data, with metadata and a rule that fails in other regions than the cluster's.
 
     Args:
-        template: the troposphere template.
-        cluster: the cluster; its templates are made for its region.
-        name: name of the stack, kept in the metadata so that cfngen knows its own files.
-        parameters: the `Parameter`s, in the order in which the console shows them within a group.
-        settings: what `immutable_settings` returns; only in templates of a whole cluster.
+        template: the troposphere template, with all parameters, resources and outputs.
+        cluster: the cluster; its name and region are written into the template.
+        name: the stack's name; it is written into the metadata, by which cfngen recognizes templates that it generated.
+        parameters: the template's parameters, in the order in which the console shows them within a group.
+        settings_to_record: the cluster's immutable settings, for the metadata of the root and standalone templates.
     """
     groups: dict[str, list[str]] = {}
     labels: dict[str, dict[str, str]] = {}
     for parameter in parameters:
         groups.setdefault(parameter.group, []).append(parameter.name)
         labels[parameter.name] = {"default": parameter.label}
-    rank = {NETWORK: 0, ACCESS: 1, MASTERS: 2, NODES: 3, TEMPLATES: 9}
-    recorded = {"immutableSettings": dict(settings)} if settings else {}
+    # The headings of node groups are not listed; they come between NODES and TEMPLATES.
+    heading_order = {NETWORK: 0, ACCESS: 1, MASTERS: 2, NODES: 3, TEMPLATES: 5}
+    node_group_order = 4
+    recorded = {"immutableSettings": dict(settings_to_record)} if settings_to_record else {}
     metadata: dict[str, object] = {
         "cfngen": {"cluster": cluster.name, "stack": name, **recorded},
-        # cfn-lint checks the template for this region, whoever runs it.
+        # cfn-lint then checks the template for this region, also when the user runs it without options.
         "cfn-lint": {"config": {"regions": [cluster.region]}},
     }
     if groups:
         metadata["AWS::CloudFormation::Interface"] = {
             "ParameterGroups": [
                 {"Label": {"default": group}, "Parameters": groups[group]}
-                for group in sorted(groups, key=lambda heading: rank.get(heading, 5))
+                for group in sorted(groups, key=lambda heading: heading_order.get(heading, node_group_order))
             ],
             "ParameterLabels": labels,
         }
     template.set_metadata(metadata)
-    body: TemplateBody = plain(template.to_dict())
+    body: TemplateBody = as_json(template.to_dict())
     for resource in body.get("Resources", {}).values():
         if "Properties" in resource:
             resource["Properties"] = literal(resource["Properties"])
-    # Zones, image parameters and the DHCP domain are those of this region; in another one the stack would fail later.
+    # The zones, the images and the DHCP domain belong to the cluster's region. In another region this rule fails before
+    # CloudFormation creates anything; without it the stack would fail during the creation.
     body["Rules"] = {
         "Region": {
             "Assertions": [
@@ -271,14 +281,14 @@ def finish(
     return body
 
 
-def plain(value: object) -> Any:
+def as_json(value: object) -> Any:
     """Return an expression as JSON-ready data: troposphere objects become dicts, tuples become lists."""
     if hasattr(value, "to_dict"):
-        return plain(value.to_dict())
+        return as_json(value.to_dict())
     if hasattr(value, "JSONrepr"):
-        return plain(value.JSONrepr())
+        return as_json(value.JSONrepr())
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [as_json(item) for item in value]
     return value

@@ -1,7 +1,7 @@
-"""The same cluster as one flat template, for the console's upload button: no bucket, no nested stacks.
+"""The standalone template: all resources of a cluster in one template that the user can upload in the console.
 
-Each wired parameter is replaced by the value of the output that supplies it, so the wiring is not written twice. The
-order of the nested stacks becomes DependsOn.
+It is derived from the nested stacks. Where a stack takes another stack's output as a parameter, the standalone template
+has the output's value in place of the parameter. The order of the nested stacks becomes DependsOn between resources.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.expressions import substitute
 from cfngen.templates.immutable_settings import immutable_settings
-from cfngen.templates.stack import Stack, add_parameter, finish, plain
+from cfngen.templates.stack import Stack, add_parameter, as_json, complete_template
 from cfngen.templates.wiring import ROOT_VALUES, Wiring, WiringError
 
 # The size of a template in S3 (1 MB) and its resources (AWS CloudFormation quotas).
@@ -24,12 +24,12 @@ MAX_BYTES, MAX_RESOURCES = 1_000_000, 500
 
 
 def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document | None:
-    """Return the flat template, or None where it would exceed CloudFormation's limits.
+    """Return the standalone template, or None if it would exceed CloudFormation's limits.
 
     Args:
         cluster: the cluster.
-        stacks: all stacks, in the order of their dependencies.
-        wiring: which stack supplies which parameter.
+        stacks: all nested stacks, each after the stacks whose outputs it takes.
+        wiring: the output that supplies each parameter.
 
     Raises:
         WiringError: two stacks use the same logical id.
@@ -39,21 +39,24 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     template.set_description(f"Kubernetes cluster {cluster.name}: all of it in one template")
     for parameter in wiring.root_parameters.values():
         add_parameter(template, parameter)
-    body = finish(template, cluster, "standalone", wiring.root_parameters.values(), immutable_settings(cluster))
+    body = complete_template(
+        template, cluster, "standalone", wiring.root_parameters.values(), immutable_settings(cluster)
+    )
     resources: TemplateBody = {}
     outputs: dict[str, object] = {}
+    # The expressions that replace parameters which other stacks supply, by the parameter's name.
     expressions: dict[str, object] = dict(ROOT_VALUES)
     for stack in stacks:
         for logical_id, resource in stack.document().body["Resources"].items():
             if logical_id in resources or logical_id in wiring.root_parameters:
                 raise WiringError(f"{stack.name} uses the logical id {logical_id} a second time")
             resources[logical_id] = substitute(resource, expressions)
-            _add_dependencies(resources, logical_id, stack.standalone_depends_on.get(logical_id, ()))
-        for title, wait_condition in stack.outer_wait_conditions.items():
+            _add_dependencies(resources, logical_id, stack.depends_on_if_standalone.get(logical_id, ()))
+        for wait_condition_id, wait_condition in stack.root_wait_conditions.items():
             condition = cloudformation.WaitCondition(
-                title, DependsOn=[wait_condition.launched_by], CreationPolicy=wait_condition.policy
+                wait_condition_id, DependsOn=[wait_condition.launched_by], CreationPolicy=wait_condition.policy
             )
-            resources[title] = plain(condition)
+            resources[wait_condition_id] = as_json(condition)
         expressions.update({output.name: substitute(output.value, expressions) for output in stack.outputs.values()})
         outputs.update(
             {
@@ -69,8 +72,11 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
 
 
 def _add_dependencies(resources: TemplateBody, logical_id: str, dependencies: Sequence[str]) -> None:
-    present = [candidate for candidate in dependencies if candidate in resources]
-    if present:
+    """Add those of the dependencies that the template creates to a resource's DependsOn."""
+    existing_dependencies = [candidate for candidate in dependencies if candidate in resources]
+    if existing_dependencies:
         resource = resources[logical_id]
-        own = resource.get("DependsOn", [])
-        resource["DependsOn"] = sorted({*([own] if isinstance(own, str) else own), *present})
+        existing = resource.get("DependsOn", [])
+        resource["DependsOn"] = sorted(
+            {*([existing] if isinstance(existing, str) else existing), *existing_dependencies}
+        )

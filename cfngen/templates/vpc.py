@@ -1,6 +1,6 @@
-"""The VPC stack: network, DHCP options, internet gateway, route table and one public subnet for each zone.
+"""The VPC stack: VPC, DHCP options, internet gateway, route table and one public subnet for each zone.
 
-In an existing VPC it creates a route table and subnets only. With existing subnets there is no such stack.
+In an existing VPC the stack creates a route table and subnets only. A cluster in existing subnets has no VPC stack.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cfngen.templates.tagging import tags
 
 
 def build(cluster: Cluster) -> Stack | None:
-    """Return the stack, or None when the VPC and its subnets exist."""
+    """Return the VPC stack, or None if the cluster uses existing subnets."""
     network = cluster.network
     if network.subnets[0].id:
         return None
@@ -53,7 +53,8 @@ def build(cluster: Cluster) -> Stack | None:
         gateway, attachment = _add_internet_gateway(stack, cluster, vpc)
 
     route_table = stack.add(ec2.RouteTable("RouteTable", VpcId=vpc, Tags=tags(cluster, f"{cluster.name}-public")))
-    # The route refers to the gateway, not to its attachment; EC2 refuses it before the gateway is attached.
+    # EC2 rejects the route until the gateway is attached. The route refers to the gateway only, so the dependency on
+    # the attachment must be explicit.
     depends_on = {"DependsOn": [attachment]} if attachment else {}
     stack.add(
         ec2.Route(
@@ -86,13 +87,13 @@ def vpc_parameter(stack: Stack, cluster: Cluster) -> Value:
 
 def zone_parameter(stack: Stack, zone: str) -> Value:
     """Add the parameter for an Availability Zone and return the reference to it."""
-    letter = zone_id(zone)
+    short_name = zone_id(zone)
     return stack.parameter(
-        str(ZoneId(letter)),
+        str(ZoneId(short_name)),
         type="AWS::EC2::AvailabilityZone::Name",
-        label=f"Availability Zone {letter}",
+        label=f"Availability Zone {short_name}",
         group=NETWORK,
-        description=f"Availability Zone of what is named {letter} in this cluster",
+        description=f"Availability Zone of what is named {short_name} in this cluster",
         default=zone,
     )
 
@@ -124,7 +125,11 @@ def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
 
 
 def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Value) -> None:
-    """Associate DHCP options with the VPC: new ones with the region's domain, as kube-up did, or those of the user."""
+    """Associate DHCP options with the VPC.
+
+    They are the ones that the cluster file names, or new ones with the region's domain name, as kube-up created them.
+    With `default` in the cluster file the VPC keeps the account's default DHCP options.
+    """
     options: Value = cluster.network.dhcp_options
     if options == "default":
         return
@@ -144,6 +149,7 @@ def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Value) -> None:
 
 
 def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Value) -> tuple[Value, ec2.VPCGatewayAttachment]:
+    """Add an internet gateway and attach it to the VPC; return a reference to the gateway, and the attachment."""
     gateway = stack.add(ec2.InternetGateway("InternetGateway", Tags=tags(cluster, cluster.name)))
     attachment = stack.add(
         ec2.VPCGatewayAttachment("InternetGatewayAttachment", VpcId=vpc, InternetGatewayId=Ref(gateway))
@@ -152,6 +158,7 @@ def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Value) -> tuple[V
 
 
 def _add_subnet(stack: Stack, cluster: Cluster, vpc: Value, route_table: ec2.RouteTable, subnet: Subnet) -> None:
+    """Add a public subnet, its association with the route table, and an output with its id."""
     letter = zone_id(subnet.zone)
     cidr = stack.parameter(
         str(SubnetId(letter, "Cidr")),

@@ -1,4 +1,4 @@
-"""Which stack's output supplies which parameter, for the root template and for the flat template."""
+"""Find the output that supplies each parameter, for the root template and the standalone template."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from dataclasses import dataclass
 from cfngen.errors import CfngenError
 from cfngen.templates.stack import Output, Parameter, Stack
 
-# Wired parameters whose value the root stack itself supplies.
+# Values of parameters that the root stack supplies itself, by the parameter's name.
 ROOT_VALUES: Mapping[str, object] = {"ClusterStackName": {"Ref": "AWS::StackName"}}
 
 
 class WiringError(CfngenError):
-    """Parameters and outputs of the stacks do not match; a bug in cfngen, not in the cluster file."""
+    """The parameters and outputs of the stacks do not match. This is a bug in cfngen, not an error in cluster.yaml."""
 
     code = "wiring"
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """Where the parameters of a cluster's stacks get their values.
+    """The source of the value of each parameter of a cluster's stacks.
 
     Attributes:
-        root_parameters: the parameters of the root and the flat template, whose values people choose, by name.
-        suppliers: the stack and output that supply each wired parameter, by the parameter's name.
+        root_parameters: parameters whose values the user chooses, by name. The root template and the standalone
+            template have them.
+        suppliers: the stack and the output that supply a parameter's value, by the parameter's name.
     """
 
     root_parameters: Mapping[str, Parameter]
@@ -32,26 +33,30 @@ class Wiring:
 
 
 def wire(stacks: Sequence[Stack]) -> Wiring:
-    """Return the wiring of stacks.
+    """Match the stacks' parameters with outputs of the same name.
 
     Args:
-        stacks: the stacks in the order of their dependencies.
+        stacks: the nested stacks, each after the stacks whose outputs it takes.
 
     Raises:
-        WiringError: no stack supplies a wired parameter, two stacks have the same output, or they define the same
-            parameter differently.
+        WiringError: no earlier stack supplies a parameter, two stacks have an output of the same name, or two stacks
+            define a parameter of the same name differently.
     """
     root_parameters: dict[str, Parameter] = {}
     suppliers: dict[str, tuple[Stack, Output]] = {}
     for stack in stacks:
         for parameter in stack.parameters.values():
-            if parameter.wired:
+            if parameter.is_from_other_stack:
                 if parameter.name not in suppliers and parameter.name not in ROOT_VALUES:
-                    raise WiringError(f"{stack.name} needs {parameter.name}, which no earlier stack puts out")
+                    raise WiringError(f"{stack.name} needs {parameter.name}, but no earlier stack has this output")
             elif root_parameters.setdefault(parameter.name, parameter) != parameter:
-                raise WiringError(f"{stack.name} asks for {parameter.name} otherwise than an earlier stack")
+                raise WiringError(
+                    f"{stack.name} and an earlier stack define the parameter {parameter.name} differently"
+                )
         for output in stack.outputs.values():
             if output.name in suppliers:
-                raise WiringError(f"{stack.name} and {suppliers[output.name][0].name} both put out {output.name}")
+                raise WiringError(
+                    f"{stack.name} and {suppliers[output.name][0].name} both have the output {output.name}"
+                )
             suppliers[output.name] = (stack, output)
     return Wiring(root_parameters, suppliers)

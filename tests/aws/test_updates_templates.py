@@ -22,7 +22,7 @@ from clusters import (
 
 from cfngen.cluster.model import Cluster
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.templates.nodes import HEARTBEAT
+from cfngen.templates.nodes import HEARTBEAT_TIMEOUT_SECONDS
 
 REGION = "us-west-2"
 GROUP = "NodeGroupNodesAutoScalingGroup"
@@ -78,7 +78,7 @@ def test_another_instance_type_rolls_nodes_one_at_a_time() -> None:
     assert stack.status == "UPDATE_COMPLETE"
     assert where.cloud.clock.now == started + 60 + 4 * 90
     assert types() == ["m7i.large"] * 4 + ["t3.medium"] * 2  # the last one's lifecycle hook is not waited for
-    where.cloud.advance(HEARTBEAT)
+    where.cloud.advance(HEARTBEAT_TIMEOUT_SECONDS)
     assert types() == ["m7i.large"] * 4 + ["t3.medium"]
     child = stack.children["NodeGroupNodesStack"]
     assert sum("replacing with 1 new instance(s)" in each for each in said(child, GROUP)) == 4
@@ -111,7 +111,7 @@ def test_nodes_that_do_not_come_up_put_root_and_nested_stacks_back() -> None:
     child, groups = stack.children["NodeGroupNodesStack"], stack.children["SecurityGroupsStack"]
     assert {each.status for each in (stack, child, groups)} == {"UPDATE_ROLLBACK_COMPLETE"}
     assert "Unable to satisfy 100% MinSuccessfulInstancesPercent requirement" in " ".join(said(child, GROUP))
-    where.cloud.advance(HEARTBEAT)
+    where.cloud.advance(HEARTBEAT_TIMEOUT_SECONDS)
     assert types() == ["t3.medium"] * 5
     assert resources(stack)["MasterApiFromAllowedCidr"].properties["CidrIp"] == ALLOWED
     wanted = [{"Name": "group-id", "Values": [resources(stack)["MasterSecurityGroup"].physical_id]}]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cfngen.cluster import logical_ids
-from cfngen.cluster.allowed_sources import HOLDERS
+from cfngen.cluster.allowed_sources import SECURITY_GROUP_ROLES
 from cfngen.cluster.load import parse
 from cfngen.cluster.logical_ids import (
     FORMS,
@@ -53,7 +53,7 @@ group_names = st.from_regex(r"[a-z][a-z0-9]{0,8}(-[a-z0-9]{1,8}){0,3}", fullmatc
 letters = st.sampled_from("abcde")
 digests = st.text("0123456789abcdef", min_size=12, max_size=12)
 zones = st.from_regex(r"us-west-2(-[a-z]{3}-[0-9])?[a-z]", fullmatch=True).map(zone_id)
-holders = st.sampled_from(HOLDERS)
+roles = st.sampled_from(SECURITY_GROUP_ROLES)
 programs = st.builds(
     ProgramId,
     st.one_of(st.just("Master"), letters.map(logical_ids.slot_id), group_names.map(logical_ids.group_id)),
@@ -71,8 +71,8 @@ made: st.SearchStrategy[LogicalId] = st.one_of(
     programs,
     st.builds(SubnetId, zones, st.sampled_from(get_args(SubnetPart))),
     st.builds(ZoneId, zones),
-    st.builds(RuleId, holders, st.sampled_from(["", "Api", "Ssh", "DnsTcp", "NodeExporterMetrics"]), sources),
-    st.builds(SecurityGroupId, holders, st.integers(1, 60), st.sampled_from(["", "Id"])),
+    st.builds(RuleId, roles, st.sampled_from(["", "Api", "Ssh", "DnsTcp", "NodeExporterMetrics"]), sources),
+    st.builds(SecurityGroupId, roles, st.integers(1, 60), st.sampled_from(["", "Id"])),
     st.builds(ImageId, st.sampled_from(["Master", "Node"]), group_names.map(pascal)),
 )
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from cfngen.cluster.allowed_sources import OWN_RULES, RULES_KEPT_FREE
+from cfngen.cluster.allowed_sources import CFNGEN_RULES, RESERVED_RULES
 from cfngen.cluster.load import parse
 from cfngen.cluster.problems import ClusterFileError
 from cfngen.cluster.sections.base import Plugin
@@ -49,7 +49,7 @@ def test_what_a_cluster_brings_itself_is_allowed_for(templates: Any, file: dict[
         network["subnets"] = [
             {"zone": f"us-west-2{zone}", "cidr": f"172.20.{16 * position}.0/20"} for position, zone in enumerate("abc")
         ]
-    assert max(rules(templates({**file, "network": network})).values()) <= OWN_RULES
+    assert max(rules(templates({**file, "network": network})).values()) <= CFNGEN_RULES
 
 
 def test_a_few_ranges_need_no_further_group(templates: Any) -> None:
@@ -61,7 +61,7 @@ def test_many_ranges_go_into_further_groups_without_the_clusters_tag(templates: 
     generated = templates(
         {"api": {"allowedCidrs": ranges(120)}, "ssh": {"keyName": "k", "allowedCidrs": ranges(60, 11)}}
     )
-    assert all(count <= 60 - RULES_KEPT_FREE for count in rules(generated).values())
+    assert all(count <= 60 - RESERVED_RULES for count in rules(generated).values())
     opened = [
         rule["Properties"]["CidrIp"]
         for rule in generated.of_type("AWS::EC2::SecurityGroupIngress").values()

@@ -17,7 +17,7 @@ def stack(name: str) -> Stack:
 def test_a_wired_parameter_takes_the_output_of_an_earlier_stack() -> None:
     first, second = stack("first"), stack("second")
     first.output("Thing", "value", "a thing")
-    second.wired_parameter("Thing", description="a thing")
+    second.parameter_from_other_stack("Thing", description="a thing")
     wiring = wire([first, second])
     assert wiring.suppliers["Thing"][0] is first
     assert wiring.root_parameters == {}
@@ -25,14 +25,14 @@ def test_a_wired_parameter_takes_the_output_of_an_earlier_stack() -> None:
 
 def test_a_parameter_nobody_supplies_is_refused() -> None:
     second = stack("second")
-    second.wired_parameter("Thing", description="a thing")
-    with pytest.raises(WiringError, match="second needs Thing, which no earlier stack puts out"):
+    second.parameter_from_other_stack("Thing", description="a thing")
+    with pytest.raises(WiringError, match="second needs Thing, but no earlier stack has this output"):
         wire([second])
 
 
 def test_a_later_stack_does_not_supply_an_earlier_one() -> None:
     first, second = stack("first"), stack("second")
-    first.wired_parameter("Thing", description="a thing")
+    first.parameter_from_other_stack("Thing", description="a thing")
     second.output("Thing", "value", "a thing")
     with pytest.raises(WiringError, match="first needs Thing"):
         wire([first, second])
@@ -42,7 +42,7 @@ def test_an_output_may_be_there_only_once() -> None:
     first, second = stack("first"), stack("second")
     for each in (first, second):
         each.output("Thing", "value", "a thing")
-    with pytest.raises(WiringError, match="second and first both put out Thing"):
+    with pytest.raises(WiringError, match="second and first both have the output Thing"):
         wire([first, second])
 
 
@@ -57,7 +57,7 @@ def test_stacks_that_ask_otherwise_for_the_same_thing_are_refused() -> None:
     first, second = stack("first"), stack("second")
     first.parameter("Zone", label="Zone", group="Network", description="zone", default="a")
     second.parameter("Zone", label="Zone", group="Network", description="zone", default="b")
-    with pytest.raises(WiringError, match="second asks for Zone otherwise"):
+    with pytest.raises(WiringError, match="second and an earlier stack define the parameter Zone differently"):
         wire([first, second])
 
 

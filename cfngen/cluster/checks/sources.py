@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfngen.cluster.allowed_sources import (
-    HOLDERS,
-    MOST_RULES_OF_INTERFACE,
-    Holder,
+    MAX_RULES_PER_INTERFACE,
+    SECURITY_GROUP_ROLES,
+    SecurityGroupRole,
     rules_that_fit,
     sources,
     sources_by_group,
@@ -20,7 +20,7 @@ from cfngen.cluster.problems import Problem
 _QUOTAS: Path = ("network", "quotas")
 # A template has 500 resources at most ("CloudFormation quotas", November 2026); its stack has some twenty others.
 _MAX_RULES_OF_STACK = 460
-_HOLDER_NAMES: dict[Holder, str] = {
+_ROLE_NAMES: dict[SecurityGroupRole, str] = {
     "Master": "the masters",
     "Node": "the nodes",
     "ApiLoadBalancer": "the API's load balancer",
@@ -30,10 +30,10 @@ _HOLDER_NAMES: dict[Holder, str] = {
 def _quotas(cluster: Cluster) -> Iterator[Problem]:
     quotas = cluster.network.quotas
     product = quotas.rules_per_security_group * quotas.security_groups_per_interface
-    if product > MOST_RULES_OF_INTERFACE:
+    if product > MAX_RULES_PER_INTERFACE:
         message = (
             f"{quotas.rules_per_security_group} rules in each of {quotas.security_groups_per_interface} security "
-            f"groups make {product} of an interface; AWS allows {MOST_RULES_OF_INTERFACE}: lower one of the two"
+            f"groups make {product} of an interface; AWS allows {MAX_RULES_PER_INTERFACE}: lower one of the two"
         )
         yield Problem((*_QUOTAS, "rulesPerSecurityGroup"), message, ((*_QUOTAS, "securityGroupsPerInterface"),))
 
@@ -55,9 +55,9 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
     """Check that an interface can have the cluster's own security group and the user's additional ones."""
     max_groups = cluster.network.quotas.security_groups_per_interface
     for path, instances in all_instances(cluster):
-        holder: Holder = "Master" if path == ("controlPlane",) else "Node"
+        role: SecurityGroupRole = "Master" if path == ("controlPlane",) else "Node"
         own_groups, additional_groups = (
-            len(sources_by_group(cluster, holder)),
+            len(sources_by_group(cluster, role)),
             len(instances.additional_security_groups),
         )
         if additional_groups and own_groups == 1 and own_groups + additional_groups > max_groups:
@@ -70,27 +70,27 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
 
 def _rules(cluster: Cluster) -> Iterator[Problem]:
     quotas = cluster.network.quotas
-    for holder in HOLDERS:
-        needed_groups = len(sources_by_group(cluster, holder))
+    for role in SECURITY_GROUP_ROLES:
+        needed_groups = len(sources_by_group(cluster, role))
         additional_groups = max(
             (
                 len(instances.additional_security_groups)
                 for path, instances in all_instances(cluster)
-                if holder == ("Master" if path == ("controlPlane",) else "Node")
+                if role == ("Master" if path == ("controlPlane",) else "Node")
             ),
             default=0,
         )
         allowed_groups = quotas.security_groups_per_interface - additional_groups
         if needed_groups == 1 or needed_groups <= allowed_groups:
             continue
-        allowed_sources = list(sources(cluster, holder))
-        purpose = "api" if holder == "ApiLoadBalancer" or allowed_sources[0].purpose == "Api" else "ssh"
+        allowed_sources = list(sources(cluster, role))
+        purpose = "api" if role == "ApiLoadBalancer" or allowed_sources[0].purpose == "Api" else "ssh"
         section = cluster.api if purpose == "api" else cluster.ssh
         key = "allowedCidrs" if section.allowed_cidrs else "allowedPrefixLists"
         rules = sum(source.weight for source in allowed_sources)
         max_rules = sum(rules_that_fit(cluster, position) for position in range(allowed_groups))
         message = (
-            f"{len(allowed_sources)} sources count as {rules} rules of {_HOLDER_NAMES[holder]}, and the "
+            f"{len(allowed_sources)} sources count as {rules} rules of {_ROLE_NAMES[role]}, and the "
             f"{allowed_groups} security groups that an interface may have for them hold {max_rules} at most "
             f"({quotas.rules_per_security_group} rules each, some of them kept free): name fewer and larger ranges, or "
             "have the account's quotas raised and name them in network.quotas"
@@ -99,7 +99,7 @@ def _rules(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _resources(cluster: Cluster) -> Iterator[Problem]:
-    rules = sum(1 for holder in HOLDERS for _ in sources(cluster, holder))
+    rules = sum(1 for role in SECURITY_GROUP_ROLES for _ in sources(cluster, role))
     if rules > _MAX_RULES_OF_STACK:
         key = "api" if len(cluster.api.allowed_cidrs) >= 2 * len(cluster.ssh.allowed_cidrs) else "ssh"
         message = (

@@ -12,7 +12,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.errors import CfngenError
-from cfngen.templates.immutable_settings import COUNT, VERSION, ZONES, immutable_settings, recorded_settings
+from cfngen.templates.immutable_settings import COUNT_KEY, VERSION_KEY, ZONES_KEY, immutable_settings, recorded_settings
 
 _REASONS = {
     "controlPlane.volume.kmsKey": "EBS cannot change the key of a volume, and etcd's data are on it",
@@ -63,19 +63,19 @@ def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[
     ]
     problems += _master_problems(recorded, requested)
     version_impact, hint = None, ""
-    if recorded.get(VERSION, requested[VERSION]) != requested[VERSION]:
-        old, new = recorded[VERSION], requested[VERSION]
+    if recorded.get(VERSION_KEY, requested[VERSION_KEY]) != requested[VERSION_KEY]:
+        old, new = recorded[VERSION_KEY], requested[VERSION_KEY]
         old_minor, new_minor = _minor_version(old), _minor_version(new)
         if new_minor < old_minor:
             problems.append(
-                f"{VERSION}: is {old} and cannot be changed to {new}: Kubernetes has no downgrade to an older "
+                f"{VERSION_KEY}: is {old} and cannot be changed to {new}: Kubernetes has no downgrade to an older "
                 "minor version"
             )
         elif new_minor > old_minor + 1:
             next_minor = f"1.{old_minor + 1}"
-            hint = "" if problems else f"set {VERSION} to {next_minor}, deploy, and continue from there."
+            hint = "" if problems else f"set {VERSION_KEY} to {next_minor}, deploy, and continue from there."
             problems.append(
-                f"{VERSION}: is {old} and cannot be changed to {new} in one step: "
+                f"{VERSION_KEY}: is {old} and cannot be changed to {new} in one step: "
                 f"upgrade to {next_minor} first ({_VERSION_SKEW_POLICY})"
             )
         elif new_minor > old_minor:
@@ -95,11 +95,11 @@ def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[
 
 def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
     """Return a problem for each master that would be removed or moved: etcd's data stays in its zone."""
-    recorded_count = int(recorded.get(COUNT, requested[COUNT]))
-    if int(requested[COUNT]) < recorded_count:
+    recorded_count = int(recorded.get(COUNT_KEY, requested[COUNT_KEY]))
+    if int(requested[COUNT_KEY]) < recorded_count:
         reason = "the removed masters' etcd members would be lost, and the remaining masters would wait for them"
-        return [f"{COUNT}: is {recorded_count} and cannot be changed to {requested[COUNT]}: {reason}"]
-    zones_by_master = zip("abcde", recorded.get(ZONES, "").split(), requested[ZONES].split(), strict=False)
+        return [f"{COUNT_KEY}: is {recorded_count} and cannot be changed to {requested[COUNT_KEY]}: {reason}"]
+    zones_by_master = zip("abcde", recorded.get(ZONES_KEY, "").split(), requested[ZONES_KEY].split(), strict=False)
     return [
         f"controlPlane.addresses: master {letter} is in {old} and cannot move to {new}: its volume stays there; "
         f"give it an address of the subnet in {old}"
@@ -110,7 +110,7 @@ def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) 
 
 def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, str]) -> Impact | None:
     """Return the impact of additional masters; None if there are none."""
-    old_count, new_count = int(recorded.get(COUNT, requested[COUNT])), int(requested[COUNT])
+    old_count, new_count = int(recorded.get(COUNT_KEY, requested[COUNT_KEY])), int(requested[COUNT_KEY])
     if new_count <= old_count:
         return None
     # A rollback deletes the new masters without removing their members from etcd.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cfngen.cluster.allowed_sources import Holder
+from cfngen.cluster.allowed_sources import SecurityGroupRole
 from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, SubnetId
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.subject import ChangeContext
 
 _ANY_IPV4 = "0.0.0.0/0"
 # Rules for the API between the cluster's own security groups.
-_GROUP_OWNERS: Mapping[Holder, str] = {
+_ROLE_NAMES: Mapping[SecurityGroupRole, str] = {
     "Master": "masters",
     "Node": "nodes",
     "ApiLoadBalancer": "API's load balancer",
@@ -139,7 +139,7 @@ def _routing_impact(subject: ChangeContext) -> Impact | None:
 def _security_group_impact(subject: ChangeContext) -> Impact | None:
     if subject.disappears:
         group = SecurityGroupId.parse(subject.change.logical_id)
-        owner = _GROUP_OWNERS[group.holder if group else "Node"]
+        owner = _ROLE_NAMES[group.role if group else "Node"]
         return Impact(f"the security group of the {owner} {subject.verb}, with every rule in it", Danger.DISRUPTIVE)
     if subject.touches("SecurityGroupEgress"):
         return Impact("what instances may reach changes at once", Danger.DISRUPTIVE)
@@ -151,10 +151,10 @@ def _security_group_impact(subject: ChangeContext) -> Impact | None:
 def _rule_impact(subject: ChangeContext) -> Impact | None:
     rule = RuleId.parse(subject.change.logical_id)
     if rule and rule.purpose == "Ssh":
-        target = f"SSH of the {_GROUP_OWNERS[rule.holder]}"
+        target = f"SSH of the {_ROLE_NAMES[rule.role]}"
     elif rule and rule.from_outside:
         target = "the API"
-        if rule.holder == "Master" and subject.change.action == "remove" and _has_several_masters(subject):
+        if rule.role == "Master" and subject.change.action == "remove" and _has_several_masters(subject):
             old = subject.before("CidrIp") or rule.origin or "a range"
             return Impact(f"{old} no longer reaches masters directly, but through the API's load balancer")
     else:

@@ -326,7 +326,7 @@ class Machine:
                 raise
 
         retry_on = (OSError, http.client.HTTPException)
-        return self.wait("instance metadata", probe, "is the metadata service enabled?", retry_on=retry_on)
+        return self.wait("instance metadata", probe, "check that the metadata service is enabled", retry_on=retry_on)
 
     def aws(self, service: str, operation: str, *expected: str, **arguments: Any) -> JsonObject:
         """Call an AWS API operation, retrying transient errors for a minute, and return its response.
@@ -354,13 +354,15 @@ class Machine:
                     return {"Error": error.response["Error"]}
                 if TRANSIENT.search(code):
                     raise Pending(str(error)) from error
-                raise BootError(str(error), "is the resource there?") from error
+                raise BootError(str(error), "check that the resource exists") from error
             except errors.BotoCoreError as error:
                 # A client that found no credentials when it was created never looks for them again.
                 self._clients.clear()
                 raise Pending(str(error)) from error
 
-        return self.wait(operation, probe, "has the instance a way to AWS? Does its role allow it?", 60)
+        return self.wait(
+            operation, probe, "check that the instance can reach AWS and that its role allows the call", 60
+        )
 
     def _client(self, service: str) -> Client:
         if service not in self._clients:

@@ -57,10 +57,10 @@ def provide(machine: Machine, packages: Mapping[str, Sequence[str]], seconds: fl
     machine.wait(
         "packages " + names,
         attempt,
-        "can the instance reach its package mirror?",
+        "check that the instance can reach its package mirror",
         seconds,
         BootError,
     )
     if not machine.has_boto3():
-        raise BootError("Python cannot import boto3", "is /usr/bin/python3 the distribution's?")
+        raise BootError("Python cannot import boto3", "check that /usr/bin/python3 is the distribution's")
     return "installed " + names

@@ -30,7 +30,7 @@ def fetch(machine: Machine, boot: Boot) -> str:
     resource, sha256 = program["resource"], program["sha256"]
     is_unpacked = machine.read(UNPACKED) == sha256
     if not is_unpacked:
-        seconds, hint = boot.remaining(machine), "does the stack still have this resource?"
+        seconds, hint = boot.remaining(machine), "check that the stack still has this resource"
         text = machine.wait(
             f"the program in {resource}",
             lambda: _packed_program(machine, boot.facts["stack"], program),

@@ -27,4 +27,4 @@ def reason(*outputs: str) -> str:
         causes = [number for number, line in enumerate(lines) if CAUSE.match(line)]
         if lines:
             return " / ".join(lines[(causes or [-3])[0] :][:3])[:900]
-    return "it said nothing"
+    return "no output"

@@ -167,6 +167,6 @@ def _signal_resource(machine: Machine, facts: Facts, stack: str, resource: str, 
         if not NOT_WAITING.match(refusal) or machine.clock() >= deadline:
             return refusal
         if not reported:
-            machine.say(f"waiting until the stack {stack} waits for {resource}, to tell it {status}")
+            machine.say(f"waiting until stack {stack} accepts the signal {status} for {resource}")
             reported = True
         machine.sleep(10)

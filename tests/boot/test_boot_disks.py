@@ -70,7 +70,7 @@ def run(machine: ScriptedMachine) -> str:
 def test_instance_without_disks_of_its_own_is_left_as_it_is() -> None:
     machine = Disks()
     before = dict(machine.files)
-    assert run(machine) == "this instance has no disks of its own"
+    assert run(machine) == "this instance has no instance store disks"
     assert machine.commands == []
     assert machine.files == before
 
@@ -310,7 +310,7 @@ def test_instance_whose_disks_were_lost_joins_anew() -> None:
 def test_disk_that_somebody_else_formatted_is_left_alone(content: str, kind: str) -> None:
     machine = Disks("nvme1n1", "nvme2n1")
     machine.content["/dev/nvme2n1"] = content
-    with pytest.raises(BootError, match=f"/dev/nvme2n1 holds {kind} and is left as it is") as caught:
+    with pytest.raises(BootError, match=f"/dev/nvme2n1 contains {kind}; it was not formatted") as caught:
         run(machine)
     assert "instanceStorage: none" in caught.value.hint
     assert machine.ran("mkfs|wipefs|mdadm --create") == []

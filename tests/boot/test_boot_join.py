@@ -187,7 +187,9 @@ def test_node_waits_for_the_masters_and_says_so(text: str) -> None:
 
 def test_token_that_ended_is_not_used() -> None:
     machine, secrets = waiting_node(json.dumps({**INFORMATION, "expires": "2026-09-01T12:00:30Z"}))
-    with pytest.raises(BootError, match=r"the published token ended at 2026-09-01T12:00:30Z and no master has renewed"):
+    with pytest.raises(
+        BootError, match=r"the published token expired at 2026-09-01T12:00:30Z and no master has renewed"
+    ):
         membership.join(machine, configured())
     assert machine.ran("kubeadm") == []
     secrets.put(JOIN_SECRET, json.dumps(INFORMATION))
@@ -214,7 +216,7 @@ def test_node_gives_up_when_the_stack_would() -> None:
     machine, _ = waiting_node()
     with pytest.raises(BootError, match=r"waited 10[89]\d s for joining: no master has published") as caught:
         membership.join(machine, configured())
-    assert caught.value.hint.startswith("did a master's boot fail?")
+    assert caught.value.hint.startswith("check the masters' consoles for a failed boot")
 
 
 def test_failed_attempt_is_cleared_away_and_repeated_with_what_is_published_then() -> None:
@@ -257,7 +259,7 @@ def test_node_is_ready_only_when_the_cluster_says_so() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ((1, ""), "the API server does not know it"),
+        ((1, ""), "the API server has no such node"),
         (conditions("False", "container runtime network not ready"), "container runtime network not ready"),
     ],
 )

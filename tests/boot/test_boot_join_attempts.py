@@ -47,7 +47,7 @@ def test_join_that_failed_is_begun_anew_without_a_reboot() -> None:
     assert_whole(world, *masters.values())
     masters["b"] = successor(masters["b"], volume=False)
     world.etcd.lagging = 10**6
-    with pytest.raises(BootError, match=r"vote for this member: .* in sync with leader"):
+    with pytest.raises(BootError, match=r"to promote this member: .* in sync with leader"):
         boot(masters["b"])
     world.etcd.lagging = 0
     boot(masters["b"])
@@ -133,7 +133,7 @@ def test_etcd_that_neither_stops_nor_starts_is_tried_again_soon(pattern: str, an
 
     blank.on(pattern, answer)
     blank.on("etcdctl .* endpoint health", health)
-    with pytest.raises(BootError, match="for etcd to take this member: waited"):
+    with pytest.raises(BootError, match="for etcd to add this member: waited"):
         boot(blank)
     assert seconds < begun[1] - begun[0] < seconds + 3
 

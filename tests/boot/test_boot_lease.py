@@ -37,7 +37,7 @@ def test_lock_that_is_renewed_says_since_when_it_is_held(cluster: Cluster, maste
     lease.take(masters[0], NAME, FIRST)
     assert held(cluster) == {**spec, "renewTime": "2026-09-01T12:05:00.000000Z"}
     cluster.passed = 719
-    with pytest.raises(Pending, match=rf"^{FIRST} is at it since 2026-09-01T12:00:00Z$"):
+    with pytest.raises(Pending, match=rf"^{FIRST} has held the lease since 2026-09-01T12:00:00Z$"):
         lease.take(masters[1], NAME, SECOND)
     cluster.passed = 720
     lease.take(masters[1], NAME, SECOND)

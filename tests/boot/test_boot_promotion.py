@@ -30,7 +30,8 @@ def test_learner_is_not_taken_for_a_member_when_nobody_can_give_it_a_vote() -> N
     world, masters = cluster_of_three()
     blank = left_alone(masters)
     with pytest.raises(
-        BootError, match=r"vote for this member: of https://172\.20\.0\.9:2379, .* none has a quorum"
+        BootError,
+        match=r"to promote this member: etcd has no quorum: none of https://172\.20\.0\.9:2379, .* is healthy",
     ) as end:
         boot(blank)
     assert "`cfngen etcd restore latest`" in end.value.hint
@@ -44,13 +45,13 @@ def test_learner_is_not_taken_for_a_member_when_nobody_can_give_it_a_vote() -> N
 def test_learner_gets_its_vote_once_the_quorum_is_back() -> None:
     world, masters = cluster_of_three()
     blank = left_alone(masters)
-    with pytest.raises(BootError, match="none has a quorum"):
+    with pytest.raises(BootError, match="etcd has no quorum"):
         boot(blank)
     blank.answers.pop(0)
     masters["a"] = successor(masters["a"])
     boot(masters["a"])
     _, identity = world.etcd.running[blank.address]
-    assert boot(blank)[1] == f"resumed the cluster of the volume: etcd has taken this member as {identity:x}"
+    assert boot(blank)[1] == f"continued with the etcd data on the volume: etcd has promoted this member, {identity:x}"
     assert_whole(world, *masters.values())
 
 
@@ -63,7 +64,7 @@ def test_learner_that_somebody_has_removed_meanwhile_is_announced_anew() -> None
         return 1, "etcdserver: member not found"
 
     blank.on("etcdctl .* member promote", removed)
-    with pytest.raises(BootError, match="for etcd's vote for this member: someone has removed this member"):
+    with pytest.raises(BootError, match="for etcd to promote this member: the other members no longer list this one"):
         boot(blank)
     assert MEMBER not in blank.files
     blank.answers.pop(0)

@@ -37,7 +37,7 @@ def disks(machine: Machine, boot: Boot) -> str:
     # The metadata are needed only on Xen instances.
     devices = nvme or (machine.glob("/sys/block/xvd*/size") and _xen_disks(machine))
     if not devices:
-        return "this instance has no disks of its own"
+        return "this instance has no instance store disks"
     is_new = False
     if not machine.mounted(MOUNT):
         # Services that the image or an earlier boot has started must not write below the new mount points.
@@ -115,8 +115,8 @@ def _check_blank(machine: Machine, devices: list[str]) -> None:
         kind = content.get("TYPE") or content.get("PTTYPE")
         if kind and kind != "linux_raid_member":
             raise BootError(
-                f"{path} holds {kind} and is left as it is",
-                "let nothing else format it, or say instanceStorage: none in the cluster file",
+                f"{path} contains {kind}; it was not formatted",
+                "make sure that nothing else formats it, or set instanceStorage: none in the cluster file",
             )
 
 

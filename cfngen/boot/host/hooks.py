@@ -41,7 +41,7 @@ def units(machine: Machine, boot: Boot) -> str:
     machine.run("systemctl", "daemon-reload")
     if names:
         machine.run("systemctl", "enable", "--now", *names)
-    return ", ".join(names) or "none to be started"
+    return ", ".join(names) or "no units to start"
 
 
 def after(machine: Machine, boot: Boot) -> str:
@@ -71,7 +71,7 @@ def _run_commands(machine: Machine, boot: Boot, key: str, commands: list[str]) -
         try:
             machine.run("/bin/bash", path)
         except BootError as error:
-            raise BootError(f"{key}[{number}]: {error}", "mend the command in the cluster file") from error
+            raise BootError(f"{key}[{number}]: {error}", "correct the command in the cluster file") from error
         machine.write(path + ".done", marker, 0o600)
         ran += 1
     return f"ran {ran} of {len(commands)} commands"

@@ -28,7 +28,7 @@ def prepare(machine: Machine, boot: Boot) -> str:
     Raises:
         BootError: the primary network interface cannot be identified.
     """
-    done = ["the distribution leaves the plug-in's routes alone"]
+    done = ["the distribution does not manage the plug-in's routes"]
     if boot.config["podNetwork"]["interfaces"]:
         name = primary(machine)
         machine.write(NETWORKD_FILE, f"[Match]\nDriver=ena\nProperty=!INTERFACE={name}\n\n[Link]\nUnmanaged=yes\n")
@@ -37,7 +37,7 @@ def prepare(machine: Machine, boot: Boot) -> str:
             machine.run("udevadm", "control", "--reload-rules")
             machine.run("systemctl", "stop", *POLICY_UNITS, expect=(0, 1, 5))
             machine.remove("/run/systemd/network/*/ec2net_alias.conf")
-        done.append(f"and all interfaces but {name}")
+        done.append(f"nor interfaces other than {name}")
         done.append(f"room for {_set_max_pods(machine, boot)} pods")
     if not kubelet.is_set_up(machine, boot):
         machine.run("systemctl", "try-restart", "systemd-networkd")

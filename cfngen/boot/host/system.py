@@ -96,9 +96,9 @@ def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float
             if refusals < MAX_REFUSALS:
                 raise Pending(str(error)) from error
             message = str(error) if url in str(error) else f"{url}: {error}"
-            raise BootError(message, "has the server, or assets.mirror, this very file?") from error
+            raise BootError(message, "check that the server, or assets.mirror, has exactly this file") from error
 
-    machine.wait("download", attempt, f"can the instance reach {url}?", seconds, (Pending, OSError))
+    machine.wait("download", attempt, f"check that the instance can reach {url}", seconds, (Pending, OSError))
 
 
 def services(machine: Machine, boot: Boot) -> str:
@@ -126,12 +126,12 @@ def _check_containerd(machine: Machine) -> None:
         raise Pending("it does not answer")
     states = {tuple(row[:2]): row[-1] for row in map(str.split, text.splitlines()) if row}
     for kind, name in sorted(CRI_PLUGINS):
-        state = states.get((kind, name), "not there")
+        state = states.get((kind, name), "missing")
         if state != "ok":
             _, details = machine.run("ctr", "plugins", "ls", "-d", f"type=={kind},id=={name}", expect=(0, 1))
             match = re.search(r"Message:\s*(.+)", details)
             cause = match[1] if match else "no reason given"
             raise BootError(
                 f"containerd runs, but its plug-in {kind}.{name} is {state}: {cause}",
-                "is `containerd.configuration` of the cluster file right? `journalctl -u containerd`",
+                "check `containerd.configuration` in the cluster file; `journalctl -u containerd`",
             )

@@ -24,7 +24,7 @@ def numbers(version: str) -> tuple[int, int, int]:
     """
     match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
     if not match:
-        raise BootError(f"{version!r} is no version of Kubernetes")
+        raise BootError(f"{version!r} is not a Kubernetes version")
     return int(match[1]), int(match[2]), int(match[3])
 
 
@@ -46,4 +46,4 @@ def await_masters(boot: Boot, information: JoinInformation) -> None:
     """
     own, oldest = boot.config["kubernetesVersion"], information.get("kubernetesVersion", "")
     if oldest and minor(oldest) < minor(own):
-        raise Pending(f"this node's kubelet is {own} and a master is still {oldest}: masters go first")
+        raise Pending(f"this node's kubelet is {own} and a master is still {oldest}: masters are updated first")

@@ -43,14 +43,16 @@ def essentials(machine: Machine, boot: MasterBoot) -> str:
         # The cloud controller manager removes this taint. Without it no pods are scheduled or routed.
         node_object = json.loads(kubectl(machine, "get", "node", node, "-o", "json")[1])
         if any(taint["key"] == UNINITIALIZED_TAINT for taint in node_object["spec"].get("taints", [])):
-            raise Pending("the node still has its taint")
+            raise Pending(f"the node still has the taint {UNINITIALIZED_TAINT}")
         conditions = {condition["type"]: condition for condition in node_object.get("status", {}).get("conditions", [])}
         ready_condition = conditions.get("Ready", {})
         # Nor are pods scheduled before the network plug-in works, where that is a chart.
         if charts and ready_condition.get("status") != "True":
-            raise Pending(f"the node is not Ready: {ready_condition.get('message', 'no word from its kubelet')}")
+            raise Pending(
+                f"the node is not Ready: {ready_condition.get('message', 'its kubelet has not reported yet')}"
+            )
 
-    machine.wait("kubectl apply", apply, "is the API server healthy?", seconds, BootError)
+    machine.wait("kubectl apply", apply, "check that the API server is healthy", seconds, BootError)
     if charts:
         names = " and ".join(release["name"] for release in charts)
         machine.wait(
@@ -66,7 +68,7 @@ def essentials(machine: Machine, boot: MasterBoot) -> str:
     machine.run("systemctl", "enable", "--now", f"{NAME}.timer")
     # Also start it now, without waiting for it: add-ons may wait for nodes, which wait for this master.
     machine.run("systemctl", "start", "--no-block", f"{NAME}.service")
-    return f"{components} at work; {len(boot.config['addons']) - len(charts)} charts follow"
+    return f"{components} running; {len(boot.config['addons']) - len(charts)} charts follow"
 
 
 def apply(machine: Machine, boot: MasterBoot) -> str:
@@ -81,7 +83,7 @@ def apply(machine: Machine, boot: MasterBoot) -> str:
             machine.sleep(delay)
             outcome, error = _try_releases(machine, boot)
     if isinstance(error, BootError):
-        raise BootError(str(error), f"{error.hint or f'see {LOG}'}; the next try is within the hour") from error
+        raise BootError(str(error), f"{error.hint or f'see {LOG}'}; it is retried within the hour") from error
     return outcome
 
 

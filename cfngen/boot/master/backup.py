@@ -92,7 +92,7 @@ def _take_snapshot(machine: Machine, boot: MasterBoot, request: str) -> str:
         _, text = machine.run("etcdutl", "snapshot", "status", FILE, "--write-out=json")
         status = _parse_json(text, dict)
         if not status.get("totalKey"):
-            raise BootError("the snapshot holds no key", HINT)
+            raise BootError("the snapshot contains no keys", HINT)
         size = int(machine.run("stat", "-c", "%s", FILE)[1])
         summary = {"revision": str(status.get("revision", "")), "keys": str(status["totalKey"])}
         metadata = {**summary, "instance": facts["instanceId"], "request": request}
@@ -116,7 +116,7 @@ def _parse_json(text: str, kind: type[Json]) -> Json:
     except ValueError:
         value = None
     if not isinstance(value, kind):
-        raise BootError(f"etcd's program answered {text.strip()[:200]!r}", HINT)
+        raise BootError(f"unexpected output of etcd's program: {text.strip()[:200]!r}", HINT)
     return value
 
 
@@ -127,7 +127,7 @@ def _copy_to_daily(machine: Machine, boot: MasterBoot, key: str, timestamp: str,
     bucket_name, daily_key = boot.facts["bucket"], bucket.key(boot, f"daily/{timestamp}.db")
     machine.aws("s3", "copy_object", Bucket=bucket_name, Key=daily_key, CopySource={"Bucket": bucket_name, "Key": key})
     _verify_upload(machine, bucket_name, daily_key, size, sha256)
-    return ", and the day's"
+    return ", also copied as the day's snapshot"
 
 
 def _verify_upload(machine: Machine, bucket_name: str, key: str, size: int, sha256: str) -> None:
@@ -139,6 +139,7 @@ def _verify_upload(machine: Machine, bucket_name: str, key: str, size: int, sha2
     response = machine.aws("s3", "head_object", Bucket=bucket_name, Key=key)
     if response["ContentLength"] != size or response["Metadata"].get("sha256") != sha256:
         raise BootError(
-            f"s3://{bucket_name}/{key} is not what was uploaded: {response['ContentLength']} bytes of {size}",
-            "who else writes to the bucket?",
+            f"s3://{bucket_name}/{key} differs from the uploaded snapshot "
+            f"({response['ContentLength']} of {size} bytes)",
+            "check who else writes to the bucket",
         )

@@ -45,11 +45,11 @@ def document(machine: Machine, boot: MasterBoot, name: str) -> JsonObject:
     try:
         text = response["Body"].read()
     except Exception as error:  # botocore raises various exceptions if a body ends early
-        raise BootError(f"{url} could not be read to its end: {error}", "it is tried again by itself") from error
+        raise BootError(f"{url} could not be read completely: {error}", "it is retried automatically") from error
     try:
         content = json.loads(text)
     except ValueError:
         content = None
     if not isinstance(content, dict):
-        raise BootError(f"{url} is no JSON object", f"delete it: `aws s3 rm {url}`")
+        raise BootError(f"{url} is not a JSON object", f"delete it: `aws s3 rm {url}`")
     return content

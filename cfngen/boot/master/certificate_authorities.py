@@ -26,7 +26,7 @@ FILES = (
 # Keys of the bundle: when the cluster was initialised, and the id of the last restore request it has completed.
 INITIALISED = "initialised"
 RESTORED = "restored"
-RESTORE_HINT = "put the secret's previous value (AWSPREVIOUS) as a new version"
+RESTORE_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 KUBEADM_CONFIG = HOME + "/kubeadm.yaml"
 
 
@@ -79,7 +79,7 @@ def place(machine: Machine, bundle: Bundle) -> str:
     machine.remove(PKI)
     for name in FILES:
         machine.write(PKI + name, bundle[name], 0o600)
-    return "restored certificate authorities"
+    return "installed the certificate authorities of the secret"
 
 
 def make(machine: Machine, boot: MasterBoot) -> tuple[Bundle, str]:
@@ -95,8 +95,8 @@ def make(machine: Machine, boot: MasterBoot) -> tuple[Bundle, str]:
     if not installed(machine, bundle):
         return bundle, place(machine, bundle)
     if is_custom:
-        return bundle, "took the supplied certificate authority, made the others"
-    return bundle, "made certificate authorities"
+        return bundle, "used the supplied certificate authority, created the others"
+    return bundle, "created the certificate authorities"
 
 
 def add_encryption_key(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
@@ -129,4 +129,4 @@ def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
 
 
 def _contended() -> BootError:
-    return BootError("the secret of the certificate authorities keeps changing", "who else writes it?")
+    return BootError("the secret of the certificate authorities keeps changing", "check who else writes to it")

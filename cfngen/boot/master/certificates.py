@@ -42,14 +42,14 @@ def renew(machine: Machine, boot: MasterBoot) -> str:
         new_expires = certificate_expiry.first_expiry(machine)
         if new_expires <= expires:
             raise BootError(
-                f"certificates end at {expires} and kubeadm renewed none", "`kubeadm certs check-expiration`"
+                f"certificates expire at {expires}, and kubeadm did not renew them", "`kubeadm certs check-expiration`"
             )
         expires, in_use = new_expires, in_use or expires
     if in_use and in_use != expires:
         _restart_control_plane(machine, boot, expires)
     machine.write(certificate_expiry.LOADED_EXPIRY_FILE, expires)
     _publish_expiry(machine, boot, expires)
-    return f"good until {expires}" + (f", renewed (before: {in_use})" if in_use and in_use != expires else "")
+    return f"valid until {expires}" + (f", renewed (before: {in_use})" if in_use and in_use != expires else "")
 
 
 def _restart_control_plane(machine: Machine, boot: MasterBoot, expires: str) -> None:
@@ -82,6 +82,6 @@ def _publish_expiry(machine: Machine, boot: MasterBoot, expires: str) -> None:
     machine.wait(
         f"ConfigMap {CONFIG_MAP}",
         lambda: kubectl(machine, *order, stdin=json.dumps(config_map)),
-        "is the API server healthy?",
+        "check that the API server is healthy",
         retry_on=BootError,
     )

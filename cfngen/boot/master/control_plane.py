@@ -37,20 +37,20 @@ PHASES_AFTER_API = ("mark-control-plane", "bootstrap-token --skip-token-print", 
 # Hints for failed preflight checks, by the beginning of kubeadm's message (kubeadm's preflight/checks.go).
 PREFLIGHT_HINTS = {
     "[ERROR CRI]": "`systemctl status containerd`; `journalctl -u containerd`",
-    "[ERROR ImagePull]": "can the instance reach registry.k8s.io, or the mirrors of the cluster file?",
+    "[ERROR ImagePull]": "check that the instance can reach registry.k8s.io, or the mirrors in the cluster file",
     "[ERROR Port-": "`ss -ltnp` shows what listens there",
-    "[ERROR DirAvailable-": "what is in that folder (`ls -la`)? An image should hold nothing of Kubernetes there",
+    "[ERROR DirAvailable-": "look into that folder (`ls -la`): an image should contain no Kubernetes files there",
     "[ERROR NumCPU]": "choose a larger controlPlane.instanceType",
     "[ERROR Mem]": "choose a larger controlPlane.instanceType",
-    "[ERROR FileContent-": "`sysctl -p /etc/sysctl.d/99-cfngen.conf`; is the module br_netfilter loaded (`lsmod`)?",
+    "[ERROR FileContent-": "`sysctl -p /etc/sysctl.d/99-cfngen.conf`; check with `lsmod` that br_netfilter is loaded",
     "[ERROR FileExisting-": "add the package of that program to the image, or in preBootCommands",
-    "[ERROR FileAvailable-": "an image should hold nothing of Kubernetes there",
+    "[ERROR FileAvailable-": "an image should contain no Kubernetes files there",
 }
 OUTCOMES = {
     INIT: "initialised a new cluster",
     JOIN: "joined the cluster",
     RESTORE: "restored the cluster",
-    RESUME: "resumed the cluster of the volume",
+    RESUME: "continued with the etcd data on the volume",
 }
 
 
@@ -165,7 +165,7 @@ def _delete_former_nodes(machine: Machine, boot: MasterBoot) -> None:
     try:
         deleted = peers.delete_former_nodes(machine, boot)
     except BootError as error:
-        machine.say(f"Nodes of this slot's former instances stay for now: {error}")
+        machine.say(f"could not delete the Nodes of this slot's former instances: {error}")
         return
     if deleted:
         machine.say(f"deleted the Nodes of this slot's former instances: {', '.join(deleted)}")
@@ -199,7 +199,9 @@ def _run_phase(machine: Machine, phase: str) -> None:
 
 def _retry(machine: Machine, boot: MasterBoot, description: str, query: Callable[..., Result]) -> Result:
     """Return the result of a call to the API server or etcd, retried while there is no answer."""
-    return machine.wait(description, lambda: query(machine, boot), "is the API server healthy?", 120, BootError)
+    return machine.wait(
+        description, lambda: query(machine, boot), "check that the API server is healthy", 120, BootError
+    )
 
 
 def _await_object(machine: Machine, boot: MasterBoot, description: str, *query: str) -> None:
@@ -207,7 +209,7 @@ def _await_object(machine: Machine, boot: MasterBoot, description: str, *query: 
 
     def probe() -> None:
         if kubectl(machine, "get", *query, expect=(0, 1))[0]:
-            raise Pending("not there yet")
+            raise Pending("not available yet")
 
     hint = "`journalctl -u kubelet`; `ctr -n k8s.io containers ls`; /var/log/pods"
     machine.wait(description, probe, hint, boot.remaining(machine))

@@ -39,7 +39,7 @@ MAX_FILTER_VALUES = 100
 def start(machine: Machine, boot: MasterBoot) -> str:
     """Start the timer that approves certificate requests every minute, and approve those that exist."""
     machine.run("systemctl", "enable", "--now", TIMER)
-    return approve(machine, boot) or "no request to be approved yet"
+    return approve(machine, boot) or "no certificate requests to approve yet"
 
 
 def approve(machine: Machine, boot: MasterBoot) -> str:
@@ -68,9 +68,9 @@ def approve(machine: Machine, boot: MasterBoot) -> str:
             continue
         refused[name] = reason
         if reported.get(name) != reason:
-            machine.say(f"certificate request {name} of {spec.get('username')} is left alone: {reason}")
+            machine.say(f"certificate request {name} of {spec.get('username')} was not approved: {reason}")
     machine.write(REPORTED_FILE, json.dumps(refused))
-    return f"approved those of {', '.join(approved)}" if approved else ""
+    return f"approved the certificate requests of {', '.join(approved)}" if approved else ""
 
 
 def _node_name(spec: JsonObject) -> str:
@@ -102,16 +102,16 @@ def doubt(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
     """
     user, usages = spec.get("username", ""), set(spec.get("usages", []))
     if not user.startswith("system:node:") or "system:nodes" not in spec.get("groups", []):
-        return "whoever asks is no node"
+        return "the requester is not a node"
     if not REQUIRED_USAGES <= usages <= ALLOWED_USAGES:
-        return f"its usages are {', '.join(sorted(usages))}"
+        return f"its key usages are {', '.join(sorted(usages))}"
     instance = instances.get(_node_name(spec))
     if instance is None:
-        return "EC2 knows no running instance of this cluster by that name"
+        return "EC2 has no running instance of this cluster with that id"
     try:
         subject, names, addresses = parse_csr(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
     except (ValueError, IndexError) as error:
-        return f"it cannot be understood: {error}"
+        return f"it cannot be parsed: {error}"
     if subject != sorted([(ORGANIZATION, "system:nodes"), (COMMON_NAME, user)]):
         return "its subject is not that of the node"
     ec2_names, ec2_addresses = confirmed(instance)
@@ -119,7 +119,7 @@ def doubt(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
     if unconfirmed:
         return f"EC2 does not confirm {', '.join(unconfirmed)}"
     if not names | addresses:
-        return "it names neither a host nor an address"
+        return "it contains neither a DNS name nor an IP address"
     return ""
 
 
@@ -144,7 +144,7 @@ def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
     """
     match = re.fullmatch(r"\s*-----BEGIN CERTIFICATE REQUEST-----([\s\S]*)-----END CERTIFICATE REQUEST-----\s*", pem)
     if not match:
-        raise ValueError("it is no PEM request")
+        raise ValueError("it is not a PEM certificate request")
     [request] = _der_contents(base64.b64decode("".join(match[1].split()), validate=True), SEQUENCE)
     information = _der_elements(request)[0]
     # CertificationRequestInfo: version, subject, public key, attributes.
@@ -158,7 +158,7 @@ def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
             elif tag == ADDRESS:
                 addresses.add(str(ipaddress.ip_address(value)))
             else:
-                raise ValueError("it asks for something else than DNS names and IP addresses")
+                raise ValueError("it requests something other than DNS names and IP addresses")
     return sorted(_subject_attribute(attribute) for attribute in _der_contents(subject[1], SET)), names, addresses
 
 
@@ -182,7 +182,7 @@ def _alternative_names(extension: bytes) -> list[tuple[int, bytes]]:
     # Between identifier and value there may be a flag: whether the extension is critical.
     identifier, *_, value = _der_elements(extension)
     if identifier != (OID, ALTERNATIVE_NAMES) or value[0] != OCTETS:
-        raise ValueError("it asks for an unknown extension")
+        raise ValueError("it requests an unknown extension")
     [names] = _der_contents(value[1], SEQUENCE)
     return _der_elements(names)
 
@@ -213,7 +213,7 @@ def _der_elements(der: bytes) -> list[tuple[int, bytes]]:
     while position < len(der):
         begin, end = content(der, position)
         if end > len(der):
-            raise ValueError("it is cut off")
+            raise ValueError("it is truncated")
         elements.append((der[position], der[begin:end]))
         position = end
     return elements

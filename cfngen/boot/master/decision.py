@@ -41,7 +41,7 @@ def await_cluster(machine: Machine, boot: MasterBoot) -> Bundle:
         return bundle
 
     has_data = etcd_data.has_data(machine)
-    hint = f"did the boot of master {FIRST_SLOT} fail? Its console says why"
+    hint = f"check the console of master {FIRST_SLOT}: its boot may have failed"
     return machine.wait("the first master", probe, hint, boot.remaining(machine))
 
 
@@ -59,13 +59,17 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     volume, secret = boot.facts["volumeId"], boot.facts["caSecretArn"]
     has_peers, has_data = len(boot.config["masters"]) > 1, etcd_data.has_data(machine)
     if has_data and not bundle:
-        raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", certificate_authorities.RESTORE_HINT)
+        raise BootError(
+            f"{volume} contains a cluster's data, but secret {secret} is empty", certificate_authorities.RESTORE_HINT
+        )
     restore_state = restore.state(machine, boot, bundle)
     if restore_state == restore.PENDING:
         return RESTORE
     if has_data and restore_state == restore.MISSED:
         _move_data_aside(
-            machine, f"before-{boot.restore_request['id']}", "the cluster was restored from a snapshot without it"
+            machine,
+            f"before-{boot.restore_request['id']}",
+            "the cluster was restored from a snapshot without this master",
         )
         has_data = False
     reason = etcd_members.removal_reason(machine, boot) if has_data and has_peers else ""
@@ -80,13 +84,13 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     if has_peers:
         return JOIN
     raise BootError(
-        f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
-        "`cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from a snapshot of "
-        "its own; or, to begin again with nothing, remove "
+        f"{volume} is blank, but the cluster exists since {since}: continuing would create a second, empty one",
+        "run `cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from one of its "
+        "snapshots; or, to start again with an empty cluster, remove "
         f"{certificate_authorities.INITIALISED} from secret {secret} and reboot",
     )
 
 
 def _move_data_aside(machine: Machine, name: str, reason: str) -> None:
     folder = etcd_data.move_aside(machine, name)
-    machine.say(f"etcd's data of this volume is of no use any more ({reason}); it is kept in {folder}")
+    machine.say(f"etcd's data on this volume can no longer be used ({reason}); it was moved to {folder}")

@@ -112,7 +112,7 @@ def join(machine: Machine, boot: MasterBoot) -> str:
         BootError: it failed until the time-out: there is no quorum, or etcd does not start.
     """
     machine.wait(
-        "etcd to take this member",
+        "etcd to add this member",
         lambda: _add_learner(machine, boot),
         hint(boot),
         boot.remaining(machine),
@@ -138,7 +138,7 @@ def _add_learner(machine: Machine, boot: MasterBoot) -> None:
     name, own = boot.facts["instanceId"], boot.facts["privateAddress"]
     endpoints = healthy(machine, others(boot))
     if not endpoints:
-        raise Pending(f"of {', '.join(others(boot))} none has a quorum of members")
+        raise Pending(f"etcd has no quorum: none of {', '.join(others(boot))} is healthy")
     machine.write(etcd_data.JOINING_FILE, etcd_data.ADDING)
     # Clean up after an interrupted attempt: etcd must not run, nor have data, when it is added again.
     machine.remove("/etc/kubernetes/manifests/etcd.yaml")
@@ -155,7 +155,7 @@ def _add_learner(machine: Machine, boot: MasterBoot) -> None:
         member = own_member(boot, members(machine, endpoints))
         # Only a member that has started has a name.
         if not member or not member.get("name"):
-            raise Pending("the others have not heard of it yet")
+            raise Pending("the other members do not list it as started yet")
 
     machine.wait("etcd to start", probe, "`ctr -n k8s.io tasks ls`; /var/log/pods", 180)
 
@@ -169,20 +169,20 @@ def promote(machine: Machine, boot: MasterBoot) -> str:
     def probe() -> str:
         endpoints = healthy(machine, others(boot))
         if not endpoints:
-            raise Pending(f"of {', '.join(others(boot))} none has a quorum of members")
+            raise Pending(f"etcd has no quorum: none of {', '.join(others(boot))} is healthy")
         member = own_member(boot, members(machine, endpoints))
         if not member:
-            raise Pending("someone has removed this member")
+            raise Pending("the other members no longer list this one")
         if member.get("isLearner"):
             # Fails until the learner has caught up with the leader.
             etcdctl(machine, endpoints, "member", "promote", identity(member))
         return identity(member)
 
     seconds = boot.remaining(machine)
-    member_id = machine.wait("etcd's vote for this member", probe, hint(boot), seconds, (BootError, Pending))
+    member_id = machine.wait("etcd to promote this member", probe, hint(boot), seconds, (BootError, Pending))
     machine.write(etcd_data.MEMBER, member_id)
     machine.remove(etcd_data.JOINING_FILE)
-    return f"etcd has taken this member as {member_id}"
+    return f"etcd has promoted this member, {member_id}"
 
 
 def _await_etcd_stopped(machine: Machine) -> None:

@@ -78,7 +78,7 @@ def _remove_unfinished_revisions(machine: Machine, name: str, namespace: str, in
         age = now - int(labels.get("modifiedAt") or labels.get("createdAt") or 0)
         if not interrupted and age < ABANDONED_AFTER:
             raise BootError(
-                f"another Helm operation ({labels['status']}) on {name} began {age} s ago",
+                f"another Helm operation ({labels['status']}) on {name} started {age} s ago",
                 f"`helm -n {namespace} status {name}`",
             )
         if labels["status"] == "uninstalling":

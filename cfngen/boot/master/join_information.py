@@ -28,7 +28,7 @@ TIMER = "cfngen-join.timer"
 
 def publish(machine: Machine, boot: MasterBoot) -> str:
     """Create a bootstrap token, publish it with the rest, and start the timer that repeats this."""
-    hint = "is the API server healthy?"
+    hint = "check that the API server is healthy"
     token, expires = machine.wait("a token", lambda: _create_token(machine), hint, retry_on=BootError)
     oldest = machine.wait("the masters' versions", lambda: upgrade.oldest(machine, boot), hint, retry_on=BootError)
     information: JoinInformation = {

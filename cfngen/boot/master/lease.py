@@ -29,7 +29,7 @@ def take(machine: Machine, name: str, holder: str) -> None:
     if current_holder not in ("", holder) and renewed[:19] > machine.time(
         -spec.get("leaseDurationSeconds", LEASE_SECONDS)
     ):
-        raise Pending(f"{current_holder} is at it since {spec.get('acquireTime', renewed)[:19]}Z")
+        raise Pending(f"{current_holder} has held the lease since {spec.get('acquireTime', renewed)[:19]}Z")
     now = machine.time().replace("Z", ".000000Z")
     acquired = spec.get("acquireTime", now) if current_holder == holder else now
     new_spec = {
@@ -39,7 +39,7 @@ def take(machine: Machine, name: str, holder: str) -> None:
         "renewTime": now,
     }
     if not _write_lease(machine, name, current, new_spec):
-        raise Pending("the lock was not to be had; another master may have been faster")
+        raise Pending("the lease could not be acquired; another master may have been faster")
 
 
 def release(machine: Machine, name: str, holder: str) -> None:

@@ -62,4 +62,4 @@ def get(machine: Machine, bucket: str, key: str, path: str) -> dict[str, str]:
             raise BootError(str(error), "take another snapshot") from error
         return metadata
 
-    return machine.wait(url, probe, "has the instance a way to S3?", 300)
+    return machine.wait(url, probe, "check that the instance can reach S3", 300)

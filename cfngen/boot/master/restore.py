@@ -41,14 +41,14 @@ def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
         if not etcd_data.has_data(machine):
             raise
         # A master that has its data boots even if S3 cannot be reached.
-        machine.say(f"nobody knows whether a restore was asked for, and the volume's data is taken: {error}")
+        machine.say(f"could not check whether a restore was requested, so the volume's data is used: {error}")
         return ""
     if not request:
         return ""
     # The id becomes part of a folder's name.
     patterns = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
     if not all(re.fullmatch(pattern, str(request.get(name, ""))) for name, pattern in patterns.items()):
-        raise BootError(f"{REQUEST} in {boot.facts['bucket']} names no id or no snapshot", hint(boot))
+        raise BootError(f"{REQUEST} in {boot.facts['bucket']} lacks a valid id or snapshot", hint(boot))
     boot.restore_request = request
     if machine.read(DONE_FILE) == request["id"]:
         return ""
@@ -110,10 +110,10 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
     machine.remove(etcd_data.MEMBER, etcd_data.JOINING_FILE)
     mark_done(machine, boot)
     machine.remove(file)
-    return f"restored {snapshot} as request {request_id} says; what was there is in {old_folder}"
+    return f"restored {snapshot} for request {request_id}; the previous data is in {old_folder}"
 
 
 def hint(boot: MasterBoot) -> str:
     """Return how to change or withdraw the request."""
     key = bucket.key(boot, REQUEST)
-    return f"ask for another snapshot (`cfngen etcd list`), or: `aws s3 rm s3://{boot.facts['bucket']}/{key}`"
+    return f"request another snapshot (`cfngen etcd list` shows them), or withdraw the request: `aws s3 rm s3://{boot.facts['bucket']}/{key}`"

@@ -50,13 +50,13 @@ def check(machine: Machine, boot: MasterBoot) -> None:
         step = minor(own_version) - minor(version)
         if step < 0 and place == "this volume":
             raise BootError(
-                f"{place} was run by Kubernetes {version}, and minor versions do not go back to {own_version}",
+                f"{place} was last used by Kubernetes {version}; a downgrade to {own_version} is not supported",
                 f"set kubernetesVersion to {version} or newer and update the stack, or restore a snapshot of etcd",
             )
         if abs(step) > 1:
             raise BootError(
-                f"{place} runs Kubernetes {version}, and {own_version} is more than one minor version away",
-                f"update through {_next_minor(own_version, version)} first ({SKEW_POLICY_URL})",
+                f"{place} has Kubernetes {version}; {own_version} is more than one minor version away",
+                f"update to {_next_minor(own_version, version)} first ({SKEW_POLICY_URL})",
             )
 
 

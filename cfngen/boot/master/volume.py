@@ -25,10 +25,12 @@ DETACH_WAIT_SECONDS = 60
 def volume(machine: Machine, boot: MasterBoot) -> str:
     """Attach the slot's volume to this instance and mount it at `/mnt/master`."""
     name = boot.facts["volumeId"]
-    hint = "terminate the instance that holds it, or detach it in the EC2 console"
+    hint = "terminate the instance that it is attached to, or detach it in the EC2 console"
     seconds = boot.remaining(machine)
     attached = machine.wait(f"{name} to be attached", lambda: _attach_volume(machine, boot), hint, seconds)
-    device = machine.wait(f"the disk of {name}", lambda: _disk_device(machine, name, attached), "does `lsblk` show it?")
+    device = machine.wait(
+        f"the disk of {name}", lambda: _disk_device(machine, name, attached), "check whether `lsblk` shows it"
+    )
     is_blank = not _disk_content(machine, device)
     if is_blank:
         machine.run("mkfs.ext4", "-q", "-m", "0", "-L", "cfngen-master", device)
@@ -37,7 +39,7 @@ def volume(machine: Machine, boot: MasterBoot) -> str:
     content = _disk_content(machine, device)
     if content.get("TYPE") != "ext4":
         holds = content.get("TYPE") or content.get("PTTYPE")
-        raise BootError(f"{name} holds {holds}, not ext4, and is left as it is", "is it the right volume?")
+        raise BootError(f"{name} contains {holds}, not ext4; it was not changed", "check that it is the right volume")
     if not machine.mounted(MOUNT):
         filesystem.check(machine, device, REPAIR.format(volume=name, device=device))
         _mount(machine, device, content["UUID"])
@@ -92,7 +94,8 @@ def _detach_from_ended(machine: Machine, boot: MasterBoot, holder: str) -> None:
         boot.holder_ended = machine.clock()
     if machine.clock() - boot.holder_ended < DETACH_WAIT_SECONDS:
         return
-    machine.say(f"{boot.facts['volumeId']} is taken off {holder}, which is {state or 'not known to EC2 any more'}")
+    reason = f"is {state}" if state else "no longer exists"
+    machine.say(f"{boot.facts['volumeId']} is being detached from {holder}, which {reason}")
     boot.holder_ended = None
     machine.aws(
         "ec2",
@@ -113,7 +116,7 @@ def _disk_device(machine: Machine, name: str, attached: str) -> str:
     for path in (attached.replace("/dev/sd", "/dev/xvd"), attached):
         if machine.exists(path):
             return path
-    raise Pending("the kernel shows no such disk")
+    raise Pending("the disk has not appeared yet")
 
 
 def _disk_content(machine: Machine, device: str) -> dict[str, str]:

@@ -58,11 +58,11 @@ def watch(machine: Machine, boot: NodeBoot) -> str:
     while machine.metadata(STATE, missing="") != "Terminated":
         if not spot_noticed and machine.metadata(SPOT_ACTION, missing=""):
             spot_noticed = True
-            machine.say("EC2 takes this spot instance back: " + drain(machine, boot, SPOT_DRAIN_SECONDS))
+            machine.say("EC2 is about to interrupt this Spot Instance: " + drain(machine, boot, SPOT_DRAIN_SECONDS))
         machine.sleep(INTERVAL)
     outcome = drain(machine, boot, boot.config["drain"] * 60)
     response = _notify_auto_scaling(machine, boot, "complete_lifecycle_action", LifecycleActionResult="CONTINUE")
-    return f"this instance is to be terminated: {outcome}; {response}"
+    return f"this instance is being terminated: {outcome}; {response}"
 
 
 def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
@@ -93,13 +93,12 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
         try:
             pods = _cordon_and_list_pods(machine, boot)
             elapsed, remaining = machine.clock() - start_time, sorted("/".join(pod) for pod in pods)
-            outcome = f"{len(remaining)} pods are still there after {seconds:.0f} s: {', '.join(remaining)}"
+            outcome = f"{len(remaining)} pods remain after {seconds:.0f} s: {', '.join(remaining)}"
             if not remaining:
-                return f"its pods are gone after {elapsed:.0f} s"
+                return f"all its pods are gone after {elapsed:.0f} s"
             if not _has_room_elsewhere(machine, boot):
-                return (
-                    f"{len(remaining)} pods stay after {elapsed:.0f} s, no other node takes any: {', '.join(remaining)}"
-                )
+                names = ", ".join(remaining)
+                return f"{len(remaining)} pods remain after {elapsed:.0f} s, as no other node can run them: {names}"
             not_terminating = [pod for pod, is_terminating in pods.items() if not is_terminating]
             for first in range(0, len(not_terminating), EVICTION_BATCH_SIZE):
                 batch = not_terminating[first : first + EVICTION_BATCH_SIZE]
@@ -107,7 +106,7 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
                     list(pool.map(lambda pod: _evict(machine, *pod), batch))
                 send_heartbeat()
         except BootError as error:
-            outcome = f"its pods stay, the API server does not answer: {error}"
+            outcome = f"its pods were not evicted, the API server does not answer: {error}"
         if machine.clock() - start_time >= seconds:
             return outcome
         send_heartbeat()
@@ -140,7 +139,7 @@ def _has_room_elsewhere(machine: Machine, boot: NodeBoot) -> bool:
     try:
         node_list = json.loads(_kubectl(machine, "get", "--raw", f"/api/v1/nodes?{query}"))
     except BootError as error:
-        machine.log(f"nobody knows which other nodes there are: {error}")
+        machine.log(f"could not list the other nodes: {error}")
         return True
     other_nodes = [node for node in node_list["items"] if node["metadata"]["name"] != boot.facts["instanceId"]]
     return bool(node_list["metadata"].get("continue")) or any(_is_schedulable(node) for node in other_nodes)
@@ -167,7 +166,7 @@ def _evict(machine: Machine, namespace: str, name: str) -> None:
     try:
         machine.run(*create, stdin=json.dumps(eviction), timeout=REQUEST_TIMEOUT)
     except BootError as error:
-        machine.log(f"{namespace}/{name} is not evicted: {error}")
+        machine.log(f"{namespace}/{name} could not be evicted: {error}")
 
 
 def _kubectl(machine: Machine, *arguments: str) -> str:

@@ -24,7 +24,7 @@ RAN_FILE = HOME + "/first-pod"
 CTR = ("ctr", "-n", "k8s.io")
 # Of a container, not of the sandbox around it (containerd's internal/cri/labels).
 LABELS = 'labels."io.kubernetes.pod.namespace"==kube-system,labels."io.cri-containerd.kind"==container'
-HINT = "`journalctl -u kubelet -u containerd`; can the instance reach the registry of the pause image?"
+HINT = "`journalctl -u kubelet -u containerd`; check that the instance can reach the registry of the pause image"
 
 
 def run(machine: Machine, boot: NodeBoot) -> str:
@@ -38,7 +38,7 @@ def run(machine: Machine, boot: NodeBoot) -> str:
         return "ran before"
     folder = boot.config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS)
     if folder != kubelet.MANIFESTS:
-        return "left out: the cluster file moves static pods elsewhere"
+        return "skipped: the cluster file sets another staticPodPath"
     machine.write(MANIFEST, json.dumps(manifest(boot.config["pause"])), 0o600)
     try:
         machine.wait("a first pod to run", lambda: _check_running(machine), HINT, boot.remaining(machine))
@@ -78,7 +78,7 @@ def _check_running(machine: Machine) -> None:
     _, tasks = machine.run(*CTR, "tasks", "ls", expect=(0, 1))
     running = {line.split()[0] for line in tasks.splitlines() if line.split()[2:] == ["RUNNING"]}
     if not running & set(containers.split()):
-        raise Pending("no container of it runs yet")
+        raise Pending("its container is not running yet")
 
 
 def _last_kubelet_error(machine: Machine) -> str:

@@ -28,7 +28,7 @@ def join(machine: Machine, boot: NodeBoot) -> str:
         machine.run("systemctl", "start", "kubelet")
         return "joined before"
     kubelet.patch(machine, boot)
-    hint = "did a master's boot fail? Its console says why; on it: `systemctl status cfngen-boot cfngen-join`"
+    hint = "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join`"
     seconds = boot.remaining(machine)
     return machine.wait("joining", lambda: _join_once(machine, boot), hint, seconds, (BootError, Pending))
 
@@ -36,7 +36,7 @@ def join(machine: Machine, boot: NodeBoot) -> str:
 def follow(machine: Machine, boot: NodeBoot) -> str:
     """Start the timer that keeps the masters' addresses up to date, as masters may be added."""
     machine.run("systemctl", "enable", "--now", TIMER)
-    return "the masters' addresses are looked up every hour"
+    return "the masters' addresses are updated every hour"
 
 
 def addresses(machine: Machine, boot: NodeBoot) -> str:
@@ -67,7 +67,7 @@ def _join_information(machine: Machine, boot: NodeBoot) -> JoinInformation:
 def _join_once(machine: Machine, boot: NodeBoot) -> str:
     information = _join_information(machine, boot)
     if information["expires"] <= machine.time(60):
-        raise Pending(f"the published token ended at {information['expires']} and no master has renewed it")
+        raise Pending(f"the published token expired at {information['expires']} and no master has renewed it")
     versions.await_masters(boot, information)
     _write_hosts(machine, boot, information)
     discovery = {
@@ -100,14 +100,14 @@ def ready(machine: Machine, boot: NodeBoot) -> str:
             {} if code else {item["type"]: item for item in json.loads(text).get("status", {}).get("conditions", [])}
         )
         condition = conditions.get(
-            "Ready", {"status": "", "message": "the API server does not know it, or does not answer"}
+            "Ready", {"status": "", "message": "the API server has no such node, or does not answer"}
         )
         message = condition.get("message", "")
         if condition["status"] == "True":
             return f"node {name} is Ready"
         if NO_NETWORK_PLUGIN in message and not boot.config["podNetwork"]["awaited"]:
-            return f"node {name} has joined and lacks a network plug-in, which is yours to install"
+            return f"node {name} has joined; it becomes Ready once you install a network plug-in"
         raise Pending(message)
 
-    hint = "`journalctl -u kubelet -u containerd`; without a pod CIDR look at the controller managers on the master"
+    hint = "`journalctl -u kubelet -u containerd`; without a pod CIDR check the controller managers on the master"
     return machine.wait(f"node {name} to be Ready", probe, hint, boot.remaining(machine))

@@ -27,9 +27,13 @@ def wait(machine: Machine, boot: NodeBoot) -> str:
     def probe() -> str:
         versions.await_masters(boot, join_secret.read(machine, boot))
         waited = machine.clock() - start
-        return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
+        return (
+            f"the masters are new enough after {waited:.0f} s"
+            if waited
+            else "the masters are new enough, or not running yet"
+        )
 
-    hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
+    hint = "check the stack events for a failed update of the masters; then update the stack again"
     outcome = machine.wait("masters of this version", probe, hint, boot.config["upgradeWait"] * 60)
     boot.deadline += machine.clock() - start
     return outcome

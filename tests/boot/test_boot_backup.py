@@ -324,17 +324,17 @@ def test_the_timer_is_started(leader: Leader) -> None:
 
 
 def test_a_document_that_is_missing_is_not_asked_for(leader: Leader) -> None:
-    assert bucket.document(leader, boot_of(CONFIG), "restore.json") == {}
+    assert bucket.read_document(leader, boot_of(CONFIG), "restore.json") == {}
     assert [name for name, _ in leader.calls] == ["s3.list_objects_v2"]
     leader.storage.put("one/etcd/restore.json", '{"id": "1"}')
-    assert bucket.document(leader, boot_of(CONFIG), "restore.json") == {"id": "1"}
+    assert bucket.read_document(leader, boot_of(CONFIG), "restore.json") == {"id": "1"}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{"])
 def test_a_document_that_is_none_is_told_with_the_way_out(leader: Leader, text: str) -> None:
     leader.storage.put("one/etcd/restore.json", text)
     with pytest.raises(BootError, match="is not a JSON object") as caught:
-        bucket.document(leader, boot_of(CONFIG), "restore.json")
+        bucket.read_document(leader, boot_of(CONFIG), "restore.json")
     assert caught.value.hint == f"delete it: `aws s3 rm s3://{BUCKET}/one/etcd/restore.json`"
 
 
@@ -349,7 +349,7 @@ def test_a_document_that_is_cut_off_on_its_way_is_no_fault_of_the_program(leader
     leader.storage.put("one/etcd/restore.json", "{}")
     leader.cloud["s3.get_object"] = lambda **_: {"Body": Cut()}
     with pytest.raises(BootError, match="could not be read completely: 3 read, but total bytes"):
-        bucket.document(leader, boot_of(CONFIG), "restore.json")
+        bucket.read_document(leader, boot_of(CONFIG), "restore.json")
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_certificates_are_due_with_thirty_percent_of_a_year_left_and_two_less_fo
     master: Master, slot: str, left: int, due: bool
 ) -> None:
     master.config["facts"]["slot"] = slot
-    assert certificate_expiry.due(master, boot_of(master.config), master.time(left)) is due
+    assert certificate_expiry.is_renewal_due(master, boot_of(master.config), master.time(left)) is due
 
 
 def test_manifests_stay_in_place_while_certificates_are_renewed(master: Master) -> None:
@@ -197,5 +197,5 @@ def test_masters_that_were_made_together_do_not_restart_their_etcd_in_the_same_n
         found = []
         for day in (250, 260, 265, 272):
             master.passed = day * DAY
-            found += [day] if certificate_expiry.due(master, boot_of(master.config), EXPIRES) else []
+            found += [day] if certificate_expiry.is_renewal_due(master, boot_of(master.config), EXPIRES) else []
         assert found == days

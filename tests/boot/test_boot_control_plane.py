@@ -301,7 +301,7 @@ def test_hint_fits_the_check_of_kubeadm_that_failed(line: str, hint: str) -> Non
 
 def test_configuration_and_patch_are_written_for_kubeadm() -> None:
     machine = Master()
-    machine.files[kubelet.RESOLVED] = "nameserver 127.0.0.1"
+    machine.files[kubelet.RESOLVED_CONF] = "nameserver 127.0.0.1"
     control_plane.prepare(machine, boot_of(configuration()))
     documents = [json.loads(text) for text in machine.files[KUBEADM_CONFIG].split("\n---\n")]
     assert [each["kind"] for each in documents] == [

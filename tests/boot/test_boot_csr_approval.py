@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot.host.kubectl import ADMIN
+from cfngen.boot.host.kubectl import ADMIN_KUBECONFIG
 from cfngen.boot.master import csr_approval
 
 INSTANCE = "i-0123456789abcdef0"
@@ -73,7 +73,7 @@ def spec(**more: Any) -> dict[str, Any]:
 
 
 def doubt(**more: Any) -> str:
-    return csr_approval.doubt(spec(**more), {INSTANCE: DESCRIBED})
+    return csr_approval.reason_to_refuse(spec(**more), {INSTANCE: DESCRIBED})
 
 
 def test_request_for_what_ec2_confirms_is_in_no_doubt() -> None:
@@ -123,9 +123,10 @@ def test_name_or_address_may_stand_anywhere_in_what_ec2_says_of_an_instance(
     described: dict[str, Any], names: list[str], addresses: list[str]
 ) -> None:
     asked = spec(request=request(names, addresses))
-    assert csr_approval.doubt(asked, {INSTANCE: {"InstanceId": INSTANCE, **described}}) == ""
+    assert csr_approval.reason_to_refuse(asked, {INSTANCE: {"InstanceId": INSTANCE, **described}}) == ""
     assert (
-        csr_approval.doubt(asked, {INSTANCE: {"InstanceId": "i-0"}}) == f"EC2 does not confirm {(names + addresses)[0]}"
+        csr_approval.reason_to_refuse(asked, {INSTANCE: {"InstanceId": "i-0"}})
+        == f"EC2 does not confirm {(names + addresses)[0]}"
     )
 
 
@@ -208,7 +209,7 @@ class Master(ScriptedMachine):
 
     def __init__(self, **requests: dict[str, Any]) -> None:
         super().__init__()
-        self.files[ADMIN] = "credentials"
+        self.files[ADMIN_KUBECONFIG] = "credentials"
         self.requests = requests
         self.decided: list[str] = []
         self.on("kubectl .* get certificatesigningrequests", lambda _: (0, json.dumps({"items": self._items()})))
@@ -288,7 +289,7 @@ def test_name_that_is_no_instances_is_not_even_asked_about() -> None:
 
 def test_master_that_is_not_set_up_yet_does_nothing() -> None:
     machine = Master(good=spec())
-    del machine.files[ADMIN]
+    del machine.files[ADMIN_KUBECONFIG]
     assert approve(machine) == ""
     assert machine.commands == []
 

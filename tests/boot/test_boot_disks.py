@@ -340,9 +340,11 @@ def test_mount_that_does_not_take_is_noticed() -> None:
 def xen(*names: str) -> Disks:
     machine = Disks()
     machine.files["/sys/block/xvda/size"] = "1"
-    machine.told[disks.MAPPING] = "\n".join(["ami", *(f"ephemeral{each}" for each in range(len(names))), "root"])
+    machine.told[disks.BLOCK_DEVICES_PATH] = "\n".join(
+        ["ami", *(f"ephemeral{each}" for each in range(len(names))), "root"]
+    )
     for index, name in enumerate(names):
-        machine.told[f"{disks.MAPPING}ephemeral{index}"] = name
+        machine.told[f"{disks.BLOCK_DEVICES_PATH}ephemeral{index}"] = name
         machine.files["/dev/" + name.replace("sd", "xvd")] = ""
     return machine
 

@@ -8,7 +8,7 @@ from masters import Master
 from slots import assert_whole, boot, cluster_of_three, successor
 
 from cfngen.boot.machine import BootError
-from cfngen.boot.master.etcd_data import JOINING_FILE, MEMBER, PROMOTING
+from cfngen.boot.master.etcd_data import JOINING_FILE, MEMBER_ID_FILE, PROMOTING
 
 
 def left_alone(masters: dict[str, Master]) -> Master:
@@ -35,7 +35,7 @@ def test_learner_is_not_taken_for_a_member_when_nobody_can_give_it_a_vote() -> N
     ) as end:
         boot(blank)
     assert "`cfngen etcd restore latest`" in end.value.hint
-    assert MEMBER not in blank.files
+    assert MEMBER_ID_FILE not in blank.files
     assert blank.files[JOINING_FILE] == PROMOTING, "the next attempt continues with the promotion"
     member = world.etcd.member(*world.etcd.running[blank.address])
     assert member
@@ -66,7 +66,7 @@ def test_learner_that_somebody_has_removed_meanwhile_is_announced_anew() -> None
     blank.on("etcdctl .* member promote", removed)
     with pytest.raises(BootError, match="for etcd to promote this member: the other members no longer list this one"):
         boot(blank)
-    assert MEMBER not in blank.files
+    assert MEMBER_ID_FILE not in blank.files
     blank.answers.pop(0)
     boot(blank)
     assert_whole(world, *masters.values())

@@ -196,7 +196,7 @@ class Installed(ScriptedMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        tasks = {"versions": {"note": "master.upgrade.record"}}
+        tasks = {"versions": {"note": "master.upgrade.record_version"}}
         self.files["/opt/cfngen/config.json"] = json.dumps(
             {
                 **CONFIG,

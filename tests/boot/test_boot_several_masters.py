@@ -15,7 +15,7 @@ from slots import assert_whole, boot, cluster_of_three, master_of, successor, to
 from cfngen.boot.machine import BootError
 from cfngen.boot.master import control_plane, etcd_members
 from cfngen.boot.master.certificate_authorities import INITIALISED
-from cfngen.boot.master.etcd_data import DATA, FOLDER, MEMBER
+from cfngen.boot.master.etcd_data import DATA, FOLDER, MEMBER_ID_FILE
 
 
 def test_first_slot_begins_and_the_others_join_it() -> None:
@@ -189,7 +189,7 @@ def test_member_that_the_others_removed_sets_its_data_aside_and_joins(same_insta
         masters["c"] = successor(masters["c"])
     run = boot_of({**masters["c"].config, "deadline": 1080})
     assert control_plane.prepare(masters["c"], run).startswith("join: ")
-    assert MEMBER not in masters["c"].files
+    assert MEMBER_ID_FILE not in masters["c"].files
     boot(masters["c"])
     assert masters["c"].files[FOLDER + ".removed-2026-09-01T120000Z/member/snap/db"] == old
     [said] = [line for line in masters["c"].said if "no longer be used" in line]
@@ -282,7 +282,7 @@ def test_api_server_whose_bad_moment_does_not_end_is_given_up_after_two_minutes(
 def test_etcdctl_that_lists_nobody_means_that_nobody_is_healthy(text: str) -> None:
     _, masters = cluster_of_three()
     masters["c"].on("etcdctl .* endpoint health", (1, text))
-    assert etcd_members.healthy(masters["c"], ["https://172.20.0.9:2379"]) == []
+    assert etcd_members.healthy_endpoints(masters["c"], ["https://172.20.0.9:2379"]) == []
 
 
 def test_node_that_cannot_be_deleted_fails_no_boot() -> None:

@@ -88,8 +88,8 @@ def test_oldest_version_is_this_masters_own_before_its_node_is_there() -> None:
     world = World()
     masters = master_of(world), master_of(world, "b", kubernetesVersion="v1.35.9")
     boot(masters[0])
-    assert upgrade.oldest(masters[0], boot_of(masters[0].config)) == "v1.36.3"
-    assert upgrade.oldest(masters[1], boot_of(masters[1].config)) == "v1.35.9"
+    assert upgrade.oldest_version(masters[0], boot_of(masters[0].config)) == "v1.36.3"
+    assert upgrade.oldest_version(masters[1], boot_of(masters[1].config)) == "v1.35.9"
 
 
 def test_masters_whose_addresses_nobody_knows_yet_are_told_apart_by_name() -> None:
@@ -109,7 +109,11 @@ def test_masters_whose_addresses_nobody_knows_yet_are_told_apart_by_name() -> No
         )
     ]
     master.on("kubectl .* get nodes -l", (0, json.dumps({"items": items[::-1]})))
-    assert peers.masters(master, boot_of(master.config)) == {"i-1": "v1.36.1", "i-2": "v1.36.2", "i-4": "v1.36.4"}
+    assert peers.master_versions(master, boot_of(master.config)) == {
+        "i-1": "v1.36.1",
+        "i-2": "v1.36.2",
+        "i-4": "v1.36.4",
+    }
 
 
 @pytest.mark.parametrize(("others", "way"), [("v1.38.0", "1.37"), ("v1.34.0", "1.35")])
@@ -167,7 +171,7 @@ def test_nodes_of_instances_that_are_still_ending_are_not_taken_for_masters() ->
         world.ended[f"i-{slot}"] = "shutting-down"
         boot(masters[slot])
     assert {"i-a", "i-b", "i-c"} <= set(world.nodes)
-    assert upgrade.oldest(masters["c"], boot_of(masters["c"].config)) == "v1.37.0"
+    assert upgrade.oldest_version(masters["c"], boot_of(masters["c"].config)) == "v1.37.0"
     assert world.proxy == "v1.37.0"
 
 

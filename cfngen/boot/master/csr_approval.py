@@ -11,7 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from ..host.kubectl import ADMIN, kubectl
+from ..host.kubectl import ADMIN_KUBECONFIG, kubectl
 from ..machine import HOME, Machine
 from .der import content
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
 SIGNER = "kubernetes.io/kubelet-serving"
+# Why each pending request was not approved, by the request's name, so that the log has each reason only once.
 REPORTED_FILE = HOME + "/approval.json"
 TIMER = "cfngen-approve.timer"
 # Key usages that the signer requires and allows (Kubernetes documentation, "Certificates and Certificate Signing
@@ -45,32 +46,32 @@ def start(machine: Machine, boot: MasterBoot) -> str:
 def approve(machine: Machine, boot: MasterBoot) -> str:
     """Approve the certificate requests that EC2 confirms; log once for each other request why it is not approved.
 
-    No request is denied: one that is not approved is left to a person, and Kubernetes deletes it after a day. All
-    masters do this, also at the same time.
+    No request is denied: an operator may still approve it, and Kubernetes deletes it after a day. All masters do this,
+    possibly at the same time.
     """
-    if not machine.exists(ADMIN):
+    if not machine.exists(ADMIN_KUBECONFIG):
         return ""
     query = ("get", "certificatesigningrequests", "--field-selector=spec.signerName=" + SIGNER, "-o", "json")
     items = json.loads(kubectl(machine, *query)[1])["items"]
-    pending = {
+    specs_by_name = {
         request["metadata"]["name"]: request["spec"]
         for request in items
         if not request.get("status", {}).get("conditions")
     }
-    instances = _running_instances(machine, boot, [_node_name(spec) for spec in pending.values()])
-    reported = json.loads(machine.read(REPORTED_FILE) or "{}")
-    approved, refused = [], {}
-    for name, spec in pending.items():
-        reason = doubt(spec, instances)
+    instances = _running_instances(machine, boot, [_node_name(spec) for spec in specs_by_name.values()])
+    reported_refusals = json.loads(machine.read(REPORTED_FILE) or "{}")
+    approved_nodes, refusals = [], {}
+    for name, spec in specs_by_name.items():
+        reason = reason_to_refuse(spec, instances)
         if not reason:
             kubectl(machine, "certificate", "approve", name)
-            approved.append(_node_name(spec))
+            approved_nodes.append(_node_name(spec))
             continue
-        refused[name] = reason
-        if reported.get(name) != reason:
+        refusals[name] = reason
+        if reported_refusals.get(name) != reason:
             machine.say(f"certificate request {name} of {spec.get('username')} was not approved: {reason}")
-    machine.write(REPORTED_FILE, json.dumps(refused))
-    return f"approved the certificate requests of {', '.join(approved)}" if approved else ""
+    machine.write(REPORTED_FILE, json.dumps(refusals))
+    return f"approved the certificate requests of {', '.join(approved_nodes)}" if approved_nodes else ""
 
 
 def _node_name(spec: JsonObject) -> str:
@@ -78,7 +79,7 @@ def _node_name(spec: JsonObject) -> str:
 
 
 def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> dict[str, JsonObject]:
-    """Return those nodes' instances that are running and belong to this cluster, by id."""
+    """Return the instances of `nodes` that are running and belong to this cluster, by instance id."""
     ids = sorted({node for node in nodes if re.fullmatch("i-[0-9a-f]{8,17}", node)})
     instances = {}
     for start in range(0, len(ids), MAX_FILTER_VALUES):
@@ -93,8 +94,8 @@ def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> 
     return instances
 
 
-def doubt(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
-    """Return why a certificate request must not be approved; an empty text if it may be.
+def reason_to_refuse(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
+    """Return why a certificate request must not be approved, or "" if it may be approved.
 
     Args:
         spec: the request's specification.
@@ -114,7 +115,7 @@ def doubt(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
         return f"it cannot be parsed: {error}"
     if subject != sorted([(ORGANIZATION, "system:nodes"), (COMMON_NAME, user)]):
         return "its subject is not that of the node"
-    ec2_names, ec2_addresses = confirmed(instance)
+    ec2_names, ec2_addresses = names_and_addresses(instance)
     unconfirmed = sorted((names - ec2_names) | (addresses - ec2_addresses))
     if unconfirmed:
         return f"EC2 does not confirm {', '.join(unconfirmed)}"
@@ -123,8 +124,8 @@ def doubt(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
     return ""
 
 
-def confirmed(instance: JsonObject) -> tuple[set[str], set[str]]:
-    """Return the names and the addresses of an instance, as EC2 describes it."""
+def names_and_addresses(instance: JsonObject) -> tuple[set[str], set[str]]:
+    """Return the DNS names (with the instance id) and the IP addresses that EC2 reports for an instance."""
     names = {instance["InstanceId"], instance.get("PrivateDnsName"), instance.get("PublicDnsName")}
     addresses = {instance.get("PrivateIpAddress"), instance.get("PublicIpAddress")}
     for interface in instance.get("NetworkInterfaces", []):
@@ -140,7 +141,7 @@ def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
     """Return the subject, DNS names and IP addresses of a PKCS #10 request (RFC 2986).
 
     Raises:
-        ValueError: it is malformed, or requests anything else.
+        ValueError: the request is malformed, or requests anything else.
     """
     match = re.fullmatch(r"\s*-----BEGIN CERTIFICATE REQUEST-----([\s\S]*)-----END CERTIFICATE REQUEST-----\s*", pem)
     if not match:
@@ -163,7 +164,7 @@ def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
 
 
 def _requested_extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
-    """Return the requested extensions."""
+    """Return the X.509 extensions in the attributes of a request, each as DER."""
     requested: list[bytes] = []
     for tag, value in attributes:
         if tag != ATTRIBUTES:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..contract import MasterBoot
 
 CERTIFICATE, KEY = "ca.crt", "ca.key"
-# An authority that expires sooner is rejected: the cluster would fail with it.
+# A certificate authority that expires sooner is rejected: the cluster stops working when it expires.
 MIN_VALIDITY_SECONDS = 30 * 24 * 3600
 
 
@@ -19,7 +19,7 @@ def fetch(machine: Machine, boot: MasterBoot, folder: str) -> bool:
     """Write `ca.crt` and `ca.key` of the user's secret into a folder; return whether a secret is configured.
 
     Raises:
-        BootError: the secret lacks them, or they are not usable.
+        BootError: the secret does not contain both, or they are not usable.
     """
     arn = boot.config.get("ownCa")
     if not arn:
@@ -42,7 +42,7 @@ def fetch(machine: Machine, boot: MasterBoot, folder: str) -> bool:
 
 
 def _problem(machine: Machine, folder: str) -> str:
-    """Return what is wrong with the certificate authority; an empty text if nothing is."""
+    """Return what is wrong with the certificate authority in `folder`, or "" if it is usable."""
     certificate = ("openssl", "x509", "-noout", "-in", folder + CERTIFICATE)
     code, certificate_key = machine.run(*certificate, "-pubkey", expect=(0, 1))
     if code:

@@ -3,13 +3,13 @@
 | mode    | when                                                                                               |
 | ------- | -------------------------------------------------------------------------------------------------- |
 | steady  | this instance is set up already: it was only rebooted                                              |
-| resume  | the volume holds the data of an etcd member that the other members still list                      |
-| restore | an operator requested a restore, and this slot has not done it yet                                 |
-| join    | the cluster exists and has several slots, but this slot's volume holds no usable data              |
+| resume  | the volume has the data of an etcd member that the other members still list                        |
+| restore | an operator requested a restore, and this slot has not restored yet                                |
+| join    | the cluster exists and has several slots, but this slot's volume has no usable data                |
 | init    | no cluster was ever initialised, and this is slot a; the other slots wait for it                   |
 
 Any other state is an error with a hint. Whether the cluster exists is recorded in the secret of the certificate
-authorities: once it does, a blank volume never leads to a new cluster.
+authorities: once it is recorded, a blank volume never leads to a new cluster.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ FIRST_SLOT = "a"
 def await_cluster(machine: Machine, boot: MasterBoot) -> Bundle:
     """Return the certificate authorities' bundle; slots other than the first wait until the cluster is initialised.
 
+    A master whose volume has etcd's data does not wait.
+
     Raises:
-        BootError: it was not initialised in time.
+        BootError: the cluster was not initialised in time.
     """
 
     def probe() -> Bundle:
@@ -54,7 +56,7 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
         bundle: the content of the certificate authorities' secret.
 
     Raises:
-        BootError: volume and secret contradict each other; to go on would lose or fork the cluster.
+        BootError: volume and secret contradict each other; continuing would lose the cluster or create a second one.
     """
     volume, secret = boot.facts["volumeId"], boot.facts["caSecretArn"]
     has_peers, has_data = len(boot.config["masters"]) > 1, etcd_data.has_data(machine)
@@ -78,13 +80,14 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
         has_data = False
     if has_data:
         return STEADY if kubelet.is_set_up(machine, boot) else RESUME
-    since = bundle.get(certificate_authorities.INITIALISED)
-    if not since:
+    initialised_at = bundle.get(certificate_authorities.INITIALISED)
+    if not initialised_at:
         return INIT
     if has_peers:
         return JOIN
     raise BootError(
-        f"{volume} is blank, but the cluster exists since {since}: continuing would create a second, empty one",
+        f"{volume} is blank, but the cluster exists since {initialised_at}: "
+        "continuing would create a second, empty one",
         "run `cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from one of its "
         "snapshots; or, to start again with an empty cluster, remove "
         f"{certificate_authorities.INITIALISED} from secret {secret} and reboot",
@@ -92,5 +95,6 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
 
 
 def _move_data_aside(machine: Machine, name: str, reason: str) -> None:
+    """Move etcd's data to another folder of the volume, and log the reason."""
     folder = etcd_data.move_aside(machine, name)
     machine.say(f"etcd's data on this volume can no longer be used ({reason}); it was moved to {folder}")

@@ -1,7 +1,7 @@
-"""Lets a new node wait for older masters: in an upgrade nodes and masters are replaced at the same time.
+"""Makes a new node wait for older masters: in an upgrade nodes and masters are replaced at the same time.
 
-The wait does not count for the node's own time-out but extends its deadline. The time-out of the stack update includes
-the wait, so a later failure is still signalled in time.
+The wait extends the deadline of the node's boot. The time-out of the stack update includes the wait, so a later failure
+is still signalled in time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def wait(machine: Machine, boot: NodeBoot) -> str:
     Raises:
         BootError: a master is still older after that time.
     """
-    start = machine.clock()
+    started_at = machine.clock()
 
     def probe() -> str:
         versions.await_masters(boot, join_secret.read(machine, boot))
-        waited = machine.clock() - start
+        waited = machine.clock() - started_at
         return (
             f"the masters are new enough after {waited:.0f} s"
             if waited
@@ -35,5 +35,5 @@ def wait(machine: Machine, boot: NodeBoot) -> str:
 
     hint = "check the stack events for a failed update of the masters; then update the stack again"
     outcome = machine.wait("masters of this version", probe, hint, boot.config["upgradeWait"] * 60)
-    boot.deadline += machine.clock() - start
+    boot.deadline += machine.clock() - started_at
     return outcome

@@ -28,8 +28,8 @@ class Boot:
         secret_version: the version id of the certificate authorities' secret when it was last read.
         restore_request: the operator's request to restore etcd; empty if there is none.
         max_pods: the number of pods for which the instance has addresses; 0 if addresses set no limit.
-        holder_ended: time of `Machine.clock` at which the instance that a master's volume is attached to was first found
-            to be stopped or terminated; None if it was not.
+        holder_ended: time of `Machine.clock` at which the instance that a master's volume is attached to was first
+            found to be stopped or terminated; None if it was not.
     """
 
     deadline: float

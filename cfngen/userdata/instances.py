@@ -59,7 +59,7 @@ def _inhibit_delay_file(kubelet: JsonObject) -> dict[str, str]:
 
 
 def duration(text: str) -> int:
-    """Return the seconds of a duration as Kubernetes writes it, e.g. `1m30s`, rounded up; 0 if the text is not a duration."""
+    """Return the seconds of a duration as Kubernetes writes it, e.g. `1m30s`, rounded up; 0 for any other text."""
     parts = re.findall(r"([0-9]*\.?[0-9]+)(ms|[hms])", text)
     seconds = sum(float(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)
     return int(-(-seconds // 1))

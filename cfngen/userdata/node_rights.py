@@ -1,8 +1,8 @@
 """Allows nodes to list nodes: before a drain, a node checks whether another node can run its pods.
 
 The node authorizer lets a kubelet read only its own Node (`AuthorizeNodeWithSelectors`, since 1.32). An attacker who
-takes over a node gains nothing by this permission: with its credentials they get tokens for the service accounts of its pods, and those
-of kube-proxy and of the network plug-ins may list nodes already (`system:node-proxier`).
+takes over a node gains nothing by this permission: with its credentials they get tokens for the service accounts of its
+pods, and those of kube-proxy and of the network plug-ins may list nodes already (`system:node-proxier`).
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ def cluster_autoscaler(cluster: Cluster) -> Release:
 def node_termination_handler(cluster: Cluster) -> Release:
     """Return the AWS node termination handler, on every node, listening to the instance's own metadata.
 
-    In this mode it calls no AWS API and needs no queue; cfngen's own drain service handles terminations by an Auto Scaling group.
+    In this mode it calls no AWS API and needs no queue; cfngen's own drain service handles terminations by an Auto
+    Scaling group.
     """
     pinned = known(cluster, "aws-node-termination-handler")
     values = {

@@ -59,7 +59,10 @@ def external_dns(cluster: Cluster) -> Release:
 
 
 def cert_manager(cluster: Cluster) -> Release:
-    """Return cert-manager with its resource definitions, which are kept when it is uninstalled: deleting them would delete all certificates."""
+    """Return cert-manager with its CustomResourceDefinitions.
+
+    They are kept when it is uninstalled: deleting them would delete all certificates.
+    """
     values = {
         "crds": {"enabled": True, "keep": True},
         # This hook waits for pods, but there may be no node to run them yet.

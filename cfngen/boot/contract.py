@@ -1,8 +1,8 @@
-"""The types of what user data and the second stage carry: a role's configuration, references, facts, step tables.
+"""The types of the JSON that `cfngen.userdata` writes and the boot program reads: configuration, references, facts.
 
-`cfngen.userdata` builds them and the steps read them, so that a type checker compares both ends. There are only types
-here: other modules import this one under `TYPE_CHECKING`, and neither those imports nor this module travel. Python 3.9
-has no `NotRequired`: keys that may be missing are in a base class with `total=False`.
+Both use the same types, so that a type checker compares them. This module has only types: other modules import it under
+`TYPE_CHECKING`, and neither those imports nor this module are copied to instances. Python 3.9 has no `NotRequired`:
+keys that may be missing are in a base class with `total=False`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .state import Boot
 JsonObject = Dict[str, Any]
 """An object in JSON that is described elsewhere: by AWS, Kubernetes, kubeadm, or the cluster file's author."""
 Bundle = Dict[str, str]
-"""The certificate authorities as their secret holds them: files in PEM by name, the key for encryption, and notes."""
+"""The certificate authorities in their secret: PEM files by name, the encryption key, `initialised` and `restored`."""
 Steps = Dict[str, str]
 """Steps in the order in which they run: the function, as `module.function` of the boot program, by the step's title."""
 
@@ -25,7 +25,9 @@ class _OptionalReferences(TypedDict, total=False):
 
 
 class References(_OptionalReferences):
-    """What CloudFormation fills into the user data of every instance.
+    """The values that CloudFormation substitutes in the user data of every instance.
+
+    They are names and physical ids, which are known only when the stack is created, and logical ids.
 
     Attributes:
         stack: name of the stack that has the Auto Scaling group and the second stage of the program.
@@ -52,16 +54,18 @@ class _OptionalMasterReferences(TypedDict, total=False):
 
 
 class MasterReferences(References, _OptionalMasterReferences):
-    """What CloudFormation fills into a master's user data.
+    """The values that CloudFormation substitutes in a master's user data.
+
+    A slot is the place of one master; its letter, address and volume outlive the instance.
 
     Attributes:
-        volumeId: the slot's data volume.
-        privateAddress: the slot's fixed address.
-        slot: the slot's letter.
+        volumeId: id of the slot's data volume.
+        privateAddress: the slot's fixed private address.
+        slot: the slot's letter, `a` to `e`.
         caSecretArn: ARN of the secret with the certificate authorities.
-        routeTableId: route table of the pods' routes, if pods have VPC routes.
+        routeTableId: id of the route table with the routes to pods, if the cluster uses VPC routes.
         publicAddress: public name or address of the API, if it has one.
-        bucket: the cluster's bucket, if snapshots of etcd are taken.
+        bucket: name of the cluster's bucket, if snapshots of etcd are taken.
         addressA: the private address of slot a, and so on for each slot.
     """
 
@@ -72,7 +76,7 @@ class MasterReferences(References, _OptionalMasterReferences):
 
 
 class InstanceFacts(TypedDict, total=False):
-    """What the instance metadata say; nothing until the step `identity` has read them.
+    """Values from the instance metadata; empty until the step `identity` has read them.
 
     Attributes:
         instanceId: the instance's id, which is its Node's name.
@@ -86,15 +90,20 @@ class InstanceFacts(TypedDict, total=False):
 
 
 class Facts(References, InstanceFacts):
-    """The values of `${name}` in the configuration of every instance."""
+    """The values for the placeholders `${name}` in the configuration of every instance."""
 
 
 class MasterFacts(MasterReferences, Facts):
-    """The values of `${name}` in a master's configuration."""
+    """The values for the placeholders `${name}` in a master's configuration."""
 
 
 class Program(TypedDict):
-    """Where the second stage is: the logical id of the resource in whose metadata, and the digest."""
+    """Where the second stage is.
+
+    Attributes:
+        resource: logical id of the resource whose metadata contains it.
+        sha256: digest of the packed second stage.
+    """
 
     resource: str
     sha256: str
@@ -107,14 +116,14 @@ class _AssetTarget(TypedDict, total=False):
 
 
 class Asset(_AssetTarget):
-    """A download.
+    """A file to download.
 
     Attributes:
-        url: its address.
-        sha256: its digest.
-        file: the file to write.
-        folder: the folder to unpack it in, if it is an archive.
-        members: shell patterns of what is unpacked, without the archive's top-level folder; everything by default.
+        url: the URL.
+        sha256: the expected digest.
+        file: path to write the file to.
+        folder: folder to unpack it in, if it is an archive.
+        members: shell patterns of the archive's members to unpack, without its top-level folder; by default all.
     """
 
     url: str
@@ -122,7 +131,7 @@ class Asset(_AssetTarget):
 
 
 class HookFile(TypedDict):
-    """A file of the cluster file; its mode is an octal number."""
+    """A file that the cluster file adds to instances; `mode` is an octal number."""
 
     path: str
     content: str
@@ -130,7 +139,7 @@ class HookFile(TypedDict):
 
 
 class HookUnit(TypedDict):
-    """A systemd unit of the cluster file, and whether it is enabled and started."""
+    """A systemd unit that the cluster file adds to instances; `enable`: whether it is enabled and started."""
 
     name: str
     content: str
@@ -138,7 +147,7 @@ class HookUnit(TypedDict):
 
 
 class Hooks(TypedDict):
-    """The cluster file's own files, units and post-boot commands."""
+    """The files, systemd units and post-boot commands (`after`) that the cluster file adds to instances."""
 
     files: List[HookFile]
     units: List[HookUnit]
@@ -146,12 +155,12 @@ class Hooks(TypedDict):
 
 
 class PodNetwork(TypedDict):
-    """What the boot program must know about the pod network.
+    """Settings of the pod network that the boot program needs.
 
     Attributes:
-        interfaces: whether the network plug-in attaches interfaces, whose addresses pods get.
-        prefixes: whether it assigns a prefix in place of each address.
-        awaited: whether a node counts as Ready only once the plug-in works.
+        interfaces: whether the network plug-in attaches network interfaces and gives their addresses to pods.
+        prefixes: whether the plug-in assigns a /28 prefix in place of each address.
+        awaited: whether the boot waits until the plug-in has made the node Ready.
     """
 
     interfaces: bool
@@ -160,7 +169,7 @@ class PodNetwork(TypedDict):
 
 
 class Backups(TypedDict):
-    """Snapshots of etcd: the minutes between two of them."""
+    """Snapshots of etcd; `interval`: the minutes between two snapshots."""
 
     interval: int
 
@@ -169,13 +178,13 @@ class Release(TypedDict):
     """A Helm release that masters install.
 
     Attributes:
-        name: its name.
-        namespace: its namespace.
-        version: the chart's version, for people.
-        essential: whether a master counts as working only once it is installed.
-        chart: the chart's archive, a `file`.
-        values: the values, as JSON.
-        patches: parts of Kubernetes objects, laid over those that the chart made.
+        name: the release's name.
+        namespace: the release's namespace.
+        version: the chart's version, recorded for operators.
+        essential: whether a master's boot succeeds only once the release is installed.
+        chart: the chart's archive, with a `file`.
+        values: the chart's values, as JSON.
+        patches: partial Kubernetes objects that are applied over those of the chart.
     """
 
     name: str
@@ -207,23 +216,23 @@ class Config(_OptionalConfig):
         role: `master` or `node`.
         cluster: name of the cluster.
         region: AWS region.
-        timeout: minutes after which the stack's operation fails if the instance has not signalled.
-        packages: packages by the program that they bring; each as (apt's package, dnf's package).
+        timeout: minutes after which CloudFormation fails the operation if the instance has not signalled.
+        packages: by program, the package that contains it, as (package for apt, package for dnf).
         steps: the steps of a boot.
         before: pre-boot commands.
         program: where the second stage is; `pack` adds it.
-        contents: digests of the second stage's modules, keys and files; `pack` adds them, and no instance reads them.
+        contents: digests of the second stage's modules, keys and files; `pack` adds them for `user_data_diff`.
         tasks: the steps of each timer's or service's task, by the task's name.
         assets: what to download.
         services: systemd services to enable and start.
-        podNetwork: what to know about the pod network.
+        podNetwork: settings of the pod network.
         kubernetesVersion: version of kubeadm and the kubelet, e.g. `v1.36.3`.
         kubeletPatch: fields of the kubelet's configuration.
         hooks: files, units and post-boot commands of the cluster file.
-        drain: minutes that pods get to move before a node is terminated.
+        drain: time-out in minutes for draining a node before it is terminated.
         ownCa: ARN of the user's secret with the certificate authority, for masters.
         backups: when masters take snapshots of etcd.
-        rehearsal: only in a rehearsal, where masters do nothing but fetch their program; no step reads it.
+        rehearsal: only in a rehearsal, where masters only fetch their program and signal; no step reads it.
     """
 
     role: str
@@ -244,9 +253,9 @@ class MasterConfig(Config):
     """A master's configuration.
 
     Attributes:
-        endpoint: the API's name and port.
-        apiHost: the API's name.
-        masters: the masters' private addresses by slot.
+        endpoint: the API's host name and port.
+        apiHost: the API's host name.
+        masters: private address of each master, by slot letter.
         kubelet: fields of the kubelet's configuration in the whole cluster.
         kubeadm: kubeadm's InitConfiguration and ClusterConfiguration.
         manifests: Kubernetes objects to apply, in order.
@@ -290,7 +299,7 @@ class NodeBoot(Boot):
 
 
 class JoinInformation(TypedDict, total=False):
-    """What masters publish for nodes; empty until a master has.
+    """What a node needs to join, published by masters in a secret; empty until a master has published it.
 
     Attributes:
         endpoint: the API's name and port.

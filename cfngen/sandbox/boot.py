@@ -39,8 +39,8 @@ CLOUD_INIT_SECONDS = 11.0  # seconds from the kernel to the boot program
 # Seconds to retry a signal until its wait condition exists, by status; and the errors that say it does not exist yet.
 SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
 NOT_CREATED = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
-DEFAULT_HINT = "is the resource there?"
-RESTORE_SECRET_HINT = "put the secret's previous value (AWSPREVIOUS) as a new version"
+DEFAULT_HINT = "check that the resource exists"
+RESTORE_SECRET_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 MASTER_UPGRADE_MINUTES = 60  # minutes that a node waits for the masters' upgrade if an older boot program does not say
 FIRST_SLOT = "a"  # the slot whose master alone may make a new cluster
 MOUNT_POINT = "/mnt/master"
@@ -48,11 +48,11 @@ MODE_RESULTS = {
     "init": "initialised a new cluster",
     "join": "joined the cluster",
     "restore": "restored the cluster",
-    "resume": "resumed the cluster of the volume",
+    "resume": "continued with the etcd data on the volume",
 }
 DEVICE = "/dev/sdf"  # the device name under which the boot program attaches the data volume
 POLL_SECONDS = 10.0  # the boot program's longest pause between two attempts
-FIRST_MASTER_HINT = f"did the boot of master {FIRST_SLOT} fail? Its console says why"
+FIRST_MASTER_HINT = f"check the console of master {FIRST_SLOT}: its boot may have failed"
 LOG_INTERVAL = 60.0  # seconds between two log lines of one wait
 
 
@@ -222,7 +222,7 @@ class Program:
             return ""
 
         yield 0.4
-        yield from self._wait(f"the program in {resource}", blocker, "does the stack still have this resource?")
+        yield from self._wait(f"the program in {resource}", blocker, "check that the stack still has this resource")
         self.configuration = substitute(self.instance.boot_data.configuration, self.instance.facts)
         return f"{resource} unpacked"
 
@@ -257,35 +257,37 @@ class Program:
         self._ca_bundle = self._read_secret(secret)
         if volume in self.environment.disks:
             if not self._ca_bundle:
-                raise BootFailure(f"{volume} holds a cluster, but secret {secret} is empty", RESTORE_SECRET_HINT)
+                raise BootFailure(
+                    f"{volume} contains a cluster's data, but secret {secret} is empty", RESTORE_SECRET_HINT
+                )
             bucket = self.references.get("bucket", "")
             self._restore_request = self.environment.disks[volume].backups.pending(bucket, volume)
             if self._restore_request:
                 self._boot_mode = "restore"
-                return "restored certificate authorities"
+                return "installed the certificate authorities of the secret"
             self._boot_mode = "resume"
-            return "restored certificate authorities"
+            return "installed the certificate authorities of the secret"
         if self.references["slot"] != FIRST_SLOT:
             yield from self._wait("the first master", self._why_not_initialised, FIRST_MASTER_HINT)
         self._ca_bundle = self._read_secret(secret)
         initialised_at = self._ca_bundle.get(certificates.INITIALISED)
         if initialised_at and self._has_several_masters:
             self._boot_mode = "join"
-            return "restored certificate authorities"
+            return "installed the certificate authorities of the secret"
         if initialised_at:
             raise BootFailure(
-                f"{volume} is blank, yet the cluster exists since {initialised_at}: going on would make a second, "
+                f"{volume} is blank, but the cluster exists since {initialised_at}: continuing would create a second, "
                 "empty one",
-                "`cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from a "
-                "snapshot of its own; or, to begin again with nothing, remove "
+                "run `cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from one "
+                "of its snapshots; or, to start again with an empty cluster, remove "
                 f"{certificates.INITIALISED} from secret {secret} and reboot",
             )
         self._boot_mode = "init"
         if self._ca_bundle:
-            return "restored certificate authorities"
+            return "installed the certificate authorities of the secret"
         self._ca_bundle = certificates.authorities(self._clock.time)
         self._write_secret(secret, self._ca_bundle)
-        return "made certificate authorities"
+        return "created the certificate authorities"
 
     def _why_not_initialised(self) -> str:
         """Return why a master other than the first must wait; empty once the first has initialised the cluster."""
@@ -299,7 +301,7 @@ class Program:
             return ""
         own = self.references["privateAddress"]
         addresses = (address for _, address in sorted(self.configuration["masters"].items()) if address != own)
-        return f"of {', '.join(f'https://{address}:2379' for address in addresses)} none has a quorum of members"
+        return f"etcd has no quorum: none of {', '.join(f'https://{address}:2379' for address in addresses)} is healthy"
 
     @property
     def _quorum_hint(self) -> str:
@@ -310,7 +312,7 @@ class Program:
 
     def _start_control_plane(self) -> Generator[float, None, str]:
         if self._boot_mode == "join":
-            yield from self._wait("etcd to take this member", self._why_no_quorum, self._quorum_hint)
+            yield from self._wait("etcd to add this member", self._why_no_quorum, self._quorum_hint)
         yield {"init": 61.5, "join": 48.0, "restore": 41.0, "resume": 33.0}[self._boot_mode]
         clusters, volume, details = self.environment.disks, self.references["volumeId"], ""
         if self._boot_mode == "init":
@@ -319,7 +321,7 @@ class Program:
             )
         elif self._boot_mode == "join":
             clusters[volume] = self.environment.clusters[self.references["joinSecretArn"]]
-            details = ": " + f"etcd has taken this member as {uid(volume).replace('-', '')[:16]}"
+            details = ": " + f"etcd has promoted this member, {uid(volume).replace('-', '')[:16]}"
         cluster = clusters[volume]
         if self._boot_mode == "restore":
             cluster.backups.restore(self.references["bucket"], volume, self._restore_request)
@@ -345,7 +347,7 @@ class Program:
     def _restore_details(self) -> str:
         identity, snapshot = self._restore_request["id"], self._restore_request["snapshot"]
         old = f"{MOUNT_POINT}/etcd.before-{identity}"
-        return f"restored {snapshot} as request {identity} says; what was there is in {old}"
+        return f"restored {snapshot} for request {identity}; the previous data is in {old}"
 
     def _apply_addons(self) -> Generator[float, None, str]:
         yield 9.2
@@ -354,7 +356,7 @@ class Program:
         cluster.state.set_ready(self.instance.id, True)
         charts = [release["name"] for release in self.configuration["addons"] if release["essential"]]
         components = " and ".join(["the cloud controller manager", *charts])
-        return f"{components} at work; {len(self.configuration['addons']) - len(charts)} charts follow"
+        return f"{components} running; {len(self.configuration['addons']) - len(charts)} charts follow"
 
     def _publish_join_information(self) -> Generator[float, None, str]:
         yield 0.9
@@ -362,12 +364,12 @@ class Program:
 
     def _schedule_certificates(self) -> Generator[float, None, str]:
         yield 0.7
-        return f"good until {certificates_end(self._clock.time)}"
+        return f"valid until {certificates_end(self._clock.time)}"
 
     def _await_masters_upgrade(self) -> Generator[float, None, str]:
         """Wait while any master has an older minor version than this node's kubelet."""
         begin = self._clock.now
-        hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
+        hint = "check the stack events for a failed update of the masters; then update the stack again"
         yield from self._wait(
             "masters of this version",
             self._why_masters_too_old,
@@ -376,7 +378,11 @@ class Program:
         )
         waited = self._clock.now - begin
         self._deadline += waited
-        return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
+        return (
+            f"the masters are new enough after {waited:.0f} s"
+            if waited
+            else "the masters are new enough, or not running yet"
+        )
 
     def _why_masters_too_old(self) -> str:
         """Return why this node must not join yet: a master older than its kubelet; empty if there is none."""
@@ -385,7 +391,10 @@ class Program:
             self._read_join_information().get("kubernetesVersion", ""),
         )
         if oldest_version and _minor(oldest_version) < _minor(own_version):
-            return f"this node's kubelet is {own_version} and a master is still {oldest_version}: masters go first"
+            return (
+                f"this node's kubelet is {own_version} and a master is still {oldest_version}: masters are "
+                "updated first"
+            )
         return ""
 
     def _read_join_information(self) -> Mapping[str, str]:
@@ -394,7 +403,7 @@ class Program:
 
     def _join(self) -> Generator[float, None, str]:
         secret = self.references["joinSecretArn"]
-        hint = "did a master's boot fail? Its console says why; on it: `systemctl status cfngen-boot cfngen-join`"
+        hint = "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join`"
 
         def blocker() -> str:
             cluster = self.environment.clusters.get(secret)

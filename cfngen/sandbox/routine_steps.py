@@ -25,7 +25,7 @@ def settings(configuration: JsonObject, instance: Instance) -> str:
 
 def pod_network(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: for how many pods the instance has addresses, if pods get those of its interfaces."""
-    results = ["the distribution leaves the plug-in's routes alone"]
+    results = ["the distribution does not manage the plug-in's routes"]
     network_settings = configuration["podNetwork"]
     if network_settings["interfaces"]:
         max_pods = configuration["kubeletPatch"].get("maxPods")
@@ -33,7 +33,7 @@ def pod_network(configuration: JsonObject, instance: Instance) -> str:
             network_info = _describe_type(instance)["NetworkInfo"]
             addresses = network_info["MaximumNetworkInterfaces"] * (network_info["Ipv4AddressesPerInterface"] - 1)
             max_pods = min(MAX_PODS, addresses * (16 if network_settings["prefixes"] else 1) + 2)
-        results.append(f"and all interfaces but {PRIMARY_INTERFACE}")
+        results.append(f"nor interfaces other than {PRIMARY_INTERFACE}")
         results.append(f"room for {max_pods} pods")
     return ", ".join(results)
 
@@ -52,7 +52,7 @@ def further_files(configuration: JsonObject, instance: Instance) -> str:
 def further_units(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: which units of the cluster file were started."""
     names = [unit["name"] for unit in configuration["hooks"]["units"] if unit["enable"]]
-    return ", ".join(names) or "none to be started"
+    return ", ".join(names) or "no units to start"
 
 
 def commands_before(configuration: JsonObject, instance: Instance) -> str:
@@ -69,7 +69,7 @@ def instance_storage(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: which instance store disks were formatted."""
     devices = disks(instance)
     if not devices:
-        return "this instance has no disks of its own"
+        return "this instance has no instance store disks"
     return f"{', '.join(devices)} formatted and mounted at {STORAGE_MOUNT_POINT}"
 
 
@@ -94,18 +94,18 @@ def backups(configuration: JsonObject, instance: Instance) -> str:
 def first_pod(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: the test pod ran, or why there was none."""
     if "staticPodPath" in configuration["kubeletPatch"]:
-        return "left out: the cluster file moves static pods elsewhere"
+        return "skipped: the cluster file sets another staticPodPath"
     return f"a pod of {configuration['pause']} ran"
 
 
 def serving_certificates(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: the serving certificate of the master's own kubelet was approved."""
-    return f"approved those of {instance.id}"
+    return f"approved the certificate requests of {instance.id}"
 
 
 def addresses_looked_up(configuration: JsonObject, instance: Instance) -> str:
     """Return the log line: the masters' addresses are kept up to date."""
-    return "the masters' addresses are looked up every hour"
+    return "the masters' addresses are updated every hour"
 
 
 STORAGE_MOUNT_POINT = "/mnt/instance-storage"

@@ -1,4 +1,4 @@
-"""What an instance is started with: the boot program and its configuration, within EC2's 16 KiB of user data."""
+"""Builds the user data of masters and nodes: the boot program and its configuration, within EC2's limit of 16 KiB."""
 
 from cfngen.userdata.configuration import master, node, roles
 from cfngen.userdata.pack import UserData, UserDataTooLargeError

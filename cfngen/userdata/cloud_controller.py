@@ -1,7 +1,7 @@
 """The manifests of the AWS cloud controller manager.
 
-It takes the "uninitialized" taint off new nodes, writes their addresses and zones, makes the pods' VPC routes and the
-load balancers of services. Flags, rights and start conditions after the cloud provider's own documentation.
+The manager removes the "uninitialized" taint of new nodes, writes their addresses and zones, and creates the pods' VPC
+routes and the load balancers of services. Flags and permissions follow the cloud provider's documentation.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         "cloud-provider": "aws",
         "cloud-config": CLOUD_CONFIG,
         "cluster-name": cluster.name,
-        # Its route controller runs unless it is told not to, and ends the program when there is no range.
+        # The route controller runs by default, and stops the manager if there is no cluster CIDR.
         **(
             {
                 "cluster-cidr": str(cluster.network.pod_cidr),
@@ -90,7 +90,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         "name": NAME,
         "image": CLOUD_CONTROLLER_MANAGER,
         "args": [f"--{flag}={value}" for flag, value in flags.items()],
-        # Straight to its own master's API server: services have no addresses before kube-proxy runs.
+        # Its own master's API server, directly: service addresses do not work before kube-proxy runs.
         "env": [
             {"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
             {"name": "KUBERNETES_SERVICE_PORT", "value": str(cluster.api.port)},
@@ -103,7 +103,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
         "priorityClassName": "system-node-critical",
         "serviceAccountName": NAME,
-        # Also the taint that only this program takes off.
+        # Including the "uninitialized" taint, which only this manager removes.
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
         "volumes": [{"name": "cloud-config", "hostPath": {"path": CLOUD_CONFIG, "type": "File"}}],

@@ -43,14 +43,14 @@ def master(
 
     Args:
         cluster: the cluster.
-        slot: the master's slot; all slots' configurations are alike, what differs are the references.
-        references: values by the names of `references.of_master`; troposphere expressions, or plain texts.
+        slot: the master's slot (its place, kept over replacements); slots differ only in their references.
+        references: the value for each name in `references.of_master`: a troposphere expression, or a string.
         rehearsal: if given, the instances only fetch their whole program and signal success; it becomes part of their
             configuration. None for real masters.
 
     Raises:
-        UserDataTooLargeError: it is larger than EC2 allows.
-        ValueError: references are missing, or there are others.
+        UserDataTooLargeError: the user data is larger than EC2 allows.
+        ValueError: a reference is missing or unknown.
     """
     names.check(references, names.of_master(cluster))
     control_plane = cluster.control_plane
@@ -89,11 +89,11 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
     Args:
         cluster: the cluster.
         group: the node group.
-        references: values by the names of `references.of_node`; troposphere expressions, or plain texts.
+        references: the value for each name in `references.of_node`: a troposphere expression, or a string.
 
     Raises:
-        UserDataTooLargeError: it is larger than EC2 allows.
-        ValueError: references are missing, or there are others.
+        UserDataTooLargeError: the user data is larger than EC2 allows.
+        ValueError: a reference is missing or unknown.
     """
     names.check(references, names.of_node())
     config: NodeConfig = {
@@ -109,7 +109,7 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
 
 
 def roles(cluster: Cluster) -> tuple[UserData, ...]:
-    """Return the user data of every role, with parameters in the place of the stacks' references."""
+    """Return the user data of every role, with a stack parameter as the value of most references."""
     from troposphere import Ref
 
     slot = cluster.slots[0]
@@ -129,7 +129,7 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
 
 
 def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
-    """Return what the configurations of masters and nodes have in common."""
+    """Return the keys that are in the configuration of both masters and nodes."""
     config: Config = {
         "role": role,
         "cluster": cluster.name,
@@ -155,12 +155,12 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
 
 
 def _common_assets(cluster: Cluster, group: Instances) -> list[Asset]:
-    """Return what every instance downloads."""
+    """Return the downloads of every instance."""
     return _assets(cluster, release(cluster.kubernetes_version, architecture(group.instance_type)).assets)
 
 
 def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[Asset]:
-    """Return the downloads with the places that they go to on an instance."""
+    """Return the downloads with the file or folder on the instance that each goes to."""
     assets: list[Asset] = []
     for pinned in pinned_assets:
         asset: Asset = {"url": mirrored(cluster, pinned.url), "sha256": pinned.sha256}

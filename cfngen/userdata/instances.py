@@ -32,12 +32,12 @@ def hooks(instances: Instances) -> Hooks:
 
 
 def kubelet(cluster: Cluster, instances: Instances) -> JsonObject:
-    """Return the kubelet's settings of these instances: the group's over the cluster's over cfngen's."""
+    """Return the kubelet's settings: the group's override the cluster's, which override cfngen's."""
     return merge(kubeadm.kubelet(cluster), instances.kubelet_configuration)
 
 
 def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
-    """Return the files that follow from what the cluster file says of these instances, by path."""
+    """Return the configuration files that depend on the settings of these instances, by path."""
     return {
         "/etc/containerd/config.toml": containerd.configuration(instances, pod_network.containerd(cluster)),
         **containerd.mirrors(instances),
@@ -59,7 +59,7 @@ def _inhibit_delay_file(kubelet: JsonObject) -> dict[str, str]:
 
 
 def duration(text: str) -> int:
-    """Return the seconds of a duration as Kubernetes writes it, e.g. `1m30s`, rounded up; 0 if it is none."""
+    """Return the seconds of a duration as Kubernetes writes it, e.g. `1m30s`, rounded up; 0 for any other text."""
     parts = re.findall(r"([0-9]*\.?[0-9]+)(ms|[hms])", text)
     seconds = sum(float(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)
     return int(-(-seconds // 1))

@@ -42,7 +42,7 @@ def init(cluster: Cluster) -> list[JsonObject]:
                 **_registration(),
                 "taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
             },
-            # kubeadm always makes a token; nodes get the published one, so this one may end soon.
+            # kubeadm always creates a token. Nodes use the one that masters publish, so this one may expire soon.
             "bootstrapTokens": [{"ttl": "15m0s", "description": "made by kubeadm at boot, not used"}],
             "patches": PATCHES,
         },
@@ -52,7 +52,7 @@ def init(cluster: Cluster) -> list[JsonObject]:
 
 def _cluster_configuration(cluster: Cluster) -> JsonObject:
     network, plugin = cluster.network, network_plugin(cluster)
-    # Of several masters, the name of their load balancer, which has one even where the API is not public.
+    # With several masters it is the DNS name of their load balancer, which exists even if the API is not public.
     has_load_balancer = cluster.api.public or cluster.control_plane.count > 1
     names = [*(["${publicAddress}"] if has_load_balancer else []), "127.0.0.1", "localhost"]
     return {
@@ -114,8 +114,8 @@ def join(group: NodeGroup) -> JsonObject:
 
 def kubelet(cluster: Cluster) -> JsonObject:
     """Return fields of the KubeletConfiguration; an instance adds `providerID` and `resolvConf`."""
-    # The Amazon VPC plug-in would be ended like other pods, and leave interfaces behind that it was just making: kops
-    # has no graceful shutdown with it either.
+    # A graceful shutdown would stop the Amazon VPC plug-in like other pods, and leave network interfaces behind that it
+    # was creating. kops does not configure one with it either.
     grace_periods = ("0s", "0s") if network_plugin(cluster).interfaces else ("30s", "10s")
     ours = {
         "cgroupDriver": "systemd",

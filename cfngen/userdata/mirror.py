@@ -1,4 +1,4 @@
-"""Where an instance fetches a file from: its origin, or the cluster's own mirror."""
+"""Replaces a download's URL by that of the cluster's mirror, if the cluster file has one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cfngen.cluster.model import Cluster
 
 
 def mirrored(cluster: Cluster, url: str) -> str:
-    """Return the address to fetch `url` from: itself, or below `assets.mirror` by the origin's host and path."""
+    """Return the URL to download `url` from: `<assets.mirror>/<host>/<path>` if there is a mirror, otherwise `url`."""
     if not cluster.assets.mirror:
         return url
     return f"{cluster.assets.mirror.rstrip('/')}/{url.partition('://')[2]}"

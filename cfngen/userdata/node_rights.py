@@ -1,8 +1,8 @@
-"""What nodes may do beyond Kubernetes' own rules for them: list nodes, to see whether pods have anywhere to go.
+"""Allows nodes to list nodes: before a drain, a node checks whether another node can run its pods.
 
-The node authorizer lets a kubelet read no Node but its own (`AuthorizeNodeWithSelectors`, since 1.32). Whoever takes
-over a node gains nothing by this: with its credentials they get tokens for the service accounts of its pods, and those
-of kube-proxy and of the network plug-ins may list nodes already (`system:node-proxier`).
+The node authorizer lets a kubelet read only its own Node (`AuthorizeNodeWithSelectors`, since 1.32). An attacker who
+takes over a node gains nothing by this permission: with its credentials they get tokens for the service accounts of its
+pods, and those of kube-proxy and of the network plug-ins may list nodes already (`system:node-proxier`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 
 def manifests(cluster: Cluster) -> list[JsonObject]:
-    """Return the objects to apply, in order; none if no node is drained."""
+    """Return the Kubernetes objects to apply, in order; none if no node group is drained."""
     if not any(group.drain_timeout for group in cluster.node_groups):
         return []
     head = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": NAME}}

@@ -110,7 +110,7 @@ class UserData:
         size: maximum bytes of the user data (before base64), with every reference at its maximum length.
         resource: logical id of the resource, in the same stack, whose metadata is the second stage.
         program: the second stage, packed: the metadata of that resource.
-        files: for reading: `user-data.py` is the loader, with `${name}` for each reference and without the packed
+        files: for display: `user-data.py` is the loader, with `${name}` for each reference and without the packed
             program; all others are the files unpacked to /opt/cfngen, Python sources with their comments.
         limit: bytes that EC2 allows.
     """
@@ -143,7 +143,7 @@ def pack(
         cloud_config: a cloud-config that cloud-init gets beside the loader.
 
     Raises:
-        UserDataTooLargeError: it is larger than EC2 allows.
+        UserDataTooLargeError: the user data is larger than EC2 allows.
     """
     from troposphere import Base64, Join
 
@@ -223,7 +223,7 @@ class _Reference:
     """A value known only at run time.
 
     Attributes:
-        name: its name, one of `references`.
+        name: its name in `references`.
         value: the troposphere expression.
     """
 

@@ -1,6 +1,6 @@
-"""The references in user data: what CloudFormation fills in, as only it knows the values.
+"""The names of the references in user data: values such as resource ids, which CloudFormation substitutes.
 
-`cfngen.boot.contract` describes each. Templates give their values, by these names.
+`cfngen.boot.contract` describes each reference. Templates pass a value for each name.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def of_node() -> tuple[str, ...]:
 
 
 def check(references: Mapping[str, object], names: Collection[str]) -> None:
-    """Check that templates have given all references of a role, and no others.
+    """Check that templates pass exactly the references of a role.
 
     Raises:
-        ValueError: they have not.
+        ValueError: a reference is missing or unknown.
     """
     if references.keys() != set(names):
         raise ValueError(f"references of user data are {sorted(references)}, not {sorted(names)}")

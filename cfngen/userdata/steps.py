@@ -1,7 +1,7 @@
-"""What masters and nodes do at boot, in order, and what their timers and services do.
+"""The steps of a boot of masters and nodes, in order, and the tasks of their timers and services.
 
-The boot program runs its own steps `identity` before these and `signal` after them. The steps up to `program.fetch` are
-in the user data; what comes later is in the stack.
+The boot program also runs the step `identity` before these and `signal` after them. The modules of the steps up to
+`program.fetch` are in the user data; those of later steps are in the stack.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Step(NamedTuple):
     """A step of the boot program.
 
     Attributes:
-        title: its title in the log, by which the sandbox and people know it.
+        title: its title in the log.
         function: `module.function` of `cfngen.boot`.
-        present: whether instances of a group have it; takes the cluster and the group.
+        present: a function of the cluster and the group; whether instances of the group have the step.
     """
 
     title: str
@@ -134,7 +134,7 @@ def steps(cluster: Cluster, group: Instances) -> Steps:
 
 
 def tasks(cluster: Cluster, group: Instances) -> dict[str, Steps]:
-    """Return what timers and services of a group run, by the name of the task."""
+    """Return the tasks of a group's timers and services: the steps of each, by the task's name."""
     table = NODE_TASKS if isinstance(group, NodeGroup) else MASTER_TASKS
     return {name: {step.title: step.function} for name, step in table.items() if step.present(cluster, group)}
 

@@ -39,11 +39,11 @@ _CLOUD_CONFIG = re.compile(r"^#cloud-config\n(.*?)\n--cfngen--$", re.MULTILINE |
 
 
 def difference(old_user_data: str, new_user_data: str) -> str:
-    """Return in words what differs between two user data; an empty text if one of them cannot be unpacked.
+    """Return a sentence on what differs between two user data, or "" if one of them cannot be unpacked.
 
     Args:
         old_user_data: user data of `pack`, filled in by CloudFormation; in base64 or as text.
-        new_user_data: likewise.
+        new_user_data: the new user data, in the same form.
     """
     old, new = _parts_by_name(old_user_data), _parts_by_name(new_user_data)
     if old is None or new is None:

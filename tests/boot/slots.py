@@ -13,7 +13,7 @@ from boots import boot_of
 from masters import ADDRESSES, CONFIG, Master, World, configuration
 
 from cfngen.boot.master import bucket, control_plane
-from cfngen.boot.master.etcd_data import JOINING_FILE, MEMBER
+from cfngen.boot.master.etcd_data import JOINING_FILE, MEMBER_ID_FILE
 
 
 def master_of(world: World, slot: str = "a", instance: str = "", several: bool = True, **more: Any) -> Master:
@@ -129,4 +129,4 @@ def assert_whole(world: World, *masters: Master) -> None:
         assert JOINING_FILE not in each.files
         member = world.etcd.member(*world.etcd.running[each.address])
         assert member
-        assert each.files[MEMBER] == f"{member['ID']:x}"
+        assert each.files[MEMBER_ID_FILE] == f"{member['ID']:x}"

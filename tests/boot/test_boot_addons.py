@@ -172,7 +172,7 @@ def test_failure_of_one_does_not_stop_the_others(cluster: Cluster, master: Maste
     cluster.broken["alpha"] = "no matches for kind Foo"
     with pytest.raises(BootError, match=r"alpha: .*no matches for kind Foo") as caught:
         addons.apply(master, master.configuration(ALPHA, BETA))
-    assert "the next try is within the hour" in caught.value.hint
+    assert "it is retried within the hour" in caught.value.hint
     assert cluster.status() == {"alpha": "failed", "beta": "deployed"}
     assert "no matches for kind Foo" in cluster.notes()["alpha"]["message"]
 
@@ -184,7 +184,7 @@ def test_failure_is_tried_again_for_a_quarter_of_an_hour(cluster: Cluster, maste
     with pytest.raises(BootError) as caught:
         addons.apply(master, master.configuration(ALPHA))
     assert begun == [0, 60, 180, 420, 900]
-    assert caught.value.hint.endswith("configmap cfngen-addons -o yaml`; the next try is within the hour")
+    assert caught.value.hint.endswith("configmap cfngen-addons -o yaml`; it is retried within the hour")
 
 
 def test_failure_that_passes_is_got_over(cluster: Cluster, master: Master) -> None:
@@ -233,7 +233,7 @@ def test_interrupted_operation_is_taken_up_at_once(cluster: Cluster, master: Mas
 
 def test_somebody_elses_operation_is_respected_for_a_quarter_of_an_hour(cluster: Cluster, master: Master) -> None:
     cluster.helm["alpha"] = {"status": "pending-upgrade", "revision": 3, "changed": 0.0}
-    with pytest.raises(BootError, match=r"another Helm operation \(pending-upgrade\) on alpha began \d+ s ago"):
+    with pytest.raises(BootError, match=r"another Helm operation \(pending-upgrade\) on alpha started \d+ s ago"):
         addons.essentials(master, master.configuration(release("alpha", essential=True)))
     assert cluster.helm["alpha"]["revision"] == 3
     cluster.passed = 1000
@@ -253,7 +253,7 @@ def test_somebody_elses_operation_counts_from_when_its_secret_was_changed_last(
         assert cluster.installed() == ["alpha"]
         return
     machine = Impatient(cluster, MASTER)
-    with pytest.raises(BootError, match=r"another Helm operation \(uninstalling\) on alpha began 899 s ago"):
+    with pytest.raises(BootError, match=r"another Helm operation \(uninstalling\) on alpha started 899 s ago"):
         addons.essentials(machine, machine.configuration(release("alpha", essential=True)))
 
 
@@ -276,7 +276,7 @@ def test_two_masters_never_run_helm_at_once(cluster: Cluster, master: Master) ->
 
     cluster.during = meanwhile
     addons.apply(master, master.configuration(ALPHA, BETA))
-    assert said == [f"{MASTER} is at it since 2026-09-01T12:00:00Z"]
+    assert said == [f"{MASTER} has held the lease since 2026-09-01T12:00:00Z"]
     assert helm_runs(other) == []
     assert not other.ran("kubectl .* --field-manager=cfngen-addons"), "notes are the lock holder's"
     assert cluster.installed() == ["alpha", "beta"]
@@ -293,7 +293,7 @@ def test_lock_is_renewed_with_each_release_however_long_all_of_them_take(cluster
 
     cluster.during = slowly
     addons.apply(master, master.configuration(ALPHA, BETA))
-    assert seen == [f"{MASTER} is at it since 2026-09-01T12:00:00Z"] * 2
+    assert seen == [f"{MASTER} has held the lease since 2026-09-01T12:00:00Z"] * 2
     assert cluster.passed == 800
 
 
@@ -378,7 +378,7 @@ def test_rolling_back_brings_the_former_releases_back(cluster: Cluster, master: 
 
 def test_boot_waits_for_essentials_and_leaves_the_rest_to_the_timer(cluster: Cluster, master: Master) -> None:
     said = addons.essentials(master, master.configuration(NETWORK, ALPHA))
-    assert said == "the cloud controller manager and network at work; 1 charts follow"
+    assert said == "the cloud controller manager and network running; 1 charts follow"
     assert cluster.installed() == ["network"]
     assert cluster.applied[0]["kind"] == "DaemonSet"
     assert master.ran("systemctl enable --now cfngen-addons.timer")
@@ -387,7 +387,7 @@ def test_boot_waits_for_essentials_and_leaves_the_rest_to_the_timer(cluster: Clu
 
 def test_boot_without_essential_charts_needs_no_helm(cluster: Cluster, master: Master) -> None:
     del cluster.nodes[MASTER]["status"]
-    assert addons.essentials(master, master.configuration(ALPHA)).endswith("at work; 1 charts follow")
+    assert addons.essentials(master, master.configuration(ALPHA)).endswith("running; 1 charts follow")
     assert not master.ran("helm")
 
 
@@ -400,11 +400,13 @@ def test_boot_never_removes_add_ons(cluster: Cluster, master: Master) -> None:
 def test_master_does_not_work_before_the_cloud_controller_does(cluster: Cluster, master: Master) -> None:
     tainted = [{"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}]
     cluster.nodes[MASTER]["spec"]["taints"] = tainted
-    with pytest.raises(BootError, match="for the cloud controller manager: the node still has its taint") as caught:
+    with pytest.raises(
+        BootError, match="for the cloud controller manager: the node still has the taint node"
+    ) as caught:
         addons.essentials(master, master.configuration())
     assert "logs daemonset/cloud-controller-manager" in caught.value.hint
     cluster.nodes[MASTER]["spec"]["taints"] = [{"key": "node-role.kubernetes.io/control-plane"}]
-    assert addons.essentials(master, master.configuration()).startswith("the cloud controller manager at work")
+    assert addons.essentials(master, master.configuration()).startswith("the cloud controller manager running")
 
 
 def test_master_does_not_work_before_its_network_does(cluster: Cluster, master: Master) -> None:
@@ -432,7 +434,7 @@ def test_manifests_are_tried_again_and_go_through_standard_input(cluster: Cluste
     machine.on("kubectl .* apply", lambda _: answers.pop(0))
     machine.on("kubectl .* get node ", (0, json.dumps({"spec": {}})))
     config = cluster.master(MASTER).configuration()
-    assert addons.essentials(machine, config).startswith("the cloud controller manager at work")
+    assert addons.essentials(machine, config).startswith("the cloud controller manager running")
     command = machine.ran("kubectl .* apply")[-1]
     assert command.endswith("apply --server-side --force-conflicts -f -")
     assert json.loads(machine.stdin[command])["kind"] == "DaemonSet"

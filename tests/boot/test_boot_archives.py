@@ -35,18 +35,18 @@ def asset(archive: Path, folder: Path, *members: str) -> dict[str, object]:
 
 def test_only_the_wanted_programs_are_unpacked_and_they_can_be_run(archive: Path, tmp_path: Path) -> None:
     folder = tmp_path / "bin"
-    assert system.provide(Machine(), asset(archive, folder, "*/etcdctl", "*/etcdutl"), 0)
+    assert system.provide_asset(Machine(), asset(archive, folder, "*/etcdctl", "*/etcdutl"), 0)
     assert {path.name for path in folder.iterdir()} == {"etcdctl", "etcdutl"}
     assert all(path.stat().st_mode & 0o111 for path in folder.iterdir())
 
 
 def test_what_was_unpacked_is_not_fetched_again(archive: Path, tmp_path: Path) -> None:
     wanted = asset(archive, tmp_path / "bin", "*/etcdctl")
-    system.provide(Machine(), wanted, 0)
+    system.provide_asset(Machine(), wanted, 0)
     archive.unlink()
-    assert not system.provide(Machine(), wanted, 0)
+    assert not system.provide_asset(Machine(), wanted, 0)
 
 
 def test_program_that_the_archive_lacks_is_an_error(archive: Path, tmp_path: Path) -> None:
     with pytest.raises(BootError, match="Not found in archive"):
-        system.provide(Machine(), asset(archive, tmp_path / "bin", "*/helm"), 0)
+        system.provide_asset(Machine(), asset(archive, tmp_path / "bin", "*/helm"), 0)

@@ -113,7 +113,7 @@ def leader() -> Leader:
 
 def test_first_snapshot_is_taken_at_once_and_is_the_days_too(leader: Leader) -> None:
     said = leader.comes_by()
-    assert said == f"s3://{BUCKET}/{FIRST}: 0.0 MiB, 812 keys, and the day's"
+    assert said == f"s3://{BUCKET}/{FIRST}: 0.0 MiB, 812 keys, also copied as the day's snapshot"
     assert set(leader.storage.content) == {FIRST, DAY}
     assert leader.storage.metadata[DAY]["revision"] == "4711"
     assert leader.storage.metadata[FIRST]["instance"] == "i-1"
@@ -236,10 +236,10 @@ def test_a_new_leader_answers_a_request_of_before(leader: Leader) -> None:
     [
         ("etcdctl .*endpoint status", BootError("`etcdctl` exited with 1: context deadline exceeded"), "deadline"),
         ("etcdctl .*endpoint status", (0, "[]"), "etcd has no leader"),
-        ("etcdctl .*endpoint status", (0, "nonsense"), "answered 'nonsense'"),
+        ("etcdctl .*endpoint status", (0, "nonsense"), "unexpected output of etcd's program: 'nonsense'"),
         ("etcdctl .*snapshot save", BootError("`etcdctl` exited with 1: no space left on device"), "no space"),
-        ("etcdutl snapshot status", (0, json.dumps({**STATUS, "totalKey": 0})), "holds no key"),
-        ("etcdutl snapshot status", (0, ""), "answered ''"),
+        ("etcdutl snapshot status", (0, json.dumps({**STATUS, "totalKey": 0})), "contains no keys"),
+        ("etcdutl snapshot status", (0, ""), "unexpected output of etcd's program: ''"),
     ],
 )
 def test_a_failure_is_loud_and_tried_again_soon(leader: Leader, pattern: str, answer: Any, reason: str) -> None:
@@ -283,7 +283,7 @@ def test_whatever_s3_refuses_is_loud(leader: Leader, operation: str, code: str) 
 )
 def test_what_does_not_lie_there_as_it_was_sent_is_no_snapshot(leader: Leader, found: dict[str, Any]) -> None:
     leader.cloud["s3.head_object"] = lambda **arguments: found
-    with pytest.raises(BootError, match="is not what was uploaded"):
+    with pytest.raises(BootError, match="differs from the uploaded snapshot"):
         leader.comes_by()
     assert not any("/daily/" in key for key in leader.storage.content)
 
@@ -294,7 +294,7 @@ def test_copy_of_the_day_is_looked_at_too(leader: Leader) -> None:
         **head(Bucket, Key),
         **({"ContentLength": 0} if "/daily/" in Key else {}),
     }
-    with pytest.raises(BootError, match=f"s3://{BUCKET}/{DAY} is not what was uploaded: 0 bytes of"):
+    with pytest.raises(BootError, match=f"s3://{BUCKET}/{DAY} differs from the uploaded snapshot .0 of"):
         leader.comes_by()
     assert len(leader.alarms) == 1
 
@@ -324,17 +324,17 @@ def test_the_timer_is_started(leader: Leader) -> None:
 
 
 def test_a_document_that_is_missing_is_not_asked_for(leader: Leader) -> None:
-    assert bucket.document(leader, boot_of(CONFIG), "restore.json") == {}
+    assert bucket.read_document(leader, boot_of(CONFIG), "restore.json") == {}
     assert [name for name, _ in leader.calls] == ["s3.list_objects_v2"]
     leader.storage.put("one/etcd/restore.json", '{"id": "1"}')
-    assert bucket.document(leader, boot_of(CONFIG), "restore.json") == {"id": "1"}
+    assert bucket.read_document(leader, boot_of(CONFIG), "restore.json") == {"id": "1"}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{"])
 def test_a_document_that_is_none_is_told_with_the_way_out(leader: Leader, text: str) -> None:
     leader.storage.put("one/etcd/restore.json", text)
-    with pytest.raises(BootError, match="is no JSON object") as caught:
-        bucket.document(leader, boot_of(CONFIG), "restore.json")
+    with pytest.raises(BootError, match="is not a JSON object") as caught:
+        bucket.read_document(leader, boot_of(CONFIG), "restore.json")
     assert caught.value.hint == f"delete it: `aws s3 rm s3://{BUCKET}/one/etcd/restore.json`"
 
 
@@ -348,8 +348,8 @@ def test_a_document_that_is_cut_off_on_its_way_is_no_fault_of_the_program(leader
 
     leader.storage.put("one/etcd/restore.json", "{}")
     leader.cloud["s3.get_object"] = lambda **_: {"Body": Cut()}
-    with pytest.raises(BootError, match="could not be read to its end: 3 read, but total bytes"):
-        bucket.document(leader, boot_of(CONFIG), "restore.json")
+    with pytest.raises(BootError, match="could not be read completely: 3 read, but total bytes"):
+        bucket.read_document(leader, boot_of(CONFIG), "restore.json")
 
 
 @pytest.mark.parametrize(

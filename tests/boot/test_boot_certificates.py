@@ -22,7 +22,7 @@ def master() -> Master:
     """A master that has just been set up; its certificates are good for a year."""
     found = Master()
     boot(found)
-    assert certificates.schedule(found, boot_of(found.config)) == f"good until {EXPIRES}"
+    assert certificates.schedule(found, boot_of(found.config)) == f"valid until {EXPIRES}"
     found.commands.clear()
     return found
 
@@ -42,7 +42,7 @@ def test_timer_is_started_at_boot_and_nothing_is_restarted() -> None:
 
 def test_certificates_with_much_of_their_life_left_are_left_alone(master: Master) -> None:
     master.passed = 250 * DAY
-    assert certificates.renew(master, boot_of(master.config)) == f"good until {EXPIRES}"
+    assert certificates.renew(master, boot_of(master.config)) == f"valid until {EXPIRES}"
     assert master.ran("kubeadm certs renew") == []
     assert not restarted(master)
 
@@ -51,7 +51,7 @@ def test_certificates_near_their_end_are_renewed_and_read(master: Master) -> Non
     master.passed = 260 * DAY
     assert (
         certificates.renew(master, boot_of(master.config))
-        == f"good until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
+        == f"valid until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
     )
     assert len(master.ran("kubeadm certs renew all")) == 1
     assert restarted(master)
@@ -97,7 +97,7 @@ def test_renewal_without_the_note_of_what_was_last_read_is_read_all_the_same(mas
     master.passed = 260 * DAY
     assert (
         certificates.renew(master, boot_of(master.config))
-        == f"good until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
+        == f"valid until 2028-05-18T12:00:00Z, renewed (before: {EXPIRES})"
     )
     assert restarted(master)
     assert master.files[certificate_expiry.LOADED_EXPIRY_FILE] == "2028-05-18T12:00:00Z"
@@ -105,7 +105,7 @@ def test_renewal_without_the_note_of_what_was_last_read_is_read_all_the_same(mas
 
 def test_instance_without_the_note_whose_certificates_are_good_restarts_nothing(master: Master) -> None:
     master.remove(certificate_expiry.LOADED_EXPIRY_FILE)
-    assert certificates.renew(master, boot_of(master.config)) == f"good until {EXPIRES}"
+    assert certificates.renew(master, boot_of(master.config)) == f"valid until {EXPIRES}"
     assert not restarted(master)
     assert master.files[certificate_expiry.LOADED_EXPIRY_FILE] == EXPIRES
 
@@ -113,7 +113,7 @@ def test_instance_without_the_note_whose_certificates_are_good_restarts_nothing(
 def test_renewal_that_renews_nothing_fails(master: Master) -> None:
     master.passed = 260 * DAY
     master.on("kubeadm certs renew all", (0, ""))
-    with pytest.raises(BootError, match="kubeadm renewed none"):
+    with pytest.raises(BootError, match="kubeadm did not renew them"):
         certificates.renew(master, boot_of(master.config))
 
 
@@ -131,12 +131,12 @@ def test_expiry_of_each_slot_is_written_where_operators_see_it(master: Master) -
 def test_api_server_that_has_a_bad_moment_hears_of_the_expiry_all_the_same(master: Master) -> None:
     answers = [(1, "etcdserver: leader changed")] * 2
     master.on("kubectl .* --field-manager=cfngen-a", lambda text: answers.pop(0) if answers else master._note(text))
-    assert certificates.renew(master, boot_of(master.config)) == f"good until {master.expires}"
+    assert certificates.renew(master, boot_of(master.config)) == f"valid until {master.expires}"
     assert answers == []
     master.on("kubectl .* --field-manager=cfngen-a", (1, "etcdserver: leader changed"))
     with pytest.raises(BootError, match=r"for ConfigMap cfngen-certificates: .* leader changed") as caught:
         certificates.renew(master, boot_of(master.config))
-    assert caught.value.hint == "is the API server healthy?"
+    assert caught.value.hint == "check that the API server is healthy"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_certificates_are_due_with_thirty_percent_of_a_year_left_and_two_less_fo
     master: Master, slot: str, left: int, due: bool
 ) -> None:
     master.config["facts"]["slot"] = slot
-    assert certificate_expiry.due(master, boot_of(master.config), master.time(left)) is due
+    assert certificate_expiry.is_renewal_due(master, boot_of(master.config), master.time(left)) is due
 
 
 def test_manifests_stay_in_place_while_certificates_are_renewed(master: Master) -> None:
@@ -197,5 +197,5 @@ def test_masters_that_were_made_together_do_not_restart_their_etcd_in_the_same_n
         found = []
         for day in (250, 260, 265, 272):
             master.passed = day * DAY
-            found += [day] if certificate_expiry.due(master, boot_of(master.config), EXPIRES) else []
+            found += [day] if certificate_expiry.is_renewal_due(master, boot_of(master.config), EXPIRES) else []
         assert found == days

@@ -68,7 +68,7 @@ def boot(machine: Master) -> list[str]:
 @pytest.mark.parametrize("secret", ["", "{}"], ids=["no version", "empty object"])
 def test_new_cluster(secret: str) -> None:
     machine = Master(**({CA_SECRET: secret} if secret else {}))
-    assert boot(machine) == ["init: made certificate authorities", "initialised a new cluster"]
+    assert boot(machine) == ["init: created the certificate authorities", "initialised a new cluster"]
     preflight = machine.commands.index(f"kubeadm init phase preflight --config {KUBEADM_CONFIG}")
     assert machine.commands[preflight + 1 :] == START
     bundle = json.loads(machine.secrets.text(CA_SECRET))
@@ -81,7 +81,10 @@ def test_new_cluster(secret: str) -> None:
 def test_replaced_master_resumes_the_cluster_of_the_volume() -> None:
     machine = Master(**{CA_SECRET: json.dumps(MARKED)})
     machine.files[DATA] = members(machine)
-    assert boot(machine) == ["resume: restored certificate authorities", "resumed the cluster of the volume"]
+    assert boot(machine) == [
+        "resume: installed the certificate authorities of the secret",
+        "continued with the etcd data on the volume",
+    ]
     assert machine.commands == ["systemctl stop kubelet", *RESUME]
     assert machine.files[PKI + "ca.key"] == "stored"
     assert machine.modes[PKI + "ca.key"] == 0o600
@@ -106,7 +109,10 @@ def test_changed_authorities_bring_new_certificates_at_the_next_boot() -> None:
     boot(machine)
     machine.secrets.put(CA_SECRET, json.dumps({**MARKED, "ca.key": "another"}))
     machine.commands.clear()
-    assert boot(machine) == ["resume: restored certificate authorities", "resumed the cluster of the volume"]
+    assert boot(machine) == [
+        "resume: installed the certificate authorities of the secret",
+        "continued with the etcd data on the volume",
+    ]
     assert machine.files[PKI + "apiserver.crt"] == "signed by another"
 
 
@@ -124,7 +130,7 @@ def test_image_made_of_a_master_is_not_taken_for_the_master() -> None:
     )
     machine.files.update({PKI + "ca.key": "of another cluster", PKI + "apiserver.crt": "of another cluster"})
     machine.files["/var/lib/kubelet/pki/kubelet-client-current.pem"] = "its"
-    assert boot(machine)[0] == "resume: restored certificate authorities"
+    assert boot(machine)[0] == "resume: installed the certificate authorities of the secret"
     assert machine.files[kubelet.KUBELET_CONF] == "made anew"
     assert machine.files[PKI + "apiserver.crt"] == "signed by stored"
     assert "/var/lib/kubelet/pki/kubelet-client-current.pem" not in machine.files
@@ -132,11 +138,11 @@ def test_image_made_of_a_master_is_not_taken_for_the_master() -> None:
 
 def test_blank_volume_never_becomes_a_second_cluster() -> None:
     machine = Master(**{CA_SECRET: json.dumps(MARKED)})
-    with pytest.raises(BootError, match="vol-1 is blank, yet the cluster exists since 2026-08-01T00:00:00Z") as caught:
+    with pytest.raises(BootError, match="vol-1 is blank, but the cluster exists since 2026-08-01T00:00:00Z") as caught:
         boot(machine)
     assert caught.value.hint == (
-        "`cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from a snapshot of "
-        "its own; or, to begin again with nothing, remove initialised from secret arn:ca and reboot"
+        "run `cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from one of its "
+        "snapshots; or, to start again with an empty cluster, remove initialised from secret arn:ca and reboot"
     )
     assert machine.ran("kubeadm") == []
     assert json.loads(machine.secrets.text(CA_SECRET)) == MARKED
@@ -155,9 +161,9 @@ def test_beginning_again_with_nothing_is_a_decision_of_the_operator_and_works() 
 def test_volume_of_a_cluster_whose_authorities_are_lost_is_not_touched() -> None:
     machine = Master()
     machine.files[DATA] = members(machine)
-    with pytest.raises(BootError, match="vol-1 holds a cluster, but secret arn:ca is empty") as caught:
+    with pytest.raises(BootError, match="vol-1 contains a cluster's data, but secret arn:ca is empty") as caught:
         boot(machine)
-    assert caught.value.hint == "put the secret's previous value (AWSPREVIOUS) as a new version"
+    assert caught.value.hint == "store the secret's previous value (AWSPREVIOUS) as a new version"
     assert machine.ran("kubeadm") == []
     assert machine.secrets.text(CA_SECRET) == ""
 
@@ -171,7 +177,7 @@ def test_incomplete_bundle_is_never_overwritten() -> None:
 
 def test_authorities_supplied_beforehand_are_used() -> None:
     machine = Master(**{CA_SECRET: json.dumps(BUNDLE)})
-    assert boot(machine)[0] == "init: restored certificate authorities"
+    assert boot(machine)[0] == "init: installed the certificate authorities of the secret"
     assert machine.files[PKI + "ca.key"] == "stored"
 
 
@@ -191,7 +197,7 @@ def test_second_writer_takes_the_first_ones_authorities() -> None:
         if json.loads(arguments["SecretString"])["ca.key"] != "stored"
         else original(**arguments)
     )
-    assert boot(machine)[0] == "init: restored certificate authorities"
+    assert boot(machine)[0] == "init: installed the certificate authorities of the secret"
     assert machine.files[PKI + "ca.key"] == "stored"
     assert machine.files[PKI + "apiserver.crt"] == "signed by stored"
 
@@ -254,14 +260,14 @@ def test_secret_that_keeps_changing_ends_the_boot_with_what_to_look_at() -> None
         certificate_authorities.load(machine, boot)
         with pytest.raises(BootError, match="the secret of the certificate authorities keeps changing") as caught:
             attempt()
-        assert caught.value.hint == "who else writes it?"
+        assert caught.value.hint == "check who else writes to it"
     assert len(written) == 6, "three attempts each"
 
 
 def test_api_server_that_does_not_come_ends_the_step_with_what_to_look_at() -> None:
     machine = Master()
     machine.on("kubectl .* get --server", (1, ""))
-    with pytest.raises(BootError, match=r"waited 10[89]\d s for the API server: not there yet") as caught:
+    with pytest.raises(BootError, match=r"waited 10[89]\d s for the API server: not available yet") as caught:
         boot(machine)
     assert "journalctl -u kubelet" in caught.value.hint
     assert machine.said[0].startswith("waiting for the API server (6")
@@ -295,7 +301,7 @@ def test_hint_fits_the_check_of_kubeadm_that_failed(line: str, hint: str) -> Non
 
 def test_configuration_and_patch_are_written_for_kubeadm() -> None:
     machine = Master()
-    machine.files[kubelet.RESOLVED] = "nameserver 127.0.0.1"
+    machine.files[kubelet.RESOLVED_CONF] = "nameserver 127.0.0.1"
     control_plane.prepare(machine, boot_of(configuration()))
     documents = [json.loads(text) for text in machine.files[KUBEADM_CONFIG].split("\n---\n")]
     assert [each["kind"] for each in documents] == [

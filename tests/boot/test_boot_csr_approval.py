@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 from scripted_machine import ScriptedMachine
 
-from cfngen.boot.host.kubectl import ADMIN
+from cfngen.boot.host.kubectl import ADMIN_KUBECONFIG
 from cfngen.boot.master import csr_approval
 
 INSTANCE = "i-0123456789abcdef0"
@@ -73,7 +73,7 @@ def spec(**more: Any) -> dict[str, Any]:
 
 
 def doubt(**more: Any) -> str:
-    return csr_approval.doubt(spec(**more), {INSTANCE: DESCRIBED})
+    return csr_approval.reason_to_refuse(spec(**more), {INSTANCE: DESCRIBED})
 
 
 def test_request_for_what_ec2_confirms_is_in_no_doubt() -> None:
@@ -123,9 +123,10 @@ def test_name_or_address_may_stand_anywhere_in_what_ec2_says_of_an_instance(
     described: dict[str, Any], names: list[str], addresses: list[str]
 ) -> None:
     asked = spec(request=request(names, addresses))
-    assert csr_approval.doubt(asked, {INSTANCE: {"InstanceId": INSTANCE, **described}}) == ""
+    assert csr_approval.reason_to_refuse(asked, {INSTANCE: {"InstanceId": INSTANCE, **described}}) == ""
     assert (
-        csr_approval.doubt(asked, {INSTANCE: {"InstanceId": "i-0"}}) == f"EC2 does not confirm {(names + addresses)[0]}"
+        csr_approval.reason_to_refuse(asked, {INSTANCE: {"InstanceId": "i-0"}})
+        == f"EC2 does not confirm {(names + addresses)[0]}"
     )
 
 
@@ -146,23 +147,23 @@ def test_any_other_name_or_address_is_not_confirmed(names: list[str], addresses:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ({"username": "system:serviceaccount:default:web"}, "whoever asks is no node"),
-        ({"groups": ["system:authenticated"]}, "whoever asks is no node"),
-        ({"usages": [*USAGES, "client auth"]}, "its usages are client auth, digital signature, server auth"),
-        ({"usages": ["server auth"]}, "its usages are server auth"),
-        ({"username": "system:node:i-0fedcba9876543210"}, "EC2 knows no running instance of this cluster by that name"),
-        ({"request": request([], [])}, "it names neither a host nor an address"),
+        ({"username": "system:serviceaccount:default:web"}, "the requester is not a node"),
+        ({"groups": ["system:authenticated"]}, "the requester is not a node"),
+        ({"usages": [*USAGES, "client auth"]}, "its key usages are client auth, digital signature, server auth"),
+        ({"usages": ["server auth"]}, "its key usages are server auth"),
+        ({"username": "system:node:i-0fedcba9876543210"}, "EC2 has no running instance of this cluster with that id"),
+        ({"request": request([], [])}, "it contains neither a DNS name nor an IP address"),
         # Not base64: Python leaves strange characters out unless it is told not to.
-        ({"request": "%" + request()}, "it cannot be understood: "),
-        ({"request": ""}, "it cannot be understood: it is no PEM request"),
-        ({"request": "%%%"}, "it cannot be understood: "),
+        ({"request": "%" + request()}, "it cannot be parsed: "),
+        ({"request": ""}, "it cannot be parsed: it is not a PEM certificate request"),
+        ({"request": "%%%"}, "it cannot be parsed: "),
         (
             {"request": request(other=[x509.RFC822Name("root@example.com")])},
-            "it cannot be understood: it asks for something else than DNS names and IP addresses",
+            "it cannot be parsed: it requests something other than DNS names and IP addresses",
         ),
         (
             {"request": request(extension=x509.BasicConstraints(ca=True, path_length=None))},
-            "it cannot be understood: it asks for an unknown extension",
+            "it cannot be parsed: it requests an unknown extension",
         ),
     ],
 )
@@ -186,7 +187,7 @@ def test_subject_is_that_of_who_asks(subject: dict[x509.ObjectIdentifier, str]) 
 @pytest.mark.parametrize("strange", ["%", "=", "\N{LATIN SMALL LETTER E WITH ACUTE}"])
 def test_strange_characters_in_a_request_are_not_read_over(strange: str) -> None:
     text = base64.b64decode(request()).decode().replace("REQUEST-----\n", f"REQUEST-----\n{strange}", 1)
-    assert doubt(request=base64.b64encode(text.encode()).decode()).startswith("it cannot be understood: ")
+    assert doubt(request=base64.b64encode(text.encode()).decode()).startswith("it cannot be parsed: ")
 
 
 def test_no_part_of_a_request_is_taken_for_the_whole() -> None:
@@ -208,7 +209,7 @@ class Master(ScriptedMachine):
 
     def __init__(self, **requests: dict[str, Any]) -> None:
         super().__init__()
-        self.files[ADMIN] = "credentials"
+        self.files[ADMIN_KUBECONFIG] = "credentials"
         self.requests = requests
         self.decided: list[str] = []
         self.on("kubectl .* get certificatesigningrequests", lambda _: (0, json.dumps({"items": self._items()})))
@@ -241,7 +242,7 @@ def approve(machine: ScriptedMachine) -> str:
 
 def test_requests_are_approved_once() -> None:
     machine = Master(good=spec())
-    assert approve(machine) == f"approved those of {INSTANCE}"
+    assert approve(machine) == f"approved the certificate requests of {INSTANCE}"
     assert machine.decided == ["good"]
     assert approve(machine) == ""
     assert machine.decided == ["good"]
@@ -249,7 +250,7 @@ def test_requests_are_approved_once() -> None:
 
 def test_all_requests_of_a_minute_are_looked_at() -> None:
     machine = Master(first=spec(), bad=spec(groups=[]), second=spec())
-    assert approve(machine) == f"approved those of {INSTANCE}, {INSTANCE}"
+    assert approve(machine) == f"approved the certificate requests of {INSTANCE}, {INSTANCE}"
     assert machine.decided == ["first", "second"]
     assert len(machine.said) == 1
 
@@ -258,7 +259,7 @@ def test_request_that_is_left_alone_is_told_once_and_never_denied() -> None:
     machine = Master(bad=spec(request=request(["kubernetes"], [])), good=spec())
     approve(machine)
     assert machine.decided == ["good"]
-    told = f"certificate request bad of {USER} is left alone: EC2 does not confirm"
+    told = f"certificate request bad of {USER} was not approved: EC2 does not confirm"
     assert machine.said == [f"{told} kubernetes"]
     approve(machine)
     assert machine.decided == ["good"]
@@ -288,12 +289,14 @@ def test_name_that_is_no_instances_is_not_even_asked_about() -> None:
 
 def test_master_that_is_not_set_up_yet_does_nothing() -> None:
     machine = Master(good=spec())
-    del machine.files[ADMIN]
+    del machine.files[ADMIN_KUBECONFIG]
     assert approve(machine) == ""
     assert machine.commands == []
 
 
 def test_timer_is_started_at_boot() -> None:
     machine = Master(good=spec())
-    assert csr_approval.start(machine, boot_of({"cluster": "prod"})) == f"approved those of {INSTANCE}"
+    assert (
+        csr_approval.start(machine, boot_of({"cluster": "prod"})) == f"approved the certificate requests of {INSTANCE}"
+    )
     assert machine.commands[0] == "systemctl enable --now cfngen-approve.timer"

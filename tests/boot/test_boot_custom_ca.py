@@ -86,11 +86,11 @@ def test_authority_is_taken_as_it_is(given: Path, tmp_path: Path) -> None:
     ("certificate", "key", "wrong"),
     [
         ("leaf.crt", "ca.key", "not a certificate authority's"),
-        ("short.crt", "ca.key", "ends within 30 days"),
+        ("short.crt", "ca.key", "expires within 30 days"),
         ("ca.crt", "other.key", "ca.key is not the key of ca.crt"),
-        ("ca.crt", "locked.key", "ca.key is no private key in PEM, or has a passphrase"),
-        ("ca.key", "ca.key", "ca.crt is no certificate in PEM"),
-        ("ca.crt", "ca.crt", "ca.key is no private key in PEM"),
+        ("ca.crt", "locked.key", "ca.key is not a PEM private key, or has a passphrase"),
+        ("ca.key", "ca.key", "ca.crt is not a PEM certificate"),
+        ("ca.crt", "ca.crt", "ca.key is not a PEM private key"),
     ],
 )
 def test_what_is_of_no_use_is_refused_and_leaves_nothing(
@@ -105,7 +105,7 @@ def test_what_is_of_no_use_is_refused_and_leaves_nothing(
 
 @pytest.mark.parametrize("secret", [None, "", "{}", "[]", "PEM", '{"ca.crt": "x"}', '{"ca.crt": "x", "ca.key": " "}'])
 def test_secret_without_them_is_refused(secret: str | None, tmp_path: Path) -> None:
-    with pytest.raises(BootError, match=r"holds no JSON object with ca.crt and ca.key"):
+    with pytest.raises(BootError, match=r"does not contain a JSON object with ca.crt and ca.key"):
         custom_ca.fetch(RealCommands(secret), boot_of({"ownCa": ARN}), f"{tmp_path}/")
 
 
@@ -125,7 +125,7 @@ def test_first_master_begins_the_cluster_with_it() -> None:
     world = World()
     supplied(world)
     master = with_authority(world)
-    assert boot(master)[0] == "init: took the supplied certificate authority, made the others"
+    assert boot(master)[0] == "init: used the supplied certificate authority, created the others"
     bundle = json.loads(world.secrets.text(CA_SECRET))
     assert (bundle["ca.crt"], bundle["ca.key"]) == ("ours\n", "our key\n")
     assert bundle["front-proxy-ca.key"] == master.files[PKI + "front-proxy-ca.key"]

@@ -70,7 +70,7 @@ def run(machine: ScriptedMachine) -> str:
 def test_instance_without_disks_of_its_own_is_left_as_it_is() -> None:
     machine = Disks()
     before = dict(machine.files)
-    assert run(machine) == "this instance has no disks of its own"
+    assert run(machine) == "this instance has no instance store disks"
     assert machine.commands == []
     assert machine.files == before
 
@@ -310,7 +310,7 @@ def test_instance_whose_disks_were_lost_joins_anew() -> None:
 def test_disk_that_somebody_else_formatted_is_left_alone(content: str, kind: str) -> None:
     machine = Disks("nvme1n1", "nvme2n1")
     machine.content["/dev/nvme2n1"] = content
-    with pytest.raises(BootError, match=f"/dev/nvme2n1 holds {kind} and is left as it is") as caught:
+    with pytest.raises(BootError, match=f"/dev/nvme2n1 contains {kind}; it was not formatted") as caught:
         run(machine)
     assert "instanceStorage: none" in caught.value.hint
     assert machine.ran("mkfs|wipefs|mdadm --create") == []
@@ -340,9 +340,11 @@ def test_mount_that_does_not_take_is_noticed() -> None:
 def xen(*names: str) -> Disks:
     machine = Disks()
     machine.files["/sys/block/xvda/size"] = "1"
-    machine.told[disks.MAPPING] = "\n".join(["ami", *(f"ephemeral{each}" for each in range(len(names))), "root"])
+    machine.told[disks.BLOCK_DEVICES_PATH] = "\n".join(
+        ["ami", *(f"ephemeral{each}" for each in range(len(names))), "root"]
+    )
     for index, name in enumerate(names):
-        machine.told[f"{disks.MAPPING}ephemeral{index}"] = name
+        machine.told[f"{disks.BLOCK_DEVICES_PATH}ephemeral{index}"] = name
         machine.files["/dev/" + name.replace("sd", "xvd")] = ""
     return machine
 

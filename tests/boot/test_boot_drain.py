@@ -120,7 +120,7 @@ def config(minutes: int = 5) -> Boot:
 
 
 def ended(node: Node, minutes: int = 5) -> str:
-    node.told[drain.STATE] = "Terminated"
+    node.told[drain.LIFECYCLE_STATE_PATH] = "Terminated"
     return drain.watch(node, config(minutes))
 
 
@@ -128,7 +128,7 @@ def test_pods_are_evicted_and_auto_scaling_goes_on() -> None:
     node = Node(pod("a"), pod("b"))
     assert (
         ended(node)
-        == "this instance is to be terminated: its pods are gone after 5 s; the lifecycle action was completed"
+        == "this instance is being terminated: all its pods are gone after 5 s; the lifecycle action was completed"
     )
     assert sorted(node.evicted) == ["a", "b"]
     assert node.completed == [
@@ -143,16 +143,16 @@ def test_pods_are_evicted_and_auto_scaling_goes_on() -> None:
 
 def test_nothing_happens_as_long_as_the_instance_is_wanted() -> None:
     node = Node(pod("a"))
-    node.told[drain.STATE] = "InService"
+    node.told[drain.LIFECYCLE_STATE_PATH] = "InService"
     asked = 0
     sleep = node.sleep
 
     def pass_time(seconds: float) -> None:
         nonlocal asked
         asked += 1
-        assert node.evicted == [] or node.told[drain.STATE] == "Terminated"
+        assert node.evicted == [] or node.told[drain.LIFECYCLE_STATE_PATH] == "Terminated"
         if asked == 10:
-            node.told[drain.STATE] = "Terminated"
+            node.told[drain.LIFECYCLE_STATE_PATH] = "Terminated"
         sleep(seconds)
 
     node.sleep = pass_time  # type: ignore[method-assign]
@@ -209,7 +209,7 @@ def test_pod_that_is_ending_already_is_waited_for_and_not_evicted_again() -> Non
             node.pods = []
 
     node.sleep = pass_time  # type: ignore[method-assign]
-    assert "its pods are gone after 40 s" in ended(node)
+    assert "all its pods are gone after 40 s" in ended(node)
     assert node.evicted == []
 
 
@@ -233,8 +233,7 @@ def test_pods_that_cannot_go_do_not_keep_the_instance_longer_than_asked_for() ->
     node.kept = {"only"}
     outcome = ended(node, 2)
     assert outcome == (
-        "this instance is to be terminated: 1 pods are still there after 120 s: default/only; the lifecycle action was "
-        "completed"
+        "this instance is being terminated: 1 pods remain after 120 s: default/only; the lifecycle action was completed"
     )
     assert 120 <= node.passed <= 130
     assert len(node.completed) == 1
@@ -243,16 +242,16 @@ def test_pods_that_cannot_go_do_not_keep_the_instance_longer_than_asked_for() ->
 def test_time_is_counted_from_when_the_end_is_known() -> None:
     node = Node(pod("only"))
     node.kept, node.passed = {"only"}, 1000
-    assert "1 pods are still there after 120 s: default/only" in ended(node, 2)
+    assert "1 pods remain after 120 s: default/only" in ended(node, 2)
     assert node.passed == 1120
     assert node.beats == [1030, 1060, 1090, 1120]
     away = Node(pod("only"))
     away.away, away.passed = True, 1000
-    assert "its pods stay" in ended(away, 2)
+    assert "its pods were not evicted" in ended(away, 2)
     assert (away.passed, away.beats) == (1120, [1030, 1060, 1090])
     gone = Node(pod("only"))
     gone.passed = 1000
-    assert "its pods are gone after 5 s" in ended(gone, 2)
+    assert "all its pods are gone after 5 s" in ended(gone, 2)
 
 
 def test_auto_scaling_hears_that_it_takes_longer() -> None:
@@ -294,7 +293,7 @@ def test_masters_that_are_replaced_are_waited_for_as_long_as_pods_may_take() -> 
 def test_cluster_that_is_gone_keeps_its_nodes_no_longer_than_pods_may_take() -> None:
     node = Node(pod("a"))
     node.away = True
-    assert "its pods stay, the API server does not answer" in ended(node, 2)
+    assert "its pods were not evicted, the API server does not answer" in ended(node, 2)
     assert 120 <= node.passed < 135
     assert len(node.completed) == 1
 
@@ -303,7 +302,7 @@ def test_cluster_that_is_gone_keeps_its_nodes_no_longer_than_pods_may_take() -> 
     "others",
     [
         [],
-        [master("i-1", drain.MASTER)],
+        [master("i-1", drain.MASTER_TAINT)],
         [other("i-1", unschedulable=True), other("i-2", unschedulable=True)],
         [other("i-1", ready=False)],
         [other(INSTANCE)],
@@ -313,7 +312,7 @@ def test_cluster_that_is_gone_keeps_its_nodes_no_longer_than_pods_may_take() -> 
 def test_draining_ends_at_once_when_no_other_node_takes_pods(others: list[dict[str, Any]]) -> None:
     node = Node(pod("budgeted"))
     node.kept, node.others = {"budgeted"}, others
-    assert "1 pods stay after 0 s, no other node takes any: default/budgeted" in ended(node, 60)
+    assert "1 pods remain after 0 s, as no other node can run them: default/budgeted" in ended(node, 60)
     assert node.passed == 0
     assert len(node.completed) == 1
 
@@ -346,7 +345,7 @@ def test_last_nodes_that_leave_together_do_not_wait_for_each_other() -> None:
             node.others = [other("i-1", unschedulable=True)]
 
     node.sleep = pass_time  # type: ignore[method-assign]
-    assert "1 pods stay after 10 s, no other node takes any" in ended(node, 60)
+    assert "1 pods remain after 10 s, as no other node can run them" in ended(node, 60)
 
 
 def test_questions_are_asked_with_time_for_a_master_whose_packets_are_lost() -> None:
@@ -384,19 +383,19 @@ def test_instance_that_never_joined_is_let_go_at_once() -> None:
 def test_spot_instance_is_drained_before_ec2_takes_it() -> None:
     node = Node(pod("only"))
     node.kept = {"only"}
-    node.told[drain.STATE] = "InService"
-    node.told[drain.SPOT_ACTION] = json.dumps({"action": "terminate", "time": "2026-09-01T12:02:00Z"})
+    node.told[drain.LIFECYCLE_STATE_PATH] = "InService"
+    node.told[drain.SPOT_ACTION_PATH] = json.dumps({"action": "terminate", "time": "2026-09-01T12:02:00Z"})
     sleep = node.sleep
 
     def pass_time(seconds: float) -> None:
         sleep(seconds)
         if node.passed > 200:
-            node.told[drain.STATE] = "Terminated"
+            node.told[drain.LIFECYCLE_STATE_PATH] = "Terminated"
 
     node.sleep = pass_time  # type: ignore[method-assign]
     drain.watch(node, config())
     [said] = node.said
-    assert said.startswith("EC2 takes this spot instance back: 1 pods are still there after 100 s")
+    assert said.startswith("EC2 is about to interrupt this Spot Instance: 1 pods remain after 100 s")
 
 
 @pytest.mark.parametrize(

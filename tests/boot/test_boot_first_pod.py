@@ -102,5 +102,5 @@ def test_node_of_an_image_that_was_made_of_another_is_asked() -> None:
 
 def test_kubelet_that_reads_no_manifests_is_not_waited_for() -> None:
     node = Node(able=False)
-    assert "left out" in first_pod.run(node, config(staticPodPath=""))
+    assert "skipped" in first_pod.run(node, config(staticPodPath=""))
     assert node.commands == []

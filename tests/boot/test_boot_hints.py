@@ -14,7 +14,7 @@ from cfngen.userdata.configuration import MEMBERS
 
 MODULES = sorted(Path(cfngen.boot.__file__).parent.rglob("*.py"))
 # Names of texts that are hints, or become a part of one.
-NAMES = {"hint", "HINT", "RESTORE", "REPAIR", "PREFLIGHT"}
+NAMES = {"hint", "quorum_hint", "HINT", "RESTORE", "REPAIR", "PREFLIGHT"}
 # With every distribution that is supported, whatever its image: coreutils, util-linux, kmod, procps, iproute2, systemd;
 # e2fsprogs is installed on masters.
 DISTRIBUTION = {"cat", "df", "e2fsck", "grep", "ip", "journalctl", "ls", "lsblk", "lsmod", "ss", "sysctl", "systemctl"}

@@ -73,6 +73,6 @@ def test_command_that_fails_ends_the_step_and_is_tried_again(machine: ScriptedMa
     machine.on("/bin/bash .*-1", (3, "no such agent"))
     with pytest.raises(BootError, match=r"postBootCommands\[1\]: .* exited with 3") as caught:
         hooks.after(machine, boot_of(CONFIG))
-    assert caught.value.hint == "mend the command in the cluster file"
+    assert caught.value.hint == "correct the command in the cluster file"
     machine.on("/bin/bash", (0, ""))
     assert hooks.after(machine, boot_of(CONFIG)) == "ran 1 of 2 commands"

@@ -12,7 +12,7 @@ from masters import ADDRESSES, configuration
 from scripted_machine import ScriptedMachine
 
 from cfngen.boot.host import hosts
-from cfngen.boot.host.kubectl import ADMIN, kubectl
+from cfngen.boot.host.kubectl import ADMIN_KUBECONFIG, kubectl
 from cfngen.boot.host.kubelet import KUBELET_CONF
 from cfngen.boot.master import helm
 from cfngen.boot.node import drain
@@ -116,7 +116,7 @@ clusters:
 """
 
 
-@pytest.mark.parametrize("kubeconfig", [ADMIN, KUBELET_CONF])
+@pytest.mark.parametrize("kubeconfig", [ADMIN_KUBECONFIG, KUBELET_CONF])
 def test_every_call_of_kubectl_goes_to_a_master_that_answers(kubeconfig: str) -> None:
     machine = ScriptedMachine()
     machine.files[kubeconfig] = KUBECONFIG
@@ -131,7 +131,7 @@ def test_every_call_of_kubectl_goes_to_a_master_that_answers(kubeconfig: str) ->
 
 def test_helm_goes_to_a_master_that_answers() -> None:
     machine = ScriptedMachine()
-    machine.files[ADMIN] = KUBECONFIG
+    machine.files[ADMIN_KUBECONFIG] = KUBECONFIG
     first, second, third = ordered(machine)
     machine.silent = {first}
     machine.on("helm", lambda _: (0, " ".join(resolved(machine))))
@@ -157,7 +157,7 @@ def test_draining_goes_to_a_master_that_answers_before_anything_is_asked() -> No
 
 def test_file_of_an_instance_without_the_name_is_left_alone() -> None:
     machine = ScriptedMachine()
-    machine.files.update({ADMIN: KUBECONFIG, hosts.HOSTS: GIVEN})
+    machine.files.update({ADMIN_KUBECONFIG: KUBECONFIG, hosts.HOSTS: GIVEN})
     machine.silent = set(ADDRESSES.values())
     machine.on("kubectl .* get nodes -l", (0, ""))
     kubectl(machine, *NODES)

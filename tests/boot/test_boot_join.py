@@ -134,7 +134,7 @@ def waiting_node(text: str = "") -> tuple[ScriptedMachine, SecretsManager]:
 def _join(machine: ScriptedMachine) -> tuple[int, str]:
     assert kubelet.KUBELET_CONF not in machine.files, "kubeadm's preflight would refuse"
     assert PKI + "ca.crt" not in machine.files, "kubeadm's preflight would refuse"
-    machine.files["used"] = machine.files[membership.JOIN]
+    machine.files["used"] = machine.files[membership.JOIN_CONFIG]
     machine.files[kubelet.KUBELET_CONF] = "joined"
     return 0, ""
 
@@ -152,8 +152,8 @@ def test_node_joins_with_the_token_in_a_file_that_only_root_may_read() -> None:
             }
         },
     }
-    assert machine.modes[membership.JOIN] == 0o600
-    assert membership.JOIN not in machine.files
+    assert machine.modes[membership.JOIN_CONFIG] == 0o600
+    assert membership.JOIN_CONFIG not in machine.files
     assert "0123456789abcdef" not in " ".join(command for command in machine.commands if "i-" not in command)
 
 
@@ -187,7 +187,9 @@ def test_node_waits_for_the_masters_and_says_so(text: str) -> None:
 
 def test_token_that_ended_is_not_used() -> None:
     machine, secrets = waiting_node(json.dumps({**INFORMATION, "expires": "2026-09-01T12:00:30Z"}))
-    with pytest.raises(BootError, match=r"the published token ended at 2026-09-01T12:00:30Z and no master has renewed"):
+    with pytest.raises(
+        BootError, match=r"the published token expired at 2026-09-01T12:00:30Z and no master has renewed"
+    ):
         membership.join(machine, configured())
     assert machine.ran("kubeadm") == []
     secrets.put(JOIN_SECRET, json.dumps(INFORMATION))
@@ -214,7 +216,7 @@ def test_node_gives_up_when_the_stack_would() -> None:
     machine, _ = waiting_node()
     with pytest.raises(BootError, match=r"waited 10[89]\d s for joining: no master has published") as caught:
         membership.join(machine, configured())
-    assert caught.value.hint.startswith("did a master's boot fail?")
+    assert caught.value.hint.startswith("check the masters' consoles for a failed boot")
 
 
 def test_failed_attempt_is_cleared_away_and_repeated_with_what_is_published_then() -> None:
@@ -222,7 +224,7 @@ def test_failed_attempt_is_cleared_away_and_repeated_with_what_is_published_then
     attempts: list[str] = []
 
     def fail_once(command: str) -> tuple[int, str]:
-        attempts.append(json.loads(machine.files[membership.JOIN])["discovery"]["bootstrapToken"]["token"])
+        attempts.append(json.loads(machine.files[membership.JOIN_CONFIG])["discovery"]["bootstrapToken"]["token"])
         if len(attempts) > 1:
             return _join(machine)
         machine.files[kubelet.KUBELET_CONF] = "half"
@@ -234,7 +236,7 @@ def test_failed_attempt_is_cleared_away_and_repeated_with_what_is_published_then
     machine.on("kubeadm join", fail_once)
     assert membership.join(machine, configured()) == "joined 172.20.0.9:443"
     assert attempts == ["abcdef.0123456789abcdef", "fedcba.fedcba9876543210"]
-    assert membership.JOIN not in machine.files
+    assert membership.JOIN_CONFIG not in machine.files
     assert "/etc/kubernetes/bootstrap-kubelet.conf" not in machine.files
 
 
@@ -257,7 +259,7 @@ def test_node_is_ready_only_when_the_cluster_says_so() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ((1, ""), "the API server does not know it"),
+        ((1, ""), "the API server has no such node"),
         (conditions("False", "container runtime network not ready"), "container runtime network not ready"),
     ],
 )

@@ -13,7 +13,7 @@ from slots import assert_whole, boot, cluster_of_three, master_of, successor
 from cfngen.boot.machine import BootError
 from cfngen.boot.master import etcd_members
 from cfngen.boot.master.certificate_authorities import INITIALISED
-from cfngen.boot.master.etcd_data import ADDING, DATA, FOLDER, JOINING_FILE, MEMBER
+from cfngen.boot.master.etcd_data import ADDING, DATA, FOLDER, JOINING_FILE, MEMBER_ID_FILE
 
 
 def cut(command: str) -> tuple[int, str]:
@@ -41,13 +41,15 @@ def test_join_that_failed_is_begun_anew_without_a_reboot() -> None:
     with pytest.raises(BootError, match="no space left"):
         boot(masters["c"])
     _, identity = world.etcd.running[ADDRESSES["c"]]
-    assert masters["c"].files[MEMBER] == f"{identity:x}", "whoever replaces this member now is noticed at the next boot"
+    assert masters["c"].files[MEMBER_ID_FILE] == f"{identity:x}", (
+        "whoever replaces this member now is noticed at the next boot"
+    )
     masters["c"].answers.pop(0)
     boot(masters["c"])
     assert_whole(world, *masters.values())
     masters["b"] = successor(masters["b"], volume=False)
     world.etcd.lagging = 10**6
-    with pytest.raises(BootError, match=r"vote for this member: .* in sync with leader"):
+    with pytest.raises(BootError, match=r"to promote this member: .* in sync with leader"):
         boot(masters["b"])
     world.etcd.lagging = 0
     boot(masters["b"])
@@ -133,7 +135,7 @@ def test_etcd_that_neither_stops_nor_starts_is_tried_again_soon(pattern: str, an
 
     blank.on(pattern, answer)
     blank.on("etcdctl .* endpoint health", health)
-    with pytest.raises(BootError, match="for etcd to take this member: waited"):
+    with pytest.raises(BootError, match="for etcd to add this member: waited"):
         boot(blank)
     assert seconds < begun[1] - begun[0] < seconds + 3
 

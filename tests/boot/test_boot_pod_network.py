@@ -53,7 +53,7 @@ def test_only_the_primary_interface_is_managed_by_the_distribution(machine: Scri
     interface(machine, "ens6", "02:aa:bb:cc:dd:02")
     interface(machine, "veth0", MAC, device=False)
     assert pod_network.prepare(machine, configured()) == (
-        "the distribution leaves the plug-in's routes alone, and all interfaces but ens5, room for 17 pods"
+        "the distribution does not manage the plug-in's routes, nor interfaces other than ens5, room for 17 pods"
     )
     lines = machine.files["/etc/systemd/network/75-cfngen-pods.network"].splitlines()
     assert lines == ["[Match]", "Driver=ena", "Property=!INTERFACE=ens5", "", "[Link]", "Unmanaged=yes"]
@@ -155,7 +155,7 @@ def test_a_node_whose_network_is_left_to_its_owner_is_done_when_it_has_joined(ma
     machine.on("kubectl .* get node ", unready(UNCONNECTED))
     boot = configured()
     boot.config["podNetwork"]["awaited"] = False
-    assert "lacks a network plug-in" in membership.ready(machine, boot)
+    assert "install a network plug-in" in membership.ready(machine, boot)
 
 
 def test_a_node_is_not_done_while_its_plugin_is_missing(machine: ScriptedMachine) -> None:

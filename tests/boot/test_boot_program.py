@@ -67,5 +67,5 @@ def test_another_program_than_that_of_the_user_data_is_not_unpacked() -> None:
     boot.config["program"]["sha256"] = "0" * 64
     with pytest.raises(BootError, match=r"has SHA-256 [0-9a-f]{64}, not 0{64}") as caught:
         program.fetch(machine, boot)
-    assert caught.value.hint == "does the stack still have this resource?"
+    assert caught.value.hint == "check that the stack still has this resource"
     assert not [path for path in machine.files if "/opt/cfngen" in path]

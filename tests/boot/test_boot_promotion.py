@@ -8,7 +8,7 @@ from masters import Master
 from slots import assert_whole, boot, cluster_of_three, successor
 
 from cfngen.boot.machine import BootError
-from cfngen.boot.master.etcd_data import JOINING_FILE, MEMBER, PROMOTING
+from cfngen.boot.master.etcd_data import JOINING_FILE, MEMBER_ID_FILE, PROMOTING
 
 
 def left_alone(masters: dict[str, Master]) -> Master:
@@ -30,11 +30,12 @@ def test_learner_is_not_taken_for_a_member_when_nobody_can_give_it_a_vote() -> N
     world, masters = cluster_of_three()
     blank = left_alone(masters)
     with pytest.raises(
-        BootError, match=r"vote for this member: of https://172\.20\.0\.9:2379, .* none has a quorum"
+        BootError,
+        match=r"to promote this member: etcd has no quorum: none of https://172\.20\.0\.9:2379, .* is healthy",
     ) as end:
         boot(blank)
     assert "`cfngen etcd restore latest`" in end.value.hint
-    assert MEMBER not in blank.files
+    assert MEMBER_ID_FILE not in blank.files
     assert blank.files[JOINING_FILE] == PROMOTING, "the next attempt continues with the promotion"
     member = world.etcd.member(*world.etcd.running[blank.address])
     assert member
@@ -44,13 +45,13 @@ def test_learner_is_not_taken_for_a_member_when_nobody_can_give_it_a_vote() -> N
 def test_learner_gets_its_vote_once_the_quorum_is_back() -> None:
     world, masters = cluster_of_three()
     blank = left_alone(masters)
-    with pytest.raises(BootError, match="none has a quorum"):
+    with pytest.raises(BootError, match="etcd has no quorum"):
         boot(blank)
     blank.answers.pop(0)
     masters["a"] = successor(masters["a"])
     boot(masters["a"])
     _, identity = world.etcd.running[blank.address]
-    assert boot(blank)[1] == f"resumed the cluster of the volume: etcd has taken this member as {identity:x}"
+    assert boot(blank)[1] == f"continued with the etcd data on the volume: etcd has promoted this member, {identity:x}"
     assert_whole(world, *masters.values())
 
 
@@ -63,9 +64,9 @@ def test_learner_that_somebody_has_removed_meanwhile_is_announced_anew() -> None
         return 1, "etcdserver: member not found"
 
     blank.on("etcdctl .* member promote", removed)
-    with pytest.raises(BootError, match="for etcd's vote for this member: someone has removed this member"):
+    with pytest.raises(BootError, match="for etcd to promote this member: the other members no longer list this one"):
         boot(blank)
-    assert MEMBER not in blank.files
+    assert MEMBER_ID_FILE not in blank.files
     blank.answers.pop(0)
     boot(blank)
     assert_whole(world, *masters.values())

@@ -193,7 +193,7 @@ def test_last_of_what_a_script_said_counts() -> None:
 
 
 def test_program_that_said_nothing() -> None:
-    assert reason("", "\n") == "it said nothing"
+    assert reason("", "\n") == "no output"
 
 
 def test_reason_fits_a_line_of_the_console() -> None:

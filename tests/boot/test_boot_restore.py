@@ -39,8 +39,8 @@ def test_only_master_restores_with_its_old_data_kept_aside() -> None:
     way, done = boot(master)
     assert way.startswith("restore: ")
     assert done == (
-        "restored the cluster: restored kubernetes/etcd/hourly/2026-09-01T110000Z.db as request first says; what was "
-        "there is in /mnt/master/etcd.before-first"
+        "restored the cluster: restored kubernetes/etcd/hourly/2026-09-01T110000Z.db for request first; the previous "
+        "data is in /mnt/master/etcd.before-first"
     )
     assert master.files[BEFORE] == old != master.files[DATA]
     assert world.etcd.running[ADDRESSES["a"]][0] == "first"
@@ -86,7 +86,7 @@ def test_lost_volume_of_the_only_master_is_restored() -> None:
     master = master_of(world, several=False)
     boot(master)
     master = successor(master, volume=False)
-    with pytest.raises(BootError, match="is blank, yet the cluster exists"):
+    with pytest.raises(BootError, match="is blank, but the cluster exists"):
         boot(master)
     request(world, "first")
     assert boot(master)[0].startswith("restore: ")
@@ -199,7 +199,7 @@ def test_request_that_is_none_is_refused(document: dict[str, Any]) -> None:
     boot(master)
     world.objects["kubernetes/etcd/restore.json"] = json.dumps({"created": "now", **document})
     master.reboot()
-    with pytest.raises(BootError, match="names no id or no snapshot"):
+    with pytest.raises(BootError, match="lacks a valid id or snapshot"):
         boot(master)
     assert world.etcd.running == {ADDRESSES["a"]: ("begun-0", 0xA1)}
 
@@ -241,7 +241,7 @@ def test_master_with_its_data_comes_back_while_the_bucket_is_away() -> None:
     listed = master.cloud["s3.list_objects_v2"]
     master.cloud["s3.list_objects_v2"] = lambda **_: refusal("ServiceUnavailable", "please try again")
     assert boot(master)[0].startswith("steady: ")
-    assert "nobody knows whether a restore was asked for" in master.said[-1]
+    assert "could not check whether a restore was requested" in master.said[-1]
     blank = successor(master, volume=False)
     blank.cloud["s3.list_objects_v2"] = master.cloud["s3.list_objects_v2"]
     with pytest.raises(BootError, match="please try again"):

@@ -135,7 +135,9 @@ def test_signal_that_cannot_be_sent_fails_the_boot_so_that_it_is_tried_again() -
 def test_failure_before_the_identity_is_known_is_said_although_nobody_can_be_told() -> None:
     class Isolated(ScriptedMachine):
         def metadata(self, path: str) -> str:
-            raise BootError("waited 120 s for instance metadata: timed out", "is the metadata service enabled?")
+            raise BootError(
+                "waited 120 s for instance metadata: timed out", "check that the metadata service is enabled"
+            )
 
     machine = Isolated()
     assert runner.run(machine, config(), {"step": good}) == 1
@@ -194,7 +196,7 @@ class Installed(ScriptedMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        tasks = {"versions": {"note": "master.upgrade.record"}}
+        tasks = {"versions": {"note": "master.upgrade.record_version"}}
         self.files["/opt/cfngen/config.json"] = json.dumps(
             {
                 **CONFIG,

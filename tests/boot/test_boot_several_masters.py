@@ -15,7 +15,7 @@ from slots import assert_whole, boot, cluster_of_three, master_of, successor, to
 from cfngen.boot.machine import BootError
 from cfngen.boot.master import control_plane, etcd_members
 from cfngen.boot.master.certificate_authorities import INITIALISED
-from cfngen.boot.master.etcd_data import DATA, FOLDER, MEMBER
+from cfngen.boot.master.etcd_data import DATA, FOLDER, MEMBER_ID_FILE
 
 
 def test_first_slot_begins_and_the_others_join_it() -> None:
@@ -23,10 +23,10 @@ def test_first_slot_begins_and_the_others_join_it() -> None:
     masters = {slot: master_of(world, slot) for slot in "abc"}
     assert boot(masters["a"])[1] == "initialised a new cluster"
     assert boot(masters["b"]) == [
-        "join: restored certificate authorities",
-        "joined the cluster: etcd has taken this member as a2",
+        "join: installed the certificate authorities of the secret",
+        "joined the cluster: etcd has promoted this member, a2",
     ]
-    assert boot(masters["c"])[1] == "joined the cluster: etcd has taken this member as a3"
+    assert boot(masters["c"])[1] == "joined the cluster: etcd has promoted this member, a3"
     assert_whole(world, *masters.values())
     assert masters["b"].files[DATA] != masters["a"].files[DATA]
 
@@ -37,7 +37,7 @@ def test_other_slots_never_begin_a_cluster_but_wait_for_the_first(slot: str) -> 
     master = master_of(world, slot)
     with pytest.raises(BootError, match="slot a has not initialised the cluster yet") as caught:
         boot(master)
-    assert "did the boot of master a fail" in caught.value.hint
+    assert "check the console of master a" in caught.value.hint
     assert master.passed >= 1080
     assert world.etcd.begun == []
     assert master.ran("kubeadm") == []
@@ -91,7 +91,7 @@ def test_replaced_instance_resumes_with_its_volume(slot: str) -> None:
     world, masters = cluster_of_three()
     before = masters[slot].files[DATA]
     masters[slot] = successor(masters[slot])
-    assert boot(masters[slot])[1] == "resumed the cluster of the volume"
+    assert boot(masters[slot])[1] == "continued with the etcd data on the volume"
     assert masters[slot].files[DATA] == before
     assert masters[slot].ran("etcdctl .* member (add|remove|promote)") == []
     assert_whole(world, *masters.values())
@@ -101,7 +101,7 @@ def test_replaced_instance_resumes_with_its_volume(slot: str) -> None:
 def test_slot_that_lost_its_volume_takes_the_place_of_its_former_self(slot: str) -> None:
     world, masters = cluster_of_three()
     masters[slot] = successor(masters[slot], volume=False)
-    assert boot(masters[slot])[0] == "join: restored certificate authorities"
+    assert boot(masters[slot])[0] == "join: installed the certificate authorities of the secret"
     assert len(masters[slot].ran("etcdctl .* member remove")) == 1
     assert_whole(world, *masters.values())
 
@@ -130,7 +130,7 @@ def test_all_masters_at_once_come_back_with_their_volumes(seed: int) -> None:
     world, masters = cluster_of_three()
     after = [successor(each) for each in masters.values()]
     for report in together(*after, seed=seed):
-        assert report[1] == "resumed the cluster of the volume"
+        assert report[1] == "continued with the etcd data on the volume"
     assert_whole(world, *after)
 
 
@@ -151,7 +151,7 @@ def test_blank_volume_without_a_quorum_stops_with_the_command_that_helps() -> No
     world, masters = cluster_of_three()
     masters["b"].lose()
     blank = successor(masters["c"], volume=False)
-    with pytest.raises(BootError, match="none has a quorum of members") as caught:
+    with pytest.raises(BootError, match="etcd has no quorum") as caught:
         boot(blank)
     assert "cfngen etcd restore latest" in caught.value.hint
     assert "start the other masters" in caught.value.hint
@@ -189,10 +189,10 @@ def test_member_that_the_others_removed_sets_its_data_aside_and_joins(same_insta
         masters["c"] = successor(masters["c"])
     run = boot_of({**masters["c"].config, "deadline": 1080})
     assert control_plane.prepare(masters["c"], run).startswith("join: ")
-    assert MEMBER not in masters["c"].files
+    assert MEMBER_ID_FILE not in masters["c"].files
     boot(masters["c"])
     assert masters["c"].files[FOLDER + ".removed-2026-09-01T120000Z/member/snap/db"] == old
-    [said] = [line for line in masters["c"].said if "no use" in line]
+    [said] = [line for line in masters["c"].said if "no longer be used" in line]
     assert "the other members of etcd have removed this one" in said
     assert_whole(world, *masters.values())
 
@@ -214,10 +214,10 @@ def test_growing_from_one_master_to_three_keeps_the_first_ones_data() -> None:
     alone = master_of(world, several=False)
     boot(alone)
     first = successor(alone, masters=dict(ADDRESSES))
-    assert boot(first)[1] == "resumed the cluster of the volume"
+    assert boot(first)[1] == "continued with the etcd data on the volume"
     others = [master_of(world, slot) for slot in "bc"]
     for each in others:
-        member = f"etcd has taken this member as {world.etcd.ids + 1:x}"
+        member = f"etcd has promoted this member, {world.etcd.ids + 1:x}"
         assert boot(each)[1] == f"joined the cluster: {member}"
     assert_whole(world, first, *others)
 
@@ -226,7 +226,7 @@ def test_master_without_the_api_server_of_its_own_is_not_ready_though_another_on
     _, masters = cluster_of_three()
     masters["b"] = successor(masters["b"])
     masters["b"].on("kubectl .* get --server=https://172.20.1.9:443", (1, "connection refused"))
-    with pytest.raises(BootError, match="for the API server: not there yet"):
+    with pytest.raises(BootError, match="for the API server: not available yet"):
         boot(masters["b"])
 
 
@@ -266,7 +266,7 @@ def test_api_server_that_has_a_bad_moment_fails_no_boot() -> None:
             return (1, "etcdserver: leader changed") if len(tries) < 3 else answer(command)
 
         master.on(pattern, moody)
-    assert boot(master)[1] == "resumed the cluster of the volume"
+    assert boot(master)[1] == "continued with the etcd data on the volume"
 
 
 def test_api_server_whose_bad_moment_does_not_end_is_given_up_after_two_minutes() -> None:
@@ -275,14 +275,14 @@ def test_api_server_whose_bad_moment_does_not_end_is_given_up_after_two_minutes(
     master.on("etcdctl --endpoints=https://127.0.0.1:2379 .* member list", (1, "etcdserver: leader changed"))
     with pytest.raises(BootError, match=r"^waited 121 s for etcd's list of members: .* leader changed") as caught:
         boot(master)
-    assert caught.value.hint == "is the API server healthy?"
+    assert caught.value.hint == "check that the API server is healthy"
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]"])
 def test_etcdctl_that_lists_nobody_means_that_nobody_is_healthy(text: str) -> None:
     _, masters = cluster_of_three()
     masters["c"].on("etcdctl .* endpoint health", (1, text))
-    assert etcd_members.healthy(masters["c"], ["https://172.20.0.9:2379"]) == []
+    assert etcd_members.healthy_endpoints(masters["c"], ["https://172.20.0.9:2379"]) == []
 
 
 def test_node_that_cannot_be_deleted_fails_no_boot() -> None:
@@ -291,7 +291,7 @@ def test_node_that_cannot_be_deleted_fails_no_boot() -> None:
     masters["b"].cloud["ec2.describe_instances"] = lambda **_: refusal("UnauthorizedOperation", "not authorized")
     boot(masters["b"])
     assert "i-b" in world.nodes
-    assert "stay for now: waited 61 s for describe_instances: An error occurred (Unauth" in masters["b"].said[-1]
+    assert "former instances: waited 61 s for describe_instances: An error occurred (Unauth" in masters["b"].said[-1]
 
 
 def test_no_secret_is_an_argument_or_is_said() -> None:

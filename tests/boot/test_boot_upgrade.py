@@ -28,7 +28,7 @@ def only_master(version: str) -> Master:
 @pytest.mark.parametrize(("before", "after"), [("v1.35.7", "v1.36.3"), ("v1.36.2", "v1.36.3"), ("v1.36.3", "v1.36.2")])
 def test_next_minor_version_and_any_patch_resume(before: str, after: str) -> None:
     master = upgraded(only_master(before), after)
-    assert boot(master)[1] == "resumed the cluster of the volume"
+    assert boot(master)[1] == "continued with the etcd data on the volume"
     assert master.files[upgrade.VERSION_FILE] == after
     assert master.world.version == master.world.proxy == after
 
@@ -36,8 +36,8 @@ def test_next_minor_version_and_any_patch_resume(before: str, after: str) -> Non
 @pytest.mark.parametrize(
     ("before", "after", "message", "hint"),
     [
-        ("v1.36.3", "v1.35.7", "minor versions do not go back to v1.35.7", "set kubernetesVersion to v1.36.3 or newer"),
-        ("v1.34.9", "v1.36.3", "v1.36.3 is more than one minor version away", "through 1.35 first"),
+        ("v1.36.3", "v1.35.7", "a downgrade to v1.35.7 is not supported", "set kubernetesVersion to v1.36.3 or newer"),
+        ("v1.34.9", "v1.36.3", "v1.36.3 is more than one minor version away", "to 1.35 first"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_changed(
@@ -59,7 +59,7 @@ def test_version_that_never_worked_does_not_bar_the_way_back() -> None:
     master.on("kubectl .* get --server", (1, ""))
     with pytest.raises(BootError, match="for the API server"):
         boot(master)
-    assert boot(upgraded(master, "v1.35.7"))[1] == "resumed the cluster of the volume"
+    assert boot(upgraded(master, "v1.35.7"))[1] == "continued with the etcd data on the volume"
 
 
 def test_kube_proxy_follows_with_the_last_master() -> None:
@@ -88,8 +88,8 @@ def test_oldest_version_is_this_masters_own_before_its_node_is_there() -> None:
     world = World()
     masters = master_of(world), master_of(world, "b", kubernetesVersion="v1.35.9")
     boot(masters[0])
-    assert upgrade.oldest(masters[0], boot_of(masters[0].config)) == "v1.36.3"
-    assert upgrade.oldest(masters[1], boot_of(masters[1].config)) == "v1.35.9"
+    assert upgrade.oldest_version(masters[0], boot_of(masters[0].config)) == "v1.36.3"
+    assert upgrade.oldest_version(masters[1], boot_of(masters[1].config)) == "v1.35.9"
 
 
 def test_masters_whose_addresses_nobody_knows_yet_are_told_apart_by_name() -> None:
@@ -109,7 +109,11 @@ def test_masters_whose_addresses_nobody_knows_yet_are_told_apart_by_name() -> No
         )
     ]
     master.on("kubectl .* get nodes -l", (0, json.dumps({"items": items[::-1]})))
-    assert peers.masters(master, boot_of(master.config)) == {"i-1": "v1.36.1", "i-2": "v1.36.2", "i-4": "v1.36.4"}
+    assert peers.master_versions(master, boot_of(master.config)) == {
+        "i-1": "v1.36.1",
+        "i-2": "v1.36.2",
+        "i-4": "v1.36.4",
+    }
 
 
 @pytest.mark.parametrize(("others", "way"), [("v1.38.0", "1.37"), ("v1.34.0", "1.35")])
@@ -120,13 +124,13 @@ def test_way_to_a_version_that_is_too_far_away_leads_through_the_one_next_to_it(
     masters["c"] = successor(masters["c"], volume=False)
     with pytest.raises(BootError, match="more than one minor version away") as caught:
         boot(masters["c"])
-    assert caught.value.hint == (f"update through {way} first (https://kubernetes.io/releases/version-skew-policy/)")
+    assert caught.value.hint == (f"update to {way} first (https://kubernetes.io/releases/version-skew-policy/)")
 
 
 def test_slot_without_a_volume_is_compared_with_the_other_masters() -> None:
     world, masters = cluster_of_three()
     masters["c"] = upgraded(masters["c"], "v1.38.0", volume=False)
-    with pytest.raises(BootError, match=r"master i-a runs Kubernetes v1.36.3, and v1.38.0 is more than one minor"):
+    with pytest.raises(BootError, match=r"master i-a has Kubernetes v1.36.3; v1.38.0 is more than one minor"):
         boot(masters["c"])
     assert masters["c"].ran("kubeadm init phase kubeconfig") == [
         "kubeadm init phase kubeconfig admin --config /opt/cfngen/kubeadm.yaml"
@@ -146,7 +150,7 @@ def test_upgrade_waits_for_the_slowest_master() -> None:
         masters[slot] = upgraded(masters[slot], "v1.37.0")
         boot(masters[slot])
     masters["a"] = upgraded(masters["a"], "v1.38.0")
-    with pytest.raises(BootError, match=r"master i-c runs Kubernetes v1.36.3"):
+    with pytest.raises(BootError, match=r"master i-c has Kubernetes v1.36.3"):
         boot(masters["a"])
 
 
@@ -167,7 +171,7 @@ def test_nodes_of_instances_that_are_still_ending_are_not_taken_for_masters() ->
         world.ended[f"i-{slot}"] = "shutting-down"
         boot(masters[slot])
     assert {"i-a", "i-b", "i-c"} <= set(world.nodes)
-    assert upgrade.oldest(masters["c"], boot_of(masters["c"].config)) == "v1.37.0"
+    assert upgrade.oldest_version(masters["c"], boot_of(masters["c"].config)) == "v1.37.0"
     assert world.proxy == "v1.37.0"
 
 
@@ -191,6 +195,6 @@ def test_nodes_wait_for_masters_as_new_as_they_are(own: str, oldest: str, waits:
 
 
 def test_what_is_no_version_is_said() -> None:
-    with pytest.raises(BootError, match="'newest' is no version of Kubernetes"):
+    with pytest.raises(BootError, match="'newest' is not a Kubernetes version"):
         versions.numbers("newest")
     assert versions.numbers("1.36.3-rc.0") == (1, 36, 3)

@@ -26,7 +26,7 @@ def node(oldest: str | None) -> tuple[ScriptedMachine, dict[str, Any], SecretsMa
 @pytest.mark.parametrize("oldest", [None, "v1.37.0", "v1.37.1", "v1.38.0"])
 def test_it_does_not_wait_for_masters_as_new_or_for_those_that_are_not_there_yet(oldest: str | None) -> None:
     machine, boot, _ = node(oldest)
-    assert version_skew.wait(machine, boot) == "new enough, or not there yet"
+    assert version_skew.wait(machine, boot) == "the masters are new enough, or not running yet"
     assert boot.deadline == 1080
 
 
@@ -40,9 +40,9 @@ def test_it_waits_for_older_ones_and_keeps_its_own_time() -> None:
         return read(SecretId)
 
     machine.cloud["secretsmanager.get_secret_value"] = later
-    assert version_skew.wait(machine, boot).startswith("new enough after 100")
+    assert version_skew.wait(machine, boot).startswith("the masters are new enough after 100")
     assert boot.deadline == 1080 + machine.passed
-    assert "a master is still v1.36.3: masters go first" in machine.said[0]
+    assert "a master is still v1.36.3: masters are updated first" in machine.said[0]
 
 
 def test_time_before_the_wait_is_not_counted() -> None:
@@ -56,7 +56,7 @@ def test_time_before_the_wait_is_not_counted() -> None:
         return read(SecretId)
 
     machine.cloud["secretsmanager.get_secret_value"] = later
-    assert version_skew.wait(machine, boot) == "new enough after 13 s"
+    assert version_skew.wait(machine, boot) == "the masters are new enough after 13 s"
     assert boot.deadline == 1080 + machine.passed - 500
 
 
@@ -65,7 +65,7 @@ def test_it_gives_up_before_the_update_does() -> None:
     with pytest.raises(BootError, match=r"for masters of this version: .* a master is still v1.36.3") as caught:
         version_skew.wait(machine, boot)
     assert 1800 <= machine.passed < 1820
-    assert "is the masters' update done?" in caught.value.hint
+    assert "check the stack events for a failed update of the masters" in caught.value.hint
 
 
 @pytest.mark.parametrize(("count", "creation", "minutes"), [(1, 20, 10), (3, 20, 25), (3, 15, 30), (5, 50, 0)])

@@ -208,10 +208,10 @@ def state(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("holder", "arguments", "ended"),
     [
-        (state("terminated"), {"InstanceId": OTHER, "Force": True}, "terminated"),
-        (state("stopped"), {"InstanceId": OTHER, "Force": False}, "stopped"),
-        (refusal("InvalidInstanceID.NotFound"), {"Force": True}, "not known to EC2 any more"),
-        (refusal("InvalidInstanceID.Malformed"), {"Force": True}, "not known to EC2 any more"),
+        (state("terminated"), {"InstanceId": OTHER, "Force": True}, "is terminated"),
+        (state("stopped"), {"InstanceId": OTHER, "Force": False}, "is stopped"),
+        (refusal("InvalidInstanceID.NotFound"), {"Force": True}, "no longer exists"),
+        (refusal("InvalidInstanceID.Malformed"), {"Force": True}, "no longer exists"),
     ],
     ids=["terminated", "stopped", "unknown", "no id"],
 )
@@ -224,7 +224,7 @@ def test_volume_is_taken_off_an_instance_that_has_ended(
     assert ec2.detached == [{"VolumeId": VOLUME, **arguments}]
     assert len(ec2.attached) == 1
     assert 60 <= ec2.detached_at < 61, "EC2 gets a minute to do it by itself"
-    assert machine.said[0] == f"{VOLUME} is taken off {OTHER}, which is {ended}"
+    assert machine.said[0] == f"{VOLUME} is being detached from {OTHER}, which {ended}"
 
 
 def test_volume_that_leaves_an_ended_instance_by_itself_is_not_forced(machine: ScriptedMachine) -> None:
@@ -253,7 +253,7 @@ def test_volume_that_another_instance_keeps_is_never_forced_away(
     ec2.holder = holder
     with pytest.raises(BootError, match=f"for {VOLUME} to be attached: it is attached to {OTHER}") as caught:
         run(machine)
-    assert caught.value.hint == "terminate the instance that holds it, or detach it in the EC2 console"
+    assert caught.value.hint == "terminate the instance that it is attached to, or detach it in the EC2 console"
     assert ec2.attached == ec2.detached == []
     assert machine.passed >= 1080
 
@@ -297,9 +297,9 @@ def test_blank_volume_is_formatted(machine: ScriptedMachine) -> None:
 def test_volume_with_other_content_is_left_alone(machine: ScriptedMachine, content: str, holds: str) -> None:
     Ec2(machine, ("available", None, ""))
     machine.on("blkid", (0, content))
-    with pytest.raises(BootError, match=f"holds {holds}, not ext4, and is left as it is") as caught:
+    with pytest.raises(BootError, match=f"contains {holds}, not ext4; it was not changed") as caught:
         run(machine)
-    assert caught.value.hint == "is it the right volume?"
+    assert caught.value.hint == "check that it is the right volume"
     assert machine.ran("mkfs|mount") == []
 
 
@@ -322,9 +322,9 @@ def test_disks_of_xen_instances_are_found_by_name(machine: ScriptedMachine, devi
 
 def test_disk_that_never_appears_ends_the_step(machine: ScriptedMachine) -> None:
     Ec2(machine, ("in-use", SELF, "attached"))
-    with pytest.raises(BootError, match=f"for the disk of {VOLUME}: the kernel shows no such disk") as caught:
+    with pytest.raises(BootError, match=f"for the disk of {VOLUME}: the disk has not appeared yet") as caught:
         run(machine)
-    assert caught.value.hint == "does `lsblk` show it?"
+    assert caught.value.hint == "check whether `lsblk` shows it"
 
 
 def test_old_fstab_line_of_the_mount_point_is_replaced(machine: ScriptedMachine) -> None:

@@ -183,7 +183,7 @@ def test_a_master_that_dies_is_replaced_and_resumes_the_cluster(lab, master):
     lab.terminate(master.id)
     heir = lab.until("the heir", lambda: next((each for each in lab.members(MASTER) if each is not master), None))
     lab.until("the heir's boot", lambda: booted(heir))
-    assert any("resumed the cluster of the volume" in line for line in heir.lines)
+    assert any("continued with the etcd data on the volume" in line for line in heir.lines)
     assert lab.volume(heir) == volume
     assert heir.identity["interface"] == master.identity["interface"]
     assert lab.kubectl(heir, "get", "configmap", "kept")["metadata"]["name"] == "kept"
@@ -204,7 +204,7 @@ def test_a_blank_volume_never_becomes_a_second_cluster(lab, master):
     lab.terminate_and_wipe(master.id)
     heir = lab.until("the heir", lambda: next((each for each in lab.members(MASTER) if each is not master), None))
     line = lab.until("the refusal", lambda: next((each for each in heir.lines if "FAILED" in each), ""))
-    assert f"{volume} is blank, yet the cluster exists since {since}" in line
+    assert f"{volume} is blank, but the cluster exists since {since}" in line
     assert "What to do: `cfngen etcd restore latest`" in line
     assert calls(heir, "container") == []
     assert lab.secret("caSecretArn")["initialised"] == since

@@ -18,7 +18,7 @@ from cfngen.userdata import roles
 
 def asked_for() -> dict[str, str]:
     """Return apt's package of each program that masters and nodes may lack."""
-    found = {name: apt for name, (apt, _) in {**disks.FORMATTING, **disks.ARRAYS}.items()}
+    found = {name: apt for name, (apt, _) in {**disks.FORMAT_PACKAGES, **disks.RAID_PACKAGES}.items()}
     for each in roles(Cluster()):
         found.update({name: apt for name, (apt, _) in json.loads(each.files["config.json"])["packages"].items()})
     return {**found, "boto3": "python3-boto3"}

@@ -163,7 +163,7 @@ def test_a_lost_instance_comes_back_as_the_same_member_while_the_others_go_on(la
     put(lab, lab.newest("MasterA"), "during-the-loss")
     lab.terminate(former.id)
     found = heir(lab, "MasterB", former)
-    assert any("resumed the cluster of the volume" in line for line in found.lines)
+    assert any("continued with the etcd data on the volume" in line for line in found.lines)
     assert etcd(found) == members
     assert {"before-the-loss", "during-the-loss"} <= names(lab, found, "configmaps")
     lab.until("the old Node to be forgotten", lambda: former.id not in names(lab, found, "nodes"))

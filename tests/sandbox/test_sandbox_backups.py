@@ -94,7 +94,7 @@ def test_a_new_master_restores_what_it_is_asked_to_and_only_once(where: Place) -
     assert f"restored {snapshot}" in replaced(where)
     assert state.get("configmaps", "later", "default") is None
     state.put("configmaps", {"metadata": {"name": "later still"}})
-    assert "resumed the cluster of the volume" in replaced(where)
+    assert "continued with the etcd data on the volume" in replaced(where)
     assert state.get("configmaps", "later still", "default") is not None
 
 

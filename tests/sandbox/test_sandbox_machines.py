@@ -47,7 +47,7 @@ def test_a_new_master_resumes_the_cluster_of_the_volume() -> None:
         account.advance(200)
         assert account.cluster("kubernetes").state is state
         new = where.instances(MASTERS)[-1]
-        assert "] control plane: resumed the cluster of the volume" in "\n".join(said(new))
+        assert "] control plane: continued with the etcd data on the volume" in "\n".join(said(new))
         assert where.secret("caSecretArn") == before
         assert {node["metadata"]["name"] for node in state.list("nodes")} == set(account.machines.instances) - {old.id}
 
@@ -60,7 +60,7 @@ def test_a_failing_step_is_told_to_cloudformation_and_on_the_console() -> None:
         assert "FAILURE signal" in failures(stack)[NODES]
         # The others fail when the group is already being deleted.
         [(last, signal)] = [
-            said(instance)[-2:] for instance in where.instances(NODES) if said(instance)[-1].startswith("told ")
+            said(instance)[-2:] for instance in where.instances(NODES) if said(instance)[-1].startswith("signalled ")
         ]
         words = "waited 600 s for download: timed out. What to do: mirror down?"
         assert re.fullmatch(rf"\[\d+/\d+] downloads FAILED after \d+\.\d s: {re.escape(words)}", last)
@@ -92,7 +92,7 @@ def test_an_instance_waits_in_vain_for_a_program_that_its_stack_lacks() -> None:
         assert replacement not in (lost, *others)
         assert f"waiting for the program in {program} (60 s): {words}" in said(replacement)
         failed = next(line for line in said(replacement) if "FAILED" in line)
-        assert f"{words}. What to do: does the stack still have this resource?" in failed
+        assert f"{words}. What to do: check that the stack still has this resource" in failed
         assert len(where.account.cluster("kubernetes").state.list("nodes")) == 4
 
 
@@ -112,12 +112,12 @@ def test_a_node_waits_for_masters_of_its_version() -> None:
         where.account.advance(1)
         where.account.advance(600)
         node = where.instances(NODES)[-1]
-        why = "this node's kubelet is v1.36.3 and a master is still v1.35.9: masters go first"
+        why = "this node's kubelet is v1.36.3 and a master is still v1.35.9: masters are updated first"
         assert f"waiting for masters of this version (60 s): {why}" in said(node)
         assert where.account.cluster("kubernetes").state.get("nodes", node.id) is None
         masters_have("v1.36.0")
         where.account.advance(60)
-        assert any(re.search(r"] masters: new enough after \d+ s \(", line) for line in said(node))
+        assert any(re.search(r"] masters: the masters are new enough after \d+ s \(", line) for line in said(node))
         assert any("] ready: " in line for line in said(node))
         # Another master, of a newer version, does not hide that one is older.
         cluster, [master] = where.account.cluster("kubernetes"), where.instances(MASTERS)
@@ -149,9 +149,9 @@ def test_nodes_say_that_they_wait_for_a_master_that_failed() -> None:
         where.account.machines.hang(MASTERS, "volume")
         stack = where.create()
         assert stack.status == "ROLLBACK_COMPLETE"
-        [lines] = [said(instance) for instance in where.instances(NODES) if said(instance)[-1].startswith("told ")]
+        [lines] = [said(instance) for instance in where.instances(NODES) if said(instance)[-1].startswith("signalled ")]
         assert "waiting for joining (60 s): no master has published the join information yet" in lines
-        assert "did a master's boot fail?" in lines[-2]
+        assert "check the masters' consoles for a failed boot" in lines[-2]
         assert lines[-1] == "signalled FAILURE"
 
 

@@ -27,8 +27,8 @@ def test_terminated_instances_wait_until_their_pods_have_moved(templates: Any) -
 
 def test_hook_is_the_one_that_instances_answer_and_waits_longer_than_they_are_silent(templates: Any) -> None:
     [hook] = of(templates).properties(GROUP)[HOOKS]
-    assert hook["LifecycleHookName"] == drain.HOOK
-    assert hook["HeartbeatTimeout"] >= 3 * drain.HEARTBEAT
+    assert hook["LifecycleHookName"] == drain.LIFECYCLE_HOOK
+    assert hook["HeartbeatTimeout"] >= 3 * drain.HEARTBEAT_SECONDS
 
 
 def test_hook_goes_with_the_group_and_not_before_it(templates: Any) -> None:

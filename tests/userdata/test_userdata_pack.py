@@ -129,7 +129,7 @@ def test_unpacked_program_runs_up_to_its_first_need_of_the_instance(tmp_path: Pa
     )
     assert done.returncode == 1, done.stderr
     assert re.search(r"cfngen: \[1/\d+\] identity FAILED after", done.stdout)
-    assert "What to do: is the metadata service enabled?" in done.stdout
+    assert "What to do: check that the metadata service is enabled" in done.stdout
 
 
 def test_references_stand_in_the_order_given_and_texts_are_not_split() -> None:

@@ -1,6 +1,6 @@
-"""The cluster file's own files, systemd units and commands, which run before and after the boot program's work.
+"""Installs the files and systemd units of the cluster file, and runs its commands before and after all other steps.
 
-They are used unchanged: `${…}` in them is not replaced.
+Their text is used unchanged: `${…}` in them is not replaced.
 """
 
 from __future__ import annotations
@@ -41,15 +41,16 @@ def units(machine: Machine, boot: Boot) -> str:
     machine.run("systemctl", "daemon-reload")
     if names:
         machine.run("systemctl", "enable", "--now", *names)
-    return ", ".join(names) or "none to be started"
+    return ", ".join(names) or "no units to start"
 
 
 def after(machine: Machine, boot: Boot) -> str:
-    """Run the post-boot commands, once the instance works."""
+    """Run the post-boot commands, after all other steps."""
     return _run_commands(machine, boot, "postBootCommands", _hooks(machine)["after"])
 
 
 def _hooks(machine: Machine) -> JsonObject:
+    """Return the hooks as they are in the file: in `boot.config` the `${…}` in them have been replaced."""
     hooks: JsonObject = json.loads(machine.read(HOME + "/role.json"))["hooks"]
     return hooks
 
@@ -66,12 +67,12 @@ def _run_commands(machine: Machine, boot: Boot, key: str, commands: list[str]) -
         marker = f"{boot.facts['instanceId']} {command}"
         if machine.read(path + ".done") == marker:
             continue
-        # As a file: arguments are visible to every process, and would be repeated in the error message.
+        # In a file: arguments are visible to every process, and would be repeated in the error message.
         machine.write(path, command + "\n", 0o700)
         try:
             machine.run("/bin/bash", path)
         except BootError as error:
-            raise BootError(f"{key}[{number}]: {error}", "mend the command in the cluster file") from error
+            raise BootError(f"{key}[{number}]: {error}", "correct the command in the cluster file") from error
         machine.write(path + ".done", marker, 0o600)
         ran += 1
     return f"ran {ran} of {len(commands)} commands"

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 # systemd-networkd uses the first file that matches an interface: files for single interfaces (10 of netplan, 70 of
 # Amazon Linux) precede this one, those for any interface (80 of Amazon Linux) follow it.
 NETWORKD_FILE = "/etc/systemd/network/75-cfngen-pods.network"
-# Amazon Linux assigns every address of an interface to the instance itself, which breaks pods that have one of them.
+# This udev rule of Amazon Linux assigns every address of an interface to the instance itself; pods that have one of
+# these addresses are then unreachable.
 POLICY_ROUTES = "/usr/lib/udev/rules.d/99-vpc-policy-routes.rules"
 POLICY_ROUTES_OVERRIDE = "/etc/udev/rules.d/99-vpc-policy-routes.rules"
 POLICY_UNITS = ("policy-routes@*.service", "refresh-policy-routes@*.timer", "refresh-policy-routes@*.service")
@@ -28,26 +29,26 @@ def prepare(machine: Machine, boot: Boot) -> str:
     Raises:
         BootError: the primary network interface cannot be identified.
     """
-    done = ["the distribution leaves the plug-in's routes alone"]
+    outcomes = ["the distribution does not manage the plug-in's routes"]
     if boot.config["podNetwork"]["interfaces"]:
-        name = primary(machine)
+        name = primary_interface(machine)
         machine.write(NETWORKD_FILE, f"[Match]\nDriver=ena\nProperty=!INTERFACE={name}\n\n[Link]\nUnmanaged=yes\n")
         if machine.exists(POLICY_ROUTES):
             machine.write(POLICY_ROUTES_OVERRIDE, "")
             machine.run("udevadm", "control", "--reload-rules")
             machine.run("systemctl", "stop", *POLICY_UNITS, expect=(0, 1, 5))
             machine.remove("/run/systemd/network/*/ec2net_alias.conf")
-        done.append(f"and all interfaces but {name}")
-        done.append(f"room for {_set_max_pods(machine, boot)} pods")
+        outcomes.append(f"nor interfaces other than {name}")
+        outcomes.append(f"room for {_set_max_pods(machine, boot)} pods")
     if not kubelet.is_set_up(machine, boot):
         machine.run("systemctl", "try-restart", "systemd-networkd")
-    return ", ".join(done)
+    return ", ".join(outcomes)
 
 
-def primary(machine: Machine) -> str:
-    """Return the name of the primary network interface.
+def primary_interface(machine: Machine) -> str:
+    """Return the name of the primary network interface, found by the hardware address in the instance metadata.
 
-    Virtual interfaces may have the same hardware address, but no device.
+    A virtual interface may have the same hardware address, but has no `device` in /sys.
 
     Raises:
         BootError: no interface has its address, or several have.
@@ -66,7 +67,9 @@ def primary(machine: Machine) -> str:
 
 
 def _set_max_pods(machine: Machine, boot: Boot) -> int:
-    """Note how many pods the instance has addresses for, unless the cluster file sets `maxPods`; return the limit.
+    """Set `boot.max_pods` to the number of pods that the instance has addresses for; return the limit of pods.
+
+    If the cluster file sets `maxPods`, that is the limit.
 
     Pods get all addresses of each interface except its first; two more pods (the plug-in, kube-proxy) have hostNetwork.
     """
@@ -78,6 +81,6 @@ def _set_max_pods(machine: Machine, boot: Boot) -> int:
         cards = network.get("NetworkCards") or [network]
         interfaces = cards[network.get("DefaultNetworkCardIndex", 0)]["MaximumNetworkInterfaces"]
         addresses = interfaces * (network["Ipv4AddressesPerInterface"] - 1)
-        # With prefix delegation, a /28 prefix in place of each address.
+        # With prefix delegation each address is replaced by a /28 prefix, i.e. by 16 addresses.
         boot.max_pods = min(MAX_PODS, addresses * (16 if boot.config["podNetwork"]["prefixes"] else 1) + 2)
     return int(configured or boot.max_pods)

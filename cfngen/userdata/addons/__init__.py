@@ -1,7 +1,7 @@
-"""The add-ons as Helm releases: which are on, of which chart, with which values.
+"""The Helm releases of the enabled add-ons, with chart and values.
 
-Each module here turns a cluster into the releases of one theme; the user's values are merged over theirs. What the
-masters do with the result is in `cfngen.boot.master.addons`.
+Each module of this package returns releases for a cluster; the user's values are merged over theirs.
+`cfngen.boot.master.addons` installs the releases.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def releases(cluster: Cluster) -> list[contract.Release]:
     """Return the releases that masters install, in order, as the boot program reads them.
 
     Raises:
-        UnknownChartError: the catalogue holds no chart of an add-on for the cluster's Kubernetes version.
+        UnknownChartError: the catalogue has no chart of an add-on for the cluster's Kubernetes version.
     """
     described_releases = [described(cluster, release, values) for release, values in network(cluster)]
     for make, field in CATALOGUE:

@@ -26,7 +26,7 @@ def network(cluster: Cluster) -> list[tuple[Release, JsonObject]]:
     """Return the releases of the network plug-in, in order, each with the user's values for it.
 
     Raises:
-        UnknownChartError: the catalogue holds no chart of it for the cluster's Kubernetes version.
+        UnknownChartError: the catalogue has no chart of the plug-in for the cluster's Kubernetes version.
     """
     make_releases = _PLUGINS.get(cluster.network.plugin)
     releases = make_releases(cluster) if make_releases else []
@@ -36,7 +36,7 @@ def network(cluster: Cluster) -> list[tuple[Release, JsonObject]]:
 def _cilium(cluster: Cluster) -> list[Release]:
     """Cilium in its tunnel, beside kube-proxy, with the nodes' ranges that kube-controller-manager gives out.
 
-    Hubble stays off: its certificates would be made anew at each run of Helm, and its port is not open.
+    Hubble is disabled: its certificates would be created again at each run of Helm, and its port is not open.
     """
     values = {
         "ipam": {"mode": "kubernetes"},
@@ -71,7 +71,7 @@ def _calico(cluster: Cluster) -> list[Release]:
             "controlPlaneReplicas": replicas(cluster),
         },
         "kubernetesServiceEndpoint": {"host": api_host(cluster), "port": str(cluster.api.port)},
-        # Flow logs and their page: who wants them turns them on.
+        # Flow logs and their web page; users may enable them.
         "goldmane": {"enabled": False},
         "whisker": {"enabled": False},
     }
@@ -83,7 +83,7 @@ def _calico(cluster: Cluster) -> list[Release]:
 
 
 def _flannel(cluster: Cluster) -> list[Release]:
-    """Flannel in its tunnel. It knows no network policies."""
+    """Flannel with VXLAN. It does not support network policies."""
     values = {"podCidr": str(cluster.network.pod_cidr), "flannel": {"backend": "vxlan"}}
     return [_release(cluster, "flannel", "flannel", "kube-flannel", values)]
 
@@ -91,8 +91,8 @@ def _flannel(cluster: Cluster) -> list[Release]:
 def _amazon_vpc(cluster: Cluster) -> list[Release]:
     """The Amazon VPC plug-in: pods' addresses are those of further network interfaces of their instance.
 
-    They bear the cluster's tags, on which the permissions of masters and nodes rest. All are made in the instance's own
-    subnet. The agent for network policies stays off.
+    The interfaces have the cluster's tags, which IAM conditions of masters and nodes check. All are created in the
+    instance's own subnet. The agent for network policies is disabled.
     """
     tags = {**cluster.tags, "KubernetesCluster": cluster.name, f"kubernetes.io/cluster/{cluster.name}": "owned"}
     values = {

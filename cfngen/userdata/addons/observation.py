@@ -1,4 +1,4 @@
-"""Seeing what the cluster does: metrics, logs, a page."""
+"""Add-ons for observation: metrics, logs, a dashboard."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def metrics_server(cluster: Cluster) -> Release:
 
 
 def headlamp(cluster: Cluster) -> Release:
-    """Return Headlamp; nobody outside reaches it, and who logs in may do what their own token may.
+    """Return Headlamp, which is not exposed outside the cluster; users log in with their own token.
 
-    Its chart would bind the pod's own account to cluster-admin.
+    By default its chart would bind the pod's service account to cluster-admin.
     """
     values = {
         "fullnameOverride": "headlamp",
@@ -33,16 +33,16 @@ def headlamp(cluster: Cluster) -> Release:
 
 
 def fluent_bit(cluster: Cluster) -> Release:
-    """Return fluent-bit on every instance; where logs go is the user's to say (`values.config.outputs`)."""
+    """Return fluent-bit on every instance; the user configures where logs go (`values.config.outputs`)."""
     return of_chart(known(cluster, "fluent-bit"), "fluent-bit", "logging", {"tolerations": [{"operator": "Exists"}]})
 
 
 def prometheus(cluster: Cluster) -> Release:
     """Return the Prometheus operator with Prometheus, Alertmanager and Grafana.
 
-    Prometheus keeps its data on a volume where there is a class for one. Under kubeadm etcd, the scheduler, the
-    controller manager and kube-proxy show metrics on the loopback address only: asking for them would be a standing
-    alert.
+    Prometheus stores its data on a volume if the EBS CSI driver is enabled. With kubeadm, etcd, the scheduler, the
+    controller manager and kube-proxy serve metrics on the loopback address only: scraping them would always fail and
+    raise alerts.
     """
     claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}}}
     storage = {"storageSpec": {"volumeClaimTemplate": claim}} if cluster.addons.aws_ebs_csi_driver.enabled else {}

@@ -27,12 +27,12 @@ class Release:
 
     Attributes:
         name: its name.
-        namespace: its namespace, made if it is not there.
+        namespace: its namespace, created if it does not exist.
         version: the chart's version, for people.
         url: address of the chart's archive at its origin.
         sha256: the archive's digest.
         values: cfngen's values.
-        patches: parts of Kubernetes objects, laid over what the chart made, for what it has no value for.
+        patches: partial Kubernetes objects applied over those of the chart, for fields without a chart value.
         essential: whether a master counts as working only once it is installed.
     """
 
@@ -62,7 +62,7 @@ def of_chart(
         name: name of the release.
         namespace: its namespace.
         values: cfngen's values.
-        patches: parts of Kubernetes objects, laid over what the chart made.
+        patches: partial Kubernetes objects applied over those of the chart.
         essential: whether a master counts as working only once it is installed.
     """
     return Release(name, namespace, pinned.version, pinned.url, pinned.sha256, values, patches, essential)
@@ -72,7 +72,7 @@ def known(cluster: Cluster, name: str) -> PinnedChart:
     """Return the catalogue's chart for the cluster's Kubernetes version.
 
     Raises:
-        UnknownChartError: it holds none.
+        UnknownChartError: the catalogue has none.
     """
     return chart(name, cluster.kubernetes_version)
 

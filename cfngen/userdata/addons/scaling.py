@@ -1,4 +1,4 @@
-"""Nodes that come and go."""
+"""Add-ons for scaling and for the termination of nodes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def cluster_autoscaler(cluster: Cluster) -> Release:
 def node_termination_handler(cluster: Cluster) -> Release:
     """Return the AWS node termination handler, on every node, listening to the instance's own metadata.
 
-    In this mode it calls no AWS API and needs no queue; terminations by an Auto Scaling group are not its part here.
+    In this mode it calls no AWS API and needs no queue; cfngen's own drain service handles terminations by an Auto
+    Scaling group.
     """
     pinned = known(cluster, "aws-node-termination-handler")
     values = {

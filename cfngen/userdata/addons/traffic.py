@@ -1,4 +1,4 @@
-"""Ways into the cluster: load balancers, names, certificates."""
+"""Add-ons for traffic into the cluster: load balancers, DNS names, certificates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def aws_load_balancer_controller(cluster: Cluster) -> Release:
         "hostNetwork": True,
         "dnsPolicy": "Default",
         "updateStrategy": ONE_FOR_ONE,
-        # On every resource it makes; IAM's conditions rest on the first.
+        # On every resource that it creates; IAM conditions check KubernetesCluster.
         "defaultTags": {**cluster.tags, "KubernetesCluster": cluster.name},
         "enableServiceMutatorWebhook": False,
         # Looked up for every load balancer unless it is off, and not among the masters' permissions.
@@ -59,10 +59,13 @@ def external_dns(cluster: Cluster) -> Release:
 
 
 def cert_manager(cluster: Cluster) -> Release:
-    """Return cert-manager with its resource definitions, which stay when it goes: certificates hang on them."""
+    """Return cert-manager with its CustomResourceDefinitions.
+
+    They are kept when it is uninstalled: deleting them would delete all certificates.
+    """
     values = {
         "crds": {"enabled": True, "keep": True},
-        # A hook that waits for pods, which there may be no node for yet.
+        # This hook waits for pods, but there may be no node to run them yet.
         "startupapicheck": {"enabled": False},
     }
     return of_chart(known(cluster, "cert-manager"), "cert-manager", "cert-manager", values)

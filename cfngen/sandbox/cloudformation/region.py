@@ -71,8 +71,9 @@ class Region(abc.ABC):
         scaling_activities.set_observer(
             region,
             scaling_activities.Observer(
-                launched=self.on_group_launched,
-                terminating=lambda instance_id: self.on_terminating(instance_id),
+                on_launched=self.on_group_launched,
+                # A lambda, because `on_terminating` is set after the region was created.
+                on_terminating=lambda instance_id: self.on_terminating(instance_id),
                 time=lambda: self.clock.time,
             ),
         )
@@ -209,7 +210,7 @@ class Region(abc.ABC):
             event_id, resource_properties = self.uuid(), ""
             logical_id, physical_id, resource_type = stack.name, stack.id, NESTED_STACK
         else:
-            resource.status, resource.reason, resource.time = status, reason, self.clock.time
+            resource.status, resource.reason, resource.last_event_time = status, reason, self.clock.time
             event_id = f"{resource.logical_id}-{self.uuid()}"
             resource_properties = mask_no_echo(json.dumps(resource.properties), stack.revision)
             logical_id, physical_id, resource_type = resource.logical_id, resource.physical_id, resource.type

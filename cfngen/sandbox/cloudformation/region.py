@@ -32,7 +32,8 @@ STACK_QUOTA = 2_000  # guide, "Understand CloudFormation quotas"
 class Region(abc.ABC):
     """The state of one region of one account.
 
-    It imports none of the operations that change it; `service` implements the methods by which it starts some of them.
+    The operations on stacks import this class, so it cannot import them. It calls them by its abstract methods, which
+    the subclass `CloudFormation` implements.
 
     Args:
         region: the name of the region.
@@ -103,7 +104,7 @@ class Region(abc.ABC):
         return list(self._stacks)
 
     def stack(self, name: str) -> Stack:
-        """The stack with this name or id; a deleted stack is found by its id only."""
+        """The stack with this name or id; a deleted stack can be named by its id only."""
         for stack in self._stacks:
             if name == stack.id or (name == stack.name and stack.status != "DELETE_COMPLETE"):
                 return stack

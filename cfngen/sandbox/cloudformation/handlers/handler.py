@@ -105,12 +105,15 @@ class Handler:
     supports_snapshots = False
 
     def create(self, call: HandlerCall) -> Created:
+        """Create the resource; returns its physical id and its attributes."""
         raise NotImplementedError
 
     def delete(self, call: HandlerCall) -> None:
+        """Delete the resource."""
         raise NotImplementedError
 
     def snapshot(self, call: HandlerCall) -> None:
+        """Take a snapshot of the resource before it is deleted, for the deletion policy Snapshot."""
         raise ResourceError("this type has no snapshots")
 
     def update(self, call: HandlerCall, previous: Properties) -> Properties:

@@ -1,7 +1,8 @@
-"""Snapshots of a sandboxed cluster: its objects are put into its bucket, as the boot program of masters does with etcd.
+"""Snapshots of a sandboxed cluster: its Kubernetes objects, stored in its bucket as real masters store etcd snapshots.
 
-A snapshot is taken when the state is refreshed and one is due or requested; if a long time passes in one step, only one
-is taken. Nothing expires. A master that boots with a restore request loads the objects of that snapshot.
+A snapshot is taken if one is due or requested when the cluster's state is refreshed. If several became due since the
+last refresh, only one is taken. Snapshots do not expire. A master that finds a restore request in the bucket while it
+boots loads the objects of the requested snapshot.
 """
 
 from __future__ import annotations
@@ -22,25 +23,26 @@ class Backups:
     """The snapshots of one cluster.
 
     Args:
-        region: of the bucket.
+        region: region of the bucket.
         cluster: name of the cluster.
-        state: its objects.
+        state: the cluster's Kubernetes objects.
     """
 
     def __init__(self, region: str, cluster: str, state: KubernetesState) -> None:
         self._region = region
         self._prefix = f"{cluster}/etcd/"
         self._state = state
-        self._last_minute = self._next_minute = 0  # minutes
-        self._answered_request = ""
-        self._restored_request = ""
-        self._restored_volumes: dict[str, str] = {}
+        # In minutes since the epoch: when a snapshot was last considered, and when the next one is due.
+        self._last_minute = self._next_minute = 0
+        self._answered_request = ""  # id of the last backup request that was carried out
+        self._restored_request = ""  # id of the last restore request that was carried out
+        self._restored_volumes: dict[str, str] = {}  # by volume: id of the restore request that was applied to it
 
     def take_due_snapshot(self, bucket: str, interval: int, instance: str) -> None:
-        """Take a snapshot if one is due or requested; looks once in a simulated minute.
+        """Take a snapshot if one is due or requested; do nothing if called again within a simulated minute.
 
         Args:
-            bucket: the bucket.
+            bucket: name of the cluster's bucket.
             interval: minutes between snapshots.
             instance: id of the master on which etcd's leader runs.
         """
@@ -54,15 +56,19 @@ class Backups:
                 self._take_snapshot(bucket, instance, request_id)
                 self._next_minute, self._answered_request = (minute // interval + 1) * interval, request_id
         except ClientError:
-            return  # retried with the next refresh
+            return  # the next refresh retries it
 
     def pending(self, bucket: str, volume: str) -> JsonObject:
-        """Return the restore request that has not been applied to a master's volume yet; empty if there is none."""
+        """Return the bucket's restore request if it has not been applied to a master's volume yet; empty otherwise."""
         request = self._read_document(bucket, RESTORE_REQUEST) if bucket else {}
         return request if request and self._restored_volumes.get(volume) != request["id"] else {}
 
     def restore(self, bucket: str, volume: str, request: JsonObject) -> None:
-        """Replace all objects by a snapshot's; only the first master does, the others just record the request."""
+        """Apply a restore request to a master's volume.
+
+        The first master replaces all objects of the cluster by those of the snapshot; for the others, the request is
+        only recorded as applied.
+        """
         if self._restored_request != request["id"]:
             response = client("s3", self._region).get_object(Bucket=bucket, Key=request["snapshot"])
             self._state.load(response["Body"].read().decode())
@@ -70,7 +76,7 @@ class Backups:
         self._restored_volumes[volume] = request["id"]
 
     def _take_snapshot(self, bucket: str, instance: str, request_id: str) -> None:
-        """Put the cluster's objects into the bucket: the hourly snapshot, and the first of a day as the daily one."""
+        """Put the cluster's objects into the bucket as an hourly snapshot; the first of a day is also a daily one."""
         s3, body = client("s3", self._region), self._state.dump().encode()
         timestamp = self._state.time().replace(":", "")
         metadata = {

@@ -1,7 +1,7 @@
 """How long operations take on AWS: AWS publishes few durations, so most come from people's logs or are estimates.
 
-They are passed to an emulated account as `durations`; without them nothing takes time, which keeps tests short. Each
-row names its source. A creation lasts from the first event of a resource to its last.
+They are passed to an emulated account as `durations`. Tests that do not need them leave them out, so that operations
+take no time. The duration of a creation is the time between the first and the last event of the resource.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Literal
 
 from cfngen.sandbox.services.scaling_activities import REPLACEMENT, RETRY, SHUTTING_DOWN
 
+# The sources of durations.
 EKS = "awslabs/amazon-eks-ami#66"
 ECS = "aws/aws-cli#3952"
 VPC = "widdix/aws-s3-virusscan#39"

@@ -61,7 +61,7 @@ class PublicParameters(dict[str, str]):
 
 @dataclass(frozen=True)
 class KubernetesEndpoint:
-    """Where the API of a cluster answers on this machine.
+    """The Kubernetes API of a cluster: its URL in the stack, and its URL on this machine.
 
     Attributes:
         stack: name of the root stack.
@@ -78,17 +78,17 @@ class EmulatedAccount:
     """One region of an account, within an open `mock_aws`.
 
     Args:
-        region: where everything is.
-        parameters: Parameter Store beyond the public images, values by name.
-        console: called with an instance's id and its console output, whenever that grows.
-        lock: lock of the whole account, if it has other regions too.
-        durations: seconds that operations take, by name; by default they take none.
-        speed: simulated seconds in a second of real time; certificates are valid for their period of real time.
+        region: name of the region.
+        parameters: contents of Parameter Store besides the public AMI parameters, values by name.
+        console: called with an instance's id and its whole console output, whenever the instance writes a line.
+        lock: the lock that this region shares with the account's other regions; by default, a new one.
+        durations: seconds that operations take, by name; by default, operations take no time.
+        speed: simulated seconds in a second of real time; see `Connection.caller` for its effect on certificates.
 
     Attributes:
-        cloud: CloudFormation.
+        cloud: the emulated CloudFormation.
         machines: the instances, and the faults of their boots.
-        lock: to be held during every access while other threads may use the account.
+        lock: hold it during every access if other threads use the account.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class EmulatedAccount:
         self.cloud.on_terminating = self.machines.on_terminating
 
     def advance(self, seconds: float) -> None:
-        """Advance simulated time by so many seconds, and do everything that is due in them."""
+        """Advance simulated time by a number of seconds, and run everything that is due by then."""
         with self.lock:
             self.cloud.advance(seconds)
             if self.machines.instances:
@@ -136,7 +136,7 @@ class EmulatedAccount:
         raise KeyError(name)
 
     def kubernetes_endpoints(self) -> list[KubernetesEndpoint]:
-        """Return where the clusters' APIs answer; start those that do not listen yet."""
+        """Return the endpoints of all clusters' APIs; start the APIs that do not listen yet."""
         with self.lock:
             return [
                 KubernetesEndpoint(self._root_stack_name(cluster), cluster.api_endpoint, self.address(cluster))

@@ -1,4 +1,4 @@
-"""The Auto Scaling groups of clusters, and the names that users know them by."""
+"""The Auto Scaling groups of clusters, and the names by which `cfngen sandbox` shows and accepts them."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def groups(cloud: CloudFormation) -> list[Group]:
 
 def group_name(tags: Mapping[str, str]) -> str:
     """Return the name of a node group or a master, from the tags of its Auto Scaling group or of an instance."""
-    own = tags.get("Name", "").removeprefix(tags.get("KubernetesCluster", "") + "-")
-    return own.removeprefix("nodes-")
+    name_in_cluster = tags.get("Name", "").removeprefix(tags.get("KubernetesCluster", "") + "-")
+    return name_in_cluster.removeprefix("nodes-")
 
 
 def matches_group(text: str, name: str, logical_id: str) -> bool:
-    """Return whether a text names a group: its name, its logical id, or `master` for every master's group."""
+    """Return whether a text designates a group: its name, its logical id, or `master` for the groups of all masters."""
     return text in (name, logical_id) or (text == MASTER and logical_id.startswith("Master"))
 
 

@@ -1,4 +1,4 @@
-"""An instance of a cluster, the fault that its boot may have, and the console output of its kernel."""
+"""An emulated instance of a cluster, the fault that its boot may have, and the console output of its kernel."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from cfngen.sandbox.user_data import BootData
 
 @dataclass(frozen=True)
 class BootFault:
-    """A fault that the boot of an instance is to have.
+    """A fault that is injected into the boot of an instance.
 
     Attributes:
         step: the step that fails, e.g. `downloads`.
         message: the reason that is logged; empty if the instance hangs in this step without a signal.
-        hint: what to do about it.
+        hint: advice that is logged with the reason.
     """
 
     step: str
@@ -27,13 +27,13 @@ class Instance:
     """An instance of a cluster.
 
     Attributes:
-        group: the Auto Scaling group that launched it.
-        boot_data: what its boot program read from the user data.
-        number: how many instances were launched before it.
+        group: name of the Auto Scaling group that launched it.
+        boot_data: the content of its user data.
+        number: how many instances of the account were launched before it.
         launched: time of the launch, in seconds of the simulated clock.
         console: the lines of its console output.
-        name: name of its node group or of the master, e.g. `master-a`.
-        watches: whether its drain service runs, which evicts the pods before the instance is terminated.
+        name: name of the node group or of the master, e.g. `master-a`.
+        watches: whether the drain service runs; it watches for the instance's termination, and then evicts the pods.
     """
 
     id: str
@@ -52,7 +52,7 @@ class Instance:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The values of `${name}` in the boot program's configuration."""
+        """The values of placeholders such as `${instanceId}` in the boot program's configuration."""
         return {
             **self.boot_data.references,
             "instanceId": self.id,
@@ -63,7 +63,7 @@ class Instance:
 
 
 def kernel(instance: Instance) -> list[str]:
-    """Return the lines on an instance's console before those of the boot program."""
+    """Return the console output of kernel and cloud-init, which precedes that of the boot program."""
     machine = {"amd64": "x86_64", "arm64": "aarch64"}[instance.boot_data.architecture]
     return [
         "[    0.000000] Linux version 6.8.0-1021-aws",

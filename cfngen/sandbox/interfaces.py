@@ -1,4 +1,4 @@
-"""Network interfaces that a launch template names, which moto's Auto Scaling groups ignore.
+"""Attaches the network interface that a launch template names, which moto's Auto Scaling groups ignore.
 
 moto 5.2 launches a group's instances with a new interface (in the default VPC if the group names zones only), and never
 detaches it from a terminated instance. EC2 attaches the interface that the template names, and detaches it when the

@@ -16,8 +16,10 @@ class NodeFacts:
 
     Attributes:
         name: the node's name, which is the instance's id.
-        pod_cidr: range of its pods.
-        versions: versions of `containerd` and `kubelet`; the kubelet's defaults to that of the API server.
+        address: private address of the instance.
+        pod_cidr: range of the node's pod addresses; empty if it has none.
+        master: whether the instance is a master.
+        versions: versions of `containerd` and `kubelet`; without the latter, the kubelet has the API server's version.
     """
 
     name: str
@@ -124,7 +126,7 @@ def start_addons(state: KubernetesState, node: str, manifests: list[Object]) -> 
 
 
 def schedule_pending_pods(state: KubernetesState) -> None:
-    """Run Pending pods on the nodes without taints."""
+    """Run all Pending pods on nodes without taints, in turn; without such a node, they stay Pending."""
     nodes = [node["metadata"]["name"] for node in state.list("nodes") if not node["spec"].get("taints")]
     for number, pod in enumerate(pod for pod in state.list("pods") if pod["status"]["phase"] == "Pending"):
         if nodes:
@@ -133,7 +135,7 @@ def schedule_pending_pods(state: KubernetesState) -> None:
 
 
 def delete_node(state: KubernetesState, node: str) -> None:
-    """Delete a node and its pods; pods of CoreDNS's Deployment are Pending until another node can run them."""
+    """Delete a node and its pods; CoreDNS's pods are created again, and are Pending until another node can run them."""
     state.remove("nodes", node)
     for pod in state.list("pods"):
         metadata = pod["metadata"]

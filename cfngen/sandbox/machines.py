@@ -39,7 +39,7 @@ class Fault:
         group: name of the group, or the logical id of the Auto Scaling group.
         step: step of the boot program that fails.
         message: reason of the failure; empty if the instances hang.
-        times: how many more instances fail; 0 means every one.
+        times: how many more instances fail; 0 means all.
     """
 
     group: str
@@ -50,15 +50,17 @@ class Fault:
 
 @dataclass
 class _FaultRule:
-    """A boot fault for the next `times` instances of a group."""
+    """A boot fault for the next `times` instances of a group (infinite for all)."""
 
-    resource: str
-    script: BootFault
+    group: str
+    boot_fault: BootFault
     times: float
 
 
 class Machines:
-    """The instances that stacks' Auto Scaling groups have launched; called with each new one.
+    """The instances that stacks' Auto Scaling groups have launched.
+
+    The object is the emulator's `on_launch` callback: it is called with each new instance, and boots it.
 
     Args:
         region: region of the account.
@@ -69,7 +71,7 @@ class Machines:
         self.region = region
         self.console = console
         self.cloud: CloudFormation
-        self.disks: dict[str, KubernetesCluster] = {}
+        self.disks: dict[str, KubernetesCluster] = {}  # by id of a master's data volume
         self.clusters: dict[str, KubernetesCluster] = {}
         self.instances: dict[str, Instance] = {}
         self._fault_rules: list[_FaultRule] = []
@@ -77,7 +79,7 @@ class Machines:
         self._unmanaged: set[str] = set()
 
     def __call__(self, launched: LaunchedInstance) -> None:
-        """Boot a new instance; ignore known instances, and those whose user data is not cfngen's."""
+        """Boot a new instance; ignore instances that are known already, or whose user data is not cfngen's."""
         if launched.instance_id in self.instances or launched.instance_id in self._unmanaged:
             return
         self._note_stopped(self._running_ids())
@@ -144,20 +146,20 @@ class Machines:
         return metadata
 
     def fail(self, resource: str, step: str, message: str, *, hint: str = "", times: float = float("inf")) -> None:
-        """Let the boot of instances of a group fail in a step.
+        """Make the boot of instances of a group fail in a step.
 
         Args:
             resource: the node group's name, `master`, or the logical id of the Auto Scaling group.
             step: name of the step, e.g. `downloads`.
             message: the reason that is logged.
-            hint: what to do about it; by default where the log is.
-            times: how many instances fail.
+            hint: advice that is logged with the reason; by default, where the log is.
+            times: how many instances fail; by default, all.
         """
-        script = BootFault(step, message, hint) if hint else BootFault(step, message)
-        self._fault_rules.append(_FaultRule(resource, script, times))
+        boot_fault = BootFault(step, message, hint) if hint else BootFault(step, message)
+        self._fault_rules.append(_FaultRule(resource, boot_fault, times))
 
     def hang(self, resource: str, step: str, *, times: float = float("inf")) -> None:
-        """Let the boot of instances of a group hang in a step, without a signal or a log line."""
+        """Make the boot of instances of a group hang in a step, without a signal or a log line."""
         self._fault_rules.append(_FaultRule(resource, BootFault(step), times))
 
     @property
@@ -165,10 +167,10 @@ class Machines:
         """The faults of instances that are launched from now on."""
         return [
             Fault(
-                fault_rule.resource,
-                fault_rule.script.step,
-                fault_rule.script.message,
-                0 if fault_rule.times == math.inf else int(fault_rule.times),
+                group=fault_rule.group,
+                step=fault_rule.boot_fault.step,
+                message=fault_rule.boot_fault.message,
+                times=0 if fault_rule.times == math.inf else int(fault_rule.times),
             )
             for fault_rule in self._fault_rules
             if fault_rule.times > 0
@@ -179,13 +181,13 @@ class Machines:
         self._fault_rules.clear()
 
     def take_fault(self, instance: Instance) -> BootFault | None:
-        """Return the fault of an instance's boot, and count it; None if it boots normally."""
+        """Return the fault for an instance's boot, and count the instance; None if it boots normally."""
         for fault_rule in self._fault_rules:
             if fault_rule.times > 0 and matches_group(
-                fault_rule.resource, instance.name, instance.boot_data.references["resource"]
+                fault_rule.group, instance.name, instance.boot_data.references["resource"]
             ):
                 fault_rule.times -= 1
-                return fault_rule.script
+                return fault_rule.boot_fault
         return None
 
     def write_console(self, instance: Instance, line: str) -> None:
@@ -211,7 +213,7 @@ class Machines:
                 self(LaunchedInstance(description["InstanceId"], tags.get(GROUP_TAG, "")))
 
     def _note_stopped(self, running_ids: Set[str]) -> None:
-        """Remember since when instances are stopped, and update the nodes of clusters that have a quorum."""
+        """Record which instances have stopped by now, and update the nodes of clusters that have a quorum."""
         for instance_id in self.instances.keys() - running_ids - self._stopped_at.keys():
             self._stopped_at[instance_id] = self.cloud.clock.now
             if instance_id in self._terminated_ids():

@@ -1,7 +1,7 @@
-"""Types of moto's objects, which are untyped here.
+"""Names for moto's objects in annotations; to the type checker they are all `Any`.
 
-moto's annotations lack many attributes, or give them types that its own code does not keep to; and the emulator adds
-attributes of its own. So the type checker knows no more of these objects than which layer of moto they belong to.
+moto's own annotations lack many attributes, or give them types that its code does not keep to, and the emulator adds
+further attributes. The names only show readers which layer of moto an object belongs to.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m cfngen.sandbox.server --state FILE [--speed N] [--idle SECONDS]
 
-It listens on 127.0.0.1 only and writes its address into the state file. It ends after an idle time without requests, or
-when the state file is no longer its own. `process` starts and stops it.
+It listens on 127.0.0.1 only, and writes its endpoint into the state file. It ends after a time without requests, or if
+the state file was deleted or overwritten by another sandbox. The module `process` starts and stops it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 TICK_SECONDS = 0.05  # real time between two steps of simulated time
-MAX_TICK_SECONDS = 1.0  # the most real time that one step counts: after a suspend, simulated time must not skip hours
+MAX_TICK_SECONDS = 1.0  # limit of real time for one step, so that simulated time does not skip hours after a suspend
 STATE_FILE_POLL_SECONDS = 1.0  # between two checks of the state file
 IDLE_SECONDS = 3600.0
 # A cluster file may name AWS managed policies. moto loads them at the first call of IAM, which takes two seconds.
@@ -67,7 +67,7 @@ class Sandbox:
         self.token = secrets.token_hex(16)
         self.fault = ""
         self.stopped = threading.Event()
-        self.used = time.monotonic()
+        self.last_request_at = time.monotonic()
         self.started = datetime.datetime.now(datetime.timezone.utc)
         self._application = application
         [self._first, *_] = accounts.values()
@@ -79,7 +79,7 @@ class Sandbox:
 
     @property
     def endpoint(self) -> str:
-        """Its endpoint URL."""
+        """The endpoint URL of AWS's APIs."""
         return f"http://{HOST}:{self._server.server_port}"
 
     @property
@@ -88,12 +88,12 @@ class Sandbox:
         return self._first.lock
 
     def start(self) -> None:
-        """Start to answer requests, and start simulated time."""
+        """Start the server and the simulated clock."""
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
-        """Stop both, and the clusters' APIs."""
+        """Stop the server, the simulated clock and the clusters' APIs."""
         self.stopped.set()
         self._server.shutdown()
         for thread in self._threads:
@@ -108,14 +108,14 @@ class Sandbox:
             # A status request does not reset the idle time.
             with self._first.lock:
                 return _json_response("200 OK", self.status(), start_response)
-        self.used = time.monotonic()
+        self.last_request_at = time.monotonic()
         with self._first.lock:
             if environ["PATH_INFO"] == CONTROL_PATH:
                 return self._handle_control_request(environ, start_response)
             return list(self._application(environ, start_response))
 
     def report(self) -> JsonDict:
-        """Return the sandbox's report: token, the clusters' APIs, simulated time, speed, internal error."""
+        """Return the report of the control API: token, the clusters' APIs, simulated time, speed, internal error."""
         clusters = [
             {
                 "stack": endpoint.stack,
@@ -183,7 +183,7 @@ class Sandbox:
         ]
 
     def _set_faults(self, command: JsonObject) -> None:
-        """Let instances of a group that are launched from now on fail to boot, hang, or boot normally again."""
+        """Carry out a command: instances launched from now on fail to boot, hang, or (without a step) boot normally."""
         machines = self.accounts[command["region"]].machines
         times = command.get("times") or math.inf
         if not command.get("step"):
@@ -196,7 +196,7 @@ class Sandbox:
             machines.hang(command["resource"], command["step"], times=times)
 
     def _has_group(self, region: str, text: str) -> bool:
-        """Return whether a stack of a region has such an Auto Scaling group now."""
+        """Return whether a stack of a region now has an Auto Scaling group that a text designates."""
         return any(matches_group(text, group.name, group.logical_id) for group in groups(self.accounts[region].cloud))
 
     def _run_clock(self) -> None:
@@ -263,7 +263,7 @@ def main(arguments: list[str]) -> int:
             last = _remember_stacks(options.state, last, served)
             if SandboxState.read(options.state) != own_state:
                 break
-            if time.monotonic() - served.used > options.idle:
+            if time.monotonic() - served.last_request_at > options.idle:
                 last = dataclasses.replace(last, end="idle")
                 break
         if SandboxState.read(options.state) == own_state:

@@ -21,16 +21,16 @@ class SandboxSession(boto3.Session):  # type: ignore[misc] # boto3 has no types
     """
 
     def __init__(self, endpoint: str, region: str) -> None:
-        own = Session()
-        settings = own.get_component("config_store")
-        # Neither the user's profiles nor an AWS_PROFILE that does not exist matter here.
+        botocore_session = Session()
+        settings = botocore_session.get_component("config_store")
+        # Ignore the user's profiles and credentials, and an AWS_PROFILE that does not exist.
         for name, value in {"profile": None, "config_file": os.devnull, "credentials_file": os.devnull}.items():
             settings.set_config_variable(name, value)
-        own.set_default_client_config(
+        botocore_session.set_default_client_config(
             # Buckets have no DNS names on this machine, so they are in the path; a proxy could not reach the sandbox.
             Config(s3={"addressing_style": "path"}, proxies={}, use_fips_endpoint=False, use_dualstack_endpoint=False)
         )
-        super().__init__(*CREDENTIALS, region_name=region, botocore_session=own)
+        super().__init__(*CREDENTIALS, region_name=region, botocore_session=botocore_session)
         self._endpoint = endpoint
 
     def client(self, service_name: str, *arguments: Any, **options: Any) -> Any:

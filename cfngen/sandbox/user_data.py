@@ -1,4 +1,4 @@
-"""Unpacks the user data of our launch templates, as the loader in it does on an instance."""
+"""Unpacks the user data of cfngen's launch templates, as the loader in the user data does on an instance."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from typing import Any
 REFERENCES_LINE = re.compile(r"^REFERENCES = (\{.*\})$", re.MULTILINE)
 PROGRAM_LINE = re.compile(r'^PROGRAM = "(.*)"$', re.MULTILINE)
 JsonObject = Mapping[str, Any]
-"""An object in JSON; which fields it has depends on the release that made the user data."""
-# Returns the metadata of a stack's resource; takes the stack's name and the logical id.
+"""A JSON object; its fields depend on the version of cfngen that generated the user data."""
+# Takes the name of a stack and the logical id of a resource; returns the Metadata of the resource.
 Metadata = Callable[[str, str], JsonObject]
 
 
 class ProgramError(Exception):
-    """The program in the stack's metadata is not the one that the user data names."""
+    """The SHA-256 of the program in the stack's metadata is not the one in the user data."""
 
 
 @dataclass(frozen=True)
 class BootData:
-    """The references and the configuration of the boot program on an instance.
+    """The input of the boot program on an instance.
+
+    The user data has the program's first stage only, as EC2 limits its size; the first stage fetches the second stage
+    from the metadata of a resource in the stack.
 
     Attributes:
-        references: names of resources, filled in by CloudFormation.
-        configuration: configuration of the instance's role; only the first stage's part until the second is fetched.
-        files: how many files the boot program writes.
+        references: physical ids and addresses by name, which CloudFormation substitutes in the user data.
+        configuration: configuration of a master or a node; before the second stage is fetched, only the first stage's.
+        files: how many files the second stage writes; 0 before it is fetched.
     """
 
     references: Mapping[str, str]
@@ -50,11 +53,11 @@ class BootData:
 
     @property
     def architecture(self) -> str:
-        """The architecture of the instance's programs, `amd64` or `arm64`."""
+        """The architecture of the programs that the instance downloads, `amd64` or `arm64`."""
         return "arm64" if any("arm64" in asset["url"] for asset in self.configuration.get("assets", [])) else "amd64"
 
     def version(self, program: str, default: str = "") -> str:
-        """Return the version of a program that the instance downloads, from the URL of its file; else the default."""
+        """Return the version in the URL of a program that the instance downloads; the default if there is none."""
         for asset in self.configuration.get("assets", []):
             file = asset["url"].rpartition("/")[2]
             match = re.search(r"v?(\d+\.\d+\.\d+)", asset["url"])
@@ -84,10 +87,10 @@ def with_second_stage(first_stage: BootData, metadata: Metadata) -> BootData:
 
     Args:
         first_stage: the boot data in the user data.
-        metadata: returns the metadata of a stack's resource; that of one resource holds the second stage.
+        metadata: returns the metadata of a resource; the metadata of one resource contains the second stage.
 
     Raises:
-        ProgramError: the resource holds another program than the user data names.
+        ProgramError: the SHA-256 of the second stage is not the one in the user data.
         ApiError: there is no such stack or resource.
     """
     stack, program = first_stage.references["stack"], first_stage.configuration["program"]
@@ -104,12 +107,13 @@ def with_second_stage(first_stage: BootData, metadata: Metadata) -> BootData:
 
 
 def _unpack(packed: str) -> dict[str, str]:
+    """Return the files of a packed program by path: alternating paths and contents, compressed, in base85."""
     items = lzma.decompress(base64.b85decode(packed)).decode().split("\0")
     return dict(zip(items[::2], items[1::2], strict=True))
 
 
 def substitute(value: Any, facts: Mapping[str, str]) -> Any:
-    """Return a value with every `${name}` in its texts replaced, as the boot program does."""
+    """Return a value with every placeholder such as `${instanceId}` replaced by the fact of that name, if it exists."""
     if isinstance(value, Mapping):
         return {key: substitute(item, facts) for key, item in value.items()}
     if isinstance(value, list):

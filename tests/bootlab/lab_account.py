@@ -79,7 +79,7 @@ class Account:
 
     def _held(self, identifier: str) -> None:
         """Let an instance go that a lifecycle hook holds: its metadata service shows no lifecycle state to drain by."""
-        self.cloud.clock.later(1.0, lambda: self._let_go(identifier))
+        self.cloud.clock.schedule(1.0, lambda: self._let_go(identifier))
 
     def _let_go(self, identifier: str) -> None:
         group = _tags(self.ec2.get_instance(identifier))[GROUP_TAG]

@@ -182,7 +182,7 @@ def test_what_may_not_be_looked_for_is_said_to_be_unknown(cloud: Cloud, operator
 def test_interfaces_of_a_load_balancer_that_is_gone_are_no_obstacle(cloud: Cloud, operator: Operator) -> None:
     where = place_of(created(cloud), operator.account)
     interface = made.interface(where, "ELB net/n-gone/0123456789abcdef")
-    cloud.engine.clock.later(90, lambda: where.ec2.delete_network_interface(NetworkInterfaceId=interface))
+    cloud.engine.clock.schedule(90, lambda: where.ec2.delete_network_interface(NetworkInterfaceId=interface))
     assert operator.deletes().succeeded
     assert operator.failures() == []
 

@@ -51,7 +51,7 @@ def backed_up(operator: Operator) -> list[str]:
                 names.append(bucket["Name"])
                 s3.put_object(Bucket=bucket["Name"], Key="one/etcd/hourly/2026-01-01T000000Z.db", Body=b"etcd")
 
-    operator.cloud.engine.clock.later(60, put)
+    operator.cloud.engine.clock.schedule(60, put)
     return names
 
 

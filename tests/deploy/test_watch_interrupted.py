@@ -31,7 +31,7 @@ def test_going_on_loses_no_event(operator: Operator, call: str):
 def test_going_on_after_ctrl_c_during_a_pause(operator: Operator):
     root_id = operator.create()
     operator.choices = [Choice.WAIT]
-    operator.engine.clock.later(20, ctrl_c)
+    operator.engine.clock.schedule(20, ctrl_c)
     assert operator.watch(root_id).succeeded
     assert operator.asked == 1
 

@@ -129,7 +129,7 @@ class Operator:
             if outcome and launched.instance_id in running():
                 self.engine.signal_resource(stack.name, "Group", launched.instance_id, outcome)
 
-        self.engine.clock.later(BOOT, signal)
+        self.engine.clock.schedule(BOOT, signal)
 
 
 @contextlib.contextmanager

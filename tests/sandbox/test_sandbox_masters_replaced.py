@@ -30,9 +30,9 @@ def test_an_update_replaces_one_at_a_time_and_the_api_never_goes() -> None:
         def watch() -> None:
             answered.append(bool(where.account.clusters))
             if stack.status == "UPDATE_IN_PROGRESS":
-                where.account.cloud.clock.later(5.0, watch)
+                where.account.cloud.clock.schedule(5.0, watch)
 
-        where.account.cloud.clock.later(60.0, watch)
+        where.account.cloud.clock.schedule(60.0, watch)
         where.update(three("controlPlane.instanceType=t3.large"))
         assert stack.status == "UPDATE_COMPLETE", stack.reason
         assert len(answered) > 30

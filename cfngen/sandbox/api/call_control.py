@@ -1,6 +1,6 @@
-"""What decides over each call of a client before it is executed: by default every call is executed.
+"""Decides whether a client's call is executed; by default, every call is.
 
-Fault injection is a subclass. Calls of the emulator itself never pass it.
+The tests' fault injection is a subclass. The emulator's own calls of moto are not subject to it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ PAGE_SIZE = 8  # small, so that clients have to follow `NextToken`
 
 
 class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a service)
-    """The connection fails, or is closed without an answer.
+    """Raised by a call control to break the connection of a call.
 
     Attributes:
-        kind: `closed`: broken before the call is executed; `answer`: broken after the call is executed, before its
-            answer; `refused`: no connection can be opened.
+        kind: `refused` if the connection cannot be opened, `closed` if it breaks before the call is executed, `answer`
+            if it breaks after the call was executed, before the response.
     """
 
     def __init__(self, kind: str) -> None:
@@ -28,7 +28,7 @@ class Disconnected(Exception):  # noqa: N818 (what happened, not an error of a s
 
 
 class CallControl:
-    """Lets every call pass.
+    """Executes every call; subclasses override `before_call`, `after_call` and `as_of`.
 
     Attributes:
         now: returns the seconds of the simulated clock; `serving` sets it.
@@ -48,12 +48,12 @@ class CallControl:
         """Called with each call before it is executed.
 
         Raises:
-            Refusal: the error to answer instead
-            Disconnected: the connection is to be broken
+            Refusal: the error response to send instead of executing the call
+            Disconnected: the connection breaks
         """
 
     def after_call(self, call: Call) -> None:
-        """Called with each call after it was executed, before it is answered."""
+        """Called with each call after it was executed, before the response is sent."""
 
     def as_of(self, operation: str) -> datetime.datetime | None:
         """Return the past time whose state a read of CloudFormation shows; None for the current state."""

@@ -1,4 +1,4 @@
-"""DependencyViolation: EC2 does not delete what something else depends on, which moto 5.2 does not check.
+"""DependencyViolation: EC2 refuses to delete a resource that another one depends on; moto 5.2 deletes it.
 
 Sources: Amazon VPC user guide, "Delete your VPC" and "Delete a security group"; re:Post knowledge center, "Why can't I
 delete my VPC?", which lists the dependencies and the error messages. The rules:
@@ -43,7 +43,7 @@ def refuse_dependency_violations() -> Iterator[None]:
 
     def delete_security_group(self: MotoBackend, name: str | None = None, group_id: str | None = None) -> None:
         users = [interface for interface in _interfaces(self) if group_id in [used.id for used in interface.group_set]]
-        if users or _named_by_others(self, group_id):
+        if users or _is_source_of_rules(self, group_id):
             raise DependencyViolationError(f"resource {group_id} has a dependent object")
         original_delete_group(self, name, group_id)
 
@@ -53,7 +53,7 @@ def refuse_dependency_violations() -> Iterator[None]:
         return original_delete_subnet(self, subnet_id)
 
     def delete_vpc(self: MotoBackend, vpc_id: str) -> MotoModel:
-        if any(_left_in(self, vpc_id)):
+        if any(_dependents_of_vpc(self, vpc_id)):
             raise DependencyViolationError(f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
         deleted = original_delete_vpc(self, vpc_id)
         for network_acl in list(self.network_acls.values()):
@@ -111,14 +111,14 @@ def _interfaces(backend: MotoBackend) -> list[MotoModel]:
     ]
 
 
-def _left_in(backend: MotoBackend, vpc_id: str) -> Iterator[object]:
-    """Yield what prevents a VPC's deletion; moto itself checks for subnets and VPN gateways."""
+def _dependents_of_vpc(backend: MotoBackend, vpc_id: str) -> Iterator[object]:
+    """Yield the resources that prevent a VPC's deletion; moto itself checks for subnets and VPN gateways."""
     yield from (group for group in backend.groups[vpc_id].values() if group.name != "default")
     yield from (interface for interface in _interfaces(backend) if interface.subnet.vpc_id == vpc_id)
     yield from (
         network_acl
         for network_acl in backend.network_acls.values()
-        if network_acl.vpc_id == vpc_id and not _default(network_acl)
+        if network_acl.vpc_id == vpc_id and not _is_default(network_acl)
     )
     yield from (gateway for gateway in backend.internet_gateways.values() if gateway.vpc and gateway.vpc.id == vpc_id)
     yield from (gateway for gateway in backend.egress_only_internet_gateways.values() if gateway.vpc_id == vpc_id)
@@ -145,13 +145,13 @@ def _left_in(backend: MotoBackend, vpc_id: str) -> Iterator[object]:
     )
 
 
-def _default(network_acl: MotoModel) -> bool:
+def _is_default(network_acl: MotoModel) -> bool:
     """Return whether a network ACL is the one that was created with its VPC."""
     # moto has the text `true` for the ACL created with a VPC, and a bool for all others.
     return str(network_acl.default).lower() == "true"
 
 
-def _named_by_others(backend: MotoBackend, group_id: str | None) -> bool:
+def _is_source_of_rules(backend: MotoBackend, group_id: str | None) -> bool:
     """Return whether a rule of another security group names a group as its source."""
     other_groups = (group for groups in backend.groups.values() for group in groups.values() if group.id != group_id)
     rules = (rule for group in other_groups for rule in (*group.ingress_rules, *group.egress_rules))
@@ -159,7 +159,7 @@ def _named_by_others(backend: MotoBackend, group_id: str | None) -> bool:
 
 
 def _release(backend: MotoBackend, description: str) -> None:
-    """Delete the network interfaces with a description."""
+    """Delete the network interfaces of a load balancer, which have this description."""
     interfaces = ec2_backends[backend.account_id][backend.region_name].enis
     for interface in list(interfaces.values()):
         if interface.description == description:

@@ -22,7 +22,7 @@ from moto.core.request import Request, normalize_request
 
 from cfngen.sandbox.api.call_control import CallControl, Disconnected
 from cfngen.sandbox.api.refusals import Answer, Refusal, internal_error, render, unmodelled
-from cfngen.sandbox.api.requests import Call, read
+from cfngen.sandbox.api.requests import Call, parse_call
 from cfngen.sandbox.cloudformation import NotModelledError
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ DOMAINS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
 class Gate:
-    """Asks the call control and then the checks about each call, and passes it on.
+    """Passes each call on to moto or to the emulator, unless the call control or a check refuses it.
 
     Args:
-        control: may refuse a call, or break its connection.
-        checks: called with each call, in order; each may raise Refusal.
-        services: functions that answer in place of moto, by the name of the service.
+        control: called first; it may refuse a call, or break its connection.
+        checks: called next with each call, in order; each may raise Refusal.
+        services: functions that answer requests in place of moto, by the name of the service.
     """
 
     def __init__(
@@ -57,33 +57,34 @@ class Gate:
     def pass_through(
         self,
         request: Request,
-        moto: Callable[[], Result],
-        answer: Callable[[Answer], Result],
+        call_moto: Callable[[], Result],
+        to_result: Callable[[Answer], Result],
         *,
-        sheltered: bool = False,
+        answer_exceptions: bool = False,
     ) -> Result:
         """Execute a request, or answer it with an error.
 
         Args:
             request: the request.
-            moto: lets moto answer the request.
-            answer: converts an answer to the type that moto's caller expects.
-            sheltered: answer exceptions as errors of the service; otherwise they are raised, so that a test sees them.
+            call_moto: executes the request in moto.
+            to_result: converts an HTTP response to the type that moto's caller expects.
+            answer_exceptions: answer with an error of the service if an exception is raised; otherwise the exception
+                propagates, so that a test sees it.
 
         Raises:
-            Disconnected: the connection is to be broken
+            Disconnected: the call control breaks the connection
         """
 
         def execute() -> Result:
             service = self.services.get(call.service)
             try:
-                return answer(service(request)) if service else moto()
+                return to_result(service(request)) if service else call_moto()
             except Exception as error:
-                if not sheltered:
+                if not answer_exceptions:
                     raise
-                return answer(render(call, _failure(call, error)))
+                return to_result(render(call, _failure(call, error)))
 
-        call = read(request, self.control.time)
+        call = parse_call(request, self.control.time)
         if call.is_from_emulator:
             return execute()
         try:
@@ -91,9 +92,9 @@ class Gate:
             for check in self.checks:
                 check(call)
         except Refusal as refusal:
-            return answer(render(call, refusal))
-        except Disconnected as lost:
-            if lost.kind == "answer":
+            return to_result(render(call, refusal))
+        except Disconnected as disconnected:
+            if disconnected.kind == "answer":
                 execute()
                 self.control.after_call(call)
             raise
@@ -111,16 +112,17 @@ class Gate:
             host = url.split("/")[2].split(":")[0]
             if not host.endswith(DOMAINS):
                 return original(stubber, request)
-            if hasattr(request.body, "read"):  # the gate and moto read it, and botocore when it retries
+            # A stream is read three times: by the gate, by moto, and by botocore if it retries the request.
+            if hasattr(request.body, "read"):
                 stream, request.body = request.body, request.body.read()
                 stream.seek(0)
             try:
                 response: object = self.pass_through(
                     normalize_request(request), lambda: original(stubber, request), lambda answer: answer
                 )
-            except Disconnected as lost:
-                error = EndpointConnectionError if lost.kind == "refused" else ConnectionClosedError
-                raise error(endpoint_url=url, error=lost) from lost
+            except Disconnected as disconnected:
+                error = EndpointConnectionError if disconnected.kind == "refused" else ConnectionClosedError
+                raise error(endpoint_url=url, error=disconnected) from disconnected
             return response
 
         with mock.patch.object(BotocoreStubber, "process_request", process):
@@ -138,27 +140,27 @@ class Gate:
             request = Request({**environ, "wsgi.input": io.BytesIO(body)})
             environ["wsgi.input"] = io.BytesIO(body)
 
-            def answer(response: Answer) -> list[bytes]:
+            def to_result(response: Answer) -> list[bytes]:
                 status, headers, body = response
                 start_response(f"{status} {http.HTTPStatus(status).phrase}", list(headers.items()))
                 return [body.encode()]
 
             try:
                 content: list[bytes] = self.pass_through(
-                    request, lambda: list(application(environ, start_response)), answer, sheltered=True
+                    request, lambda: list(application(environ, start_response)), to_result, answer_exceptions=True
                 )
-            except Disconnected as lost:
+            except Disconnected as disconnected:
                 # werkzeug's server would keep the connection open after a request that it could not answer.
                 if connection := environ.get("werkzeug.socket"):
                     connection.shutdown(socket.SHUT_RDWR)
-                raise ConnectionAbortedError(lost.kind) from lost
+                raise ConnectionAbortedError(disconnected.kind) from disconnected
             return content
 
         return passing
 
 
 def _failure(call: Call, error: Exception) -> Refusal:
-    """Return the answer to an exception of the emulator or of moto."""
+    """Return the error response for an exception in the emulator or in moto."""
     if isinstance(error, (NotModelledError, NotImplementedError)):
         return unmodelled(error)
     LOG.error("%s failed", call.action, exc_info=error)

@@ -46,11 +46,11 @@ OTHER_ACCOUNT = "999999999999"
 
 @dataclass
 class MotoExtensions:
-    """The state of an account that moto does not hold.
+    """The state of an account that moto lacks.
 
     Attributes:
         consoles: console output by instance id.
-        quotas: quotas by service and code.
+        quotas: quotas by service code and quota code.
         foreign_buckets: names of buckets that belong to another account.
         activities: scaling activities added by tests, newest first, by name of the group.
         public_parameters: returns the public parameters of a region.
@@ -94,10 +94,10 @@ class MotoExtensions:
         )
 
     def check(self, call: Call) -> None:
-        """Check the owner of a call's bucket.
+        """Check that a call's bucket belongs to this account, and to the account in `ExpectedBucketOwner`.
 
         Raises:
-            Refusal: the bucket belongs to another account, or not to the one that the caller expects
+            Refusal: the bucket belongs to another account
         """
         if call.service != "s3" or not call.parameters.get("Bucket"):
             return

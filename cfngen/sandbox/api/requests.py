@@ -18,7 +18,7 @@ from werkzeug.exceptions import NotFound
 from cfngen.sandbox import request_parameters
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
-# The access key of `cfngen.sandbox.cloudformation.client`: for calls of CloudFormation itself and of instances.
+# The access key of `cfngen.sandbox.cloudformation.client`, by which calls of the emulator itself are recognized.
 ENGINE_KEY = "testing"
 CREDENTIAL = re.compile(r"Credential=([^/,]*)/[^/]*/([^/]*)/([^/]*)/")
 MODEL_NAMES = {"servicequotas": "service-quotas", "elasticloadbalancing": "elbv2", "monitoring": "cloudwatch"}
@@ -26,7 +26,7 @@ MODEL_NAMES = {"servicequotas": "service-quotas", "elasticloadbalancing": "elbv2
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an AWS API; each retry is a call of its own.
+    """One call of an AWS API by a client; a retry is another call.
 
     Attributes:
         service: service in the signature, e.g. `cloudformation`.
@@ -63,7 +63,7 @@ class Call:
         return self.key == ENGINE_KEY
 
 
-def read(request: Request, time: datetime.datetime | None = None) -> Call:
+def parse_call(request: Request, time: datetime.datetime | None = None) -> Call:
     """Parse a request into a call.
 
     Args:
@@ -73,7 +73,7 @@ def read(request: Request, time: datetime.datetime | None = None) -> Call:
     headers = {name.lower(): value for name, value in request.headers.items()}
     match = CREDENTIAL.search(headers.get("authorization", ""))
     key, region, service = match.groups() if match else ("", "", request.host.split(".")[0])
-    if key == ENGINE_KEY:  # the emulator makes many calls, of which only the key matters
+    if key == ENGINE_KEY:  # nobody checks calls of the emulator itself, so parsing their parameters would waste time
         return Call(service, "", key=key, region=region)
     protocol, operation_name = "query", ""
     parameters: JsonObject = {}

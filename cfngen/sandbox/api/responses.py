@@ -1,4 +1,4 @@
-"""CloudFormation's API: moto parses requests and serialises answers, the emulator executes the actions.
+"""CloudFormation's API: moto parses requests and serialises responses, the emulator executes the actions.
 
 moto's own CloudFormation is never imported: it would import the models of thirty services.
 """
@@ -29,8 +29,8 @@ class Service:
     """CloudFormation in every region of an account.
 
     Args:
-        clouds: the emulators by region; further ones are created at the first call to a region.
-        control: gives stale reads and the page size.
+        clouds: the emulators by region; the emulator of another region is created at the first call to it.
+        control: determines the page size, and which past state a stale read shows.
     """
 
     def __init__(self, clouds: Mapping[str, CloudFormation], control: CallControl) -> None:
@@ -93,7 +93,7 @@ def _check_names(params: JsonObject) -> None:
 
 
 def _repeated_result(action: str, token: str, results: Mapping[str, tuple[str, Result]]) -> Result:
-    """Return the recorded result for a repeated client request token; another action with that token is an error."""
+    """Return the first call's result for a repeated client request token; refuse the token for another action."""
     previous_action, result = results[token]
     if previous_action != action:
         raise Refusal("TokenAlreadyExistsException", f"Client request token {token} already exists")
@@ -109,7 +109,7 @@ def _status(code: str) -> int:
 
 
 class _Exact(ActionResult):
-    """A result with exactly the API's keys: moto skips its slow search for attributes with similar names."""
+    """A result whose keys are exactly the API's, so that moto need not search for attributes with similar names."""
 
     def execute_result(self, context: ActionContext) -> TYPE_RESPONSE:
         """Serialise the result without moto's search for attributes."""

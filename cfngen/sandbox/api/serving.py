@@ -15,12 +15,12 @@ from cfngen.sandbox.cloudformation import CloudFormation
 
 @dataclass(frozen=True)
 class Served:
-    """The parts of the served API.
+    """The parts of a served account.
 
     Attributes:
-        service: the emulators of all regions; hold its `lock` if another thread than a request's advances the clock.
-        moto_extensions: the state of the account that moto does not hold, such as console outputs and quotas.
-        gate: the gate that requests pass.
+        service: the emulators of all regions; a thread that advances the clock must hold its `lock`.
+        moto_extensions: the state of the account that moto lacks, such as console outputs and quotas.
+        gate: passes requests on to moto or to the emulators.
     """
 
     service: Service
@@ -45,7 +45,7 @@ def serving(
 
     Args:
         clouds: one emulator, or one for each region.
-        control: decides over each call of a client; by default all are executed.
+        control: decides whether a client's call is executed; by default, every call is.
         checks: further checks of each call.
     """
     clouds_by_region = {clouds.region: clouds} if isinstance(clouds, CloudFormation) else dict(clouds)

@@ -1,4 +1,7 @@
-"""The checks before CloudFormation accepts a call: template source, types, parameters, rules and capabilities."""
+"""The checks before CloudFormation accepts a call that submits a template.
+
+They concern the template's source, resource types and Rules section, the parameters, the tags and the capabilities.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from cfngen.sandbox.cloudformation.stack import Revision, Stack
 from cfngen.sandbox.cloudformation.template_source import fetch
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
-MAX_BODY_BYTES = 51_200  # of a template in the call itself
+MAX_BODY_BYTES = 51_200  # for a template that the call contains (TemplateBody)
 # Guide, "Acknowledging IAM resources in CloudFormation templates".
 IAM_TYPES = frozenset(
     f"AWS::IAM::{kind}"
@@ -67,7 +70,7 @@ class Submission:
 
 
 def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str = "") -> Revision:
-    """Check a submission and return the stack's new revision.
+    """Check a submission, and return it as the stack's new revision.
 
     Args:
         cloud: the emulated CloudFormation of the region

@@ -114,7 +114,7 @@ class _Comparer:
         return result
 
     def _record(self, logical_id: str, change: Change | None) -> None:
-        """Remember the change of a resource, and what Ref to it gives in resources that depend on it."""
+        """Record the change of a resource, and the value of Ref to it for the resources that depend on it."""
         self._changes[logical_id] = change
         keeps_physical_id = logical_id in self._existing and (change is None or change.replacement == "False")
         self._scope.set_name(logical_id, self._existing[logical_id].physical_id if keeps_physical_id else UNKNOWN)
@@ -201,14 +201,14 @@ class _Comparer:
             requires_recreation = property_schemas.recreation(self._cloud.region, resource.type, path)
             is_tag = name == tag_property
             is_known = not _contains_unknown(new)
-            fields = (
+            common_fields = (  # the leading fields of `Detail`, in its order
                 "Tags" if is_tag else "Properties",
                 "" if is_tag else name,
                 f"/Properties{path}",
                 requires_recreation,
                 self._as_text(old),
                 self._as_text(new),
-                "Add" if old is None else "Remove" if new is None else "Modify",
+                _change_type(old, new),
             )
             old_expression, new_expression = (
                 _expression_at(template, path) for template in (old_template, new_template)
@@ -216,10 +216,10 @@ class _Comparer:
             causes = [] if old_expression != new_expression else [*self._causes(new_expression)]
             for source, entity in causes:
                 is_static = source == "ParameterReference" and is_known
-                yield Detail(*fields, "Static" if is_static else "Dynamic", source, entity)
+                yield Detail(*common_fields, "Static" if is_static else "Dynamic", source, entity)
             if not causes or (is_known and any(source == "ParameterReference" for source, _ in causes)):
                 # CloudFormation lists a value from a parameter twice: once for the parameter, once for the property.
-                yield Detail(*fields, "Dynamic" if causes or not is_known else "Static", "DirectModification")
+                yield Detail(*common_fields, "Dynamic" if causes or not is_known else "Static", "DirectModification")
 
     def _causes(self, expression: object) -> Iterator[tuple[str, str]]:
         """Yield the parameters, resources and attributes that change the value of an expression."""
@@ -262,7 +262,7 @@ def _attribute_details(
     for attribute in attributes:
         old, new = old_definition.body.get(attribute), new_definition.body.get(attribute)
         if old != new:
-            change_type = "Add" if old is None else "Remove" if new is None else "Modify"
+            change_type = _change_type(old, new)
             old_text, new_text = (
                 value if value is None or isinstance(value, str) else json.dumps(value) for value in (old, new)
             )
@@ -277,6 +277,13 @@ def _attribute_details(
                 evaluation="Static",
                 change_source="DirectModification",
             )
+
+
+def _change_type(old: object, new: object) -> str:
+    """The AttributeChangeType of two values that differ; None stands for a missing value."""
+    if old is None:
+        return "Add"
+    return "Remove" if new is None else "Modify"
 
 
 def _expression_at(template_value: object, path: str) -> object:

@@ -1,6 +1,6 @@
 """The cleanup phase at the end of an update or of its rollback: resources that the stack no longer needs are deleted.
 
-A nested stack is cleaned up only when its root is, since the root may still roll back.
+A nested stack is cleaned up only together with its root, because the root may still roll back.
 """
 
 from __future__ import annotations

@@ -235,14 +235,14 @@ def _create_nested(cloud: Region, stack: Stack, resource: Resource, status: str)
 def nested_revision(
     cloud: Region, stack: Stack, resource: Resource, name: str, parent: Revision | None = None
 ) -> Revision:
-    """The revision of a nested stack that its resource in the parent stack asks for.
+    """The revision of a nested stack, from the properties of its resource in the parent stack.
 
     Args:
         cloud: the emulated CloudFormation of the region
         stack: the parent stack
         resource: the parent's resource of type AWS::CloudFormation::Stack
         name: the nested stack's name
-        parent: the parent's revision, if not its current one
+        parent: the parent's revision; by default, its current one
 
     Raises:
         ApiError: the nested template or its parameters are refused

@@ -31,8 +31,12 @@ def detect(cloud: Region, stack: Stack, identifier: str) -> Detection:
             _compare_resource(cloud, stack, resource, handler.read_actual(handler_call(cloud, stack, resource)))
         )
         resource.drift = drifts[-1].status
-    has_drifted = any(drift.status != "IN_SYNC" for drift in drifts)
-    stack.drift = "DRIFTED" if has_drifted else "IN_SYNC" if drifts else "NOT_CHECKED"
+    if not drifts:
+        stack.drift = "NOT_CHECKED"
+    elif all(drift.status == "IN_SYNC" for drift in drifts):
+        stack.drift = "IN_SYNC"
+    else:
+        stack.drift = "DRIFTED"
     stack.drift_checked = cloud.clock.time
     return Detection(identifier, stack.id, "DETECTION_COMPLETE", stack.drift, cloud.clock.time, tuple(drifts))
 
@@ -49,11 +53,13 @@ def _compare_resource(cloud: Region, stack: Stack, resource: Resource, actual: P
             path=path,
             expected=_json(old),
             actual=_json(new),
-            kind="ADD" if old is None else "REMOVE" if new is None else "NOT_EQUAL",
+            kind=_difference_type(old, new),
         )
         for path, old, new in (find_differences(expected, actual_values) if actual is not None else ())
     )  # fmt: skip
-    status = "DELETED" if actual is None else "MODIFIED" if differences else "IN_SYNC"
+    status = "MODIFIED" if differences else "IN_SYNC"
+    if actual is None:
+        status = "DELETED"
     return ResourceDrift(
         stack_id=stack.id,
         logical_id=resource.logical_id,
@@ -72,9 +78,18 @@ def _sorted(value: object) -> object:
     return sorted(value, key=lambda item: json.dumps(item, sort_keys=True)) if isinstance(value, list) else value
 
 
+def _difference_type(expected: object, actual: object) -> str:
+    """The DifferenceType of two values that differ; None stands for a missing value."""
+    if expected is None:
+        return "ADD"
+    return "REMOVE" if actual is None else "NOT_EQUAL"
+
+
 def _json(value: object) -> str:
-    """A value as the API shows it: "" if it is missing, a string as it is, and anything else as JSON."""
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+    """A value as the API shows it: "" if it is missing, a string unchanged, and any other value as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def latest_drifts(detections: list[Detection], stack: Stack) -> list[ResourceDrift]:

@@ -6,9 +6,10 @@ from __future__ import annotations
 def generated_name(stack: str, logical_id: str, random: str, limit: int) -> str:
     """Return `<stack>-<logical id>-<random>`, truncated to the length that the service allows.
 
-    Stack name and logical id share the remaining length: each gets half of it (the stack name the odd character), plus
-    what the other one does not need (`fair_split`, aws-cloudformation/cloudformation-cli-python-plugin,
-    identifier_utils.py; names seen: KensioSoftware/yulin#1113, convox/rack#2297).
+    Stack name and logical id share the length that the suffix leaves. Each gets half of it (the stack name gets the odd
+    character), plus the characters that the other does not need (`fair_split`,
+    aws-cloudformation/cloudformation-cli-python-plugin, identifier_utils.py; names seen: KensioSoftware/yulin#1113,
+    convox/rack#2297).
 
     Args:
         stack: the stack name; empty for types whose names do not include it.

@@ -9,6 +9,8 @@ from cfngen.sandbox.cloudformation.errors import ResourceError
 
 @dataclass
 class _Failure:
+    """A failure for the next `times` operations on a resource; see `InjectedFailures.inject`."""
+
     logical_id: str
     reason: str
     during: str
@@ -24,7 +26,15 @@ class InjectedFailures:
         self._throttled_until: dict[str, float] = {}  # by logical id
 
     def inject(self, logical_id: str, reason: str, during: str, times: int, stack: str) -> None:
-        """Make a resource of a stack fail."""
+        """Make the next operations on a resource fail.
+
+        Args:
+            logical_id: logical id of the resource.
+            reason: the status reason of the failure.
+            during: CREATE, UPDATE or DELETE.
+            times: how many operations fail.
+            stack: prefix of the names of the stacks in which the resource fails; empty for all stacks.
+        """
         if during not in ("CREATE", "UPDATE", "DELETE"):
             raise ValueError(during)
         self._pending.append(_Failure(logical_id, reason, during, times, stack))
@@ -34,7 +44,7 @@ class InjectedFailures:
         self._throttled_until[logical_id] = until
 
     def throttled_until(self, logical_id: str) -> float:
-        """Return until when the creation of a resource is throttled, and forget it; 0 if it is not throttled."""
+        """Return and remove the time until which the creation of a resource is throttled; 0 if it is not throttled."""
         return self._throttled_until.pop(logical_id, 0.0)
 
     def raise_injected(self, stack_name: str, logical_id: str, during: str) -> None:

@@ -1,4 +1,4 @@
-"""Patches for bugs and gaps of moto that the emulator cannot work with."""
+"""Patches moto, for the rest of the process, where it lacks or contradicts AWS's behaviour that the emulator needs."""
 
 from __future__ import annotations
 
@@ -158,11 +158,11 @@ def _allow_io1_and_io2_disks() -> None:
         volume_type = options.get("volume_type")
         if volume_type not in ("io1", "io2"):
             return original(self, *arguments, **options)
-        made = original(self, *arguments, **{**options, "volume_type": "gp3"})
+        block_device = original(self, *arguments, **{**options, "volume_type": "gp3"})
         path = arguments[1] if len(arguments) > 1 else options["device_path"]
         volume = self.ec2_backend.volumes[self.block_device_mapping[path].volume_id]
         volume.volume_type = volume_type
-        return made
+        return block_device
 
     setattr(Instance, "add_block_device", add_block_device)  # noqa: B010
 
@@ -179,11 +179,11 @@ def _reassociate_elastic_ips() -> None:
     original = ElasticAddressBackend.associate_address
 
     def associate_address(self: MotoModel, *arguments: Any, **options: Any) -> MotoModel:
-        made = original(self, *arguments, **options)
+        address = original(self, *arguments, **options)
         for other in self.addresses:
-            if made.eni and other is not made and other.eni is made.eni:
+            if address.eni and other is not address and other.eni is address.eni:
                 other.instance = other.eni = other.association_id = None
-        return made
+        return address
 
     setattr(ElasticAddressBackend, "associate_address", associate_address)  # noqa: B010
 

@@ -1,4 +1,4 @@
-"""Speeds up moto: caches work that it repeats for every request or resource, or skips it."""
+"""Speeds up moto: caches or skips work that moto repeats for every request or every resource."""
 
 from __future__ import annotations
 

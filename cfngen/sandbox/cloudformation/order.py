@@ -35,6 +35,6 @@ class Order:
         return seconds * self._random.uniform(0.5, 1.5)
 
     def next_of(self, keys: Iterable[str]) -> list[str]:
-        """Return the keys to handle next, out of those that may be next: a random one, or all without a seed."""
+        """Choose the keys to handle next: with a seed, a random one of the given keys; without, all of them."""
         remaining = list(keys)
         return remaining if self._random is None or not remaining else [self._random.choice(remaining)]

@@ -61,10 +61,10 @@ def _with_stack_tags(stack_tags: Mapping[str, str], resource_type: str, tags: li
 def handler_call(cloud: Region, stack: Stack, resource: Resource) -> HandlerCall:
     """The arguments for a resource's handler."""
 
-    def name(*, limit: int = 128, with_stack_name: bool = True) -> str:
+    def generate_name(*, limit: int = 128, with_stack_name: bool = True) -> str:
         return cloud.physical_name(stack, resource.logical_id, limit=limit, with_stack=with_stack_name)
 
-    return HandlerCall(cloud.region, resource.properties, name, resource.physical_id, resource.attributes)
+    return HandlerCall(cloud.region, resource.properties, generate_name, resource.physical_id, resource.attributes)
 
 
 def enabled_resources(scope: Scope, definitions: Mapping[str, ResourceDefinition]) -> list[str]:

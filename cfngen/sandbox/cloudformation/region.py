@@ -32,7 +32,8 @@ STACK_QUOTA = 2_000  # guide, "Understand CloudFormation quotas"
 class Region(abc.ABC):
     """The state of one region of one account.
 
-    It imports none of the operations that change it; `service` implements the methods by which it starts some of them.
+    The operations on stacks import this class, so it cannot import them. It calls them by its abstract methods, which
+    the subclass `CloudFormation` implements.
 
     Args:
         region: the name of the region.
@@ -71,8 +72,9 @@ class Region(abc.ABC):
         scaling_activities.set_observer(
             region,
             scaling_activities.Observer(
-                launched=self.on_group_launched,
-                terminating=lambda instance_id: self.on_terminating(instance_id),
+                on_launched=self.on_group_launched,
+                # A lambda, because `on_terminating` is set after the region was created.
+                on_terminating=lambda instance_id: self.on_terminating(instance_id),
                 time=lambda: self.clock.time,
             ),
         )
@@ -102,7 +104,7 @@ class Region(abc.ABC):
         return list(self._stacks)
 
     def stack(self, name: str) -> Stack:
-        """The stack with this name or id; a deleted stack is found by its id only."""
+        """The stack with this name or id; a deleted stack can be named by its id only."""
         for stack in self._stacks:
             if name == stack.id or (name == stack.name and stack.status != "DELETE_COMPLETE"):
                 return stack
@@ -209,7 +211,7 @@ class Region(abc.ABC):
             event_id, resource_properties = self.uuid(), ""
             logical_id, physical_id, resource_type = stack.name, stack.id, NESTED_STACK
         else:
-            resource.status, resource.reason, resource.time = status, reason, self.clock.time
+            resource.status, resource.reason, resource.last_event_time = status, reason, self.clock.time
             event_id = f"{resource.logical_id}-{self.uuid()}"
             resource_properties = mask_no_echo(json.dumps(resource.properties), stack.revision)
             logical_id, physical_id, resource_type = resource.logical_id, resource.physical_id, resource.type

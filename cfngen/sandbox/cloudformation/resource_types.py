@@ -1,4 +1,4 @@
-"""The resource types that operations treat unlike others."""
+"""The resource types for which operations on stacks have special cases."""
 
 from __future__ import annotations
 

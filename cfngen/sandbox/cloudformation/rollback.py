@@ -43,7 +43,7 @@ def roll_back(cloud: Region, stack: Stack, reason: str) -> Operation:
 def _require_stable_state(stack: Stack) -> StableState:
     """The stack's last stable state, to which it rolls back."""
     if stack.stable_state is None:
-        raise ResourceError(f"{stack.name} has no stable state to return to")
+        raise ResourceError(f"stack {stack.name} has no stable state to roll back to")
     return stack.stable_state
 
 
@@ -109,7 +109,7 @@ def _restore_resource(cloud: Region, stack: Stack, resource: Resource) -> Operat
 
 
 def skip(cloud: Region, stack: Stack, resource: Resource) -> None:
-    """Skip a resource in a rollback: leave it as it is, and call it complete."""
+    """Skip a resource in a rollback: leave it unchanged, and record it as UPDATE_COMPLETE."""
     resource.progress = "complete"
     resource.was_updated = resource.rollback_failed = False
     resource.attempted_properties = None

@@ -27,10 +27,8 @@ def change(cloud: Region, stack: Stack, resource: Resource, old_properties: Prop
     """
     group_name = resource.physical_id
     policy = update_policies.rolling_policy(cloud, stack, resource)
-    old_instances, earlier_activities = (
-        set(signals.group_instance_ids(cloud, group_name)),
-        signals.activity_ids(cloud),
-    )
+    old_instances = set(signals.group_instance_ids(cloud, group_name))
+    earlier_activities = signals.activity_ids(cloud)
     HANDLERS[resource.type].update(properties.handler_call(cloud, stack, resource), old_properties)
     signals.notify_launches(cloud, resource, old_instances)
     signals.check_launches(cloud, resource, earlier_activities)
@@ -75,7 +73,7 @@ def _replace_instances(
     except ResourceError:
         _resume_processes(cloud, resource, policy)
         raise
-    if resource.generation == generation:  # otherwise the update was cancelled, and its rollback is already at work
+    if resource.generation == generation:  # otherwise the update was cancelled, and its rollback is in progress
         del cloud.capacities_before_update[resource.physical_id]
         _resume_processes(cloud, resource, policy)
 

@@ -1,4 +1,4 @@
-"""The scopes of a stack: what Ref, GetAtt, GetAZs and ImportValue give when its template is resolved."""
+"""The scopes of a stack: the values of Ref, GetAtt, GetAZs and ImportValue when its template is resolved."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def scope_of_revision(
         name: the stack's name
         stack_id: the stack's id, if there is a stack
         resources: physical ids by logical id; without them, Ref works for parameters only
-        attribute: what GetAtt gives; without it, GetAtt fails
+        attribute: returns the value of GetAtt for a logical id and an attribute; without it, GetAtt fails
     """
     ref_values: JsonDict = {
         "AWS::AccountId": ACCOUNT,

@@ -291,18 +291,18 @@ class CloudFormation(Region):
         """The drift of each resource of a stack, from the latest drift detection."""
         return latest_drifts(self.detections, self.stack(name))
 
-    # What the state of the region starts
+    # Implementations of the abstract methods of Region
 
     def cancel_nested(self, child: Stack) -> None:
         """Cancel the creation or update of a nested stack."""
         lifecycle.cancel_nested(self, child)
 
     def on_stack_status(self, stack: Stack) -> None:
-        """Follow a stack's new status in the change set that it executes."""
+        """Update the execution status of the change set that the stack executes."""
         existing_change_sets.update_execution_status(self, stack)
 
     def on_group_launched(self, group: str, instance_ids: list[str]) -> None:
-        """Boot the instances that an Auto Scaling group launched on its own."""
+        """Call `on_launch` for the instances that an Auto Scaling group launched on its own."""
         signals.notify_later_launches(self, group, instance_ids)
 
     # Time and failures
@@ -321,13 +321,13 @@ class CloudFormation(Region):
         self.failures.throttle(logical_id, self.clock.now + seconds)
 
     def fail(self, logical_id: str, reason: str, *, during: str = "CREATE", times: int = 1, stack: str = "") -> None:
-        """Make a resource fail.
+        """Make the next operations on a resource fail.
 
         Args:
             logical_id: the logical id of the resource
             reason: the status reason of the failure
             during: CREATE, UPDATE or DELETE
-            times: how often it fails
+            times: how many operations fail
             stack: prefix of the names of the stacks in which it fails
         """
         self.failures.inject(logical_id, reason, during, times, stack)

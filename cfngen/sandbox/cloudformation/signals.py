@@ -1,4 +1,4 @@
-"""Signals of instances: notifies of launches, and waits for the signals that a CreationPolicy requires."""
+"""Calls `on_launch` for new instances, and waits for the signals that a CreationPolicy requires."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stac
 from cfngen.sandbox.services import scaling_activities
 
 DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
-MAX_TIMEOUT_SECONDS = 12 * 3600  # seconds, CreationPolicy attribute reference
+MAX_TIMEOUT_SECONDS = 12 * 3600  # template reference, "CreationPolicy attribute"
 
 
 def seconds_of(duration: str, subject: str) -> int:
@@ -40,7 +40,10 @@ def seconds_of(duration: str, subject: str) -> int:
 
 
 def signals_to_await(cloud: Region, stack: Stack, resource: Resource) -> tuple[int, int]:
-    """The number of signals a resource's CreationPolicy requires, and the timeout in seconds; 0 in express mode."""
+    """The number of signals that a resource's CreationPolicy requires, and the timeout in seconds.
+
+    Both are 0 without a CreationPolicy, and in express mode, which does not wait for signals.
+    """
     policy = scope_of_stack(cloud, stack).resolve(resource.definition.body.get("CreationPolicy", {}))
     if not policy:
         if resource.type == WAIT_CONDITION:
@@ -63,7 +66,10 @@ def signals_to_await(cloud: Region, stack: Stack, resource: Resource) -> tuple[i
 
 
 def group_instance_ids(cloud: Region, group: str) -> list[str]:
-    """The group's instances that are not terminating, in launch order (moto reorders them when a group shrinks)."""
+    """The ids of a group's instances that are not terminating, in the order of their launch.
+
+    moto's own order changes when a group shrinks.
+    """
     response = client("autoscaling", cloud.region).describe_auto_scaling_groups(AutoScalingGroupNames=[group])
     members = response["AutoScalingGroups"][0]["Instances"]
     instance_ids = [member["InstanceId"] for member in members if not member["LifecycleState"].startswith("Terminat")]
@@ -75,13 +81,13 @@ def group_instance_ids(cloud: Region, group: str) -> list[str]:
 
 
 def notify_launches(cloud: Region, resource: Resource, known_instances: set[str]) -> None:
-    """Call `cloud.on_launch` for each instance that the group has launched; record its launch template."""
+    """Call `cloud.on_launch` for each instance of the group that is not among the known ones."""
     instance_ids = group_instance_ids(cloud, resource.physical_id)
     _notify(cloud, resource, [instance_id for instance_id in instance_ids if instance_id not in known_instances])
 
 
 def notify_later_launches(cloud: Region, group: str, instance_ids: list[str]) -> None:
-    """Like `notify_launches`, for instances that a group launched later on its own, for example as replacements."""
+    """Call `cloud.on_launch` for instances that a group launched outside of an operation, e.g. as replacements."""
     for stack in cloud.stacks():
         for resource in stack.resources.values():
             if resource.type == AUTO_SCALING_GROUP and resource.physical_id == group and resource.exists:
@@ -89,7 +95,7 @@ def notify_later_launches(cloud: Region, group: str, instance_ids: list[str]) ->
 
 
 def _notify(cloud: Region, resource: Resource, instance_ids: list[str]) -> None:
-    """Report each instance that is new to the region, and remember the launch template it comes from."""
+    """Call `cloud.on_launch` for each instance that is new to the region, and record its launch template."""
     for instance_id in instance_ids:
         if instance_id not in cloud.launched:
             cloud.launched[instance_id] = json.dumps(resource.properties.get("LaunchTemplate"))

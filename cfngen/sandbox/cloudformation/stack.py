@@ -50,14 +50,14 @@ class Resource:
     """A resource of a stack.
 
     Attributes:
-        progress: its state in the stack's current operation: "" (not started), in_progress, complete or failed.
-        generation: incremented for every operation on the resource. An operation that finds another number after
-            waiting was cancelled.
-        was_updated: whether it has been updated since the last stable state.
-        attempted_properties: after a failed update, the properties that the actual resource may have.
-        is_replacement: whether it replaces another resource, whose physical id it shows until it has its own.
-        rollback_failed: whether the current rollback failed on it.
-        expected_signals: how many signals it waits for.
+        progress: the state of the resource in the stack's current operation.
+        generation: incremented for every operation on the resource. An operation that sees a new number after waiting
+            was cancelled, and returns.
+        was_updated: whether the resource has been updated since the last stable state.
+        attempted_properties: the new properties of a failed update, some of which the actual resource may have.
+        is_replacement: whether it replaces another resource. Until it is created, it has the physical id of the other.
+        rollback_failed: whether the current rollback of the stack failed at this resource.
+        expected_signals: how many signals the resource waits for.
     """
 
     logical_id: str
@@ -70,12 +70,12 @@ class Resource:
     signals: dict[str, str] = field(default_factory=dict)  # unique id -> SUCCESS or FAILURE
     expected_signals: int = 0
     child: Stack | None = None
-    time: datetime.datetime | None = None  # of the last event
-    progress: str = ""
-    generation: int = 0
+    last_event_time: datetime.datetime | None = None
+    progress: str = ""  # in the stack's current operation: "" (not started), in_progress, complete or failed
+    generation: int = 0  # number of the current operation on the resource; an operation with another one is cancelled
     was_updated: bool = False
     is_replacement: bool = False
-    attempted_properties: JsonDict | None = None
+    attempted_properties: JsonDict | None = None  # the properties that a failed update tried to set
     rollback_failed: bool = False
     drift: str = "NOT_CHECKED"
 
@@ -112,11 +112,12 @@ class Revision:
 
     def is_same_as(self, other: Revision) -> bool:
         """Whether another revision has the same template, parameters and tags."""
-        own, others = (
-            (revision.template.body, revision.parameter_strings, revision.parameters, revision.tags)
-            for revision in (self, other)
+        return (
+            self.template.body == other.template.body
+            and self.parameter_strings == other.parameter_strings
+            and self.parameters == other.parameters
+            and self.tags == other.tags
         )
-        return own == others
 
 
 @dataclass(frozen=True)
@@ -162,14 +163,14 @@ class Stack:
     disable_rollback: bool = False
     drift: str = "NOT_CHECKED"
     drift_checked: datetime.datetime | None = None
-    operations: list[tuple[str, str]] = field(default_factory=list)  # id, type as in the API
+    operations: list[tuple[str, str]] = field(default_factory=list)  # (operation id, operation type as in the API)
     token: str = ""
     stable_state: StableState | None = None
     express: bool = False
     force_rollback: bool = False
     obsolete_resources: list[tuple[Resource, str]] = field(default_factory=list)
     stacks_in_review: dict[str, Stack] = field(default_factory=dict)
-    generation: int = 0
+    generation: int = 0  # number of the current operation; an operation with another one has been superseded
 
     @property
     def template(self) -> Template:
@@ -212,7 +213,7 @@ class Stack:
         return bool(self.status) and not self.status.endswith("_IN_PROGRESS")
 
     def has_finished(self) -> bool:
-        """The same as `finished`, as a method that an operation can wait for."""
+        """Return `finished`; operations wait for a function, not for a property."""
         return self.finished
 
     @property

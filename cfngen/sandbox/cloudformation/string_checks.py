@@ -7,7 +7,7 @@ messages are the service's own where they are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cfngen.sandbox.cloudformation.errors import ResourceError, ValidationError
 from cfngen.sandbox.json_types import Properties, TemplateBody
@@ -68,7 +68,11 @@ def _strings(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple
     if isinstance(value, str):
         yield path, value
     else:
-        items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+        items: Iterable[tuple[str | int, object]] = ()
+        if isinstance(value, Mapping):
+            items = value.items()
+        elif isinstance(value, list):
+            items = enumerate(value)
         for key, item in items:
             yield from _strings(item, (*path, key))
 

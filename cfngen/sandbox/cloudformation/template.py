@@ -113,7 +113,10 @@ def references(value: object) -> Iterator[str]:
 
 
 def attributes(value: object) -> Iterator[tuple[str, str]]:
-    """Yield (name, attribute) for each GetAtt and Sub in a value, except attributes that are expressions."""
+    """Yield (logical id, attribute) for each GetAtt and Sub in a value.
+
+    A GetAtt whose attribute name is itself computed, e.g. by a Ref, is left out.
+    """
     if isinstance(value, list):
         for item in value:
             yield from attributes(item)
@@ -133,7 +136,7 @@ def attributes(value: object) -> Iterator[tuple[str, str]]:
 
 
 def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> ResourceDefinition:
-    """Check the attributes of a resource, and find out what it depends on."""
+    """Check the attributes of a resource, and return it with its dependencies."""
     if unknown := sorted(set(resource) - RESOURCE_ATTRIBUTES):
         raise ValidationError(f"Invalid template resource property {', '.join(unknown)} ({logical_id})")
     for policy, allowed in POLICY_VALUES.items():
@@ -148,7 +151,7 @@ def _definition(body: TemplateBody, logical_id: str, resource: JsonObject) -> Re
 
 
 def _check_references(body: TemplateBody) -> None:
-    """Refuse references to what the template does not declare, or what a section cannot refer to."""
+    """Refuse references to names that the template does not declare, or that a section must not refer to."""
     parameters = set(body.get("Parameters", {}))
     for section, declared in (
         ("Resources", parameters | set(body["Resources"])),

@@ -62,9 +62,12 @@ def _paths_of_nulls(value: object, path: str) -> Iterator[str]:
     """Yield the path of each null in a value."""
     if value is None:
         yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield from _paths_of_nulls(item, f"{path}/{key}")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _paths_of_nulls(item, f"{path}/{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _paths_of_nulls(item, f"{path}/{index}")
 
 
 def _check_parameters(body: TemplateBody) -> None:
@@ -274,7 +277,10 @@ def _check_select(body: TemplateBody, section: str, argument: Expression) -> Non
 
 def _check_sub(body: TemplateBody, section: str, argument: Expression) -> None:
     """Check the text, the values and the placeholders of Fn::Sub."""
-    text, values = (argument, {}) if isinstance(argument, str) else argument if _is_list(argument, 2) else (None, None)
+    text: Expression = argument
+    values: Expression = {}
+    if _is_list(argument, 2):
+        text, values = argument
     if not isinstance(text, str) or not isinstance(values, dict):
         raise ValidationError(
             "Template error: One or more Fn::Sub intrinsic functions don't specify expected arguments. Specify a "

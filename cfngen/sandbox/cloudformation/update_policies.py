@@ -28,12 +28,14 @@ POLICY_KEYS = {
     },
     "AutoScalingScheduledAction": {"IgnoreUnmodifiedGroupSizeProperties"},
 }
-NOT_MODELLED = {
+# The parts of an UpdatePolicy that the emulator does not support, though CloudFormation does.
+NOT_EMULATED = {
     "AutoScalingInstanceRefresh",
     "AutoScalingRollingUpdate.MinActiveInstancesPercent",
 }
-MAX_PAUSE_SECONDS = 3600  # seconds
-BATCH_SIZE_LIMIT = 100
+MAX_PAUSE_SECONDS = 3600  # template reference, "UpdatePolicy attribute", PauseTime
+MAX_BATCH_SIZE = 100
+MAX_MIN_IN_SERVICE = 10**6 - 1  # practically no limit: the group's MaxSize is checked when the update starts
 INVALID_POLICY = "Invalid Autoscaling rolling update policy: "
 INVALID_PAUSE_TIME = (
     f"{INVALID_POLICY}PauseTime must be in the ISO8601 time period format and must be no greater than "
@@ -84,9 +86,9 @@ def rolling_policy(cloud: Region, stack: Stack, resource: Resource) -> RollingPo
     express = stack.root.express
     waits = _boolean(policy, "WaitOnResourceSignals") and not express
     pause = _pause(policy.get("PauseTime", "PT5M" if waits else "PT0S"))
-    batch = _number(policy, "MaxBatchSize", 1, range(1, BATCH_SIZE_LIMIT + 1))
-    in_service = _number(policy, "MinInstancesInService", 0, range(10**6))
-    percent = _number(policy, "MinSuccessfulInstancesPercent", 100, range(101))
+    batch = _number(policy, "MaxBatchSize", default=1, allowed=range(1, MAX_BATCH_SIZE + 1))
+    in_service = _number(policy, "MinInstancesInService", default=0, allowed=range(MAX_MIN_IN_SERVICE + 1))
+    percent = _number(policy, "MinSuccessfulInstancesPercent", default=100, allowed=range(101))
     suspended = policy.get("SuspendProcesses", ())
     if unknown := sorted({str(process) for process in suspended} - PROCESSES):
         raise ResourceError(f"{INVALID_POLICY}SuspendProcesses has no process named {', '.join(unknown)}")
@@ -94,7 +96,7 @@ def rolling_policy(cloud: Region, stack: Stack, resource: Resource) -> RollingPo
         if required in suspended:
             # Seen to hang and fail: aws-samples/ecs-refarch-cloudformation#25; re:Post, "I updated my Auto Scaling
             # group, but I didn't get the results that I expected".
-            raise NotModelledError(f"a rolling update with {required} suspended, which never ends well")
+            raise NotModelledError(f"a rolling update with {required} suspended, which hangs until it fails")
     return RollingPolicy(
         max_batch_size=batch,
         min_in_service=in_service,
@@ -109,12 +111,12 @@ def _resolve_update_policy(cloud: Region, stack: Stack, resource: Resource) -> J
     """Resolve a group's UpdatePolicy, and refuse keys that CloudFormation does not know."""
     update_policy = scope_of_stack(cloud, stack).resolve(resource.definition.body.get("UpdatePolicy", {}))
     for name, policy in update_policy.items():
-        if name in NOT_MODELLED:
+        if name in NOT_EMULATED:
             raise NotModelledError(f"UpdatePolicy {name}")
         if name not in POLICY_KEYS:
             raise ResourceError(f"Encountered unsupported property {name} in UpdatePolicy")
         for key in sorted(set(policy) - POLICY_KEYS[name]):
-            if f"{name}.{key}" in NOT_MODELLED:
+            if f"{name}.{key}" in NOT_EMULATED:
                 raise NotModelledError(f"UpdatePolicy {name} {key}")
             raise ResourceError(f"Encountered unsupported property {key} in UpdatePolicy {name}")
     for name, key in (

@@ -45,7 +45,7 @@ def update(cloud: Region, stack: Stack) -> Operation:
     for resource in stack.resources.values():
         resource.progress = ""
     logical_ids = properties.enabled_resources(scope_of_stack(cloud, stack), stack.template.resources)
-    failure_reason = stack.revision.failure_reason or _policy_forbids_removal(cloud, stack, logical_ids)
+    failure_reason = stack.revision.failure_reason or _fail_denied_removal(cloud, stack, logical_ids)
     if not failure_reason:
         yield from creation.start_in_order(
             stack, logical_ids, lambda key: cloud.simulation.start(_update_resource(cloud, stack, key))
@@ -71,17 +71,9 @@ def update(cloud: Region, stack: Stack) -> Operation:
 
 
 def _fail(cloud: Region, stack: Stack, failure_reason: str) -> Operation:
-    """Cancel the remaining updates, and roll back, or keep what failed if rollback is disabled."""
+    """Cancel the remaining updates; then roll back or, if rollback is disabled, leave the stack in UPDATE_FAILED."""
     creation.cancel_resources(cloud, stack)
-    reason = failure_reason
-    for verb in () if failure_reason else ("create", "update"):
-        status = f"{verb.upper()}_FAILED"
-        if logical_ids := [
-            logical_id
-            for logical_id, resource in stack.resources.items()
-            if resource.status == status and resource.progress
-        ]:
-            reason += deletion.failure_message(verb, logical_ids)
+    reason = failure_reason or _failed_resources_message(stack)
     if stack.root.disable_rollback or stack.stable_state is None:
         cloud.record_event(stack, None, "UPDATE_FAILED", reason)
         for child in stack.children.values():
@@ -91,10 +83,32 @@ def _fail(cloud: Region, stack: Stack, failure_reason: str) -> Operation:
     yield from rollback.roll_back(cloud, stack, reason)
 
 
-def _policy_forbids_removal(cloud: Region, stack: Stack, logical_ids: list[str]) -> str:
-    """Why the stack policy forbids the update to remove a resource; "" if it allows all removals."""
+def _failed_resources_message(stack: Stack) -> str:
+    """The status reason of a stack whose resources failed in the current operation."""
+    message = ""
+    for verb in ("create", "update"):
+        status = f"{verb.upper()}_FAILED"
+        logical_ids = [
+            logical_id
+            for logical_id, resource in stack.resources.items()
+            if resource.status == status and resource.progress
+        ]
+        if logical_ids:
+            message += deletion.failure_message(verb, logical_ids)
+    return message
+
+
+def _fail_denied_removal(cloud: Region, stack: Stack, logical_ids: list[str]) -> str:
+    """Fail the first resource whose removal the stack policy denies; return the status reason of the stack, or "".
+
+    Args:
+        cloud: the emulated CloudFormation of the region
+        stack: the stack to update
+        logical_ids: the resources of the new template
+    """
     for logical_id, resource in stack.resources.items():
         if logical_id not in logical_ids and resource.exists and (reason := denial(stack, resource, "Update:Delete")):
+            # The rollback then restores the resource from UPDATE_FAILED to UPDATE_COMPLETE.
             resource.was_updated, resource.progress = True, "failed"
             cloud.record_event(stack, resource, "UPDATE_FAILED", reason)
             return deletion.failure_message("update", [logical_id])
@@ -133,7 +147,7 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
             resource.definition, resource.properties = definition, new_properties
             cloud.record_event(stack, resource, "UPDATE_IN_PROGRESS")
             try:
-                if action == "metadata":  # which no AWS service is called for
+                if action == "metadata":  # metadata is stored by CloudFormation itself, so no service is called
                     yield from modification.await_update_duration(cloud, stack, resource, old_properties)
                 elif resource.type == NESTED_STACK:
                     yield from _update_nested(cloud, stack, resource, old_properties)
@@ -200,7 +214,7 @@ def _check_replacement(cloud: Region, stack: Stack, resource: Resource, new_prop
 
 
 def _replace(stack: Stack, resource: Resource, new_properties: JsonDict) -> Resource:
-    """Put a new resource in the place of another one, which becomes obsolete."""
+    """Replace a resource by a new one that is not created yet; the old one is deleted in the cleanup phase."""
     logical_id = resource.logical_id
     definition = stack.template.resources[logical_id]
     stack.obsolete_resources.append((dataclasses.replace(resource), definition.replace_policy))
@@ -213,7 +227,10 @@ def _replace(stack: Stack, resource: Resource, new_properties: JsonDict) -> Reso
 
 
 def _nested_stack_changes(cloud: Region, stack: Stack, resource: Resource, new_properties: Properties) -> bool:
-    """Whether a nested stack would be updated although the properties of its resource are the same."""
+    """Whether a nested stack needs an update although the properties of its resource are the same.
+
+    That is the case if the template at the same URL has changed, or the last update of the nested stack failed.
+    """
     child = resource.child
     if child is None:
         return True

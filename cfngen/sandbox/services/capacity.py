@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from cfngen.sandbox.services.networks import zones
 from cfngen.sandbox.services.rules import Refused
 
-MIN_SPOT_PRICE = 0.001  # dollars per hour, the minimum of a maximum price
+MIN_SPOT_PRICE = 0.001  # dollars per hour: the lowest maximum price that a request may have
 
 
 @dataclass
@@ -19,7 +19,7 @@ class _RegionCapacity:
     """The missing capacity and the Spot prices of a region.
 
     Attributes:
-        exhausted: pairs of instance type and zone without capacity.
+        exhausted: the pairs of instance type and zone for which there is no capacity.
         prices: Spot price by instance type, in dollars per hour.
     """
 
@@ -34,7 +34,7 @@ def remove_capacity(region: str, instance_type: str, *names: str) -> None:
     """Remove the capacity for instances of a type.
 
     Args:
-        region: where.
+        region: the region.
         instance_type: e.g. `m5.large`.
         names: names of the zones; by default all zones of the region.
     """
@@ -58,16 +58,17 @@ def has_capacity(region: str, instance_type: str, zone: str) -> bool:
 
 def insufficient_capacity(region: str, instance_type: str, zone: str) -> Refused:
     """Return EC2's error for insufficient capacity."""
-    zones_with_room = [name for name in zones(region) if has_capacity(region, instance_type, name)]
-    elsewhere = (
-        f" You can currently get {instance_type} capacity by not specifying an Availability Zone in your request or "
-        f"choosing {', '.join(zones_with_room)}."
-    )
-    return Refused(
-        "InsufficientInstanceCapacity",
+    message = (
         f"We currently do not have sufficient {instance_type} capacity in the Availability Zone you requested ({zone})."
-        f" Our system will be working on provisioning additional capacity.{elsewhere if zones_with_room else ''}",
+        " Our system will be working on provisioning additional capacity."
     )
+    zones_with_capacity = [name for name in zones(region) if has_capacity(region, instance_type, name)]
+    if zones_with_capacity:
+        message += (
+            f" You can currently get {instance_type} capacity by not specifying an Availability Zone in your request "
+            f"or choosing {', '.join(zones_with_capacity)}."
+        )
+    return Refused("InsufficientInstanceCapacity", message)
 
 
 def check_bid(region: str, instance_type: str, bid: float) -> None:

@@ -40,16 +40,16 @@ def check_tags_on_create(attempt: Attempt) -> None:
 def check_tags_to_add(attempt: Attempt) -> None:
     """Refuse to add invalid tags, or more tags than a resource can have."""
     for resource in attempt.get("Resources", []):
-        present = {tag["key"] for tag in attempt.backend.describe_tags(filters={"resource-id": [resource]})}
-        check(attempt.get("Tags", []), {key for key in present if not key.startswith("aws:")})
+        tags = attempt.backend.describe_tags(filters={"resource-id": [resource]})
+        check(attempt.get("Tags", []), {tag["key"] for tag in tags if not tag["key"].startswith("aws:")})
 
 
-def check(tags: Iterable[Mapping[str, str]], present: Set[str] = frozenset()) -> None:
+def check(tags: Iterable[Mapping[str, str]], existing_keys: Set[str] = frozenset()) -> None:
     """Refuse invalid tags.
 
     Args:
-        tags: with `Key` and `Value`.
-        present: keys that the resource has already, without those of AWS.
+        tags: the new tags, each with `Key` and `Value`.
+        existing_keys: keys of the resource's current tags, without those of AWS.
 
     Raises:
         Refused: there are too many tags, one is too long, a key begins with `aws:`, or two have the same key
@@ -68,5 +68,5 @@ def check(tags: Iterable[Mapping[str, str]], present: Set[str] = frozenset()) ->
                 "InvalidParameterValue", f"Tag value exceeds the maximum length of {MAX_VALUE_LENGTH} characters"
             )
         keys.append(key)
-    if len({*keys, *present}) > MAX_TAGS:
+    if len({*keys, *existing_keys}) > MAX_TAGS:
         raise Refused("TagLimitExceeded", f"More than {MAX_TAGS} tags specified")

@@ -83,9 +83,9 @@ def check_destination_of_a_route(attempt: Attempt) -> None:
         destination = ipaddress.ip_network(block, strict=False)
     except ValueError:
         return  # moto refuses it
-    own = ipaddress.ip_network(attempt.backend.get_vpc(table.vpc_id).cidr_block, strict=False)
-    within = isinstance(destination, ipaddress.IPv4Network) and destination.subnet_of(own)  # type: ignore[arg-type]
-    if within and not attempt.get("NetworkInterfaceId") and not attempt.get("InstanceId"):
+    vpc_range = ipaddress.ip_network(attempt.backend.get_vpc(table.vpc_id).cidr_block, strict=False)
+    is_in_vpc = isinstance(destination, ipaddress.IPv4Network) and destination.subnet_of(vpc_range)  # type: ignore[arg-type]
+    if is_in_vpc and not attempt.get("NetworkInterfaceId") and not attempt.get("InstanceId"):
         raise Refused(
             "InvalidParameterValue",
             f"The destination CIDR block {block} is equal to or more specific than one of this VPC's CIDR blocks. This "

@@ -29,7 +29,7 @@ SESSION_SECONDS = range(3_600, 43_201)  # seconds
 def check_trust_policy(attempt: Attempt) -> None:
     """Refuse a trust policy that is malformed, names a principal that does not exist, or is too long."""
     text = attempt.get("AssumeRolePolicyDocument") or attempt.get("PolicyDocument", "")
-    if fault := policy_documents.grammar_fault(text, trust=True):
+    if fault := policy_documents.grammar_fault(text, is_trust_policy=True):
         raise Refused("MalformedPolicyDocument", fault)
     for kind, name in policy_documents.missing_principals(policy_documents.parse(text), attempt.region):
         if kind == "*":

@@ -5,8 +5,8 @@ delay is not documented; `PROPAGATION_SECONDS` is an assumption. EC2 and Auto Sc
 they do not see yet with the error for one that does not exist (seen: hashicorp/terraform#1885), or for one without a
 role (seen: hashicorp/terraform#4306).
 
-CloudFormation waits two minutes until an instance profile is complete, so that instances can be launched with it: its
-handler calls `awaited`. Nobody waits for a profile that was created outside of CloudFormation.
+CloudFormation waits two minutes until an instance profile is complete, so that instances can be launched with it: the
+emulator's handler calls `mark_propagated`. Profiles that are created outside of CloudFormation propagate later.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def mark_propagated(region: str, profile: str) -> None:
 
 
 def check_launch(region: str, profile: Mapping[str, str]) -> None:
-    """Refuse a launch with an instance profile that cannot be used, or not yet.
+    """Refuse a launch with an instance profile that cannot be used, or cannot be used yet.
 
     Args:
         region: region of the launch.
@@ -81,6 +81,6 @@ def _has_propagated(region: str, backend: MotoBackend, name: str) -> bool:
     changed_at = _changed_at.get(backend, {}).get(name)
     if changed_at is None or region not in changed_at:
         return True
-    # A negative age means that the region's clock was replaced since, by that of another test.
+    # A negative age means that another test has replaced the region's clock since the change.
     age = time_in(region) - changed_at[region]
     return age < 0 or age >= PROPAGATION_SECONDS

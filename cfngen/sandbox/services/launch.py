@@ -15,14 +15,16 @@ DEFAULT_TYPE = "m1.small"  # EC2 API, RunInstances
 
 @dataclass(frozen=True)
 class Launch:
-    """A request for instances.
+    """A request to launch instances.
 
     Attributes:
         backend: moto's EC2 of the region.
         data: as in RequestLaunchTemplateData: the launch template's data, overridden by the request's parameters.
-        subnets: ids of the subnets to choose from; empty for those of the default VPC.
-        zones: names of the zones to choose from; empty if the subnets determine them, or EC2 may choose.
+        subnets: ids of the subnets in which the instances may be launched; empty for those of the default VPC.
+        zones: names of the zones in which they may be launched; empty if the subnets determine the zones, or EC2 may
+            choose any.
         count: number of instances.
+        interfaces: the network interfaces in `data`.
     """
 
     backend: MotoBackend

@@ -10,7 +10,7 @@ from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
 @rule("ec2", "RunInstances")
 def check_valid_request(attempt: Attempt) -> None:
-    """Refuse instances that cannot be launched."""
+    """Refuse a request that is invalid, or whose instances EC2 could not launch now."""
     request = {key: value for key, value in attempt.parameters.items() if value not in (None, [], "")}
     reference = request.pop("LaunchTemplate", None)
     template_data = from_template(attempt.backend, reference).data if reference else {}

@@ -90,6 +90,7 @@ def check_name_and_kind(attempt: Attempt) -> None:
         raise Refused(VALIDATION_ERROR, f"Load balancer scheme '{scheme}' must be one of [internet-facing, internal]")
     existing = list(attempt.backend.load_balancers.values())
     if name in [balancer.name for balancer in existing]:
+        # With the same settings, AWS returns the existing load balancer (API, CreateLoadBalancer): not emulated.
         raise Refused(
             "DuplicateLoadBalancerName",
             f"A load balancer with the same name '{name}' exists, but with different settings",

@@ -43,12 +43,12 @@ def check(region: str, data: JsonObject, keys: Iterable[str]) -> None:
     default = "enabled" if enabled_by_default(region) else "disabled"
     if options.get("InstanceMetadataTags", default) != "enabled" or options.get("HttpEndpoint") == "disabled":
         return
-    own = [
+    template_keys = [
         tag["Key"]
         for specification in data.get("TagSpecifications") or []
         if specification["ResourceType"] == "instance"
         for tag in specification["Tags"]
     ]
-    for key in (*own, *keys):
+    for key in (*template_keys, *keys):
         if METADATA_TAG_KEY.fault(key):
             raise Refused("InvalidParameterValue", METADATA_TAG_KEY.refused(key))

@@ -11,7 +11,7 @@ from cfngen.sandbox.services import quotas
 from cfngen.sandbox.services.rules import Attempt, Refused, rule
 
 SUBNET_PREFIX_LENGTHS = range(16, 29)  # VPC user guide, "Subnet CIDR blocks": from /16 to /28
-RESERVED_ADDRESSES = 5  # addresses that AWS keeps in each subnet, likewise
+RESERVED_ADDRESSES = 5  # addresses that AWS reserves in each subnet (the same page)
 
 
 @rule("ec2", "CreateVpc")

@@ -21,12 +21,12 @@ from cfngen.sandbox.moto_types import MotoBackend
 
 Document = JsonObject
 Principal = tuple[str, str]
-"""The kind, such as `AWS` or `Service`, and the name; the kind is `*` where everybody is meant."""
+"""The kind, such as `AWS` or `Service`, and the name; for `"Principal": "*"` both are `*`."""
 
 ELEMENTS = frozenset(
     {"Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition"}
 )
-"""What a statement may have."""
+"""The elements that a statement can have."""
 
 IDENTITY_ARN = re.compile(r"arn:([^:]+):(iam|sts)::(\d{12}):(.+)")
 SERVICE_PRINCIPAL = re.compile(r"([a-z0-9-]+)(\.[a-z0-9.-]+)?\.amazonaws\.com(\.cn)?")
@@ -48,16 +48,15 @@ def parse(text: str) -> Document:
 
 
 def statements(document: Document) -> list[JsonDict]:
-    """Return the statements; a single one may be given without a list."""
-    content = document.get("Statement", [])
-    return [
-        statement for statement in (content if isinstance(content, list) else [content]) if isinstance(statement, dict)
-    ]
+    """Return the statements of a document; a single statement may be written without a list."""
+    return [statement for statement in as_list(document.get("Statement")) if isinstance(statement, dict)]
 
 
 def as_list(value: Expression) -> list[Expression]:
     """Return a value as a list: a single item becomes a list of one, None an empty list."""
-    return value if isinstance(value, list) else [] if value is None else [value]
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
 
 
 def principals(statement: JsonObject) -> list[Principal]:
@@ -86,30 +85,31 @@ def names_everybody(statement: JsonObject) -> bool:
     return any(name == "*" for _, name in principals(statement))
 
 
-def grammar_fault(text: str, *, trust: bool = False) -> str:
-    """Return IAM's error for a document that breaks the grammar; empty if it is valid.
+def grammar_fault(text: str, *, is_trust_policy: bool = False) -> str:
+    """Return IAM's error for a document that breaks the grammar of IAM policies; empty if it is valid.
 
     Args:
         text: text of an IAM policy.
-        trust: whether it is a role's trust policy, rather than a permissions policy.
+        is_trust_policy: whether it is a role's trust policy; otherwise it is a permissions policy.
     """
     try:
         document = parse(text)
     except ValueError:
         return "Syntax errors in policy."
-    if trust:
-        # A trust policy may have the old version, which is also the default.
-        document = {**document, **({"Version": "2012-10-17"} if document.get("Version", "") in OLD_VERSIONS else {})}
+    validator = IAMTrustPolicyDocumentValidator if is_trust_policy else IAMPolicyDocumentValidator
+    # A trust policy may have the old version, which is also the default.
+    if is_trust_policy and document.get("Version", "") in OLD_VERSIONS:
+        document = {**document, "Version": "2012-10-17"}
     try:
-        (IAMTrustPolicyDocumentValidator if trust else IAMPolicyDocumentValidator)(json.dumps(document)).validate()
+        validator(json.dumps(document)).validate()
     except MalformedPolicyDocument as error:
         return str(error.message)
     for statement in statements(document):
         if statement["Effect"] not in ("Allow", "Deny"):
             return "Syntax errors in policy."
-        if not trust and {"Principal", "NotPrincipal"} & set(statement):
+        if not is_trust_policy and {"Principal", "NotPrincipal"} & set(statement):
             return "Policy document should not specify a principal."
-        if trust and not principals(statement):
+        if is_trust_policy and not principals(statement):
             return "Missing required field Principal"
         keys = [key for operator in statement.get("Condition", {}).values() for key in operator]
         if any(":" not in key for key in keys):
@@ -132,12 +132,14 @@ def iam_backend(region: str) -> MotoBackend:
 
 @functools.cache
 def partition(region: str) -> str:
-    """Return the partition of a region, `aws` also for what belongs to no region."""
-    return "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
+    """Return the partition of a region, e.g. `aws-cn`; for an empty text, `aws`."""
+    if region.startswith("cn-"):
+        return "aws-cn"
+    return "aws-us-gov" if region.startswith("us-gov-") else "aws"
 
 
 def _exists(kind: str, name: str, region: str) -> bool:
-    """Return whether a principal of a kind exists."""
+    """Return whether a principal exists: an AWS service, an identity provider, a user, a role or an account."""
     if kind == "*" or name == "*":
         return name == "*" and kind in ("*", "AWS")
     if kind == "Service":

@@ -1,4 +1,4 @@
-"""Rules of services: how a rule is registered, and how moto is patched to check it.
+"""The registry of the validation rules of services, and the patches by which moto checks them.
 
 Every request to moto, in process or to its server, passes `BaseResponse.call_action`; requests to S3 pass
 `S3Response._bucket_response` and `_key_response`. The patched functions check the operation's rules first.
@@ -34,8 +34,8 @@ _RULES: dict[tuple[str, str], list[Rule]] = defaultdict(list)
 _CLOCKS: dict[str, TimeIn] = {}
 
 
-class Refused(Exception):  # noqa: N818 (an answer of the service, not a fault of ours)
-    """A service refuses a call.
+class Refused(Exception):  # noqa: N818 (a response of the service, not an error of this program)
+    """Raised by a rule: the service refuses the call.
 
     Attributes:
         code: the service's error code, e.g. `InvalidParameterValue`.
@@ -54,7 +54,7 @@ class _MotoError(ServiceException):
 
 @dataclass(frozen=True)
 class Attempt:
-    """A call that is about to be executed.
+    """A call that moto is about to execute, as rules see it.
 
     Attributes:
         service: botocore's name of the service, e.g. `ec2`, `elbv2`.
@@ -81,11 +81,11 @@ class Attempt:
 
 
 def rule(service: str, *operations: str) -> Callable[[Rule], Rule]:
-    """Register a function as a rule of operations: called before each, it may raise Refused.
+    """Return a decorator that registers a function as a rule: it is called before an operation, and may raise Refused.
 
     Args:
         service: botocore's name of the service.
-        operations: names of the operations.
+        operations: names of the operations, e.g. `CreateVpc`.
     """
 
     def register(function: Rule) -> Rule:
@@ -183,7 +183,7 @@ def _check(response: BaseResponse, operation: str, request: Any, named: Mapping[
 
 
 def _backend(response: BaseResponse, service: str) -> MotoBackend:
-    """Return moto's backend of a service, in the region or in the partition of a global service."""
+    """Return moto's backend of a service: that of the call's region, or of its partition if the service is global."""
     from moto.backends import get_backend
 
     backends: MotoBackend = get_backend(service)[response.current_account]  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""Launches and terminations of an Auto Scaling group over time; moto 5.2 makes both at once.
+"""Launches and terminations of an Auto Scaling group, which take time on AWS; moto 5.2 does both at once.
 
 - A lifecycle hook holds an instance during its launch (`Pending:Wait`) or termination (`Terminating:Wait`) until the
   lifecycle action is completed, or until the heartbeat times out, which counts as the hook's default result. Heartbeats
@@ -34,8 +34,9 @@ from cfngen.sandbox.services.schedule import duration_of, run_after
 
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
-MAX_HOLD_SECONDS = 48 * 3600  # seconds
+MAX_HOLD_SECONDS = 48 * 3600
 MAX_HEARTBEATS = 100
+# Names in `cfngen.sandbox.durations`.
 SHUTTING_DOWN = "instance shutting down"
 REPLACEMENT = "launch in place of a terminated instance"
 RETRY = "launch after a failed one"
@@ -46,13 +47,14 @@ class Observer:
     """Callbacks for the activities of a region's groups.
 
     Attributes:
-        launched: called with a group's name and the ids of instances that it has launched by itself.
-        terminating: called with the id of an instance that a hook holds in `Terminating:Wait`.
+        on_launched: called with a group's name and the ids of instances that the group launched as replacements or
+            retries, not within a call of CloudFormation.
+        on_terminating: called with the id of an instance that a hook holds in `Terminating:Wait`.
         time: returns the time of the region's clock.
     """
 
-    launched: Callable[[str, list[str]], None]
-    terminating: Callable[[str], None]
+    on_launched: Callable[[str, list[str]], None]
+    on_terminating: Callable[[str], None]
     time: Callable[[], datetime.datetime]
 
 
@@ -61,17 +63,17 @@ _OBSERVERS: dict[str, Observer] = {}
 
 @dataclass
 class Hold:
-    """A lifecycle action in progress.
+    """A lifecycle action in progress: the hook holds an instance until it is completed.
 
     Attributes:
         hook: moto's lifecycle hook.
         deadline: simulated second at which the heartbeat times out.
-        last: the latest deadline, which no heartbeat can extend.
+        latest_deadline: simulated second beyond which heartbeats cannot extend the deadline.
     """
 
     hook: MotoModel
     deadline: float
-    last: float
+    latest_deadline: float
 
 
 def set_observer(region: str, observer: Observer) -> None:
@@ -104,13 +106,13 @@ def is_terminating(state: MotoModel) -> bool:
 
 
 def terminate(group: MotoModel, state: MotoModel) -> None:
-    """Start to terminate an instance of a group; a lifecycle hook may hold it first."""
+    """Start to terminate an instance of a group; if the group has a terminating hook, the hook holds it first."""
     if is_terminating(state):
         return
     if not hold_by_hook(group, state, TERMINATING, "Terminating:Wait"):
         _begin_termination(group, state)
     elif observer := _OBSERVERS.get(group.region):
-        observer.terminating(state.instance.id)
+        observer.on_terminating(state.instance.id)
 
 
 def complete_action(group: MotoModel, state: MotoModel, result: str) -> None:
@@ -119,7 +121,8 @@ def complete_action(group: MotoModel, state: MotoModel, result: str) -> None:
     Args:
         group: the instance's group.
         state: moto's `InstanceState`.
-        result: CONTINUE or ABANDON; a launching instance is terminated with ABANDON, a terminating one in any case.
+        result: CONTINUE or ABANDON. ABANDON terminates a launching instance and launches another one. A terminating
+            instance is terminated with either result.
     """
     state.hold = None
     if state.lifecycle_state == "Terminating:Wait":
@@ -136,12 +139,19 @@ def record_heartbeat(state: MotoModel) -> None:
     hold = hold_of(state)
     if hold is not None:
         now = time_in(state.auto_scaling_group.region)
-        hold.deadline = min(now + int(hold.hook.heartbeat_timeout), hold.last)
+        hold.deadline = min(now + int(hold.hook.heartbeat_timeout), hold.latest_deadline)
         _watch_deadline(state.auto_scaling_group, state, hold)
 
 
 def hold_by_hook(group: MotoModel, state: MotoModel, transition: str, waiting: str) -> bool:
-    """Hold an instance by a lifecycle hook; return False if the group has none for the transition."""
+    """Hold an instance by the group's lifecycle hook for a transition; return False if the group has none.
+
+    Args:
+        group: moto's Auto Scaling group.
+        state: moto's `InstanceState` of the instance.
+        transition: LAUNCHING or TERMINATING.
+        waiting: the lifecycle state meanwhile, `Pending:Wait` or `Terminating:Wait`.
+    """
     hooks = group.autoscaling_backend.lifecycle_hooks.values()
     group_hooks = [candidate for candidate in hooks if candidate.auto_scaling_group_name == group.name]
     hook = next((candidate for candidate in group_hooks if candidate.lifecycle_transition == transition), None)
@@ -193,7 +203,7 @@ def fill_to_desired_capacity(group: MotoModel) -> None:
         if instance_state.instance.id not in previous_ids
     ]
     if new_ids and group.region in _OBSERVERS:
-        _OBSERVERS[group.region].launched(group.name, new_ids)
+        _OBSERVERS[group.region].on_launched(group.name, new_ids)
 
 
 def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
@@ -209,8 +219,8 @@ def count_launchable(group: MotoModel, count: int) -> tuple[int, str]:
             check_request(launch)
             check_launch(launch)
             metadata_tags.check(group.region, data, group.get_propagated_tags())
-        except (Refused, EC2ClientError) as refused:
-            return number - 1, str(refused.message)
+        except (Refused, EC2ClientError) as launch_error:
+            return number - 1, str(launch_error.message)
     return count, ""
 
 
@@ -228,12 +238,12 @@ def schedule_retry(group: MotoModel) -> None:
     run_after(group.region, seconds, retry)
 
 
-def record_activity(group: MotoModel, launched: str, refused: str) -> None:
-    """Record a scaling activity: a successful or a failed launch."""
+def record_activity(group: MotoModel, *, instance_id: str = "", launch_error: str = "") -> None:
+    """Record a scaling activity: the launch of an instance, or a launch that failed with an error."""
     observer = _OBSERVERS.get(group.region)
     recorded = recorded_activities(group.autoscaling_backend, group.name)
     now = observer.time() if observer else datetime.datetime.now(datetime.timezone.utc)
-    message = f"{refused.rstrip('.')}. Launching EC2 instance failed." if refused else ""
+    message = f"{launch_error.rstrip('.')}. Launching EC2 instance failed." if launch_error else ""
     recorded.insert(
         0,
         {
@@ -241,15 +251,15 @@ def record_activity(group: MotoModel, launched: str, refused: str) -> None:
             "AutoScalingGroupName": group.name,
             "AutoScalingGroupARN": group.arn,
             "Description": f"Launching a new EC2 instance.  Status Reason: {message}"
-            if refused
-            else f"Launching a new EC2 instance: {launched}",
+            if launch_error
+            else f"Launching a new EC2 instance: {instance_id}",
             "Cause": f"At {now:%Y-%m-%dT%H:%M:%SZ} an instance was started in response to a difference between desired "
             "and actual capacity.",
             "StartTime": now,
             "EndTime": now,
-            "StatusCode": "Failed" if refused else "Successful",
+            "StatusCode": "Failed" if launch_error else "Successful",
             "Progress": 100,
-            **({"StatusMessage": message} if refused else {}),
+            **({"StatusMessage": message} if launch_error else {}),
         },
     )
 

@@ -1,6 +1,6 @@
-"""Patches of moto's Auto Scaling groups: launches and terminations take time, and lifecycle hooks hold instances.
+"""Patches moto's Auto Scaling groups: launches and terminations take time, and lifecycle hooks hold instances.
 
-`scaling_activities` describes the behaviour; here moto is made to follow it.
+The functions of `scaling_activities` define the behaviour; the patches here make moto call them.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def _patch_launches(group_model: MotoModel) -> None:
             launch(self, count, propagated_tags)
         for state in self.instance_states:
             if id(state) not in previous_states:
-                record_activity(self, state.instance.id, "")
+                record_activity(self, instance_id=state.instance.id)
                 hold_by_hook(self, state, LAUNCHING, "Pending:Wait")
         if reason:
-            record_activity(self, "", reason)
+            record_activity(self, launch_error=reason)
             schedule_retry(self)
 
     setattr(group_model, "active_instances", active_instances)  # noqa: B010 - mypy rejects a plain assignment to a method
@@ -69,7 +69,7 @@ def _patch_launches(group_model: MotoModel) -> None:
 
 
 def _patch_terminations(backend: MotoBackend, group_model: MotoModel, activity: MotoModel) -> None:
-    """Terminate instances in steps, replace them later, and let hooks hold them."""
+    """Let terminations take time, launch replacements some seconds later, and hold instances by lifecycle hooks."""
     resize = group_model.set_desired_capacity
 
     def set_desired_capacity(self: MotoModel, new_capacity: int | None) -> None:

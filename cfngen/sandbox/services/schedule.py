@@ -1,4 +1,4 @@
-"""Delayed actions of services, on the simulated clock of a region."""
+"""Lets actions of AWS services happen later, on the simulated clock of a region."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ RunLater = Callable[[float, Callable[[], None]], None]
 
 @dataclass(frozen=True)
 class _Schedule:
+    """The arguments of `set_schedule` for one region."""
+
     run_later: RunLater
     durations: Mapping[str, float]
 
@@ -29,12 +31,12 @@ def set_schedule(region: str, run_later: RunLater, durations: Mapping[str, float
 
 
 def duration_of(region: str, name: str) -> float:
-    """Return how many seconds an operation takes; 0 if that is not set."""
+    """Return the configured seconds of an operation; 0 if its duration is not configured."""
     return _SCHEDULES[region].durations.get(name, 0.0) if region in _SCHEDULES else 0.0
 
 
 def run_after(region: str, seconds: float, action: Callable[[], None]) -> None:
-    """Run an action after so many seconds: at once if that is 0, never in a region without a scheduler."""
+    """Run an action after a number of seconds; at once if it is 0, and never in a region without a scheduler."""
     if not seconds:
         action()
     elif region in _SCHEDULES:

@@ -90,7 +90,7 @@ _RuleKey = tuple[str, int | None, int | None, str, str]  # protocol, ports, kind
 
 
 def _rule_keys(permission: JsonObject) -> list[_RuleKey]:
-    """Return what makes the rules of an IpPermission the same as others: one key for each source."""
+    """Return the keys by which the rules of an IpPermission are compared: one rule, and one key, for each source."""
     protocol = _protocol_number(permission.get("IpProtocol"))
     first, last = permission.get("FromPort"), permission.get("ToPort")
     if protocol not in (*PROTOCOLS_WITH_PORTS, "1", "58"):
@@ -103,7 +103,7 @@ def _rule_keys(permission: JsonObject) -> list[_RuleKey]:
 
 
 def _key_of_moto_rule(item: MotoModel) -> _RuleKey:
-    """Return the key of a rule that a group has already."""
+    """Return the key of a rule in moto's form, to compare it with the rules of a call."""
     possible_sources = {
         "CidrIp": item.ip_range.get("CidrIp"),
         "CidrIpv6": item.ip_range.get("CidrIpv6"),
@@ -115,13 +115,13 @@ def _key_of_moto_rule(item: MotoModel) -> _RuleKey:
 
 
 def _legacy_permission(parameters: JsonObject) -> JsonDict:
-    """Return the IpPermission of a call that has the rule's settings among its own parameters."""
+    """Return the IpPermission of a call that has no IpPermissions, but `IpProtocol`, `CidrIp` and so on itself."""
     ranges = [{"CidrIp": parameters["CidrIp"]}] if parameters.get("CidrIp") else []
     return {**{key: parameters.get(key) for key in ("IpProtocol", "FromPort", "ToPort")}, "IpRanges": ranges}
 
 
 def _protocol_number(value: object) -> str:
-    """Return the number of a protocol that is named, as text."""
+    """Return the number of a protocol as text, e.g. `6` for `tcp`; an unknown name is returned in lower case."""
     return PROTOCOLS.get(str(value).lower(), str(value).lower())
 
 

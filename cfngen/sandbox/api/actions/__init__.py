@@ -42,7 +42,7 @@ ACTIONS: Mapping[str, Callable[[ActionRequest], Result]] = {
     "ValidateTemplate": templates.validate_template,
 }
 
-# Those that take a client request token.
+# The actions that have a client request token.
 ACTIONS_WITH_TOKEN = frozenset(
     {
         "CancelUpdateStack",

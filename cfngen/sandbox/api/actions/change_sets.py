@@ -11,13 +11,13 @@ from cfngen.sandbox.json_types import JsonDict
 
 
 def create_change_set(request: ActionRequest) -> Result:
-    """CreateChangeSet: start to compute the changes."""
+    """CreateChangeSet: start to create a change set."""
     request.check_template()
     values, reused = request.parameters()
     change_set_type = request.text("ChangeSetType") or "UPDATE"
     if change_set_type == "IMPORT" or request.text("DeploymentMode"):
         raise ValidationError(
-            f"Change sets of type {change_set_type} {request.text('DeploymentMode')} are not part of this emulator"
+            f"Change sets of type {change_set_type} {request.text('DeploymentMode')} are not supported by this emulator"
         )
     deployment_config = request.params.get("DeploymentConfig") or {}
     is_express = deployment_config.get("Mode") == "EXPRESS"
@@ -135,22 +135,21 @@ def _summarize(change_set: ChangeSet) -> JsonDict:
 
 def _describe_change(change: Change, *, values: bool) -> Result:
     """Return one change of a resource; with the resource before and after only for `IncludePropertyValues`."""
-    contexts = {"BeforeContext": change.before_context or None, "AfterContext": change.after_context or None}
-    return {
-        "Type": "Resource",
-        "ResourceChange": {
-            "PolicyAction": change.policy_action or None,
-            "Action": change.action,
-            "LogicalResourceId": change.logical_id,
-            "PhysicalResourceId": change.physical_id or None,
-            "ResourceType": change.type,
-            "Replacement": change.replacement or None,
-            "Scope": list(change.scope),
-            "Details": [_describe_detail(detail, values=values) for detail in change.details],
-            "ChangeSetId": change.child.id if change.child else None,
-            **(contexts if values else {}),
-        },
+    resource_change = {
+        "PolicyAction": change.policy_action or None,
+        "Action": change.action,
+        "LogicalResourceId": change.logical_id,
+        "PhysicalResourceId": change.physical_id or None,
+        "ResourceType": change.type,
+        "Replacement": change.replacement or None,
+        "Scope": list(change.scope),
+        "Details": [_describe_detail(detail, values=values) for detail in change.details],
+        "ChangeSetId": change.child.id if change.child else None,
     }
+    if values:
+        resource_change["BeforeContext"] = change.before_context or None
+        resource_change["AfterContext"] = change.after_context or None
+    return {"Type": "Resource", "ResourceChange": resource_change}
 
 
 def _describe_detail(detail: Detail, *, values: bool) -> Result:

@@ -19,7 +19,7 @@ def describe_stack_events(request: ActionRequest) -> Result:
 
 
 def describe_events(request: ActionRequest) -> Result:
-    """DescribeEvents: return events, newest first as in DescribeStackEvents; the API reference names no order."""
+    """DescribeEvents: return events, newest first as in DescribeStackEvents (the API reference does not say)."""
     events = [event for event in _select_events(request) if request.has_happened(event["Timestamp"])]
     if str((request.params.get("Filters") or {}).get("FailedEvents", "")).lower() == "true":
         events = [event for event in events if _has_failed(event)]

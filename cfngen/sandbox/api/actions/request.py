@@ -23,7 +23,7 @@ class ActionRequest:
     Attributes:
         cloud: the emulator of the region.
         params: parameters by their names in the API.
-        page_size: items on a page.
+        page_size: how many items a page of a list has.
         as_of: the past time whose state a stale read shows; None for the current state.
     """
 
@@ -66,11 +66,12 @@ class ActionRequest:
             for parameter in params
             if str(parameter.get("UsePreviousValue", "")).lower() == "true"
         )
-        return {
+        values = {
             parameter["ParameterKey"]: parameter.get("ParameterValue", "")
             for parameter in params
             if parameter["ParameterKey"] not in reused
-        }, reused
+        }
+        return values, reused
 
     def check_template(self) -> None:
         """Check that the call names exactly one source of its template.

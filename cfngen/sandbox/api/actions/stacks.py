@@ -78,7 +78,7 @@ def delete_stack(request: ActionRequest) -> Result:
 
 
 def describe_stacks(request: ActionRequest) -> Result:
-    """DescribeStacks: return one stack, or all that are not deleted, newest first."""
+    """DescribeStacks: return one stack, or all stacks that are not deleted, newest first."""
     if request.text("StackName"):
         return {"Stacks": [describe_stack(request, find_stack(request))]}
     existing = [stack for stack in request.cloud.stacks() if status(request, stack)[0] not in ("", "DELETE_COMPLETE")]

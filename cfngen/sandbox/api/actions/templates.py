@@ -28,7 +28,7 @@ def get_template(request: ActionRequest) -> Result:
 
 
 def get_template_summary(request: ActionRequest) -> Result:
-    """GetTemplateSummary: return what a template declares."""
+    """GetTemplateSummary: return the parameters, resource types and metadata of a template."""
     name = request.text("StackName")
     if name and find_stack(request).status == "REVIEW_IN_PROGRESS":
         raise ValidationError("GetTemplateSummary cannot be called on REVIEW_IN_PROGRESS stacks.")

@@ -1,4 +1,4 @@
-"""Stacks in the form of the API's answers.
+"""Converts stacks to the form of the API's responses.
 
 The fields in each status, and each action's error for a missing stack, were recorded from AWS by LocalStack's tests
 (localstack/localstack, tests/aws/services/cloudformation/api, *.snapshot.json).
@@ -16,12 +16,14 @@ from cfngen.sandbox.json_types import JsonDict, JsonObject
 
 
 def stack_identifiers(stack: Stack) -> Result:
-    """Return the answer to a creation, an update or a rollback: the ids of stack and operation."""
-    operations = stack.operations
-    return {"StackId": stack.id, **({"OperationId": operations[-1][0]} if operations else {})}
+    """Return the response to a creation, an update or a rollback: the ids of the stack and of the operation."""
+    identifiers = {"StackId": stack.id}
+    if stack.operations:
+        identifiers["OperationId"] = stack.operations[-1][0]
+    return identifiers
 
 
-def own_events(stack: Stack) -> list[Event]:
+def events_of_stack_itself(stack: Stack) -> list[Event]:
     """Return the events of the stack itself, without those of its resources."""
     return [event for event in stack.events if event.physical_id == stack.id]
 
@@ -46,14 +48,14 @@ def find_stack(request: ActionRequest, wording: str = "Stack with id {} does not
 
 def is_visible(request: ActionRequest, stack: Stack) -> bool:
     """Return whether a read shows the stack: a stale read does not show a stack that was created later."""
-    return any(request.has_happened(own_event.time) for own_event in own_events(stack))
+    return any(request.has_happened(event.time) for event in events_of_stack_itself(stack))
 
 
 def status(request: ActionRequest, stack: Stack) -> tuple[str, str]:
     """Return a stack's status and status reason at the time that a read shows."""
     if request.as_of is None:
         return stack.status, stack.reason
-    events = [own_event for own_event in own_events(stack) if request.has_happened(own_event.time)]
+    events = [event for event in events_of_stack_itself(stack) if request.has_happened(event.time)]
     return (events[-1].status, events[-1].reason) if events else ("", "")
 
 
@@ -62,16 +64,15 @@ def resource_status(
 ) -> tuple[str, str, datetime.datetime | None]:
     """Return a resource's status, its status reason, and its time, at the time that a read shows."""
     if request.as_of is None:
-        return resource.status, resource.reason, resource.time
+        return resource.status, resource.reason, resource.last_event_time
     resource_events = [
         event for event in stack.events if event.logical_id == resource.logical_id and event.physical_id != stack.id
     ]
     visible_events = [event for event in resource_events if request.has_happened(event.time)]
-    return (
-        (visible_events[-1].status, visible_events[-1].reason, visible_events[-1].time)
-        if visible_events
-        else ("", "", None)
-    )
+    if not visible_events:
+        return "", "", None
+    last_event = visible_events[-1]
+    return last_event.status, last_event.reason, last_event.time
 
 
 def describe_stack(request: ActionRequest, stack: Stack) -> Result:
@@ -138,22 +139,22 @@ def _common_fields(request: ActionRequest, stack: Stack) -> JsonDict:
 
 def _last_update_time(stack: Stack) -> datetime.datetime | None:
     """Return the time of the last update; a stack created by a change set has one from its creation on."""
-    events = own_events(stack)
+    events = events_of_stack_itself(stack)
     if stack.updated or not events or events[0].status != "REVIEW_IN_PROGRESS":
         return stack.updated
     return next((event.time for event in events if event.status == "CREATE_IN_PROGRESS"), None)
 
 
 def _describe_parameters(stack: Stack) -> list[Result]:
-    """Return the parameters of a stack; those of an `AWS::SSM::` type with the value from Parameter Store."""
-    texts = []
+    """Return the parameters of a stack; those of an `AWS::SSM::` type also have the value from Parameter Store."""
+    descriptions = []
     for parameter in parameters(stack.shown_parameters()):
         key = parameter["ParameterKey"]
-        is_stored = str(stack.template.parameters[key]["Type"]).startswith("AWS::SSM::")
+        is_from_parameter_store = str(stack.template.parameters[key]["Type"]).startswith("AWS::SSM::")
         value = stack.parameters.get(key, "")
         resolved = ",".join(value) if isinstance(value, list) else str(value)
-        texts.append({**parameter, "ResolvedValue": resolved} if is_stored else parameter)
-    return texts
+        descriptions.append({**parameter, "ResolvedValue": resolved} if is_from_parameter_store else parameter)
+    return descriptions
 
 
 def summarize_stack(request: ActionRequest, stack: Stack) -> Result:

@@ -67,7 +67,7 @@ class HandlerCall:
         return client("iam", self.region)
 
     def pick(self, *keys: str) -> JsonDict:
-        """The properties with these names, without those that the template does not set."""
+        """The properties with these names that the template sets, as keyword arguments for a boto3 call."""
         return {key: self.properties[key] for key in keys if key in self.properties}
 
     def tag_specifications(self, resource_type: str) -> JsonDict:
@@ -78,7 +78,7 @@ class HandlerCall:
 
 @contextlib.contextmanager
 def leave_to_rollback_on_failure(created: Created) -> Iterator[None]:
-    """Turn an error after a resource was created into one that makes the rollback delete the resource.
+    """Report a resource as created although a later call for it fails, so that the stack's rollback deletes it.
 
     Raises:
         UnfinishedError: a call inside the `with` block failed
@@ -93,10 +93,10 @@ class Handler:
     """Creates, updates and deletes resources of one type through boto3.
 
     Attributes:
-        properties: the supported properties.
-        changeable: the properties that the handler can update in place.
-        unchangeable: the properties that cannot be updated according to the reference, although the schema allows it.
-        snapshots: whether the type supports the deletion policy Snapshot.
+        supported_properties: the properties that the handler supports; templates with others are refused.
+        updatable: the properties that the handler can update without replacing the resource.
+        not_updatable: the properties that cannot be updated according to the reference, although the schema allows it.
+        supports_snapshots: whether the type supports the deletion policy Snapshot.
     """
 
     supported_properties: frozenset[str] = frozenset()
@@ -105,12 +105,15 @@ class Handler:
     supports_snapshots = False
 
     def create(self, call: HandlerCall) -> Created:
+        """Create the resource; returns its physical id and its attributes."""
         raise NotImplementedError
 
     def delete(self, call: HandlerCall) -> None:
+        """Delete the resource."""
         raise NotImplementedError
 
     def snapshot(self, call: HandlerCall) -> None:
+        """Take a snapshot of the resource before it is deleted, for the deletion policy Snapshot."""
         raise ResourceError("this type has no snapshots")
 
     def update(self, call: HandlerCall, previous: Properties) -> Properties:
@@ -135,7 +138,7 @@ class Handler:
         return attributes
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        """Update everything but tags."""
+        """Update the changed properties except tags; returns the attributes whose values have changed."""
         return {}
 
     def retag(self, call: HandlerCall, previous: Properties) -> None:
@@ -143,12 +146,12 @@ class Handler:
         retag(call, self.tagged_resource_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
 
     def tagged_resource_id(self, call: HandlerCall) -> str:
-        """The id of the resource that has the tags."""
+        """The id by which EC2 tags the resource, if it is not the physical id."""
         return call.physical_id
 
     def must_replace(self, call: HandlerCall) -> bool:
-        """Whether a change that requires replacement only conditionally replaces this resource."""
-        raise NotModelledError("properties that replace a resource under conditions")
+        """Whether a change of properties that replace a resource under some conditions replaces this one."""
+        raise NotModelledError("properties that replace a resource under some conditions")
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
         """The actual values of the properties that drift detection compares; None if the resource is deleted."""
@@ -162,7 +165,7 @@ class Handler:
 
 @contextlib.contextmanager
 def delete_on_failure(remove: Callable[[], object]) -> Iterator[None]:
-    """Delete a new resource again if a later call for it fails, as CloudFormation's rollback does.
+    """Delete a new resource at once if a later call for it fails; CloudFormation's rollback would delete it later.
 
     Args:
         remove: called to delete it.

@@ -136,7 +136,7 @@ class KeyPair(Handler):
 
 
 def _keys(*names: str) -> JsonDict:
-    """Keys without further keys below them."""
+    """Keys whose values have no further keys, in the form of SUPPORTED_KEYS."""
     return {name: {} for name in names}
 
 
@@ -281,7 +281,7 @@ class AutoScalingGroup(Handler):
         }
         keys = ("Key", "Value", "PropagateAtLaunch")
         tags = [{key: tag[key] for key in keys} for tag in groups[0]["Tags"]]
-        return {**sizes, **({"Tags": tags} if tags or "Tags" in call.properties else {})}
+        return {**sizes, "Tags": tags} if tags or "Tags" in call.properties else {**sizes}
 
     def delete(self, call: HandlerCall) -> None:
         client("autoscaling", call.region).delete_auto_scaling_group(

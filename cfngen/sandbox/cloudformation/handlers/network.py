@@ -257,9 +257,12 @@ def _to_ip_permission(rule: Properties) -> JsonDict:
     peers = sorted(set(rule) & set(PEER_KEYS))
     if len(peers) != 1:
         raise ResourceError(f"Specify exactly one source or destination of a rule, not {peers or 'none'}")
-    kind, key = PEER_KEYS[peers[0]]
-    description = {"Description": rule["Description"]} if "Description" in rule else {}
-    return {**{port: rule[port] for port in PORT_KEYS if port in rule}, kind: [{key: rule[peers[0]], **description}]}
+    list_name, key = PEER_KEYS[peers[0]]
+    peer = {key: rule[peers[0]]}
+    if "Description" in rule:
+        peer["Description"] = rule["Description"]
+    protocol_and_ports = {port_key: rule[port_key] for port_key in PORT_KEYS if port_key in rule}
+    return {**protocol_and_ports, list_name: [peer]}
 
 
 def _egress_permissions(properties: Properties) -> list[JsonDict]:

@@ -286,8 +286,7 @@ def test_two_spellings_that_disagree_are_refused() -> None:
     assert refusal({"NODE_SIZE": "t3.large", "MINION_SIZE": "m5.large"}) == [
         (
             "environment variable MINION_SIZE: it is the old name of NODE_SIZE, which has a different value "
-            "('t3.large'); "
-            "unset one of them"
+            "('t3.large'); unset one of them"
         )
     ]
 

@@ -61,8 +61,8 @@ class PrefixList(Model):
     max_entries: int = Field(
         ge=1,
         le=1000,
-        description="Its maximum number of entries (MaxEntries), or the weight of an AWS-managed one: it counts as that "
-        "many rules of a security group, however many entries it has.",
+        description="Its maximum number of entries (MaxEntries), or the weight of an AWS-managed one: it counts as "
+        "that many rules of a security group, however many entries it has.",
     )
 
 
@@ -75,13 +75,13 @@ class Network(Model):
     )
     route_table: field_types.RouteTableId | None = Field(
         None,
-        description="Id of the route table that existing subnets use; the pods' routes are added to it. If left out, it "
-        "is a stack parameter. Only with `vpc-routes`.",
+        description="Id of the route table that existing subnets use; the pods' routes are added to it. If left out, "
+        "it is a stack parameter. Only with `vpc-routes`.",
     )
     internet_gateway: field_types.InternetGatewayId | None = Field(
         None,
-        description="Id of the internet gateway of an existing VPC, for subnets that are created in it. If left out, it "
-        "is a stack parameter.",
+        description="Id of the internet gateway of an existing VPC, for subnets that are created in it. If left out, "
+        "it is a stack parameter.",
     )
     dhcp_options: field_types.DhcpOptionsId | None = Field(
         None,
@@ -104,7 +104,7 @@ class Network(Model):
     service_cidr: field_types.Cidr = Field(IPv4Network("10.0.0.0/16"), description="Address range of services.")
     dns_service_ip: field_types.Address = Field(
         IPv4Address("10.0.0.10"),
-        description="Service address of the cluster DNS. It must be the tenth of the service range, which kubeadm uses.",
+        description="Service address of the cluster DNS. It must be the tenth of the service range: kubeadm uses it.",
     )
     dns_domain: field_types.HostName = Field("cluster.local", description="DNS domain of services.")
     quotas: Quotas = Field(default_factory=Quotas, description="Quotas of the account's networks.")

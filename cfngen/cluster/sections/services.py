@@ -20,7 +20,8 @@ class Backups(Model):
     daily_days: int = Field(90, ge=1, le=3650, description="Days that one snapshot of each day is kept.")
     bucket: BucketName | None = Field(
         None,
-        description="An existing bucket in the cluster's region. Default: a new bucket, which is kept when the stack is deleted.",
+        description="An existing bucket in the cluster's region. Default: a new bucket, which is kept when the stack "
+        "is deleted.",
     )
 
 
@@ -120,8 +121,8 @@ class Assets(Model):
 
     mirror: HttpUrl | None = Field(
         None,
-        description="URL under which your own server or bucket has the files, each by host and path of its original URL "
-        "(…/dl.k8s.io/release/v1.36.3/bin/…). Digests are still checked.",
+        description="URL under which your own server or bucket has the files, each by host and path of its original "
+        "URL (…/dl.k8s.io/release/v1.36.3/bin/…). Digests are still checked.",
     )
 
 

@@ -26,11 +26,11 @@ _WELL_KNOWN_LABELS = (
 # documentation of admission controllers).
 _ALLOWED_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _NODE_RESTRICTION_DOMAIN = "node-restriction.kubernetes.io"
-# An EC2 tag's key has 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, November 2026).
-# cluster-autoscaler reads a label from a tag with this prefix.
+# cluster-autoscaler reads a node group's labels from tags whose key is this prefix and the label's key. A tag's key has
+# 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, read in November 2026).
 _MAX_LABEL_KEY_LENGTH = 128 - len("k8s.io/cluster-autoscaler/node-template/label/")
 # An Auto Scaling group has 50 tags at most ("Tag Auto Scaling groups", Auto Scaling User Guide, November 2026);
-# cfngen's own take six.
+# cfngen itself adds six.
 _MAX_GROUP_TAGS = 44
 # In a rolling update CloudFormation waits an hour at most for one instance (PauseTime, UpdatePolicy, November 2026);
 # ten minutes of it are left for the old instance to terminate.

@@ -20,13 +20,14 @@ class Listener:
     """A TCP port on masters that an add-on listens on, or that an add-on connects to.
 
     Attributes:
-        name: part of the rule's logical id.
-        port: the port.
-        purpose: what for; it describes the rule.
-        callers: who connects: `host` (the kubelet beside it), `masters` (API servers) or `nodes` (pods there).
-        network: whether the port is the instance's, or that of a pod with an address of its own.
-        switch: path of the chart's value that turns it on or off.
-        default: whether it is on where that value is not set.
+        name: part of the security group rule's logical id.
+        port: the port number.
+        purpose: description of the security group rule.
+        callers: who connects: `host` (the kubelet of the same instance), `masters` (API servers) or `nodes` (pods on
+            nodes).
+        network: whether the pod that listens uses the instance's network (`host`) or has its own address (`pods`).
+        switch: path of the chart's value that enables the port.
+        default: whether the port is enabled if that value is not set.
     """
 
     name: str
@@ -130,8 +131,8 @@ def listeners(cluster: Cluster) -> Iterator[Listener]:
 def openings(cluster: Cluster) -> tuple[Opening, ...]:
     """Return the ports of masters that must be open to nodes for add-ons.
 
-    Ports of pods with their own address are among them only without a tunnel: in a tunnel, security groups see the
-    tunnel's port only. A plug-in that the user installs is not known here.
+    The port of a pod with its own address must be open only if the network plug-in uses no tunnel: with a tunnel,
+    security groups only see the tunnel's port. The ports of a plug-in that the user installs are not known.
     """
     plugin = network_plugin(cluster)
     ports_visible = plugin.routes or plugin.interfaces

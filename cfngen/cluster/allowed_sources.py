@@ -20,9 +20,10 @@ SecurityGroupRole = Literal["Master", "Node", "ApiLoadBalancer"]
 SECURITY_GROUP_ROLES: tuple[SecurityGroupRole, ...] = ("Master", "Node", "ApiLoadBalancer")
 SSH_PORT = 22
 MAX_RULES_PER_INTERFACE = 1000
-# Rules of the first group between masters, nodes and the load balancer, including those of add-ons; and rules kept free
-# for updates, in which CloudFormation adds new rules before it removes old ones.
-CFNGEN_RULES, RESERVED_RULES = 14, 10
+# cfngen's own rules in the first group, between masters, nodes and the load balancer, including those for add-ons.
+CFNGEN_RULES = 14
+# Rules kept free for updates, in which CloudFormation adds new rules before it removes old ones.
+RESERVED_RULES = 10
 
 
 class Source(NamedTuple):
@@ -45,12 +46,12 @@ class Source(NamedTuple):
 
 
 def sources(cluster: Cluster, role: SecurityGroupRole) -> Iterator[Source]:
-    """Yield the sources that the security groups of masters, nodes or the API's load balancer let in.
+    """Yield the sources for which the security groups of masters, nodes or the API's load balancer have rules.
 
-    A range that is a parameter in the console is not among them, although it needs a rule.
+    The range of the stack parameter ApiAllowedCidr is not yielded, although it needs a rule.
     """
-    several = cluster.control_plane.count > 1
-    if role == ("ApiLoadBalancer" if several else "Master"):
+    api_role = "ApiLoadBalancer" if cluster.control_plane.count > 1 else "Master"
+    if role == api_role:
         yield from (Source("Api", cluster.api.port, origin) for origin in _origins(cluster.api))
     if role != "ApiLoadBalancer":
         yield from (Source("Ssh", SSH_PORT, origin) for origin in _origins(cluster.ssh))

@@ -26,6 +26,7 @@ INSTANCE_TYPE: str = NodeGroup.model_fields["instance_type"].default
 NODES: int = NodeGroup.model_fields["min_size"].default
 NODE_ROOT_VOLUME_SIZE: int = NodeGroup().root_volume.size
 SUBNET_PREFIX = 24
+MAX_MASTERS = 5
 MASTER_HOST = 9
 DNS_HOST = 10
 Section = dict[str, Any]
@@ -50,7 +51,7 @@ class Derivation:
 
 @dataclass
 class Completed:
-    """Data in which every derived value is filled in.
+    """The cluster file's data in which missing values are filled in.
 
     Attributes:
         data: the completed data, a deep copy.
@@ -91,7 +92,18 @@ def complete(data: Mapping[str, object]) -> Completed:
         data: a cluster file's content; not changed. Tuples are taken as lists.
     """
     completed = Completed(_copy_with_lists(data))
-    for step in (_vpc, _subnets, _region, _cidrs, _masters, _services, _groups, _root_volumes, _images, _version):
+    for step in (
+        _vpc,
+        _subnets,
+        _region,
+        _cidrs,
+        _master_addresses,
+        _services,
+        _groups,
+        _root_volumes,
+        _images,
+        _version,
+    ):
         step(completed)
     return completed
 
@@ -167,9 +179,9 @@ def _region(completed: Completed) -> None:
 
 
 def _cidrs(completed: Completed) -> None:
-    """Give each subnet without a CIDR the next free part of the VPC's: a /24, or an equal share of a smaller VPC.
+    """Give each subnet without a CIDR the next free range of the VPC: a /24, or an equal share if the VPC is small.
 
-    In an existing VPC the free parts are not known, so its subnets get none.
+    In an existing VPC the free ranges are not known, so its subnets must have a CIDR in the cluster file.
     """
     vpc = network_of(lookup(completed.data, ("network", "vpc", "cidr")) or VPC_CIDR)
     subnets = list(completed.items(("network", "subnets")))
@@ -191,10 +203,11 @@ def _cidrs(completed: Completed) -> None:
         completed.fill((*path, "cidr"), str(cidr), derivation)
 
 
-def _masters(completed: Completed) -> None:
-    """Give each master the ninth address of its subnet, as kube-up did; further ones in the same subnet follow."""
+def _master_addresses(completed: Completed) -> None:
+    """Give each master the ninth address of its subnet, as kube-up did; further masters get the next addresses."""
     count = lookup(completed.data, ("controlPlane", "count"))
-    count = count if isinstance(count, int) and 0 < count <= 5 else 1
+    # Validation reports a wrong count later; until then one master is assumed.
+    count = count if isinstance(count, int) and 0 < count <= MAX_MASTERS else 1
     subnets = _without_local_zones(list(completed.items(("network", "subnets"))))
     addresses: list[str] = []
     for index in range(count if subnets else 0):

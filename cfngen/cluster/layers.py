@@ -44,8 +44,9 @@ class MergedValues:
     Attributes:
         data: the merged values; a null means that the key is left out.
         sources: source of every leaf, and of every mapping and list in the file, by path.
-        unused: assignments without effect, since they set every item of an empty list.
-        replaced: values of the file that an environment variable replaced: path, the variable, place in the file.
+        unused: assignments to every item of a list that is empty, so that they have no effect.
+        replaced: values of the file that an environment variable replaced: the path, the variable, and the value's
+            position in the file.
     """
 
     def __init__(self, file: YamlFile | None, name: str) -> None:

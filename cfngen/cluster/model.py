@@ -61,11 +61,13 @@ class Cluster(Model):
     """One Kubernetes cluster."""
 
     name: field_types.ClusterName = Field(
-        "kubernetes", description="Name of the cluster: of its stack, its tags and its kubeconfig context."
+        "kubernetes", description="Name of the cluster, also of its stack, its tags and its kubeconfig context."
     )
-    region: field_types.Region = Field("us-west-2", description="AWS region. Default: that of the first subnet's zone.")
+    region: field_types.Region = Field(
+        "us-west-2", description="AWS region. Default: the region of the first subnet's zone."
+    )
     kubernetes_version: field_types.KubernetesVersion = Field(
-        "1.36", description="Kubernetes version: a minor (its newest known patch is taken) or an exact one."
+        "1.36", description="Kubernetes version: a minor version (its newest known patch is used) or an exact one."
     )
     network: Network = Field(default_factory=Network, description="VPC, subnets, pods and services.")
     api: Api = Field(default_factory=Api, description="The Kubernetes API endpoint.")
@@ -73,13 +75,13 @@ class Cluster(Model):
     image: Image = Field(default_factory=Image, description="Machine image of all instances.")
     control_plane: ControlPlane = Field(default_factory=ControlPlane, description="The masters.")
     node_groups: List[NodeGroup] = Field(
-        default_factory=lambda: (NodeGroup(),), description="The groups of nodes; each is a stack of its own."
+        default_factory=lambda: (NodeGroup(),), description="The groups of nodes; each has its own stack."
     )
     etcd: Etcd = Field(default_factory=Etcd, description="The cluster's database.")
     certificate_authority: CertificateAuthority = Field(
         default_factory=CertificateAuthority, description="The cluster's certificate authority."
     )
-    addons: Addons = Field(default_factory=Addons, description="What is installed into the cluster.")
+    addons: Addons = Field(default_factory=Addons, description="Add-ons that are installed into the cluster.")
     iam: Iam = Field(default_factory=Iam, description="Rules for IAM roles.")
     assets: Assets = Field(default_factory=Assets, description="Where instances fetch files from.")
     kubernetes: Kubernetes = Field(default_factory=Kubernetes, description="Kubernetes' own configuration.")

@@ -32,7 +32,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class NetworkPlugin:
-    """How pods reach each other.
+    """The properties of a network plug-in that templates, user data and checks need.
 
     Attributes:
         routes: whether pods use VPC routes, written by the cloud controller manager; instances then forward packets
@@ -114,5 +114,5 @@ PLUGINS: Mapping[Plugin, NetworkPlugin] = {
 
 
 def network_plugin(cluster: Cluster) -> NetworkPlugin:
-    """Return what the cluster's network plug-in asks for."""
+    """Return the properties of the cluster's network plug-in."""
     return PLUGINS[cluster.network.plugin]

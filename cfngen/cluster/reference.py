@@ -109,8 +109,8 @@ def kube_up_page() -> str:
     for heading, variables in kube_up.SECTIONS.items():
         text += f"## {heading}\n\n| Variable | Fate | Here |\n|---|---|---|\n"
         for variable in variables:
-            variable_names = ", ".join(f"`{name}`" for name in (variable.name, *variable.old))
-            text += f"| {variable_names} | {variable.fate} | {_cell(_effect(variable))} |\n"
+            variable_names = ", ".join(f"`{name}`" for name in (variable.name, *variable.old_names))
+            text += f"| {variable_names} | {variable.handling} | {_cell(_effect(variable))} |\n"
         text += "\n"
     return text.rstrip("\n") + "\n"
 
@@ -121,12 +121,12 @@ def pages() -> dict[str, str]:
 
 
 def _effect(variable: kube_up.Variable) -> str:
-    proper = variable.sentence.startswith(("etcd", "kubeadm", "kubelet"))
-    sentence = variable.sentence if proper else variable.sentence[:1].upper() + variable.sentence[1:]
+    proper = variable.explanation.startswith(("etcd", "kubeadm", "kubelet"))
+    sentence = variable.explanation if proper else variable.explanation[:1].upper() + variable.explanation[1:]
     sentence = sentence if not sentence or sentence.endswith(".") else f"{sentence}."
     parts = ["Sets " + ", ".join(f"`{key}`" for key in variable.keys) + "."] if variable.keys else []
-    if variable.accepts and "*" not in variable.accepts:
-        parts.append("Accepted: " + ", ".join(f"`{value}`" for value in variable.accepts) + ".")
+    if variable.accepted_values and "*" not in variable.accepted_values:
+        parts.append("Accepted: " + ", ".join(f"`{value}`" for value in variable.accepted_values) + ".")
     return " ".join(part for part in (*parts, sentence) if part)
 
 

@@ -8,13 +8,13 @@ TEXT = """\
 # Every line that begins with #key is a default: remove the # and change the value. As it is, this file describes
 # kube-up's cluster: one master and four nodes in us-west-2a. `cfngen config` shows every value in effect.
 
-# Name of the cluster: of its stack, its tags and its kubeconfig context.
+# Name of the cluster, also of its stack, its tags and its kubeconfig context.
 name: kubernetes
 
-# The region is that of the first subnet's zone.
+# AWS region. Default: the region of the first subnet's zone.
 #region: us-west-2
 
-# A minor (its newest known patch is taken) or an exact version.
+# Kubernetes version: a minor version (its newest known patch is used) or an exact one.
 kubernetesVersion: "1.36"
 
 # Addresses: the VPC, its subnets (one for each zone), pods and services.
@@ -26,12 +26,12 @@ kubernetesVersion: "1.36"
 #    - zone: us-west-2a
 #      cidr: 172.20.0.0/24             # left out: the next free /24 of the VPC
 #      # id: subnet-0123456789abcdef0  # use this subnet instead of creating one
-#  podCidr: 10.244.0.0/16              # each node takes a /24 of it
+#  podCidr: 10.244.0.0/16              # each node gets a /24 of it
 #  serviceCidr: 10.0.0.0/16
 #  dnsDomain: cluster.local
 #  # nonMasqueradeCidr: 10.0.0.0/8     # pods keep their address towards this range, too
 
-# The Kubernetes API. Without allowedCidrs the console asks who may reach it.
+# The Kubernetes API. Without allowedCidrs, the range that may reach it is a stack parameter.
 #api:
 #  port: 443
 #  allowedCidrs: []
@@ -84,11 +84,11 @@ nodeGroups:
 #    dailyDays: 90
 #    # bucket: my-etcd-backups         # a bucket of your own in the cluster's region
 
-# The cluster makes its own certificate authority unless a secret holds one.
+# The first master creates the certificate authority, unless a secret contains one.
 #certificateAuthority:
 #  # secret: arn:aws:secretsmanager:us-west-2:123456789012:secret:my-ca-AbCdEf
 
-# Add-ons: Helm releases of versions that go with the Kubernetes version. Each takes values for its chart.
+# Add-ons: Helm charts in versions that match the Kubernetes version. `values` is passed to the chart.
 #addons:
 #  awsEbsCsiDriver: {enabled: true}
 #  metricsServer: {enabled: true}

@@ -82,7 +82,7 @@ class ValidationResult:
                 errors = [details for details in error.errors(include_url=False) if not _is_miscounted(details)]
             refused_now = {details["loc"] for details in errors}
             problems += [
-                _refusal(details)
+                _problem_of_error(details)
                 for details in errors
                 if not self._is_missing_because_refused(details)
                 and not self._is_derived_from_refused(details["loc"], refused_now)
@@ -154,7 +154,7 @@ class ValidationResult:
         return Origin(source.kind, location)
 
 
-def _refusal(error: ErrorDetails) -> Problem:
+def _problem_of_error(error: ErrorDetails) -> Problem:
     path = error["loc"]
     return Problem(path[:-2] if path[-1:] == ("[key]",) else path, message(error))
 

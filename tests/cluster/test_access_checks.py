@@ -46,7 +46,7 @@ def at(path: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "own", "kept"),
     [
-        ("controlPlane", 2, ", 2 of them kept for add-ons and the network plug-in"),
+        ("controlPlane", 2, ", 2 of them reserved for add-ons and the network plug-in"),
         ("nodeGroups[1]", 0, ""),
     ],
 )
@@ -54,12 +54,12 @@ def test_how_many_policies_a_role_has(path: str, own: int, kept: str) -> None:
     def of(count: int) -> dict[str, Any]:
         return at(f"{path}.additionalPolicies", policies(count - own))
 
-    quota = 'unless its quota "Managed policies per role" was raised: put several into one, or see that it was'
+    quota = 'unless its quota "Managed policies per role" was raised: combine some of them, or request an increase'
     key = f"{path}.additionalPolicies"
     assert warned(of(10)) == []
     assert warned(of(11)) == [f"{key}: the role has 11 managed policies{kept}; an account allows 10 {quota}"]
     assert [text.partition(";")[0] for text in warned(of(20))] == [f"{key}: the role has 20 managed policies{kept}"]
-    assert refusals(of(21)) == [f"{key}: the role has 21 managed policies{kept}; IAM allows 20: put several into one"]
+    assert refusals(of(21)) == [f"{key}: the role has 21 managed policies{kept}; IAM allows 20: combine some of them"]
 
 
 PREFIX_LIST = {"id": "pl-01234567", "maxEntries": 1}
@@ -103,7 +103,7 @@ def test_an_arn_of_another_partition(path: str) -> None:
     strange = form.format("aws-cn")
     key = f"{path}[1]" if listed else path
     assert refusals(at(path, [*policies(1), strange] if listed else strange)) == [
-        f"{key}: the ARN is of the partition aws-cn, but us-west-2 is in aws; name one of aws"
+        f"{key}: the ARN is in the partition aws-cn, but us-west-2 is in aws; use an ARN of aws"
     ]
     assert refusals(at(path, [form.format("aws")] if listed else form.format("aws"))) == []
 
@@ -111,7 +111,7 @@ def test_an_arn_of_another_partition(path: str) -> None:
 @pytest.mark.parametrize("path", [path for path in ARNS if path.endswith("kmsKey")])
 def test_a_key_of_another_region(path: str) -> None:
     assert refusals(at(path, KEY.replace("us-west-2", "eu-west-1"))) == [
-        f"{path}: the key is in eu-west-1, but the volumes are in us-west-2; name a key of us-west-2"
+        f"{path}: the key is in eu-west-1, but the volumes are in us-west-2; use a key in us-west-2"
     ]
     assert refusals(at(path, KEY)) == []
 
@@ -130,8 +130,8 @@ def test_the_partition_of_a_region(region: str, partition: str) -> None:
     other = "aws-cn" if partition != "aws-cn" else "aws"
     assert of(other) == [
         (
-            f"iam.permissionsBoundary: the ARN is of the partition {other}, but {region} is in {partition}; "
-            f"name one of {partition}"
+            f"iam.permissionsBoundary: the ARN is in the partition {other}, but {region} is in {partition}; "
+            f"use an ARN of {partition}"
         )
     ]
 
@@ -142,11 +142,11 @@ def test_partitions_of_which_nobody_here_knows_the_names(region: str) -> None:
     assert "partition" not in str(refusals({"region": region, "iam": {"permissionsBoundary": arn}}))
 
 
-NOBODY = "ssh.sessionManager: neither Session Manager nor SSH is open: nobody can enter an instance to look at it"
-NO_KEY = "port 22 is open, but no key is given; add ssh.keyName or ssh.publicKey, or nobody can log in"
+NOBODY = "ssh.sessionManager: Session Manager and SSH are both disabled: nobody can open a shell on an instance"
+NO_KEY = "port 22 is open, but nobody can log in without a key; add ssh.keyName or ssh.publicKey"
 NO_AGENT = (
-    "Debian's images carry no Session Manager agent, and SSH is closed; add a key and ssh.allowedCidrs if you want to "
-    "enter instances"
+    "Debian's images do not contain the Session Manager agent, and SSH is closed; to open a shell on instances, add "
+    "ssh.publicKey and ssh.allowedCidrs"
 )
 PUBLIC_KEY = {"publicKey": "ssh-ed25519 AAAA"}
 
@@ -204,14 +204,14 @@ def test_ranges_that_let_everybody_in() -> None:
     assert of("198.51.100.0/24") == []
     assert of("0.0.0.0/1") == []
     assert of("0.0.0.0/0") == [
-        "api.allowedCidrs[1]: 0.0.0.0/0 lets the whole internet reach the Kubernetes API; name your own ranges",
-        "ssh.allowedCidrs[1]: 0.0.0.0/0 lets the whole internet reach port 22 of every instance; name your own ranges",
+        "api.allowedCidrs[1]: 0.0.0.0/0 lets the whole internet reach the Kubernetes API; use your own ranges",
+        "ssh.allowedCidrs[1]: 0.0.0.0/0 lets the whole internet reach port 22 of every instance; use your own ranges",
     ]
 
 
 def test_a_text_that_cloudformation_would_fill_in() -> None:
     """ "Dynamic references", CloudFormation User Guide."""
-    reason = "CloudFormation would fill in {{resolve:…}}, and cannot be kept from it; remove it"
+    reason = "CloudFormation replaces {{resolve:…}} in every text; remove it"
     assert refusals({"ssh": {"keyName": "a{{resolve:ssm:b}}"}}) == [f"ssh.keyName: {reason}"]
     assert refusals({"ssh": {"publicKey": "ssh-rsa AAAA {{resolve:ssm:b}}"}}) == [f"ssh.publicKey: {reason}"]
     assert refusals({"ssh": {"keyName": "{{resolve}}"}}) == []

@@ -52,11 +52,11 @@ def group(**more: Any) -> dict[str, Any]:
         (30000, "the ports of services (30000 to 32767)"),
         (32767, "the ports of services (30000 to 32767)"),
         # Add-ons that are on by default: the health of the EBS CSI controller (its chart's values).
-        (9808, "addons.awsEbsCsiDriver, whose pods have the masters' network"),
+        (9808, "addons.awsEbsCsiDriver, whose pods use the masters' network"),
     ],
 )
 def test_a_port_of_masters_that_somebody_listens_on(port: int, whose: str) -> None:
-    assert refusals({"api": {"port": port}}) == [f"api.port: {port} is taken by {whose}; use 443 or 6443"]
+    assert refusals({"api": {"port": port}}) == [f"api.port: {port} is used by {whose}; use 443 or 6443"]
 
 
 @pytest.mark.parametrize("port", [21, 23, 2378, 2382, 10247, 10251, 10255, 10260, 29999, 32768])
@@ -78,15 +78,15 @@ def test_the_ports_beside_them_are_free(port: int) -> None:
 )
 def test_a_port_of_an_add_on_is_taken_where_it_is_on(addon: str, port: int) -> None:
     zones = {"zones": ["Z0123456789"]} if addon == "externalDns" else {}
-    whose = f"addons.{addon}, whose pods have the masters' network"
+    whose = f"addons.{addon}, whose pods use the masters' network"
     on = {"api": {"port": port}, "addons": {addon: {"enabled": True, **zones}}}
-    assert refusals(on) == [f"api.port: {port} is taken by {whose}; use 443 or 6443"]
+    assert refusals(on) == [f"api.port: {port} is used by {whose}; use 443 or 6443"]
     assert parse({"api": {"port": port}}).api.port == port
 
 
 @pytest.mark.parametrize("port", [3301, 3302, 3303, 3304, 3305])
 def test_a_port_that_the_ebs_driver_may_listen_on_is_taken(port: int) -> None:
-    assert "is taken by addons.awsEbsCsiDriver" in refusal({"api": {"port": port}})
+    assert "is used by addons.awsEbsCsiDriver" in refusal({"api": {"port": port}})
     off = {"api": {"port": port}, "addons": {"awsEbsCsiDriver": {"enabled": False}}}
     assert parse(off).api.port == port
 
@@ -108,7 +108,7 @@ def test_a_port_of_pods_alone_is_free_for_the_api() -> None:
 )
 def test_a_port_of_the_network_plugin(plugin: str, ports: tuple[int, ...]) -> None:
     said = [refusal({"network": {"plugin": plugin}, "api": {"port": port}}) for port in ports]
-    assert said == [f"api.port: {port} is taken by {plugin}; use 443 or 6443" for port in ports]
+    assert said == [f"api.port: {port} is used by {plugin}; use 443 or 6443" for port in ports]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_port_of_the_network_plugin(plugin: str, ports: tuple[int, ...]) -> No
 )
 def test_a_name_that_one_of_cfngens_own_releases_has(name: str) -> None:
     chart = {"name": name, "url": URL, "sha256": DIGEST}
-    reason = f"{name} is the name of a release of cfngen's own; take another name"
+    reason = f"{name} is the name of a Helm release that cfngen installs; use another name"
     assert refusals({"addons": {"charts": [{**chart, "name": "mine"}, chart]}}) == [f"addons.charts[1].name: {reason}"]
 
 
@@ -154,7 +154,7 @@ def test_a_name_that_one_of_cfngens_own_releases_has(name: str) -> None:
 def test_a_range_that_no_host_may_have(key: str, cidr: str, reserved: str) -> None:
     *_, name = key.split(".")
     network = {"vpc": {"cidr": cidr}} if "vpc" in key else {name: cidr}
-    said = f"{key}: {cidr} reaches into {reserved}; use a private range such as 10.0.0.0/16"
+    said = f"{key}: {cidr} overlaps {reserved}; use a private range such as 10.0.0.0/16"
     assert said in refusals({"network": network})
 
 
@@ -233,11 +233,11 @@ def test_a_key_of_kubernetes_own_files_that_follows_from_another(path: str, inst
     [
         ("controllerManager", "cluster-cidr", "use network.podCidr"),
         ("controllerManager", "allocate-node-cidrs", "remove it"),
-        ("controllerManager", "node-cidr-mask-size", "remove it, each node takes a /24"),
+        ("controllerManager", "node-cidr-mask-size", "remove it, each node gets a /24"),
         ("controllerManager", "cloud-provider", "remove it"),
         ("apiServer", "service-cluster-ip-range", "use network.serviceCidr"),
         ("apiServer", "secure-port", "use api.port"),
-        ("apiServer", "cloud-provider", "remove it, Kubernetes has no such flag any more"),
+        ("apiServer", "cloud-provider", "remove it, Kubernetes no longer has this flag"),
     ],
 )
 def test_a_flag_that_follows_from_another_key(component: str, flag: str, instead: str) -> None:
@@ -258,14 +258,14 @@ def test_flags_of_every_component_are_names_and_texts(component: str) -> None:
         return {"kubernetes": {"clusterConfiguration": value}}
 
     where = f"kubernetes.clusterConfiguration.{component}.extraArgs"
-    form = "a flag is a name and a value; write it as `{name: …, value: …}`"
+    form = "a flag has a name and a value; write it as `{name: …, value: …}`"
     assert refusals(of({"v": "4"})) == [
-        f"{where}: kubeadm.k8s.io/v1beta4 wants a list here; write each flag as `- {{name: …, value: …}}`"
+        f"{where}: kubeadm.k8s.io/v1beta4 requires a list here; write each flag as `- {{name: …, value: …}}`"
     ]
     assert refusals(of(["v=4"])) == [f"{where}[0]: {form}"]
     assert refusals(of([{"name": "v"}])) == [f"{where}[0]: {form}"]
     assert refusals(of([{"name": "v", "value": "4", "x": ""}])) == [f"{where}[0]: {form}"]
     assert refusals(of([{"name": "v", "value": "2"}, {"name": "v", "value": 4}])) == [
-        f"{where}[1].value: the value of a flag is text; put it in quotes"
+        f"{where}[1].value: the value of a flag must be text; put it in quotes"
     ]
     assert refusals(of([])) == []

@@ -26,15 +26,15 @@ def test_external_dns_needs_its_zones() -> None:
 
 @pytest.mark.parametrize("values", [{}, {"config": {}}, {"config": {"outputs": ""}}, {"config": "all"}])
 def test_fluent_bit_needs_to_know_where_logs_go(values: dict[str, Any]) -> None:
-    assert "addons.fluentBit.values: says nowhere where logs go" in refusal(
+    assert "addons.fluentBit.values: does not say where logs go" in refusal(
         {"fluentBit": {"enabled": True, "values": values}}
     )
 
 
 def test_charts_have_names_of_their_own() -> None:
-    assert "charts[1].name: demo is the name of charts[0] too" in refusal({"charts": [CHART, CHART]})
+    assert "charts[1].name: demo is also the name of charts[0]" in refusal({"charts": [CHART, CHART]})
     own = {**CHART, "name": "cert-manager"}
-    assert "cert-manager is the name of a release of cfngen's own" in refusal({"charts": [own]})
+    assert "cert-manager is the name of a Helm release that cfngen installs" in refusal({"charts": [own]})
     assert parse({"addons": {"charts": [CHART, {**CHART, "name": "other"}]}})
 
 

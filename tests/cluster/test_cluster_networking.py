@@ -47,14 +47,14 @@ def test_the_default_cluster_works_with_every_plugin(plugin: str) -> None:
 )
 def test_api_on_a_port_that_the_plugin_takes_is_refused(plugin: str, port: int) -> None:
     """Its agents run on masters, in their network: the API server could not listen there."""
-    assert refusal({**of(plugin), "api": {"port": port}}) == f"api.port: {port} is taken by {plugin}; use 443 or 6443"
+    assert refusal({**of(plugin), "api": {"port": port}}) == f"api.port: {port} is used by {plugin}; use 443 or 6443"
     other = "vpc-routes"
     assert parse({**of(other), "api": {"port": port}}).api.port == port, "no program of this plug-in listens there"
 
 
 def test_pods_of_the_vpc_plugin_have_no_range_of_their_own() -> None:
     said = refusal(of("amazon-vpc", podCidr="10.244.0.0/16"))
-    assert said == "network.podCidr: with amazon-vpc pods have addresses of the subnets; remove the key"
+    assert said == "network.podCidr: with amazon-vpc pods get addresses from the subnets; remove the key"
 
 
 def test_the_unused_pod_range_may_overlap_the_vpc() -> None:
@@ -67,7 +67,7 @@ def test_the_unused_pod_range_may_overlap_the_vpc() -> None:
 def test_what_only_vpc_routes_use_is_refused_elsewhere(plugin: str) -> None:
     assert "remove the key" in refusal(of(plugin, nonMasqueradeCidr="10.0.0.0/8"))
     said = refusal(of(plugin, **EXISTING, routeTable="rtb-0123456789abcdef0"))
-    assert said.startswith(f"network.routeTable: {plugin} writes no routes into the VPC")
+    assert said.startswith(f"network.routeTable: {plugin} adds no routes to the VPC")
 
 
 @pytest.mark.parametrize("plugin", ["vpc-routes", "none"])
@@ -78,7 +78,7 @@ def test_values_need_a_chart(plugin: str) -> None:
 
 @pytest.mark.parametrize(("plugin", "port"), [("cilium", 4240), ("calico", 5473), ("flannel", 8081)])
 def test_the_api_does_not_take_a_port_of_the_plugin(plugin: str, port: int) -> None:
-    assert f"{port} is taken by {plugin}" in refusal({**of(plugin), "api": {"port": port}})
+    assert f"{port} is used by {plugin}" in refusal({**of(plugin), "api": {"port": port}})
     assert parse({"api": {"port": port}}).api.port == port
 
 
@@ -86,14 +86,14 @@ def test_subnets_too_small_for_pods_are_refused() -> None:
     nodes = [{"name": "nodes", "minSize": 30, "maxSize": 30}]
     said = refusal({**of("amazon-vpc"), "nodeGroups": nodes})
     assert said.startswith(
-        "network.subnets: the subnets hold 251 addresses, but 31 instances with pods take 341 or more"
+        "network.subnets: the subnets have 251 addresses, but 31 instances with pods need 341 or more"
     )
     assert parse({**of("cilium"), "nodeGroups": nodes})
 
 
 def test_subnets_that_growth_may_exhaust_are_warned_of() -> None:
     nodes = [{"name": "nodes", "minSize": 4, "maxSize": 40}]
-    assert "may take 533 addresses and more" in warned({**of("amazon-vpc"), "nodeGroups": nodes})
+    assert "may need 533 addresses or more" in warned({**of("amazon-vpc"), "nodeGroups": nodes})
     assert "addresses and more" not in warned({**of("cilium"), "nodeGroups": nodes})
 
 
@@ -106,7 +106,7 @@ def test_the_quota_of_routes_matters_where_there_are_routes() -> None:
 def test_calico_gives_smaller_blocks_to_more_nodes() -> None:
     nodes = [{"name": "nodes", "minSize": 1, "maxSize": 200}]
     few = {"podCidr": "10.244.0.0/18", "subnets": [{"zone": "us-west-2a", "cidr": "172.20.0.0/23"}]}
-    assert "holds 64 ranges of /24" in refusal({**of("cilium", **few), "nodeGroups": nodes})
+    assert "contains 64 ranges of /24" in refusal({**of("cilium", **few), "nodeGroups": nodes})
     assert parse({**of("calico", **few), "nodeGroups": nodes})
 
 

@@ -45,15 +45,21 @@ def test_labels_that_a_kubelet_may_set(key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "reason"),
     [
-        ("node-role.kubernetes.io/worker", "the API server refuses a node that gives itself a label of kubernetes.io"),
-        ("kubernetes.io/role", "the API server refuses"),
-        ("k8s.io/pool", "the API server refuses"),
-        ("x.k8s.io/pool", "the API server refuses"),
-        ("node-restriction.kubernetes.io/team", "no node may set labels of node-restriction.kubernetes.io"),
-        ("a.node-restriction.kubernetes.io/team", "no node may set labels of node-restriction.kubernetes.io"),
+        ("node-role.kubernetes.io/worker", "the API server rejects a node that gives itself a label of kubernetes.io"),
+        ("kubernetes.io/role", "the API server rejects"),
+        ("k8s.io/pool", "the API server rejects"),
+        ("x.k8s.io/pool", "the API server rejects"),
+        (
+            "node-restriction.kubernetes.io/team",
+            "nodes are not allowed to set labels of node-restriction.kubernetes.io",
+        ),
+        (
+            "a.node-restriction.kubernetes.io/team",
+            "nodes are not allowed to set labels of node-restriction.kubernetes.io",
+        ),
         ("kubernetes.io/hostname", "Kubernetes sets this label itself; remove it"),
         ("topology.kubernetes.io/zone", "Kubernetes sets this label itself; remove it"),
-        ("a" * 75 + ".example.com/b", "the key is too long for the tag that tells cluster-autoscaler of it"),
+        ("a" * 75 + ".example.com/b", "the key is too long for cluster-autoscaler's tag"),
     ],
 )
 def test_labels_that_a_node_would_be_refused_for(key: str, reason: str) -> None:
@@ -69,7 +75,7 @@ def test_taint_that_stands_twice() -> None:
 
 
 def test_more_labels_than_an_auto_scaling_group_has_tags() -> None:
-    assert "45 tags of the Auto Scaling group, and 44" in refusal(group(labels={f"l{n}": "" for n in range(45)}))
+    assert "45 tags of the Auto Scaling group, but only 44" in refusal(group(labels={f"l{n}": "" for n in range(45)}))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +92,7 @@ def test_more_labels_than_an_auto_scaling_group_has_tags() -> None:
 )
 def test_files_that_are_cfngens(path: str) -> None:
     where = "cluster.yaml:4: nodeGroups[0].files[0].path"
-    reason = f"{path} is cfngen's, or of what it installs; choose another place"
+    reason = f"{path} belongs to cfngen or to software that it installs; choose another path"
     assert refusal(group(files=[{"path": path, "content": ""}])) == f"{where}: {reason}"
 
 
@@ -104,12 +110,12 @@ def test_files_that_collide_with_each_other() -> None:
 def test_file_of_a_registry_that_has_mirrors() -> None:
     file = {"path": "/etc/containerd/certs.d/docker.io/hosts.toml", "content": ""}
     mirrors = {"registryMirrors": {"docker.io": ["https://mirror.example.com"]}}
-    assert "containerd.registryMirrors makes" in refusal(group(files=[file], containerd=mirrors))
+    assert "containerd.registryMirrors also creates" in refusal(group(files=[file], containerd=mirrors))
     assert loaded(group(files=[file])).cluster.node_groups[0].files
 
 
 def test_path_that_leads_elsewhere() -> None:
-    assert "leads elsewhere" in refusal(group(files=[{"path": "/srv/../etc/hosts", "content": ""}]))
+    assert "contains `..`" in refusal(group(files=[{"path": "/srv/../etc/hosts", "content": ""}]))
 
 
 def test_other_files_are_welcome_and_settings_beside_cfngens_units_too() -> None:
@@ -130,7 +136,7 @@ def test_what_cfngen_sets_of_the_kubelet_is_refused_for_each_group_too() -> None
         ({"version": 2}, "remove it, the version is 4"),
         ({"plugins": {"io.containerd.cri.v1.images": {"snapshotter": "zfs"}}}, "use containerd.snapshotter"),
         ({"plugins": {"io.containerd.cri.v1.images": {"registry": {}}}}, "use containerd.registryMirrors"),
-        ({"oom_score": None}, "containerd's configuration knows no empty value"),
+        ({"oom_score": None}, "containerd's configuration has no null"),
     ],
 )
 def test_what_cfngen_sets_of_containerd_is_refused(configuration: dict[str, Any], instead: str) -> None:

@@ -83,7 +83,7 @@ def test_the_reference_names_every_key_and_every_variable() -> None:
     schema = json_schema()
     keys = names(schema).union(*(names(each) for each in schema["$defs"].values()))
     assert {key for key in keys if f"| `{key}` |" not in pages["configuration.md"]} == set()
-    spelt = {name for variable in kube_up.VARIABLES.values() for name in (variable.name, *variable.old)}
+    spelt = {name for variable in kube_up.VARIABLES.values() for name in (variable.name, *variable.old_names)}
     assert {name for name in spelt if f"`{name}`" not in pages["kube-up.md"]} == set()
 
 

@@ -164,7 +164,7 @@ def test_an_existing_vpc_and_subnet_come_from_the_environment_alone() -> None:
     assert settings["controlPlane.addresses[0]"] == "10.9.4.9"
 
 
-ACCEPTED = [(each.name, value) for each in kube_up.VARIABLES.values() for value in each.accepts]
+ACCEPTED = [(each.name, value) for each in kube_up.VARIABLES.values() for value in each.accepted_values]
 
 
 @pytest.mark.parametrize(("name", "value"), ACCEPTED)
@@ -173,24 +173,26 @@ def test_a_value_that_describes_what_happens_anyway_changes_nothing(name: str, v
 
 
 PICKY = [
-    each for each in kube_up.VARIABLES.values() if each.fate == "accepted" and not {"*", "auto"} & set(each.accepts)
+    each
+    for each in kube_up.VARIABLES.values()
+    if each.handling == "accepted" and not {"*", "auto"} & set(each.accepted_values)
 ]
 
 
 @pytest.mark.parametrize("variable", PICKY, ids=lambda each: each.name)
 def test_any_other_value_is_refused_with_what_replaced_it(variable: kube_up.Variable) -> None:
-    allowed = " or ".join(variable.accepts)
+    allowed = " or ".join(variable.accepted_values)
     assert refusal({variable.name: "other"}) == [
-        f"environment variable {variable.name}: 'other' is not accepted, only {allowed}; {variable.sentence}"
+        f"environment variable {variable.name}: 'other' is not accepted, only {allowed}; {variable.explanation}"
     ]
 
 
-REFUSED = [each for each in kube_up.VARIABLES.values() if each.fate == "refused"]
+REFUSED = [each for each in kube_up.VARIABLES.values() if each.handling == "refused"]
 
 
 @pytest.mark.parametrize("variable", REFUSED, ids=lambda each: each.name)
 def test_a_variable_without_meaning_is_refused_with_one_sentence(variable: kube_up.Variable) -> None:
-    assert refusal({variable.name: "x"}) == [f"environment variable {variable.name}: {variable.sentence}"]
+    assert refusal({variable.name: "x"}) == [f"environment variable {variable.name}: {variable.explanation}"]
 
 
 BAD = [
@@ -209,7 +211,7 @@ BAD = [
         "MASTER_RESERVED_IP",
         "52.1.2.3",
         (
-            "CloudFormation wants the allocation id beside the address; give both as api.elasticIp.allocationId and "
+            "CloudFormation needs the allocation id beside the address; set both, api.elasticIp.allocationId and "
             "api.elasticIp.address"
         ),
     ),
@@ -217,7 +219,7 @@ BAD = [
         "KUBE_OS_DISTRIBUTION",
         "jessie",
         (
-            "jessie cannot be used, for Debian 8 has had no updates since 2020; choose one of ubuntu-24.04, "
+            "jessie cannot be used: Debian 8 has had no updates since 2020; choose one of ubuntu-24.04, "
             "ubuntu-22.04, debian-12, debian-13, amazon-linux-2023, ubuntu, debian"
         ),
     ),
@@ -225,7 +227,7 @@ BAD = [
         "KUBE_OS_DISTRIBUTION",
         "centos",
         (
-            "'centos' is not a distribution that cfngen knows; choose one of ubuntu-24.04, ubuntu-22.04, debian-12, "
+            "'centos' is not a distribution that cfngen supports; choose one of ubuntu-24.04, ubuntu-22.04, debian-12, "
             "debian-13, amazon-linux-2023, ubuntu, debian"
         ),
     ),
@@ -242,10 +244,10 @@ BAD = [
     (
         "NETWORK_POLICY_PROVIDER",
         "nonsense",
-        "must be none or calico, not 'nonsense'; network.plugin: cilium knows network policies too",
+        "must be none or calico, not 'nonsense'; network.plugin: cilium supports network policies too",
     ),
-    ("KUBE_AWS_STORAGE", "local", "kube-up knew ebs, not 'local'; unset it to use the disks of the instance type"),
-    ("DOCKER_STORAGE", "aufs", "containerd knows overlay, overlay2, btrfs, zfs, not 'aufs'"),
+    ("KUBE_AWS_STORAGE", "local", "must be ebs, not 'local'; unset it to use the disks of the instance type"),
+    ("DOCKER_STORAGE", "aufs", "must be one of overlay, overlay2, btrfs, zfs, not 'aufs'"),
     ("KUBE_ENABLE_CLUSTER_UI", "yes", "must be true, or false or none; not 'yes'"),
     ("FEATURE_GATES", "A", "must be gates such as `SomeGate=true,Other=false`, not 'A'"),
     (
@@ -258,8 +260,8 @@ BAD = [
         "DNS_SERVER_IP",
         "10.0.0.11",
         (
-            "network.dnsServiceIp: kubeadm puts the cluster DNS on the tenth address of 10.0.0.0/16, 10.0.0.10; "
-            "leave the key out"
+            "network.dnsServiceIp: kubeadm always uses the tenth address of 10.0.0.0/16 for the cluster DNS, "
+            "10.0.0.10; remove the key"
         ),
     ),
 ]
@@ -273,7 +275,7 @@ def test_a_bad_value_is_refused_under_the_variables_name(name: str, value: str, 
 @pytest.mark.parametrize("name", ["trusty", "wily", "vivid", "wheezy", "coreos"])
 def test_distributions_of_kube_ups_time_are_refused_with_the_reason(name: str) -> None:
     (message,) = refusal({"KUBE_OS_DISTRIBUTION": name})
-    assert message.startswith(f"environment variable KUBE_OS_DISTRIBUTION: {name} cannot be used, for ")
+    assert message.startswith(f"environment variable KUBE_OS_DISTRIBUTION: {name} cannot be used: ")
 
 
 def test_both_spellings_may_say_the_same() -> None:
@@ -283,8 +285,8 @@ def test_both_spellings_may_say_the_same() -> None:
 def test_two_spellings_that_disagree_are_refused() -> None:
     assert refusal({"NODE_SIZE": "t3.large", "MINION_SIZE": "m5.large"}) == [
         (
-            "environment variable MINION_SIZE: it is the old name of NODE_SIZE, which says otherwise ('t3.large', not "
-            "'m5.large'); unset one"
+            "environment variable MINION_SIZE: it is the old name of NODE_SIZE, which has a different value "
+            "('t3.large'); unset one of them"
         )
     ]
 
@@ -301,14 +303,14 @@ def test_an_error_of_the_environment_says_how_to_do_without() -> None:
 
 
 def test_the_variables_of_the_blog_posts_are_known_by_both_names() -> None:
-    old = {name for variable in kube_up.VARIABLES.values() for name in variable.old}
+    old = {name for variable in kube_up.VARIABLES.values() for name in variable.old_names}
     assert {"MINION_SIZE", "NUM_MINIONS", "KUBE_MINION_IMAGE"} <= old
 
 
 def test_every_variable_is_tried_above() -> None:
     tried = {name for name, *_ in HONOURED} | {"VPC_ID", "SUBNET_ID"} | {name for name, *_ in BAD}
-    honoured = [variable for variable in kube_up.VARIABLES.values() if variable.fate == "honoured"]
-    assert {name for each in honoured for name in (each.name, *each.old)} <= tried
+    honoured = [variable for variable in kube_up.VARIABLES.values() if variable.handling == "honoured"]
+    assert {name for each in honoured for name in (each.name, *each.old_names)} <= tried
     assert {variable.name for variable in kube_up.VARIABLES.values()} - {
         each.name for each in (*PICKY, *REFUSED, *honoured)
     } == {

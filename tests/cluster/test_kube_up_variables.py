@@ -67,19 +67,19 @@ REFUSED = {
     "ETCD_VERSION": "etcd.local.imageTag",
     "INITIAL_ETCD_CLUSTER": "controlPlane.count",
     "INITIAL_ETCD_CLUSTER_STATE": "controlPlane.count",
-    "ETCD_CA_KEY_BASE64": "kubeadm makes etcd's certificates",
-    "ETCD_CA_CERT_BASE64": "kubeadm makes etcd's certificates",
-    "ETCD_PEER_KEY_BASE64": "kubeadm makes etcd's certificates",
-    "ETCD_PEER_CERT_BASE64": "kubeadm makes etcd's certificates",
+    "ETCD_CA_KEY_BASE64": "kubeadm creates etcd's certificates",
+    "ETCD_CA_CERT_BASE64": "kubeadm creates etcd's certificates",
+    "ETCD_PEER_KEY_BASE64": "kubeadm creates etcd's certificates",
+    "ETCD_PEER_CERT_BASE64": "kubeadm creates etcd's certificates",
     "KUBELET_APISERVER": "API endpoint",
     "MASTER_ADVERTISE_ADDRESS": "controlPlane.addresses",
     "SCHEDULING_ALGORITHM_PROVIDER": "scheduler profiles",
     "KUBE_IMAGE_TAG": "kubernetesVersion",
     "KUBE_DOCKER_REGISTRY": "imageRepository",
     "KUBE_ADDON_REGISTRY": "imageRepository",
-    "FEDERATION_NAME": "federation is no more",
-    "FEDERATIONS_DOMAIN_MAP": "federation is no more",
-    "DNS_ZONE_NAME": "federation is no more",
+    "FEDERATION_NAME": "federation no longer exists",
+    "FEDERATIONS_DOMAIN_MAP": "federation no longer exists",
+    "DNS_ZONE_NAME": "federation no longer exists",
     "NODE_TAGS": "additionalSecurityGroups",
     "APISERVER_TEST_ARGS": "apiServer.extraArgs",
     "APISERVER_TEST_LOG_LEVEL": "apiServer.extraArgs",
@@ -175,8 +175,8 @@ def refusal(environ: dict[str, str]) -> str:
 def test_every_variable_of_kube_up_is_known_and_no_other() -> None:
     fates = {"honoured": {*HONOURED, *LOGGING}, "accepted": set(ACCEPTED), "refused": set(REFUSED)}
     for fate, names in fates.items():
-        assert {variable.name for variable in kube_up.VARIABLES.values() if variable.fate == fate} == names
-    old = {name: variable.name for variable in kube_up.VARIABLES.values() for name in variable.old}
+        assert {variable.name for variable in kube_up.VARIABLES.values() if variable.handling == fate} == names
+    old = {name: variable.name for variable in kube_up.VARIABLES.values() for name in variable.old_names}
     assert old == OLD
 
 
@@ -202,7 +202,7 @@ def test_a_variable_sets_the_keys_that_its_page_names(name: str) -> None:
     environ = {**needs, name: value}
     origins = load(None, environ=environ).origins
     found = {re.sub(r"\[\d+\]", "[]", key) for key, origin in origins.items() if origin.where == name}
-    variable = next(variable for variable in kube_up.VARIABLES.values() if name in (variable.name, *variable.old))
+    variable = next(variable for variable in kube_up.VARIABLES.values() if name in (variable.name, *variable.old_names))
     shown = {key.replace("[0]", "[]") for key in variable.keys}
     assert {key for key in shown if not any(each.startswith(key) for each in found)} == set()
     assert {key for key in found if not key.startswith(tuple(shown))} == set()
@@ -226,7 +226,7 @@ def test_a_distribution_by_its_name(value: str, distribution: str) -> None:
 
 @pytest.mark.parametrize("value", ["jessie", "wheezy", "wily", "vivid", "trusty", "coreos"])
 def test_a_distribution_of_kube_ups_time(value: str) -> None:
-    assert f"KUBE_OS_DISTRIBUTION: {value} cannot be used, for " in refusal({"KUBE_OS_DISTRIBUTION": value})
+    assert f"KUBE_OS_DISTRIBUTION: {value} cannot be used: " in refusal({"KUBE_OS_DISTRIBUTION": value})
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_each_kind_of_monitoring_is_prometheus(value: str) -> None:
 
 @pytest.mark.parametrize("name", LOGGING)
 def test_logging_asks_where_logs_go(name: str) -> None:
-    assert "addons.fluentBit.values: says nowhere where logs go" in refusal({name: "true"})
+    assert "addons.fluentBit.values: does not say where logs go" in refusal({name: "true"})
     assert effective({name: "none"}) == effective({})
 
 
@@ -277,7 +277,7 @@ def test_a_whole_number_has_nine_digits_at_most(value: str, good: bool) -> None:
 
 @pytest.mark.parametrize("value", ["1.2.3.4", "52.10.20.30"])
 def test_an_address_of_ones_own_needs_its_allocation(value: str) -> None:
-    assert "give both as api.elasticIp.allocationId and" in refusal({"MASTER_RESERVED_IP": value})
+    assert "set both, api.elasticIp.allocationId and" in refusal({"MASTER_RESERVED_IP": value})
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_where_a_problem_stands_that_has_no_line_of_its_own() -> None:
     )
     # What nobody wrote is the file's as a whole.
     assert refusal("api: {port: 9808}\n") == (
-        "cluster.yaml:1: api.port: 9808 is taken by addons.awsEbsCsiDriver, whose pods have the masters' network; use "
+        "cluster.yaml:1: api.port: 9808 is used by addons.awsEbsCsiDriver, whose pods use the masters' network; use "
         "443 or 6443"
     )
 

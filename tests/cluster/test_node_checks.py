@@ -50,13 +50,13 @@ def test_a_label_of_a_name_that_only_resembles_kubernetes(key: str) -> None:
 # `k8s.io/cluster-autoscaler/node-template/label/` takes 46.
 def test_how_long_a_label_or_a_taint_may_be() -> None:
     longest = "p" * 41 + "/" + "n" * 40
-    reason = "the key is too long for the tag that tells cluster-autoscaler of it; 82"
+    reason = "the key is too long for cluster-autoscaler's tag; use at most 82 characters"
     assert refusals(second(labels={longest: ""})) == []
-    assert refusals(second(labels={"p" + longest: ""})) == [f"nodeGroups[1].labels.p{longest}: {reason} fit"]
+    assert refusals(second(labels={"p" + longest: ""})) == [f"nodeGroups[1].labels.p{longest}: {reason}"]
     taint = {"key": longest, "effect": "NoSchedule"}
     assert refusals(second(taints=[taint])) == []
     assert refusals(second(taints=[{**taint, "key": "a"}, {**taint, "key": "p" + longest}])) == [
-        f"nodeGroups[1].taints[1].key: {reason} characters fit"
+        f"nodeGroups[1].taints[1].key: {reason}"
     ]
 
 
@@ -77,7 +77,7 @@ def test_how_many_labels_taints_and_tags_a_group_has() -> None:
     assert of(41) == []
     assert of(42) == [
         (
-            "nodeGroups[1].labels: labels, taints and tags make 45 tags of the Auto Scaling group, and 44 are "
+            "nodeGroups[1].labels: labels, taints and tags need 45 tags of the Auto Scaling group, but only 44 are "
             "possible; remove some"
         )
     ]
@@ -145,7 +145,7 @@ def placed(paths: list[str]) -> list[str]:
 
 
 def test_a_file_that_is_written_already() -> None:
-    reason = "is cfngen's, or of what it installs; choose another place"
+    reason = "belongs to cfngen or to software that it installs; choose another path"
     assert placed(OWN) == [f"nodeGroups[1].files[{index}].path: {path} {reason}" for index, path in enumerate(OWN)]
 
 
@@ -161,12 +161,12 @@ def test_what_is_said_of_files_and_units_that_collide() -> None:
     ]
     assert refusals(second(units=[{**unit, "name": "kubelet.service"}])) == [
         (
-            "nodeGroups[1].units[0].name: /etc/systemd/system/kubelet.service is cfngen's, or of what it installs; "
-            "choose another place"
+            "nodeGroups[1].units[0].name: /etc/systemd/system/kubelet.service belongs to cfngen or to software that "
+            "it installs; choose another path"
         )
     ]
     assert placed(["/srv/../etc/a"]) == [
-        "nodeGroups[1].files[0].path: /srv/../etc/a leads elsewhere by `..`; write the path out"
+        "nodeGroups[1].files[0].path: /srv/../etc/a contains `..`; write the path without it"
     ]
     assert placed(["/srv/..a/b..", "/srv/./a"]) == []
 
@@ -175,7 +175,7 @@ def test_a_registrys_hosts_are_written_by_one_of_two() -> None:
     file = {"path": "/etc/containerd/certs.d/docker.io/hosts.toml", "content": ""}
     mirrors = {"registryMirrors": {"docker.io": ["https://mirror.example.com"]}}
     assert refusals(second(files=[file], containerd=mirrors)) == [
-        f"nodeGroups[1].files[0].path: containerd.registryMirrors makes {file['path']}; remove one of them"
+        f"nodeGroups[1].files[0].path: containerd.registryMirrors also creates {file['path']}; remove one of them"
     ]
     for path in (
         "/etc/containerd/certs.d/quay.io/hosts.toml",
@@ -219,7 +219,7 @@ def test_what_cfngen_sets_of_containerd(configuration: dict[str, Any], key: str,
 def test_a_value_that_containerd_cannot_have(configuration: dict[str, Any], key: str) -> None:
     assert refusals(second(containerd={"configuration": configuration})) == [
         (
-            f"nodeGroups[1].containerd.configuration.{key}: containerd's configuration knows no empty value; give one, "
+            f"nodeGroups[1].containerd.configuration.{key}: containerd's configuration has no null; enter a value, "
             "or remove the key"
         )
     ]
@@ -240,7 +240,7 @@ def test_how_long_an_update_waits_for_a_node() -> None:
     assert said(45, 6) == [
         (
             "nodeGroups[1].drainTimeout: CloudFormation waits an hour at most while it replaces an instance, and "
-            "creationTimeout (45) and drainTimeout (6) make more than 50 minutes: an update may be given up although "
-            "all goes well"
+            "creationTimeout (45) and drainTimeout (6) make more than 50 minutes: a healthy update may time out and "
+            "be rolled back"
         )
     ]

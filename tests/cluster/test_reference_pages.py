@@ -115,6 +115,6 @@ def test_every_variable_stands_under_its_heading_with_its_fate() -> None:
         for row, variable in zip(rows, variables, strict=True):
             assert row.startswith(f"| `{variable.name}`")
             fate, here = row.strip("| ").split(" | ", 2)[1:]
-            assert fate == variable.fate
+            assert fate == variable.handling
             assert here.endswith("."), row
             assert here[0].isupper() or here.startswith(("`", "etcd", "kubeadm", "kubelet")), row

@@ -101,24 +101,24 @@ ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         {**subnet("172.20.0.0/28"), **nodes(minSize=11)},
         {**subnet("172.20.0.0/28"), **nodes(minSize=12)},
-        "nodeGroups[0].minSize: the group's subnets hold 11 instances, not 12; enlarge them or lower minSize",
+        "nodeGroups[0].minSize: the group's subnets have addresses for 11 instances, not 12; enlarge them or",
     ),
     # Each instance takes its own address and ten for pods.
     (
         {**VPC_PODS, **nodes(minSize=21)},
         {**VPC_PODS, **nodes(minSize=22)},
-        "network.subnets: the subnets hold 251 addresses, but 23 instances with pods take 253 or more (11 each)",
+        "network.subnets: the subnets have 251 addresses, but 23 instances with pods need 253 or more (11 each)",
     ),
     # Each node and master takes a /24 of the pods' range.
     (
         {"network": {"podCidr": "10.244.0.0/20"}, **nodes(minSize=15)},
         {"network": {"podCidr": "10.244.0.0/20"}, **nodes(minSize=16)},
-        "network.podCidr: 10.244.0.0/20 holds 16 ranges of /24, but up to 16 nodes and 1 master take one each",
+        "network.podCidr: 10.244.0.0/20 contains 16 ranges of /24, but up to 16 nodes and 1 master need one each",
     ),
     (
         {"network": {"podCidr": "10.244.0.0/20", "plugin": "calico"}, **nodes(minSize=63)},
         {"network": {"podCidr": "10.244.0.0/20", "plugin": "calico"}, **nodes(minSize=64)},
-        "network.podCidr: 10.244.0.0/20 holds 64 ranges of /26, but up to 64 nodes and 1 master take one each",
+        "network.podCidr: 10.244.0.0/20 contains 64 ranges of /26, but up to 64 nodes and 1 master need one each",
     ),
     (nodes(minSize=3, maxSize=3), nodes(minSize=4, maxSize=3), "nodeGroups[0].maxSize: 3 is less than minSize (4)"),
     (
@@ -131,7 +131,7 @@ ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         nodes(minSize=2, maxSize=4, desiredSize=1),
         "nodeGroups[0].desiredSize: 1 is not between minSize (2) and maxSize (4)",
     ),
-    (nodes(spotPrice="0.000001"), nodes(spotPrice="0.000000"), "nodeGroups[0].spotPrice: a price of 0 buys no"),
+    (nodes(spotPrice="0.000001"), nodes(spotPrice="0.000000"), "nodeGroups[0].spotPrice: a price of 0 never gets an"),
     # "Amazon EBS volume types", EBS User Guide: sizes, IOPS and their ratios.
     (volume(type="gp2", size=16384), volume(type="gp2", size=16385), "controlPlane.volume.size: 16385 GiB is outside"),
     (
@@ -195,7 +195,7 @@ ENDS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         (
             {**subnet("172.20.0.0/27"), "controlPlane": {"addresses": [f"172.20.0.{good}"]}, **nodes(minSize=1)},
             {**subnet("172.20.0.0/27"), "controlPlane": {"addresses": [f"172.20.0.{bad}"]}, **nodes(minSize=1)},
-            f"controlPlane.addresses[0]: AWS reserves 172.20.0.{bad}, as it does the first four and the last",
+            f"controlPlane.addresses[0]: AWS reserves 172.20.0.{bad}: it reserves the first four addresses",
         )
         for good, bad in ((4, 3), (4, 0), (30, 31))
     ),
@@ -211,21 +211,21 @@ def test_where_it_ends(last: dict[str, Any], beyond: dict[str, Any], said: str) 
 
 # What works but deserves a thought: the last that is taken in silence, the first that is not.
 THOUGHTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    (nodes(minSize=1, maxSize=49), nodes(minSize=1, maxSize=50), "nodeGroups: up to 51 nodes and masters take a VPC"),
+    (nodes(minSize=1, maxSize=49), nodes(minSize=1, maxSize=50), "nodeGroups: up to 51 nodes and masters need a VPC"),
     (
         {**subnet("172.20.0.0/27"), **nodes(minSize=1, maxSize=26)},
         {**subnet("172.20.0.0/27"), **nodes(minSize=1, maxSize=27)},
-        "nodeGroups: the subnets hold 26 nodes beside the masters, but maxSize allows 27",
+        "nodeGroups: the subnets have addresses for 26 nodes beside the masters, but maxSize allows 27",
     ),
     (
         {**VPC_PODS, **nodes(minSize=1, maxSize=18)},
         {**VPC_PODS, **nodes(minSize=1, maxSize=19)},
-        "network.subnets: up to 20 instances may take 260 addresses and more (13 each and one for each further pod)",
+        "network.subnets: up to 20 instances may need 260 addresses or more (13 each and one for each further pod)",
     ),
     (
         {"network": {"nonMasqueradeCidr": "172.20.0.0/16"}},
         {"network": {"nonMasqueradeCidr": "172.20.0.0/15"}},
-        "network.nonMasqueradeCidr: pods keep their address towards all of 172.20.0.0/15",
+        "network.nonMasqueradeCidr: pods use their own addresses towards all of 172.20.0.0/15",
     ),
 ]
 

@@ -111,14 +111,14 @@ def instances(section: str, **keys: Named) -> dict[str, Named]:
         f"{section}.additionalPolicies[]": Named(
             "account",
             {
-                file(f"additionalPolicies: ['{CHINA}']"): "the ARN is of the partition aws-cn",
+                file(f"additionalPolicies: ['{CHINA}']"): "the ARN is in the partition aws-cn",
                 "policy of another account": (
                     "belongs to the account 210987654321; use a policy of account 123456789012"
                 ),
             },
         ),
         f"{section}.rootVolume.kmsKey": Named(
-            "region", {file(f"rootVolume: {{kmsKey: '{KEY}'}}"): "name a key of us-w"}
+            "region", {file(f"rootVolume: {{kmsKey: '{KEY}'}}"): "use a key in us-w"}
         ),
         f"{section}.image.id": IMAGE,
         f"{section}.image.ssmParameter": IMAGE,
@@ -131,7 +131,7 @@ TABLE: Mapping[str, Named] = {
     "network.subnets[].id": Named(
         "VPC, and its zone and range",
         {
-            f"network: {{{SUBNET}}}": "lies in a VPC that exists already; name it in network.vpc.id",
+            f"network: {{{SUBNET}}}": "is in an existing VPC; set network.vpc.id",
             "subnet of another VPC": "and the cluster is in vpc-",
             "subnet in another zone": "is in us-west-2b and not in us-west-2a",
             "subnet with another range": "has the range 10.20.0.0/20 and not 10.20.0.0/24",
@@ -140,7 +140,7 @@ TABLE: Mapping[str, Named] = {
     "network.routeTable": Named(
         "VPC",
         {
-            "network: {routeTable: rtb-00000001}": "created subnets get a route table of their own",
+            "network: {routeTable: rtb-00000001}": "subnets that cfngen creates get a new route table",
             "table of another VPC": "and the cluster is in vpc-",
             "table that is not there": "network.routeTable: there is no rtb-00000001 in us-west-2",
         },
@@ -148,14 +148,14 @@ TABLE: Mapping[str, Named] = {
     "network.internetGateway": Named(
         "VPC",
         {
-            "network: {internetGateway: igw-00000001}": "a created VPC gets a gateway of its own",
+            "network: {internetGateway: igw-00000001}": "a VPC that cfngen creates gets a new gateway",
             "gateway of another VPC": "and the cluster is in vpc-",
             "gateway that is attached to none": "belongs to no VPC",
         },
     ),
     "network.dhcpOptions": Named(
         "region; any VPC takes them",
-        {f"network: {{{VPC}, {CIDR}, dhcpOptions: dopt-00000001}}": "keeps the DHCP options"},
+        {f"network: {{{VPC}, {CIDR}, dhcpOptions: dopt-00000001}}": "keeps its DHCP options"},
     ),
     "api.allowedPrefixLists[].id": LISTED,
     "ssh.allowedPrefixLists[].id": LISTED,
@@ -171,7 +171,7 @@ TABLE: Mapping[str, Named] = {
     "image.ssmParameter": IMAGE,
     **instances("controlPlane"),
     "controlPlane.volume.kmsKey": Named(
-        "region", {f"controlPlane: {{volume: {{kmsKey: '{KEY}'}}}}": "name a key of us-west-2"}
+        "region", {f"controlPlane: {{volume: {{kmsKey: '{KEY}'}}}}": "use a key in us-west-2"}
     ),
     **instances("nodeGroups[]"),
     "etcd.backups.bucket": Named("region", silence="S3 tells clients where a bucket is, and boto3 follows"),
@@ -184,7 +184,7 @@ TABLE: Mapping[str, Named] = {
     "iam.permissionsBoundary": Named(
         "account",
         {
-            f"iam: {{permissionsBoundary: '{CHINA}'}}": "the ARN is of the partition aws-cn",
+            f"iam: {{permissionsBoundary: '{CHINA}'}}": "the ARN is in the partition aws-cn",
             "boundary of another account": "iam.permissionsBoundary: arn:aws:iam::210987654321:policy/x belongs to",
         },
     ),

@@ -95,5 +95,5 @@ def test_no_two_programs_of_a_master_want_one_port(plugin: str) -> None:
 @pytest.mark.parametrize(("addon", "port"), [("prometheus", 9100), ("awsLoadBalancerController", 9443)])
 def test_api_port_of_an_add_on_is_refused(addon: str, port: int) -> None:
     parse({"api": {"port": port}})
-    with pytest.raises(ClusterFileError, match=f"{port} is taken by addons.{addon}"):
+    with pytest.raises(ClusterFileError, match=f"{port} is used by addons.{addon}"):
         parse({"api": {"port": port}, "addons": {addon: {"enabled": True}}})

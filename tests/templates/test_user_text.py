@@ -215,5 +215,5 @@ def test_text_comes_out_byte_for_byte(path: str) -> None:
 @pytest.mark.parametrize("path", ["ssh.keyName", "ssh.publicKey"])
 def test_what_cloudformation_would_fill_in_for_good_is_refused(path: str) -> None:
     text = FREE[path].format("{{resolve:secretsmanager:x}}")
-    with pytest.raises(ClusterFileError, match="CloudFormation would fill in"):
+    with pytest.raises(ClusterFileError, match="CloudFormation replaces"):
         parse(configuration(path, text))

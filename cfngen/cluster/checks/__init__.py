@@ -59,10 +59,10 @@ WARNINGS: tuple[Check, ...] = (
 
 
 def problems(cluster: Cluster) -> tuple[Problem, ...]:
-    """Return the problems of a cluster that cannot work."""
+    """Return the problems because of which the cluster could not be created or would not work."""
     return tuple(problem for check in PROBLEMS for problem in check(cluster))
 
 
 def warnings(cluster: Cluster) -> tuple[Problem, ...]:
-    """Return the warnings: what works but may not be intended."""
+    """Return warnings about settings that work but may not be intended."""
     return tuple(problem for check in WARNINGS for problem in check(cluster))

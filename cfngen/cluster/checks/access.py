@@ -43,27 +43,33 @@ def _api_port(cluster: Cluster) -> Iterator[Problem]:
     port = cluster.api.port
     user = _PORTS_IN_USE.get(port) or ("the ports of services (30000 to 32767)" if port in _NODE_PORTS else None)
     if user:
-        yield Problem(("api", "port"), f"{port} is taken by {user}; use 443 or 6443")
+        yield Problem(("api", "port"), f"{port} is used by {user}; use 443 or 6443")
 
 
 def _elastic_ip(cluster: Cluster) -> Iterator[Problem]:
     if cluster.api.elastic_ip and not cluster.api.public:
-        message = "an API server without a public address has no Elastic IP; remove the key or set api.public to true"
+        message = "without a public address the API has no Elastic IP; remove the key or set api.public to true"
         yield Problem(("api", "elasticIp"), message, (("api", "public"),))
     elif cluster.api.elastic_ip and cluster.control_plane.count > 1:
         message = (
-            f"{cluster.control_plane.count} masters are reached by a load balancer, which has no Elastic IP; remove "
-            "the key, or keep one master"
+            f"{cluster.control_plane.count} masters are behind a load balancer, which has no Elastic IP; remove "
+            "the key, or set controlPlane.count to 1"
         )
         yield Problem(("api", "elasticIp"), message, (("controlPlane", "count"),))
     elif cluster.api.elastic_ip and cluster.api.elastic_ip.address.is_private:
         address = cluster.api.elastic_ip.address
-        yield Problem(("api", "elasticIp", "address"), f"{address} is a private address; give the Elastic IP itself")
+        yield Problem(
+            ("api", "elasticIp", "address"),
+            f"{address} is a private address; enter the public address of the Elastic IP",
+        )
 
 
 def _key_given_twice(cluster: Cluster) -> Iterator[Problem]:
     if cluster.ssh.key_name and cluster.ssh.public_key:
-        message = "an instance has one key; keep ssh.keyName (a key pair that exists) or ssh.publicKey (one to import)"
+        message = (
+            "an instance has one SSH key; keep ssh.keyName (an existing key pair) or ssh.publicKey (a key to "
+            "import), not both"
+        )
         yield Problem(("ssh", "publicKey"), message, (("ssh", "keyName"),))
 
 
@@ -94,7 +100,7 @@ def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
     """Yield key, number of managed policies and a note on reserved ones of each role with additional policies."""
     for path, instances in all_instances(cluster):
         own = _OWN_POLICIES_OF_MASTERS if path == ("controlPlane",) else 0
-        reserved = f", {own} of them kept for add-ons and the network plug-in" if own else ""
+        reserved = f", {own} of them reserved for add-ons and the network plug-in" if own else ""
         if instances.additional_policies:
             yield (*path, "additionalPolicies"), len(instances.additional_policies) + own, reserved
 
@@ -103,7 +109,7 @@ def _too_many_policies(cluster: Cluster) -> Iterator[Problem]:
     for path, count, reserved in _policy_counts(cluster):
         if count > _MAX_POLICY_QUOTA:
             message = (
-                f"the role has {count} managed policies{reserved}; IAM allows {_MAX_POLICY_QUOTA}: put several into one"
+                f"the role has {count} managed policies{reserved}; IAM allows {_MAX_POLICY_QUOTA}: combine some of them"
             )
             yield Problem(path, message)
 
@@ -113,7 +119,7 @@ def _many_policies(cluster: Cluster) -> Iterator[Problem]:
         if _DEFAULT_POLICY_QUOTA < count <= _MAX_POLICY_QUOTA:
             message = (
                 f"the role has {count} managed policies{reserved}; an account allows {_DEFAULT_POLICY_QUOTA} "
-                'unless its quota "Managed policies per role" was raised: put several into one, or see that it was'
+                'unless its quota "Managed policies per role" was raised: combine some of them, or request an increase'
             )
             yield Problem(path, message)
 
@@ -140,17 +146,17 @@ def _arn_partitions(cluster: Cluster) -> Iterator[Problem]:
         _, partition, service, region, *_ = arn.split(":")
         if partition != expected and not has_other_partition:
             message = (
-                f"the ARN is of the partition {partition}, but {cluster.region} is in {expected}; "
-                f"name one of {expected}"
+                f"the ARN is in the partition {partition}, but {cluster.region} is in {expected}; "
+                f"use an ARN of {expected}"
             )
             yield Problem(path, message, (("region",),))
         elif service == "kms" and region != cluster.region:
-            message = f"the key is in {region}, but the volumes are in {cluster.region}; name a key of {cluster.region}"
+            message = f"the key is in {region}, but the volumes are in {cluster.region}; use a key in {cluster.region}"
             yield Problem(path, message, (("region",),))
         elif service == "secretsmanager" and region != cluster.region:
             message = (
-                f"the secret is in {region}, and masters read it in {cluster.region}; replicate it to {cluster.region} "
-                "and name the replica"
+                f"the secret is in {region}, but masters read it in {cluster.region}; replicate it to {cluster.region} "
+                "and use the replica's ARN"
             )
             yield Problem(path, message, (("region",),))
 
@@ -158,7 +164,7 @@ def _arn_partitions(cluster: Cluster) -> Iterator[Problem]:
 def _ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
     if ssh.is_open and not (ssh.key_name or ssh.public_key):
-        message = "port 22 is open, but no key is given; add ssh.keyName or ssh.publicKey, or nobody can log in"
+        message = "port 22 is open, but nobody can log in without a key; add ssh.keyName or ssh.publicKey"
         yield Problem(("ssh", "allowedCidrs" if ssh.allowed_cidrs else "allowedPrefixLists"), message)
 
 
@@ -167,7 +173,7 @@ def _no_shell_access(cluster: Cluster) -> Iterator[Problem]:
     if ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
         return
     yield Problem(
-        ("ssh", "sessionManager"), "neither Session Manager nor SSH is open: nobody can enter an instance to look at it"
+        ("ssh", "sessionManager"), "Session Manager and SSH are both disabled: nobody can open a shell on an instance"
     )
 
 
@@ -178,8 +184,8 @@ def _no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
         if instances.image.distribution.startswith("debian") and not instances.image.id:
             message = (
-                "Debian's images carry no Session Manager agent, and SSH is closed; "
-                "add a key and ssh.allowedCidrs if you want to enter instances"
+                "Debian's images do not contain the Session Manager agent, and SSH is closed; "
+                "to open a shell on instances, add ssh.publicKey and ssh.allowedCidrs"
             )
             yield Problem((*path, "image", "distribution"), message)
             return
@@ -192,7 +198,7 @@ def _open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
     ):
         for position, cidr in enumerate(cidrs):
             if cidr.prefixlen == 0:
-                yield Problem((*path, position), f"{cidr} lets the whole internet reach {target}; name your own ranges")
+                yield Problem((*path, position), f"{cidr} lets the whole internet reach {target}; use your own ranges")
 
 
 PROBLEMS = (_api_port, _elastic_ip, _key_given_twice, _duplicates, _too_many_policies, _arn_partitions)

@@ -33,7 +33,9 @@ RELEASES = frozenset(
 def _external_dns_zones(cluster: Cluster) -> Iterator[Problem]:
     external_dns = cluster.addons.external_dns
     if external_dns.enabled and not external_dns.zones:
-        message = "is empty, so externalDns may write nowhere; give the ids of its hosted zones, or turn it off"
+        message = (
+            "is empty, so externalDns cannot write any records; add the ids of hosted zones, or disable externalDns"
+        )
         yield Problem(("addons", "externalDns", "zones"), message, (("addons", "externalDns", "enabled"),))
 
 
@@ -42,8 +44,8 @@ def _fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
     config = fluent_bit.values.get("config")
     if fluent_bit.enabled and not (isinstance(config, dict) and config.get("outputs")):
         message = (
-            "says nowhere where logs go; give config.outputs, a text of fluent-bit's [OUTPUT] sections, or turn "
-            "fluentBit off"
+            "does not say where logs go; set config.outputs to a text with fluent-bit's [OUTPUT] sections, or disable "
+            "fluentBit"
         )
         yield Problem(("addons", "fluentBit", "values"), message, (("addons", "fluentBit", "enabled"),))
 
@@ -54,10 +56,10 @@ def _release_names(cluster: Cluster) -> Iterator[Problem]:
         path = ("addons", "charts", index, "name")
         earlier = first.setdefault(chart.name, index)
         if earlier != index:
-            message = f"{chart.name} is the name of charts[{earlier}] too; name each release differently"
+            message = f"{chart.name} is also the name of charts[{earlier}]; give each release a different name"
             yield Problem(path, message, (("addons", "charts", earlier, "name"),))
         elif chart.name in RELEASES:
-            yield Problem(path, f"{chart.name} is the name of a release of cfngen's own; take another name")
+            yield Problem(path, f"{chart.name} is the name of a Helm release that cfngen installs; use another name")
 
 
 def _api_port(cluster: Cluster) -> Iterator[Problem]:
@@ -67,7 +69,7 @@ def _api_port(cluster: Cluster) -> Iterator[Problem]:
             listener.port for listener in listeners if listener.network == "host"
         }:
             key = type(cluster.addons).model_fields[field].alias or field
-            message = f"{port} is taken by addons.{key}, whose pods have the masters' network; use 443 or 6443"
+            message = f"{port} is used by addons.{key}, whose pods use the masters' network; use 443 or 6443"
             yield Problem(("api", "port"), message, (("addons", key, "enabled"),))
 
 

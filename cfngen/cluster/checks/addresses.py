@@ -68,7 +68,7 @@ def _pod_size(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(
             PODS,
             f"{cidr} is a /{cidr.prefixlen}; it must be /{_MIN_POD_PREFIX} to /{NODE_PREFIX}, "
-            "for each node takes a /24",
+            "since each node gets a /24",
         )
 
 
@@ -82,9 +82,7 @@ def _reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
     for path, cidr in _ranges(cluster):
         for purpose, reserved in _RESERVED_NETWORKS.items():
             if cidr.overlaps(reserved):
-                yield Problem(
-                    path, f"{cidr} reaches into {reserved}, {purpose}; use a private range such as 10.0.0.0/16"
-                )
+                yield Problem(path, f"{cidr} overlaps {reserved}, {purpose}; use a private range such as 10.0.0.0/16")
                 break
 
 
@@ -99,7 +97,9 @@ def _subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
     vpc = cluster.network.vpc.cidr
     for index, subnet in _subnets_with_cidr(cluster):
         if not subnet.cidr.subnet_of(vpc):
-            message = f"{subnet.cidr} is not inside the VPC's {vpc}; choose a part of it or change network.vpc.cidr"
+            message = (
+                f"{subnet.cidr} is not inside the VPC's {vpc}; choose a range inside it, or change network.vpc.cidr"
+            )
             yield Problem(subnet_path(index), message, (VPC,))
 
 
@@ -114,7 +114,7 @@ def _ranges_apart(cluster: Cluster) -> Iterator[Problem]:
     """Check that VPC, pods and services do not overlap: each address must have one route only."""
     for (first, one), (second, other) in combinations(_ranges(cluster), 2):
         if one.overlaps(other):
-            message = f"{other} overlaps {dotted(first)} ({one}); choose a range that lies outside"
+            message = f"{other} overlaps {dotted(first)} ({one}); choose another range"
             yield Problem(second, message, (first,))
 
 
@@ -126,7 +126,7 @@ def _master_addresses(cluster: Cluster) -> Iterator[Problem]:
             f"{len(addresses)} address{'es' if len(addresses) != 1 else ''} for {cluster.control_plane.count} master"
         )
         plural = "s" if cluster.control_plane.count != 1 else ""
-        yield Problem(path, f"{counted}{plural}; give one address for each", (("controlPlane", "count"),))
+        yield Problem(path, f"{counted}{plural}; list one address for each master", (("controlPlane", "count"),))
         return
     for index, address in enumerate(addresses):
         fault = _address_fault(cluster, address)
@@ -135,7 +135,7 @@ def _master_addresses(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*path, index), fault, (*touches, VPC))
         elif address in addresses[:index]:
             first = f"{dotted(path)}[{addresses.index(address)}]"
-            yield Problem((*path, index), f"{address} is {first} already; each master has an address of its own")
+            yield Problem((*path, index), f"{address} is also {first}; each master needs a different address")
 
 
 def _address_fault(cluster: Cluster, address: IPv4Address) -> str | None:
@@ -147,10 +147,12 @@ def _address_fault(cluster: Cluster, address: IPv4Address) -> str | None:
     if address not in cidr and len(cluster.network.subnets) == 1:
         return f"{address} is not inside network.subnets[0].cidr ({cidr}); choose one of {usable_range}"
     if address not in cidr:
-        return f"{address} is in none of the subnets ({', '.join(map(str, ranges))}); choose an address of one of them"
+        return (
+            f"{address} is in none of the subnets ({', '.join(map(str, ranges))}); choose an address inside one of them"
+        )
     if address in (*(cidr[host] for host in range(_RESERVED_FIRST_ADDRESSES)), cidr[-1]):
         return (
-            f"AWS reserves {address}, as it does the first four and the last of every subnet; "
+            f"AWS reserves {address}: it reserves the first four addresses and the last one of every subnet; "
             f"choose one of {usable_range}"
         )
     return None
@@ -160,10 +162,10 @@ def _dns_address(cluster: Cluster) -> Iterator[Problem]:
     cidr, address = cluster.network.service_cidr, cluster.network.dns_service_ip
     expected = _kubeadm_dns_address(cidr)
     if address not in cidr:
-        message = f"{address} is not inside network.serviceCidr ({cidr}); leave it out to have {expected}"
+        message = f"{address} is not inside network.serviceCidr ({cidr}); remove the key to use {expected}"
         yield Problem(DNS, message, (SERVICES,))
     elif address != expected:
-        message = f"kubeadm puts the cluster DNS on the tenth address of {cidr}, {expected}; leave the key out"
+        message = f"kubeadm always uses the tenth address of {cidr} for the cluster DNS, {expected}; remove the key"
         yield Problem(DNS, message, (SERVICES,))
 
 
@@ -177,8 +179,9 @@ def _pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
     if not_masqueraded is None or not_masqueraded.subnet_of(vpc) or not vpc.subnet_of(not_masqueraded):
         return
     message = (
-        f"pods keep their address towards all of {not_masqueraded}, and beyond the VPC's {vpc} (peered networks, VPN, "
-        f"on premises) nothing knows the way back to {pods}; leave the key out unless those networks have routes to it"
+        f"pods use their own addresses towards all of {not_masqueraded}, but outside the VPC's {vpc} (peered "
+        "networks, VPN, "
+        f"on premises) there may be no route back to {pods}; remove the key unless those networks have such a route"
     )
     yield Problem(("network", "nonMasqueradeCidr"), message)
 

@@ -47,7 +47,7 @@ def first_invisible(text: str) -> str:
 
 def _message(character: str) -> str:
     name = unicodedata.name(character, "control character").lower()
-    return f"holds U+{ord(character):04X} ({name}), which nobody sees who reviews it; remove it"
+    return f"contains U+{ord(character):04X} ({name}), which is invisible in a review; remove it"
 
 
 PROBLEMS = (_invisible,)

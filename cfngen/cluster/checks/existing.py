@@ -15,7 +15,9 @@ _VPC_ID: Path = ("network", "vpc", "id")
 def _vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
     vpc = cluster.network.vpc
     if vpc.id and "cidr" not in vpc.model_fields_set:
-        message = f"is missing; give the range of {vpc.id} (or KUBE_VPC_CIDR_BASE), for cfngen does not ask AWS"
+        message = (
+            f"is missing; enter the range of {vpc.id} (or set KUBE_VPC_CIDR_BASE): cfngen does not request it from AWS"
+        )
         yield Problem(VPC, message)
 
 
@@ -25,10 +27,14 @@ def _subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
         if "cidr" in subnet.model_fields_set:
             continue
         if subnet.id:
-            message = f"is missing; give the range of {subnet.id} (or KUBE_SUBNET_CIDR), for cfngen does not ask AWS"
+            message = (
+                f"is missing; enter the range of {subnet.id} (or set KUBE_SUBNET_CIDR): cfngen does not request it "
+                "from AWS"
+            )
         elif vpc.id:
             message = (
-                f"is missing; say which part of {vpc.id} the subnet takes, for cfngen does not ask AWS what is free"
+                f"is missing; enter a free range of {vpc.id} for the subnet: cfngen does not request free ranges "
+                "from AWS"
             )
         else:
             message = f"is missing, and {vpc.cidr} has no room for another subnet; enlarge network.vpc.cidr"
@@ -40,7 +46,7 @@ def _subnets_need_vpc(cluster: Cluster) -> Iterator[Problem]:
         return
     for index, subnet in enumerate(cluster.network.subnets):
         if subnet.id:
-            message = f"{subnet.id} lies in a VPC that exists already; name it in network.vpc.id (or VPC_ID)"
+            message = f"{subnet.id} is in an existing VPC; set network.vpc.id (or VPC_ID) to the id of that VPC"
             yield Problem(subnet_path(index, "id"), message, (_VPC_ID,))
 
 
@@ -50,7 +56,7 @@ def _all_subnets_or_none(cluster: Cluster) -> Iterator[Problem]:
         return
     for index, subnet in enumerate(subnets):
         if not subnet.id:
-            message = "is missing; either every subnet exists already (has an id) or none does"
+            message = "is missing; either all subnets are existing ones (with an id) or none is"
             yield Problem(subnet_path(index, "id"), message, (("network", "subnets"),))
 
 
@@ -58,13 +64,13 @@ def _same_subnet_twice(cluster: Cluster) -> Iterator[Problem]:
     ids = [subnet.id for subnet in cluster.network.subnets]
     for index, subnet_id in enumerate(ids):
         if subnet_id and subnet_id in ids[:index]:
-            yield Problem(subnet_path(index, "id"), f"{subnet_id} appears twice; each zone has a subnet of its own")
+            yield Problem(subnet_path(index, "id"), f"{subnet_id} appears twice; each zone needs its own subnet")
 
 
 def _route_table(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
     if network.route_table and not any(subnet.id for subnet in network.subnets):
-        message = "created subnets get a route table of their own; remove the key, or name existing subnets by id"
+        message = "subnets that cfngen creates get a new route table; remove the key, or list existing subnets by id"
         yield Problem(("network", "routeTable"), message, (("network", "subnets"),))
 
 
@@ -75,7 +81,7 @@ def _internet_gateway(cluster: Cluster) -> Iterator[Problem]:
         return
     if not network.vpc.id:
         yield Problem(
-            path, "a created VPC gets a gateway of its own; remove the key, or name a VPC in network.vpc.id", (_VPC_ID,)
+            path, "a VPC that cfngen creates gets a new gateway; remove the key, or set network.vpc.id", (_VPC_ID,)
         )
     elif any(subnet.id for subnet in network.subnets):
         message = "existing subnets have their own routes to the internet; remove the key"
@@ -85,7 +91,7 @@ def _internet_gateway(cluster: Cluster) -> Iterator[Problem]:
 def _dhcp_options(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
     if network.dhcp_options and network.vpc.id:
-        message = f"{network.vpc.id} keeps the DHCP options it has; remove the key"
+        message = f"{network.vpc.id} is an existing VPC and keeps its DHCP options; remove the key"
         yield Problem(("network", "dhcpOptions"), message, (_VPC_ID,))
 
 

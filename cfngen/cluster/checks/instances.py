@@ -66,10 +66,13 @@ def _image_sources(cluster: Cluster) -> Iterator[Problem]:
 
 def _image_source(path: Path, image: Image) -> Iterator[Problem]:
     if image.id and image.ssm_parameter:
-        message = "image.id and image.ssmParameter exclude each other; keep the one that names your image"
+        message = "image.id and image.ssmParameter cannot be combined; keep one of them"
         yield Problem((*path, "ssmParameter"), message, ((*path, "id"),))
     if image.root_device and not (image.id or image.ssm_parameter):
-        message = "the distributions' own images have a known root device; remove the key, or name your image too"
+        message = (
+            "cfngen knows the root device of the distributions' images; remove the key, or set image.id or "
+            "image.ssmParameter too"
+        )
         yield Problem((*path, "rootDevice"), message, ((*path, "id"), (*path, "ssmParameter")))
 
 
@@ -88,8 +91,8 @@ def _private_without_nat(cluster: Cluster) -> Iterator[Problem]:
         return
     for path, role in _private_instances(cluster):
         message = (
-            f"{role} without public addresses cannot install Kubernetes from the subnets that cfngen makes, for these "
-            "have no NAT gateway; name existing subnets that have one in network.subnets, or leave the key out"
+            f"{role} without public addresses cannot download Kubernetes: the subnets that cfngen creates "
+            "have no NAT gateway; list existing subnets with a route to one in network.subnets, or remove the key"
         )
         yield Problem(path, message, (("network", "subnets"),))
 
@@ -97,8 +100,8 @@ def _private_without_nat(cluster: Cluster) -> Iterator[Problem]:
 def _private_in_existing_subnets(cluster: Cluster) -> Iterator[Problem]:
     for path, role in _private_instances(cluster):
         message = (
-            f"{role} without public addresses reach nothing outside by themselves; their subnets need a route through "
-            "a NAT gateway, or Kubernetes cannot be installed"
+            f"{role} without public addresses cannot reach the internet directly; their subnets need a route through "
+            "a NAT gateway, otherwise Kubernetes cannot be installed"
         )
         yield Problem(path, message)
 

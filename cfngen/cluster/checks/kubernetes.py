@@ -36,11 +36,11 @@ OWNED: Mapping[Path, str] = {
 _OWNED_ARGUMENTS = {
     ("controllerManager", "cluster-cidr"): "use network.podCidr",
     ("controllerManager", "allocate-node-cidrs"): _REMOVE,
-    ("controllerManager", "node-cidr-mask-size"): "remove it, each node takes a /24",
+    ("controllerManager", "node-cidr-mask-size"): "remove it, each node gets a /24",
     ("controllerManager", "cloud-provider"): _REMOVE,
     ("apiServer", "service-cluster-ip-range"): "use network.serviceCidr",
     ("apiServer", "secure-port"): "use api.port",
-    ("apiServer", "cloud-provider"): "remove it, Kubernetes has no such flag any more",
+    ("apiServer", "cloud-provider"): "remove it, Kubernetes no longer has this flag",
 }
 _COMPONENTS: tuple[Path, ...] = (("apiServer",), ("controllerManager",), ("scheduler",), ("etcd", "local"))
 
@@ -77,7 +77,9 @@ def _arguments(cluster: Cluster) -> Iterator[Problem]:
         if arguments is None:
             continue
         if not isinstance(arguments, list):
-            yield Problem(path, "kubeadm.k8s.io/v1beta4 wants a list here; write each flag as `- {name: …, value: …}`")
+            yield Problem(
+                path, "kubeadm.k8s.io/v1beta4 requires a list here; write each flag as `- {name: …, value: …}`"
+            )
             continue
         for index, argument in enumerate(arguments):
             yield from _argument((*path, index), component, argument)
@@ -85,10 +87,10 @@ def _arguments(cluster: Cluster) -> Iterator[Problem]:
 
 def _argument(path: Path, component: Path, argument: object) -> Iterator[Problem]:
     if not isinstance(argument, Mapping) or set(argument) != {"name", "value"}:
-        yield Problem(path, "a flag is a name and a value; write it as `{name: …, value: …}`")
+        yield Problem(path, "a flag has a name and a value; write it as `{name: …, value: …}`")
         return
     if not isinstance(argument["value"], str):
-        yield Problem((*path, "value"), "the value of a flag is text; put it in quotes")
+        yield Problem((*path, "value"), "the value of a flag must be text; put it in quotes")
     instead = _OWNED_ARGUMENTS.get((str(component[0]), str(argument["name"])))
     if instead:
         yield Problem((*path, "name"), f"cfngen sets --{argument['name']} itself; {instead}")

@@ -26,7 +26,7 @@ def _masters(cluster: Cluster) -> Iterator[Problem]:
         masters = [str(slot.address) for slot in cluster.slots if slot.subnet == subnet]
         if masters and is_local_zone(subnet.zone):
             message = (
-                f"{subnet.zone} is a Local Zone, where {resources} of the region do not reach masters "
+                f"{subnet.zone} is a Local Zone, where {resources} of the region cannot be used for masters "
                 f"({', '.join(masters)}); place them in subnets of Availability Zones (controlPlane.addresses)"
             )
             touches = (("controlPlane", "addresses"), ("controlPlane", "count"))
@@ -39,7 +39,7 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
         if not local:
             continue
         message = (
-            f"{', '.join(local)}: your account must have enabled the Local Zone, and offer {group.instance_type} in it"
+            f"{', '.join(local)}: the Local Zone must be enabled in your account and must offer {group.instance_type}"
         )
         yield Problem(("nodeGroups", index, "zones"), message)
         if group.root_volume.type == "gp3":

@@ -27,7 +27,8 @@ def _balancer_name(cluster: Cluster) -> Iterator[Problem]:
     # "Name", CreateLoadBalancer, Elastic Load Balancing API Reference.
     if cluster.control_plane.count > 1 and cluster.name.startswith("internal-"):
         message = (
-            "no load balancer's name may begin with internal-, and that of several masters is named after the cluster; "
+            "the load balancer of several masters is named after the cluster, and such a name cannot start with "
+            "internal-; "
             "use another name"
         )
         yield Problem(("name",), message, (("controlPlane", "count"),))
@@ -55,7 +56,7 @@ def _groups_distinct(cluster: Cluster) -> Iterator[Problem]:
             continue
         other = cluster.node_groups[earlier_index].name
         if other == group.name:
-            message = f"{group.name} is the name of nodeGroups[{earlier_index}] too; name each group differently"
+            message = f"{group.name} is also the name of nodeGroups[{earlier_index}]; give each group a different name"
         else:
             message = (
                 f"{group.name} and {other} (nodeGroups[{earlier_index}]) differ by hyphens only and would share the "
@@ -72,7 +73,7 @@ def _dynamic_references(cluster: Cluster) -> Iterator[Problem]:
     )
     for path, text in texts:
         if text and "{{resolve:" in text:
-            yield Problem(path, "CloudFormation would fill in {{resolve:…}}, and cannot be kept from it; remove it")
+            yield Problem(path, "CloudFormation replaces {{resolve:…}} in every text; remove it")
 
 
 PROBLEMS = (_cluster_name, _balancer_name, _group_names, _groups_distinct, _dynamic_references)

@@ -21,14 +21,14 @@ _ADDRESSES_FOR_INTERFACES = 2
 
 def _pod_range(cluster: Cluster) -> Iterator[Problem]:
     if "pod_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).pod_range:
-        message = f"with {cluster.network.plugin} pods have addresses of the subnets; remove the key"
+        message = f"with {cluster.network.plugin} pods get addresses from the subnets; remove the key"
         yield Problem(PODS, message, (_PLUGIN,))
 
 
 def _non_masquerade_cidr(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
     if "non_masquerade_cidr" in network.model_fields_set and not network_plugin(cluster).routes:
-        message = f"{network.plugin} decides itself what leaves with the node's address; remove the key"
+        message = f"{network.plugin} decides itself which traffic gets the node's address; remove the key"
         yield Problem(("network", "nonMasqueradeCidr"), message, (_PLUGIN,))
 
 
@@ -36,21 +36,21 @@ def _route_table(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
     # For subnets that cfngen creates, `existing` reports the key.
     if network.route_table and network.subnets[0].id and not network_plugin(cluster).routes:
-        message = f"{network.plugin} writes no routes into the VPC, so no route table is needed; remove the key"
+        message = f"{network.plugin} adds no routes to the VPC, so no route table is needed; remove the key"
         yield Problem(("network", "routeTable"), message, (_PLUGIN,))
 
 
 def _plugin_values(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
     if network.plugin_values and not network_plugin(cluster).installed:
-        instead = "; give them with your chart in addons.charts" if network.plugin == "none" else "; remove the key"
+        instead = "; set them with your chart in addons.charts" if network.plugin == "none" else "; remove the key"
         yield Problem(("network", "pluginValues"), f"{network.plugin} has no Helm chart{instead}", (_PLUGIN,))
 
 
 def _api_port(cluster: Cluster) -> Iterator[Problem]:
     port = cluster.api.port
     if port in network_plugin(cluster).taken:
-        yield Problem(("api", "port"), f"{port} is taken by {cluster.network.plugin}; use 443 or 6443", (_PLUGIN,))
+        yield Problem(("api", "port"), f"{port} is used by {cluster.network.plugin}; use 443 or 6443", (_PLUGIN,))
 
 
 def _too_few_addresses(cluster: Cluster) -> Iterator[Problem]:
@@ -60,9 +60,9 @@ def _too_few_addresses(cluster: Cluster) -> Iterator[Problem]:
     available, needed = _available_addresses(cluster), min_instances * (1 + FOR_PODS)
     if needed > available:
         message = (
-            f"the subnets hold {available} addresses, but {pluralize(min_instances, 'instance')} with pods take "
-            f"{needed} or more ({1 + FOR_PODS} each); enlarge them, or choose a plug-in whose pods have addresses of "
-            "their own (cilium)"
+            f"the subnets have {available} addresses, but {pluralize(min_instances, 'instance')} with pods need "
+            f"{needed} or more ({1 + FOR_PODS} each); enlarge them, or choose a plug-in with a separate range "
+            "for pods (cilium)"
         )
         yield Problem(_SUBNETS, message, (_PLUGIN, ("nodeGroups",), ("network", "vpc")))
 
@@ -75,9 +75,9 @@ def _too_few_addresses_at_max_size(cluster: Cluster) -> Iterator[Problem]:
     needed = max_instances * addresses_per_instance
     if needed > available:
         message = (
-            f"up to {pluralize(max_instances, 'instance')} may take {needed} addresses and more "
-            f"({addresses_per_instance} each and one for each further pod), and the subnets hold {available}; pods "
-            "that find none wait in ContainerCreating"
+            f"up to {pluralize(max_instances, 'instance')} may need {needed} addresses or more "
+            f"({addresses_per_instance} each and one for each further pod), but the subnets have {available}; pods "
+            "without an address stay in ContainerCreating"
         )
         yield Problem(_SUBNETS, message)
 
@@ -85,7 +85,8 @@ def _too_few_addresses_at_max_size(cluster: Cluster) -> Iterator[Problem]:
 def _no_plugin_installed(cluster: Cluster) -> Iterator[Problem]:
     if cluster.network.plugin == "none" and not cluster.addons.charts:
         message = (
-            "no plug-in is installed: nodes join but do not become Ready, and pods wait, until you have installed one; "
+            "no plug-in is installed: nodes join but do not become Ready, and pods stay Pending, until you install "
+            "one; "
             "list its chart in addons.charts"
         )
         yield Problem(_PLUGIN, message)

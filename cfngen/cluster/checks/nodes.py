@@ -26,16 +26,16 @@ _WELL_KNOWN_LABELS = (
 # documentation of admission controllers).
 _ALLOWED_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _NODE_RESTRICTION_DOMAIN = "node-restriction.kubernetes.io"
-# An EC2 tag's key has 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, November 2026).
-# cluster-autoscaler reads a label from a tag with this prefix.
-_MAX_KEY_LENGTH = 128 - len("k8s.io/cluster-autoscaler/node-template/label/")
+# cluster-autoscaler reads a node group's labels from tags whose key is this prefix and the label's key. A tag's key has
+# 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, read in November 2026).
+_MAX_LABEL_KEY_LENGTH = 128 - len("k8s.io/cluster-autoscaler/node-template/label/")
 # An Auto Scaling group has 50 tags at most ("Tag Auto Scaling groups", Auto Scaling User Guide, November 2026);
-# cfngen's own take six.
+# cfngen itself adds six.
 _MAX_GROUP_TAGS = 44
 # In a rolling update CloudFormation waits an hour at most for one instance (PauseTime, UpdatePolicy, November 2026);
 # ten minutes of it are left for the old instance to terminate.
 _MAX_REPLACEMENT_MINUTES = 50
-OWN_PATHS = (
+CFNGEN_PATHS = (
     r"/etc/cni/net\.d/.*",
     r"/etc/containerd/(config\.toml|cni\.template)",
     r"/etc/fstab",
@@ -75,17 +75,17 @@ def _label_fault(key: str) -> str:
         return "Kubernetes sets this label itself; remove it"
     if _in_domain(namespace, _NODE_RESTRICTION_DOMAIN):
         return (
-            f"no node may set labels of {_NODE_RESTRICTION_DOMAIN}, which is their purpose; "
+            f"nodes are not allowed to set labels of {_NODE_RESTRICTION_DOMAIN} themselves; "
             "remove it, and label the nodes as an administrator"
         )
     kubernetes = _in_domain(namespace, "kubernetes.io") or _in_domain(namespace, "k8s.io")
     if kubernetes and not any(_in_domain(namespace, domain) for domain in _ALLOWED_LABEL_DOMAINS):
         return (
-            "the API server refuses a node that gives itself a label of kubernetes.io or k8s.io, such as a role; use a "
-            "name of your own, e.g. example.com/role, or label the nodes as an administrator"
+            "the API server rejects a node that gives itself a label of kubernetes.io or k8s.io, such as a role; use a "
+            "different name, e.g. example.com/role, or label the nodes as an administrator"
         )
-    if len(key) > _MAX_KEY_LENGTH:
-        return f"the key is too long for the tag that tells cluster-autoscaler of it; {_MAX_KEY_LENGTH} fit"
+    if len(key) > _MAX_LABEL_KEY_LENGTH:
+        return f"the key is too long for cluster-autoscaler's tag; use at most {_MAX_LABEL_KEY_LENGTH} characters"
     return ""
 
 
@@ -101,10 +101,9 @@ def _taints(cluster: Cluster) -> Iterator[Problem]:
             if (taint.key, taint.effect) in seen_taints:
                 yield Problem(path, f"{taint.key} with the effect {taint.effect} appears twice; remove one")
             seen_taints.add((taint.key, taint.effect))
-            if len(taint.key) > _MAX_KEY_LENGTH:
+            if len(taint.key) > _MAX_LABEL_KEY_LENGTH:
                 message = (
-                    "the key is too long for the tag that tells cluster-autoscaler of it; "
-                    f"{_MAX_KEY_LENGTH} characters fit"
+                    f"the key is too long for cluster-autoscaler's tag; use at most {_MAX_LABEL_KEY_LENGTH} characters"
                 )
                 yield Problem((*path, "key"), message)
 
@@ -114,7 +113,7 @@ def _tags(cluster: Cluster) -> Iterator[Problem]:
         count = len(group.labels) + len({taint.key for taint in group.taints}) + len(cluster.tags)
         if count > _MAX_GROUP_TAGS:
             message = (
-                f"labels, taints and tags make {count} tags of the Auto Scaling group, and {_MAX_GROUP_TAGS} are "
+                f"labels, taints and tags need {count} tags of the Auto Scaling group, but only {_MAX_GROUP_TAGS} are "
                 "possible; remove some"
             )
             yield Problem((*_GROUPS, index, "labels"), message, ((*_GROUPS, index, "taints"), ("tags",)))
@@ -139,7 +138,7 @@ def _containerd_configuration(cluster: Cluster) -> Iterator[Problem]:
         empty = _first_null(configuration)
         if empty is not None:
             yield Problem(
-                (*section, *empty), "containerd's configuration knows no empty value; give one, or remove the key"
+                (*section, *empty), "containerd's configuration has no null; enter a value, or remove the key"
             )
 
 
@@ -165,12 +164,14 @@ def _files(cluster: Cluster) -> Iterator[Problem]:
         seen_paths: set[str] = set()
         for key_path, file_path in file_paths:
             mirror = _MIRROR_FILE.fullmatch(file_path)
-            if any(re.fullmatch(own_path, file_path) for own_path in OWN_PATHS):
-                yield Problem(key_path, f"{file_path} is cfngen's, or of what it installs; choose another place")
+            if any(re.fullmatch(own_path, file_path) for own_path in CFNGEN_PATHS):
+                yield Problem(
+                    key_path, f"{file_path} belongs to cfngen or to software that it installs; choose another path"
+                )
             elif mirror and mirror[1] in instances.containerd.registry_mirrors:
-                yield Problem(key_path, f"containerd.registryMirrors makes {file_path}; remove one of them")
+                yield Problem(key_path, f"containerd.registryMirrors also creates {file_path}; remove one of them")
             elif ".." in file_path.split("/"):
-                yield Problem(key_path, f"{file_path} leads elsewhere by `..`; write the path out")
+                yield Problem(key_path, f"{file_path} contains `..`; write the path without it")
             elif file_path in seen_paths:
                 yield Problem(key_path, f"{file_path} appears twice; remove one")
             seen_paths.add(file_path)
@@ -182,7 +183,7 @@ def _time_to_drain(cluster: Cluster) -> Iterator[Problem]:
             message = (
                 f"CloudFormation waits an hour at most while it replaces an instance, and creationTimeout "
                 f"({group.creation_timeout}) and drainTimeout ({group.drain_timeout}) make more than "
-                f"{_MAX_REPLACEMENT_MINUTES} minutes: an update may be given up although all goes well"
+                f"{_MAX_REPLACEMENT_MINUTES} minutes: a healthy update may time out and be rolled back"
             )
             yield Problem((*_GROUPS, index, "drainTimeout"), message)
 

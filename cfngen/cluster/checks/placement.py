@@ -27,7 +27,7 @@ def _region_exists(cluster: Cluster) -> Iterator[Problem]:
 def _zones_in_region(cluster: Cluster) -> Iterator[Problem]:
     for index, subnet in enumerate(cluster.network.subnets):
         if zone_region(subnet.zone) != cluster.region:
-            message = f"{subnet.zone} is not a zone of {cluster.region}; a cluster lies in one region"
+            message = f"{subnet.zone} is not a zone of {cluster.region}; a cluster is in one region"
             yield Problem(subnet_path(index, "zone"), message, (("region",),))
 
 
@@ -36,7 +36,7 @@ def _zones_distinct(cluster: Cluster) -> Iterator[Problem]:
     for index, zone in enumerate(zones):
         first = zones.index(zone)
         if first < index:
-            message = f"{zone} has a subnet already (network.subnets[{first}]); a cluster has one subnet in each zone"
+            message = f"{zone} already has a subnet (network.subnets[{first}]); a cluster has one subnet in each zone"
             yield Problem(subnet_path(index, "zone"), message, (subnet_path(first, "zone"),))
 
 
@@ -56,9 +56,9 @@ def _other_partition(cluster: Cluster) -> Iterator[Problem]:
     region = cluster.region
     if region.startswith(("cn-", "us-iso", "eu-iso", "eusc-")):
         message = (
-            f"cfngen has not been looked at in the partition of {region}, and instances there may not reach dl.k8s.io, "
+            f"cfngen has not been tested in the partition of {region}, and instances there may not reach dl.k8s.io, "
             "github.com and registry.k8s.io; set assets.mirror and "
-            "kubernetes.clusterConfiguration.imageRepository, and expect more to change"
+            "kubernetes.clusterConfiguration.imageRepository, and expect to need other changes"
         )
         yield Problem(("region",), message)
 
@@ -75,7 +75,7 @@ def _masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
     missing_zones = "three zones" if len(set(zones)) == 1 else "a third zone"
     message = (
         f"{masters_in_zone if masters_in_zone < count else 'all'} of {count} masters are in {fullest_zone}: they "
-        f"survive the loss of an instance, not of that zone; add subnets in {missing_zones} (network.subnets)"
+        f"survive the failure of an instance, but not of that zone; add subnets in {missing_zones} (network.subnets)"
     )
     yield Problem(("controlPlane", "count"), message)
 

@@ -32,7 +32,7 @@ def _size_order(cluster: Cluster) -> Iterator[Problem]:
 def _spot_price(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
         if group.spot_price is not None and float(group.spot_price) == 0:
-            message = "a price of 0 buys no instance; give a price, or leave the key out for on-demand instances"
+            message = "a price of 0 never gets an instance; enter a price, or remove the key for on-demand instances"
             yield Problem((*_GROUPS, index, "spotPrice"), message)
 
 
@@ -53,7 +53,8 @@ def _pod_ranges(cluster: Cluster) -> Iterator[Problem]:
     if needed > ranges:
         masters = pluralize(cluster.control_plane.count, "master")
         message = (
-            f"{pods} holds {ranges} ranges of /{prefix}, but up to {_max_nodes(cluster)} nodes and {masters} take one "
+            f"{pods} contains {ranges} ranges of /{prefix}, but up to {_max_nodes(cluster)} nodes and {masters} need "
+            "one "
             "each; enlarge it or lower maxSize"
         )
         yield Problem(PODS, message, _group_paths(cluster, "maxSize"))
@@ -68,7 +69,8 @@ def _subnet_addresses(cluster: Cluster) -> Iterator[Problem]:
         available = _usable_addresses(cluster, group.zones)
         if group.min_size > available:
             message = (
-                f"the group's subnets hold {available} instances, not {group.min_size}; enlarge them or lower minSize"
+                f"the group's subnets have addresses for {available} instances, not {group.min_size}; enlarge them "
+                "or lower minSize"
             )
             touches: tuple[Path, ...] = (("network", "subnets"), (*_GROUPS, index, "zones"))
             yield Problem((*_GROUPS, index, "minSize"), message, touches)
@@ -80,7 +82,10 @@ def _subnet_addresses_at_most(cluster: Cluster) -> Iterator[Problem]:
         - cluster.control_plane.count
     )
     if _max_nodes(cluster) > available:
-        message = f"the subnets hold {available} nodes beside the masters, but maxSize allows {_max_nodes(cluster)}"
+        message = (
+            f"the subnets have addresses for {available} nodes beside the masters, but maxSize allows "
+            f"{_max_nodes(cluster)}"
+        )
         yield Problem(_GROUPS, message)
 
 
@@ -90,7 +95,7 @@ def _routes(cluster: Cluster) -> Iterator[Problem]:
     instances = _max_nodes(cluster) + cluster.control_plane.count
     if instances > _DEFAULT_ROUTE_QUOTA:
         message = (
-            f'up to {instances} nodes and masters take a VPC route each; look at the quota "Routes per route table" '
+            f'up to {instances} nodes and masters need a VPC route each; check the quota "Routes per route table" '
             f"of your account ({_DEFAULT_ROUTE_QUOTA} in older accounts) and ask AWS to raise it if needed"
         )
         yield Problem(_GROUPS, message)
@@ -98,7 +103,7 @@ def _routes(cluster: Cluster) -> Iterator[Problem]:
 
 def _no_groups(cluster: Cluster) -> Iterator[Problem]:
     if not cluster.node_groups:
-        yield Problem(_GROUPS, "there is no node group: the cluster has masters only, where ordinary pods do not run")
+        yield Problem(_GROUPS, "there is no node group: the cluster only has masters, which do not run ordinary pods")
 
 
 PROBLEMS = (_size_order, _spot_price, _pod_ranges, _subnet_addresses)

@@ -1,8 +1,8 @@
-"""The environment variables of `cluster/kube-up.sh` on AWS (Kubernetes 1.0 to 1.5), and what each means here.
+"""The environment variables of `cluster/kube-up.sh` on AWS (Kubernetes 1.0 to 1.5), and what cfngen does with them.
 
-Every variable that kube-up read is here. It sets keys of the cluster file; or it is accepted if its value describes
-what cfngen does anyway; or it is refused, with a message that names its replacement. Variables of the operator's
-machine, such as KUBECONFIG, are ignored.
+All variables that kube-up read are listed. A variable is either translated into keys of the cluster file, or accepted
+if its value describes what cfngen does anyway, or refused with a message that names its replacement. Variables of the
+operator's machine, such as KUBECONFIG, are ignored.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cfngen.cluster.kube_up import instances, network, passthrough, placement
-from cfngen.cluster.kube_up.variable import Fate, Variable
+from cfngen.cluster.kube_up.variable import Handling, Variable
 from cfngen.cluster.layers import Assignment
 from cfngen.cluster.problems import Problem, Source
 
-__all__ = ["SECTIONS", "VARIABLES", "Fate", "Variable", "assignments"]
+__all__ = ["SECTIONS", "VARIABLES", "Handling", "Variable", "assignments"]
 
 SECTIONS: Mapping[str, tuple[Variable, ...]] = {
     "Placement, names and network": placement.VARIABLES,
@@ -29,22 +29,22 @@ VARIABLES: Mapping[str, Variable] = {variable.name: variable for section in SECT
 
 
 def assignments(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Problem]]:
-    """Return the assignments that an environment's kube-up variables make, and the problems with them.
+    """Return the settings of the cluster file that kube-up's variables give, and the problems with the variables.
 
-    Empty variables count as unset, as in kube-up.
+    A variable with an empty value counts as unset, as in kube-up.
     """
     result: list[Assignment] = []
     problems: list[Problem] = []
     for variable in VARIABLES.values():
         set_variables = {
-            name: value for name in (variable.name, *variable.old) if (value := environ.get(name, "").strip())
+            name: value for name in (variable.name, *variable.old_names) if (value := environ.get(name, "").strip())
         }
         name, value = next(iter(set_variables.items()), ("", ""))
         if not name:
             continue
         for old, other in set_variables.items():
             if other != value:
-                message = f"it is the old name of {name}, which says otherwise ({value!r}, not {other!r}); unset one"
+                message = f"it is the old name of {name}, which has a different value ({value!r}); unset one of them"
                 problems.append(Problem((), message, source=Source("environment", old)))
         source = Source("environment", name)
         try:

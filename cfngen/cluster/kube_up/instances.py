@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from cfngen.cluster.kube_up.variable import (
     Setting,
     Variable,
-    accepted,
-    honoured,
+    accepted_only,
+    as_number,
     path_of,
     refused,
-    sets_number,
+    sets_keys,
 )
 
 _DISTRIBUTIONS = {
@@ -36,14 +36,14 @@ _ENDED_DISTRIBUTIONS = {
 def _distribution(value: str) -> Sequence[Setting]:
     names = ", ".join(_DISTRIBUTIONS)
     if value in _ENDED_DISTRIBUTIONS:
-        raise ValueError(f"{value} cannot be used, for {_ENDED_DISTRIBUTIONS[value]}; choose one of {names}")
+        raise ValueError(f"{value} cannot be used: {_ENDED_DISTRIBUTIONS[value]}; choose one of {names}")
     if value not in _DISTRIBUTIONS:
-        raise ValueError(f"{value!r} is not a distribution that cfngen knows; choose one of {names}")
+        raise ValueError(f"{value!r} is not a distribution that cfngen supports; choose one of {names}")
     return [(path_of("image.distribution"), _DISTRIBUTIONS[value])]
 
 
-def _size_in_gib(name: str, key: str, old: Sequence[str] = ()) -> Variable:
-    return honoured(name, key, sets_number(key), "In GiB.", old)
+def _size_in_gib(name: str, key: str, old_names: Sequence[str] = ()) -> Variable:
+    return sets_keys(name, key, as_number(key), "In GiB.", old_names)
 
 
 _INSTANCE_SECTIONS = ("controlPlane", "nodeGroups[]")
@@ -52,13 +52,13 @@ _INSTANCE_SECTIONS = ("controlPlane", "nodeGroups[]")
 def _snapshotter(value: str) -> Sequence[Setting]:
     names = {"overlay": "overlayfs", "overlay2": "overlayfs", "btrfs": "btrfs", "zfs": "zfs"}
     if value not in names:
-        raise ValueError(f"containerd knows {', '.join(names)}, not {value!r}")
+        raise ValueError(f"must be one of {', '.join(names)}, not {value!r}")
     return [(path_of(f"{owner}.containerd.snapshotter"), names[value]) for owner in _INSTANCE_SECTIONS]
 
 
 def _storage(value: str) -> Sequence[Setting]:
     if value != "ebs":
-        raise ValueError(f"kube-up knew ebs, not {value!r}; unset it to use the disks of the instance type")
+        raise ValueError(f"must be ebs, not {value!r}; unset it to use the disks of the instance type")
     return [(path_of(f"{owner}.instanceStorage"), "none") for owner in _INSTANCE_SECTIONS]
 
 
@@ -67,56 +67,57 @@ def _mirror(value: str) -> Sequence[Setting]:
 
 
 VARIABLES: tuple[Variable, ...] = (
-    honoured("MASTER_SIZE", "controlPlane.instanceType", sentence="kube-up's m3.medium is too small today."),
-    honoured(
+    sets_keys("MASTER_SIZE", "controlPlane.instanceType", explanation="kube-up's m3.medium is too small today."),
+    sets_keys(
         "NODE_SIZE",
         "nodeGroups[].instanceType",
-        sentence="kube-up's t2.micro and t2.small are too small today.",
-        old=("MINION_SIZE",),
+        explanation="kube-up's t2.micro and t2.small are too small today.",
+        old_names=("MINION_SIZE",),
     ),
-    honoured("MASTER_DISK_TYPE", "controlPlane.volume.type"),
+    sets_keys("MASTER_DISK_TYPE", "controlPlane.volume.type"),
     _size_in_gib("MASTER_DISK_SIZE", "controlPlane.volume.size"),
-    honoured("MASTER_ROOT_DISK_TYPE", "controlPlane.rootVolume.type"),
+    sets_keys("MASTER_ROOT_DISK_TYPE", "controlPlane.rootVolume.type"),
     _size_in_gib("MASTER_ROOT_DISK_SIZE", "controlPlane.rootVolume.size"),
-    honoured("NODE_ROOT_DISK_TYPE", "nodeGroups[].rootVolume.type", old=("MINION_ROOT_DISK_TYPE",)),
+    sets_keys("NODE_ROOT_DISK_TYPE", "nodeGroups[].rootVolume.type", old_names=("MINION_ROOT_DISK_TYPE",)),
     _size_in_gib("NODE_ROOT_DISK_SIZE", "nodeGroups[].rootVolume.size", ("MINION_ROOT_DISK_SIZE",)),
-    honoured("NODE_SPOT_PRICE", "nodeGroups[].spotPrice"),
-    honoured(
+    sets_keys("NODE_SPOT_PRICE", "nodeGroups[].spotPrice"),
+    sets_keys(
         "KUBE_AWS_STORAGE",
         ("controlPlane.instanceStorage", "nodeGroups[].instanceStorage"),
         _storage,
-        "`ebs` is `none`: the disks of the instance type are left alone.",
+        "`ebs` becomes `none`: the disks of the instance type are not used.",
     ),
-    honoured(
+    sets_keys(
         "DOCKER_STORAGE",
         ("controlPlane.containerd.snapshotter", "nodeGroups[].containerd.snapshotter"),
         _snapshotter,
-        "`overlay` and `overlay2` are `overlayfs`; aufs and devicemapper are no more.",
+        "`overlay` and `overlay2` become `overlayfs`; aufs and devicemapper no longer exist.",
     ),
     refused("EXTRA_DOCKER_OPTS", "containerd runs the containers and has no such options; unset it"),
-    accepted(
+    accepted_only(
         "KUBE_ENABLE_INSECURE_REGISTRY",
         "false",
-        "containerd asks registries by TLS; give the registry a certificate that the nodes' image trusts",
+        "containerd connects to registries by TLS; give the registry a certificate that the nodes' image trusts",
     ),
-    honoured(
+    sets_keys(
         "DOCKER_REGISTRY_MIRROR_URL",
         ("controlPlane.containerd.registryMirrors", "nodeGroups[].containerd.registryMirrors"),
         _mirror,
         "As the mirror of docker.io.",
     ),
-    honoured(
+    sets_keys(
         "KUBE_OS_DISTRIBUTION",
         "image.distribution",
         _distribution,
         "`ubuntu` is Ubuntu 24.04, `debian` is Debian 13; jessie, wily and the others of kube-up's time are refused.",
     ),
-    honoured("AWS_IMAGE", "image.id"),
+    sets_keys("AWS_IMAGE", "image.id"),
     refused(
         "AWS_IMAGE_NAME",
-        "images are not looked up by name; give the AMI id (image.id) or an SSM parameter that holds it",
+        "images are not looked up by name; set image.id to the AMI id, or image.ssmParameter to an SSM parameter "
+        "with it",
     ),
-    honoured("KUBE_NODE_IMAGE", "nodeGroups[].image.id", old=("KUBE_MINION_IMAGE",)),
+    sets_keys("KUBE_NODE_IMAGE", "nodeGroups[].image.id", old_names=("KUBE_MINION_IMAGE",)),
     refused(
         "AWS_SSH_KEY",
         "no file outside the cluster file is read; put the public key into ssh.publicKey, or a key pair's name into "
@@ -124,11 +125,11 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     refused(
         "AWS_S3_BUCKET",
-        "no bucket is needed to boot: instances fetch pinned files from their publishers, or from assets.mirror",
+        "no bucket is needed to boot: instances download pinned files from their publishers, or from assets.mirror",
     ),
-    refused("AWS_S3_REGION", "no bucket is needed to boot: your own copy of the files is named in assets.mirror"),
-    accepted("AWS_DEFAULT_PROFILE", "*", "It is the AWS tools' own and has no part in what the templates say."),
-    refused("COREOS_CHANNEL", "CoreOS Container Linux is no more; choose the system in image.distribution"),
-    accepted("KUBE_CONTAINER_RUNTIME", "containerd", "Kubernetes runs containers by containerd now, so unset it"),
-    refused("KUBE_RKT_VERSION", "rkt is no more, containers run under containerd; unset it"),
+    refused("AWS_S3_REGION", "no bucket is needed to boot; set assets.mirror to use your own copy of the files"),
+    accepted_only("AWS_DEFAULT_PROFILE", "*", "The AWS tools use it; it does not affect the templates."),
+    refused("COREOS_CHANNEL", "CoreOS Container Linux no longer exists; choose the system in image.distribution"),
+    accepted_only("KUBE_CONTAINER_RUNTIME", "containerd", "Kubernetes runs containers by containerd now, so unset it"),
+    refused("KUBE_RKT_VERSION", "rkt no longer exists, containers run under containerd; unset it"),
 )

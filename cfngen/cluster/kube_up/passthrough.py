@@ -1,4 +1,4 @@
-"""Variables that kube-up handed on to the instances as they were."""
+"""Variables whose values kube-up passed on to the instances unchanged."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from cfngen.cluster.kube_up.variable import (
     Setting,
     Variable,
-    accepted,
+    accepted_only,
+    as_boolean,
     flag,
-    honoured,
     path_of,
     refused,
-    sets_truth,
+    sets_keys,
     whole_number,
 )
 
@@ -25,8 +25,8 @@ _AUDIT = "controlPlane.auditLog.enabled"
 _REGISTRY = "no registry is installed in the cluster; use Amazon ECR, for which every node has the credentials"
 _MANIFEST = f"set {_KUBELET}.staticPodURL and staticPodURLHeader"
 _ETCD_MEMBERS = "etcd's members are the masters (controlPlane.count), which find each other by kubeadm; unset it"
-_ETCD_TLS = "kubeadm makes etcd's certificates on the master; unset it"
-_FEDERATION = "Kubernetes' federation is no more; unset it"
+_ETCD_TLS = "kubeadm creates etcd's certificates on the master; unset it"
+_FEDERATION = "Kubernetes' federation no longer exists; unset it"
 _TESTS = "it served Kubernetes' own tests"
 
 
@@ -66,69 +66,71 @@ def _number_flag(component: str, name: str, value: str) -> Sequence[Setting]:
 
 
 VARIABLES: tuple[Variable, ...] = (
-    accepted("ENABLE_L7_LOADBALANCING", "none", "switch on addons.awsLoadBalancerController"),
-    accepted("ENABLE_NODE_PROBLEM_DETECTOR", "false", "list node-problem-detector's chart in addons.charts"),
-    accepted("ENABLE_RESCHEDULER", "false", "the rescheduler is no more; priorities of pods do its work"),
-    accepted("ENABLE_CLUSTER_REGISTRY", "false", _REGISTRY),
+    accepted_only("ENABLE_L7_LOADBALANCING", "none", "enable addons.awsLoadBalancerController"),
+    accepted_only("ENABLE_NODE_PROBLEM_DETECTOR", "false", "list node-problem-detector's chart in addons.charts"),
+    accepted_only("ENABLE_RESCHEDULER", "false", "the rescheduler no longer exists; use pod priorities"),
+    accepted_only("ENABLE_CLUSTER_REGISTRY", "false", _REGISTRY),
     refused("CLUSTER_REGISTRY_DISK", _REGISTRY),
     refused("CLUSTER_REGISTRY_DISK_SIZE", _REGISTRY),
-    honoured("ENABLE_APISERVER_BASIC_AUDIT", _AUDIT, sets_truth(_AUDIT)),
-    accepted(
+    sets_keys("ENABLE_APISERVER_BASIC_AUDIT", _AUDIT, as_boolean(_AUDIT)),
+    accepted_only(
         "ENABLE_CUSTOM_METRICS",
         "false",
         "metrics-server is installed; for others list an adapter's chart in addons.charts",
     ),
-    accepted(
+    accepted_only(
         "ENABLE_GARBAGE_COLLECTOR", "true", f"switch it off by the flag enable-garbage-collector in {_MANAGER_FLAGS}"
     ),
-    accepted("ENABLE_MANIFEST_URL", "false", _MANIFEST),
+    accepted_only("ENABLE_MANIFEST_URL", "false", _MANIFEST),
     refused("MANIFEST_URL", _MANIFEST),
     refused("MANIFEST_URL_HEADER", _MANIFEST),
-    honoured(
+    sets_keys(
         "FEATURE_GATES",
         (f"{_KUBELET}.featureGates", _API_FLAGS, _MANAGER_FLAGS, _SCHEDULER_FLAGS),
         _feature_gates,
         "In the control plane as the flag `feature-gates`.",
     ),
-    honoured("EVICTION_HARD", f"{_KUBELET}.evictionHard", _eviction),
-    honoured("NODE_LABELS", "nodeGroups[].labels", _labels, "Jenkins sets this variable too: there, use --no-env."),
-    honoured("HAIRPIN_MODE", f"{_KUBELET}.hairpinMode"),
-    accepted("SOFTLOCKUP_PANIC", "false", "put kernel.softlockup_panic into a file in /etc/sysctl.d (files)"),
-    accepted("PREPULL_E2E_IMAGES", "false", f"{_TESTS}; unset it"),
-    accepted("KUBELET_PORT", "10250", "the security groups open the kubelet's own port 10250, so unset it"),
-    honoured(
+    sets_keys("EVICTION_HARD", f"{_KUBELET}.evictionHard", _eviction),
+    sets_keys("NODE_LABELS", "nodeGroups[].labels", _labels, "Jenkins sets this variable too: there, use --no-env."),
+    sets_keys("HAIRPIN_MODE", f"{_KUBELET}.hairpinMode"),
+    accepted_only("SOFTLOCKUP_PANIC", "false", "put kernel.softlockup_panic into a file in /etc/sysctl.d (files)"),
+    accepted_only("PREPULL_E2E_IMAGES", "false", f"{_TESTS}; unset it"),
+    accepted_only("KUBELET_PORT", "10250", "the security groups open the kubelet's own port 10250, so unset it"),
+    sets_keys(
         "KUBE_APISERVER_REQUEST_TIMEOUT",
         _API_FLAGS,
         lambda value: _number_flag("apiServer", "min-request-timeout", value),
         "In seconds, as the flag `min-request-timeout`.",
     ),
-    honoured(
+    sets_keys(
         "TERMINATED_POD_GC_THRESHOLD",
         _MANAGER_FLAGS,
         lambda value: _number_flag("controllerManager", "terminated-pod-gc-threshold", value),
         "As the flag `terminated-pod-gc-threshold`.",
     ),
-    accepted("STORAGE_BACKEND", "etcd3", "etcd 3 is Kubernetes' only store, so unset it"),
+    accepted_only("STORAGE_BACKEND", "etcd3", "etcd 3 is Kubernetes' only store, so unset it"),
     refused("ETCD_IMAGE", "set kubernetes.clusterConfiguration.etcd.local.imageRepository and imageTag"),
     refused("ETCD_VERSION", "set kubernetes.clusterConfiguration.etcd.local.imageTag"),
-    accepted("ETCD_QUORUM_READ", "true", "reads from etcd 3 are always by quorum, so unset it"),
+    accepted_only("ETCD_QUORUM_READ", "true", "reads from etcd 3 are always by quorum, so unset it"),
     refused("INITIAL_ETCD_CLUSTER", _ETCD_MEMBERS),
     refused("INITIAL_ETCD_CLUSTER_STATE", _ETCD_MEMBERS),
     refused("ETCD_CA_KEY_BASE64", _ETCD_TLS),
     refused("ETCD_CA_CERT_BASE64", _ETCD_TLS),
     refused("ETCD_PEER_KEY_BASE64", _ETCD_TLS),
     refused("ETCD_PEER_CERT_BASE64", _ETCD_TLS),
-    accepted("REGISTER_MASTER_KUBELET", "true", "masters are always nodes, tainted against ordinary pods; unset it"),
+    accepted_only(
+        "REGISTER_MASTER_KUBELET", "true", "masters are always nodes, tainted against ordinary pods; unset it"
+    ),
     refused("KUBELET_APISERVER", "kubelets use the API endpoint of the cluster; unset it"),
     refused("MASTER_ADVERTISE_ADDRESS", "the API server advertises the master's fixed address, controlPlane.addresses"),
     refused(
         "SCHEDULING_ALGORITHM_PROVIDER",
-        f"the flag is no more; configure scheduler profiles by a file named in {_SCHEDULER_FLAGS}",
+        f"the flag no longer exists; configure scheduler profiles by a file named in {_SCHEDULER_FLAGS}",
     ),
     refused("KUBE_IMAGE_TAG", "the version of all images follows kubernetesVersion"),
     refused("KUBE_DOCKER_REGISTRY", "set kubernetes.clusterConfiguration.imageRepository"),
     refused("KUBE_ADDON_REGISTRY", "set kubernetes.clusterConfiguration.imageRepository"),
-    accepted("FEDERATION", "false", _FEDERATION),
+    accepted_only("FEDERATION", "false", _FEDERATION),
     refused("FEDERATION_NAME", _FEDERATION),
     refused("FEDERATIONS_DOMAIN_MAP", _FEDERATION),
     refused("DNS_ZONE_NAME", _FEDERATION),

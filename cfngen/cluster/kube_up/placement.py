@@ -9,11 +9,11 @@ from cfngen.cluster.defaults import zone_region
 from cfngen.cluster.kube_up.variable import (
     Setting,
     Variable,
-    accepted,
-    honoured,
+    accepted_only,
+    as_boolean,
+    as_list,
     path_of,
-    sets_list,
-    sets_truth,
+    sets_keys,
     whole_number,
 )
 
@@ -41,31 +41,38 @@ def _nodes(value: str) -> Sequence[Setting]:
 def _reserved_ip(value: str) -> Sequence[Setting]:
     if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", value):
         raise ValueError(
-            "CloudFormation wants the allocation id beside the address; give both as api.elasticIp.allocationId and "
+            "CloudFormation needs the allocation id beside the address; set both, api.elasticIp.allocationId and "
             "api.elasticIp.address"
         )
     return []
 
 
 VARIABLES: tuple[Variable, ...] = (
-    accepted("KUBERNETES_PROVIDER", "aws", "cfngen builds clusters on AWS only, so unset it"),
-    honoured("KUBE_AWS_ZONE", ("network.subnets[0].zone", "region"), _zone, "The region is the zone's."),
-    honoured("KUBE_AWS_INSTANCE_PREFIX", "name"),
-    honoured("VPC_NAME", "network.vpc.name", sentence="Of a created VPC: none is looked up by its name."),
-    honoured("VPC_ID", "network.vpc.id"),
-    honoured("SUBNET_ID", "network.subnets[0].id"),
-    honoured("KUBE_VPC_CIDR_BASE", "network.vpc.cidr", _vpc_cidr, "`172.20` becomes 172.20.0.0/16."),
-    honoured("KUBE_SUBNET_CIDR", "network.subnets[0].cidr"),
-    honoured(
+    accepted_only("KUBERNETES_PROVIDER", "aws", "cfngen builds clusters on AWS only, so unset it"),
+    sets_keys("KUBE_AWS_ZONE", ("network.subnets[0].zone", "region"), _zone, "The region is the zone's."),
+    sets_keys("KUBE_AWS_INSTANCE_PREFIX", "name"),
+    sets_keys(
+        "VPC_NAME",
+        "network.vpc.name",
+        explanation="For a VPC that cfngen creates; existing ones are not looked up by name.",
+    ),
+    sets_keys("VPC_ID", "network.vpc.id"),
+    sets_keys("SUBNET_ID", "network.subnets[0].id"),
+    sets_keys("KUBE_VPC_CIDR_BASE", "network.vpc.cidr", _vpc_cidr, "`172.20` becomes 172.20.0.0/16."),
+    sets_keys("KUBE_SUBNET_CIDR", "network.subnets[0].cidr"),
+    sets_keys(
         "MASTER_INTERNAL_IP",
         "controlPlane.addresses",
-        sets_list("controlPlane.addresses"),
-        "Of one master; several (`controlPlane.count`) have an address each, in the cluster file.",
+        as_list("controlPlane.addresses"),
+        "Only for a single master; for several (`controlPlane.count`), list the addresses in the cluster file.",
     ),
-    honoured("DHCP_OPTION_SET_ID", "network.dhcpOptions"),
-    honoured("SSH_CIDR", "ssh.allowedCidrs", sets_list("ssh.allowedCidrs"), "Unset, SSH is closed."),
-    honoured(
-        "HTTP_API_CIDR", "api.allowedCidrs", sets_list("api.allowedCidrs"), "Unset, the console asks whoever deploys."
+    sets_keys("DHCP_OPTION_SET_ID", "network.dhcpOptions"),
+    sets_keys("SSH_CIDR", "ssh.allowedCidrs", as_list("ssh.allowedCidrs"), "Unset, SSH is closed."),
+    sets_keys(
+        "HTTP_API_CIDR",
+        "api.allowedCidrs",
+        as_list("api.allowedCidrs"),
+        "If unset, the range is a stack parameter without a default.",
     ),
     Variable(
         "MASTER_RESERVED_IP",
@@ -73,25 +80,25 @@ VARIABLES: tuple[Variable, ...] = (
         "`auto` allocates an Elastic IP, as cfngen does anyway; an address of your own goes into `api.elasticIp`, "
         "together with its allocation id. Several masters (`controlPlane.count`) have a load balancer instead.",
         convert=_reserved_ip,
-        accepts=("auto",),
+        accepted_values=("auto",),
     ),
-    honoured(
+    sets_keys(
         "KUBE_ENABLE_NODE_PUBLIC_IP",
         "nodeGroups[].publicIp",
-        sets_truth("nodeGroups[].publicIp"),
-        old=("KUBE_ENABLE_MINION_PUBLIC_IP",),
+        as_boolean("nodeGroups[].publicIp"),
+        old_names=("KUBE_ENABLE_MINION_PUBLIC_IP",),
     ),
-    accepted(
+    accepted_only(
         "KUBE_USE_EXISTING_MASTER",
         "false",
-        "add a node group, and a subnet in its zone, to the cluster file instead: one cluster spans several zones",
+        "add a node group, and a subnet in its zone, to the cluster file instead: a cluster can span several zones",
     ),
-    accepted("MULTIZONE", "*", "It had no effect on AWS; give several `network.subnets`, one for each zone."),
-    honoured(
+    accepted_only("MULTIZONE", "*", "It had no effect on AWS; give several `network.subnets`, one for each zone."),
+    sets_keys(
         "NUM_NODES",
         _SIZES,
         _nodes,
         "Sets all three sizes of every group; 0 leaves room for one node.",
-        old=("NUM_MINIONS",),
+        old_names=("NUM_MINIONS",),
     ),
 )

@@ -12,7 +12,7 @@ from cfngen.cluster.paths import EVERY, parse_path
 
 Setting = tuple[tuple[str | int | Named, ...], object]
 Conversion = Callable[[str], Sequence[Setting]]
-Fate = Literal["honoured", "accepted", "refused"]
+Handling = Literal["honoured", "accepted", "refused"]
 
 
 @dataclass(frozen=True)
@@ -20,22 +20,24 @@ class Variable:
     """One environment variable that `kube-up.sh` read.
 
     Attributes:
-        name: its name in Kubernetes 1.2 to 1.5.
-        fate: `honoured` (it sets keys), `accepted` (some values, which change nothing) or `refused`.
-        sentence: what it does here, or what replaced it.
-        keys: the keys it sets, as the documentation shows them.
-        convert: returns the settings for its value; raises ValueError if the value is wrong.
-        accepts: values that are accepted without effect; `*` stands for any.
-        old: its names in Kubernetes 1.0 and 1.1.
+        name: the variable's name in Kubernetes 1.2 to 1.5.
+        handling: what cfngen does with the variable. `honoured`: its value is translated into keys of the cluster file.
+            `accepted`: some values are allowed, since they describe what cfngen does anyway; they have no effect.
+            `refused`: every value is an error.
+        explanation: what the variable does in cfngen, or what to use instead.
+        keys: the keys of the cluster file that it sets, as the documentation shows them.
+        convert: returns the settings for the variable's value; raises ValueError if the value is wrong.
+        accepted_values: values that are allowed without effect; `*` stands for any value.
+        old_names: the variable's names in Kubernetes 1.0 and 1.1.
     """
 
     name: str
-    fate: Fate
-    sentence: str
+    handling: Handling
+    explanation: str
     keys: tuple[str, ...] = ()
     convert: Conversion | None = None
-    accepts: tuple[str, ...] = ()
-    old: tuple[str, ...] = ()
+    accepted_values: tuple[str, ...] = ()
+    old_names: tuple[str, ...] = ()
 
     def settings(self, value: str) -> Sequence[Setting]:
         """Return the settings for a value of the variable.
@@ -45,38 +47,38 @@ class Variable:
         """
         if self.convert:
             return self.convert(value)
-        if "*" in self.accepts or value in self.accepts:
+        if "*" in self.accepted_values or value in self.accepted_values:
             return ()
-        if self.accepts:
-            raise ValueError(f"{value!r} is not accepted, only {' or '.join(self.accepts)}; {self.sentence}")
-        raise ValueError(self.sentence)
+        if self.accepted_values:
+            raise ValueError(f"{value!r} is not accepted, only {' or '.join(self.accepted_values)}; {self.explanation}")
+        raise ValueError(self.explanation)
 
 
 def path_of(key: str) -> tuple[str | int | Named, ...]:
-    """Return the path of a key; `[]` in it stands for every item of the list."""
+    """Return the path of a key such as `nodeGroups[].labels`; `[]` stands for every item of a list."""
     parts: list[str | int | Named] = []
     for part in key.split("[]"):
         parts += [*parse_path(part.removeprefix(".")), EVERY] if part else []
     return tuple(parts[:-1])
 
 
-def sets(*keys: str) -> Conversion:
-    """Set keys to the text of the variable."""
+def as_text(*keys: str) -> Conversion:
+    """Return a conversion that sets keys to the variable's value as text."""
     return lambda value: [(path_of(key), value) for key in keys]
 
 
-def sets_list(*keys: str) -> Conversion:
-    """Set keys to a list of the one text."""
+def as_list(*keys: str) -> Conversion:
+    """Return a conversion that sets keys to a list with the variable's value as its only item."""
     return lambda value: [(path_of(key), [value]) for key in keys]
 
 
-def sets_number(*keys: str) -> Conversion:
-    """Set keys to a whole number."""
+def as_number(*keys: str) -> Conversion:
+    """Return a conversion that sets keys to the variable's value as a whole number."""
     return lambda value: [(path_of(key), whole_number(value)) for key in keys]
 
 
-def sets_truth(*keys: str) -> Conversion:
-    """Set keys to true or false."""
+def as_boolean(*keys: str) -> Conversion:
+    """Return a conversion that sets keys to true or false."""
 
     def convert(value: str) -> Sequence[Setting]:
         if value not in ("true", "false"):
@@ -86,8 +88,8 @@ def sets_truth(*keys: str) -> Conversion:
     return convert
 
 
-def switches_on(key: str, *values: str) -> Conversion:
-    """Set a key to true for some values of the variable, and nothing for `false` and `none`."""
+def true_if(key: str, *values: str) -> Conversion:
+    """Return a conversion that sets a key to true for the given values; `false` and `none` set nothing."""
 
     def convert(value: str) -> Sequence[Setting]:
         if value in ("false", "none"):
@@ -111,24 +113,30 @@ def whole_number(value: str) -> int:
 
 
 def flag(component: str, name: str, value: str) -> Setting:
-    """Return the setting of a command-line flag of a control-plane component."""
+    """Return the setting of a command-line flag of a control plane component (in its `extraArgs`)."""
     path = ("kubernetes", "clusterConfiguration", component, "extraArgs", Named(name), "value")
     return path, value
 
 
-def honoured(
-    name: str, keys: str | Sequence[str], convert: Conversion | None = None, sentence: str = "", old: Sequence[str] = ()
+def sets_keys(
+    name: str,
+    keys: str | Sequence[str],
+    convert: Conversion | None = None,
+    explanation: str = "",
+    old_names: Sequence[str] = (),
 ) -> Variable:
-    """Return a variable that sets keys; without a conversion, to its text."""
+    """Return a variable that is translated into keys; without a conversion, their value is the variable's text."""
     named = (keys,) if isinstance(keys, str) else tuple(keys)
-    return Variable(name, "honoured", sentence, named, convert or sets(*named), old=tuple(old))
+    return Variable(name, "honoured", explanation, named, convert or as_text(*named), old_names=tuple(old_names))
 
 
-def accepted(name: str, values: str | Sequence[str], sentence: str) -> Variable:
-    """Return a variable some of whose values describe what cfngen does anyway."""
-    return Variable(name, "accepted", sentence, accepts=(values,) if isinstance(values, str) else tuple(values))
+def accepted_only(name: str, values: str | Sequence[str], explanation: str) -> Variable:
+    """Return a variable that may only have the given values, which describe what cfngen does anyway."""
+    return Variable(
+        name, "accepted", explanation, accepted_values=(values,) if isinstance(values, str) else tuple(values)
+    )
 
 
-def refused(name: str, sentence: str) -> Variable:
-    """Return a variable that has no meaning any more."""
-    return Variable(name, "refused", sentence)
+def refused(name: str, explanation: str) -> Variable:
+    """Return a variable that is an error with any value, since it has no meaning any more."""
+    return Variable(name, "refused", explanation)

@@ -15,16 +15,16 @@ from cfngen.cluster.sections.network import Subnet
 class Image(Model):
     """The machine image of instances: a distribution's newest by its public SSM parameter, or one of your own."""
 
-    distribution: Distribution = Field("ubuntu-24.04", description="Operating system; also of an image of your own.")
+    distribution: Distribution = Field("ubuntu-24.04", description="Operating system; also set it for your own image.")
     id: field_types.ImageId | None = Field(None, description="AMI id, instead of the distribution's newest image.")
     ssm_parameter: field_types.SsmParameterName | None = Field(
-        None, description="Public or own SSM parameter that holds the AMI id, instead of the distribution's own."
+        None, description="SSM parameter with the AMI id, public or your own, instead of the distribution's."
     )
     architecture: Architecture | None = Field(
         None, description="CPU architecture of the image; must be the instance type's. Default: the instance type's."
     )
     root_device: field_types.DeviceName | None = Field(
-        None, description="Root device name of an image of your own. Default: the distribution's."
+        None, description="Name of the root device of your own image. Default: the distribution's."
     )
 
 
@@ -52,7 +52,7 @@ class Containerd(Model):
         "`docker.io: [https://mirror.example.com]`.",
     )
     snapshotter: Literal["overlayfs", "native", "btrfs", "zfs"] = Field(
-        "overlayfs", description="How images' layers are kept; btrfs and zfs need a file system of that kind."
+        "overlayfs", description="Snapshotter that stores image layers; btrfs and zfs need a file system of that type."
     )
     configuration: dict[str, Any] = Field(
         default_factory=dict, description="Fields of containerd's configuration (version 4), merged field by field."
@@ -62,16 +62,16 @@ class Containerd(Model):
 class File(Model):
     """A further file on an instance."""
 
-    path: field_types.AbsolutePath = Field(description="Where it is put.")
-    content: str = Field(description="Its text.")
-    mode: field_types.FileMode = Field("0644", description="Its permissions in octal digits.")
+    path: field_types.AbsolutePath = Field(description="Absolute path of the file.")
+    content: str = Field(description="Its content.")
+    mode: field_types.FileMode = Field("0644", description="Its permissions as octal digits.")
 
 
 class Unit(Model):
     """A further systemd unit on an instance."""
 
     name: field_types.UnitName = Field(description="Name with its suffix, e.g. `backup.service`.")
-    content: str = Field(description="Its text.")
+    content: str = Field(description="Its content.")
     enable: bool = Field(True, description="Whether it is enabled and started.")
 
 
@@ -85,14 +85,17 @@ class Instances(Model):
     root_volume: Volume = Field(default_factory=Volume, description="Root volume.")
     additional_security_groups: List[field_types.SecurityGroupId] = Field(
         (),
-        description="Further security groups for the instances, of the cluster's VPC: of one that is made with the "
-        "cluster, name them afterwards. They must not carry the cluster's tag.",
+        description="Further security groups for the instances, in the cluster's VPC. If the VPC is created with the "
+        "cluster, add them afterwards. They must not have the tag `kubernetes.io/cluster/<name>`.",
     )
     additional_policies: List[field_types.PolicyArn] = Field(
         (), description="ARNs of further managed policies for the instances' role."
     )
     creation_timeout: int = Field(
-        20, ge=10, le=50, description="Minutes an instance may take to report success before the stack gives up."
+        20,
+        ge=10,
+        le=50,
+        description="Minutes within which an instance must report success; otherwise the creation or update fails.",
     )
     kubelet_configuration: dict[str, Any] = Field(
         default_factory=dict,
@@ -102,20 +105,20 @@ class Instances(Model):
     containerd: Containerd = Field(default_factory=Containerd, description="The container runtime.")
     instance_storage: Literal["raid0", "none"] = Field(
         "raid0",
-        description="What becomes of the disks that the instance type brings along: one RAID 0 that the kubelet and "
-        "containerd live on, or nothing.",
+        description="Use of the instance type's local disks: `raid0` combines them into one volume for the kubelet and "
+        "containerd; `none` leaves them unused.",
     )
-    files: List[File] = Field((), description="Further files, put in place before anything is started.")
+    files: List[File] = Field((), description="Further files, written before any program starts.")
     units: List[Unit] = Field((), description="Further systemd units.")
     pre_boot_commands: List[field_types.Command] = Field(
-        (), description="Shell commands to run before packages are installed; one that fails ends the boot."
+        (), description="Shell commands to run before packages are installed; if one fails, the boot fails."
     )
     post_boot_commands: List[field_types.Command] = Field(
-        (), description="Shell commands to run once the instance works, before it reports success."
+        (), description="Shell commands to run when the instance is ready, before it reports success."
     )
     cloud_config: dict[str, Any] = Field(
         default_factory=dict,
-        description="A cloud-init cloud-config that is added to the user data as a part of its own.",
+        description="A cloud-init cloud-config that is added to the user data as a separate part.",
     )
 
 
@@ -128,8 +131,8 @@ class AuditLog(Model):
     max_size: int = Field(100, ge=1, le=10000, description="MiB at which a file is rotated.")
     policy: dict[str, Any] = Field(
         default_factory=dict,
-        description="A policy of your own (audit.k8s.io/v1 Policy). Left out: who changed what, without contents; "
-        "reads (but those of Secrets) and the noise of Kubernetes' own parts are left out.",
+        description="Your own policy (audit.k8s.io/v1 Policy). Default: who changed what, without contents; "
+        "reads (except of Secrets) and requests of Kubernetes' own components are not logged.",
     )
 
 
@@ -141,8 +144,8 @@ class ControlPlane(Instances):
     )
     addresses: List[field_types.Address] = Field(
         (IPv4Address("172.20.0.9"),),
-        description="Fixed private address of each master; it lies in a subnet, and the master in that subnet's zone. "
-        "Default: the ninth of each subnet in turn, and the following ones where masters share a subnet.",
+        description="Fixed private address of each master; the subnet that contains it decides the master's zone. "
+        "Default: the ninth address of each subnet in turn, then the next one if masters share a subnet.",
     )
     audit_log: AuditLog = Field(default_factory=AuditLog, description="The API server's audit log.")
     volume: Volume = Field(
@@ -165,17 +168,17 @@ class NodeGroup(Instances):
     min_size: int = Field(4, ge=0, le=5000, description="Least number of nodes.")
     max_size: int = Field(4, ge=1, le=5000, description="Greatest number of nodes. Default: the least, at least 1.")
     desired_size: int | None = Field(
-        None, ge=0, le=5000, description="Nodes to start with. Left out, the Auto Scaling group decides."
+        None, ge=0, le=5000, description="Number of nodes to start with. Default: the Auto Scaling group decides."
     )
     zones: List[field_types.Zone] = Field(
         ("us-west-2a",), min_length=1, description="Zones to run in. Default: all Availability Zones."
     )
     spot_price: field_types.Price | None = Field(
-        None, description="Highest hourly price in US dollars: run spot instances. Left out: on-demand instances."
+        None, description="Highest hourly price in US dollars for spot instances. Default: on-demand instances."
     )
     public_ip: bool = Field(
         True,
-        description="Whether nodes have public addresses. Without, existing subnets with a NAT gateway are needed.",
+        description="Whether nodes have public addresses. If false, existing subnets with a NAT gateway are needed.",
     )
     root_volume: Volume = Field(default_factory=lambda: Volume(size=32), description="Root volume.")
     labels: dict[field_types.LabelKey, field_types.LabelValue] = Field(
@@ -192,4 +195,4 @@ class Slot(Model):
 
     letter: str = Field(description="Letter of the slot: a, b, c, …")
     subnet: Subnet = Field(description="Subnet of the slot's network interface; its zone is the volume's.")
-    address: field_types.Address = Field(description="The private address that every instance of the slot takes over.")
+    address: field_types.Address = Field(description="The private address that every instance of the slot has.")

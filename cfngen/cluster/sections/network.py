@@ -16,7 +16,8 @@ class Vpc(Model):
 
     id: field_types.VpcId | None = Field(None, description="Id of an existing VPC to use instead of creating one.")
     cidr: field_types.Cidr = Field(
-        IPv4Network("172.20.0.0/16"), description="Address range of the VPC, /16 to /28. Of an existing VPC: its range."
+        IPv4Network("172.20.0.0/16"),
+        description="Address range of the VPC, /16 to /28. For an existing VPC, enter its range.",
     )
     name: str = Field(
         "kubernetes-vpc",
@@ -30,15 +31,15 @@ class Subnet(Model):
     """One subnet in one Availability Zone: created with `cidr`, or an existing one named by `id`."""
 
     zone: field_types.Zone = Field(
-        "us-west-2a", description="Availability Zone of the subnet. Default: the region's first without one."
+        "us-west-2a", description="Availability Zone of the subnet. Default: the region's first zone without a subnet."
     )
     id: field_types.SubnetId | None = Field(
         None, description="Id of an existing subnet to use instead of creating one."
     )
     cidr: field_types.Cidr = Field(
         IPv4Network("172.20.0.0/24"),
-        description="Address range, inside the VPC's. Default: the next free /24 of the VPC. Of an existing subnet: "
-        "its range.",
+        description="Address range, inside the VPC's. Default: the next free /24 of the VPC. For an existing subnet, "
+        "enter its range.",
     )
 
 
@@ -60,8 +61,8 @@ class PrefixList(Model):
     max_entries: int = Field(
         ge=1,
         le=1000,
-        description="Its greatest number of entries (MaxEntries), or the weight of one of AWS's own: as many rules of "
-        "a security group it counts as, whatever it holds.",
+        description="Its maximum number of entries (MaxEntries), or the weight of an AWS-managed one: it counts as "
+        "that many rules of a security group, however many entries it has.",
     )
 
 
@@ -74,22 +75,22 @@ class Network(Model):
     )
     route_table: field_types.RouteTableId | None = Field(
         None,
-        description="Id of the route table that existing subnets use; the pods' routes are written to it. Left out, "
-        "the console asks for it. With `vpc-routes` only.",
+        description="Id of the route table that existing subnets use; the pods' routes are added to it. If left out, "
+        "it is a stack parameter. Only with `vpc-routes`.",
     )
     internet_gateway: field_types.InternetGatewayId | None = Field(
         None,
-        description="Id of the internet gateway of an existing VPC, for subnets that are created in it. Left out, the "
-        "console asks for it.",
+        description="Id of the internet gateway of an existing VPC, for subnets that are created in it. If left out, "
+        "it is a stack parameter.",
     )
     dhcp_options: field_types.DhcpOptionsId | None = Field(
         None,
-        description="Id of an existing DHCP option set to associate with a created VPC; `default` leaves Amazon's.",
+        description="Id of an existing DHCP option set to associate with a created VPC; `default` keeps Amazon's.",
     )
     plugin: Plugin = Field(
         "vpc-routes",
         description="How pods reach each other: `vpc-routes` (one VPC route for each node, as kube-up's kubenet did), "
-        "an overlay (`cilium`, `calico`, `flannel`), addresses of the VPC (`amazon-vpc`), or `none`: you install one.",
+        "an overlay (`cilium`, `calico`, `flannel`), VPC addresses (`amazon-vpc`), or `none`: you install a plug-in.",
     )
     plugin_values: dict[str, Any] = Field(
         default_factory=dict,
@@ -97,21 +98,21 @@ class Network(Model):
     )
     pod_cidr: field_types.Cidr = Field(
         IPv4Network("10.244.0.0/16"),
-        description="Address range of pods; each node and master takes a /24 of it (with `calico` blocks of /26). Not "
-        "with `amazon-vpc`, where pods have addresses of the subnets.",
+        description="Address range of pods; each node and master gets a /24 of it (with `calico`, blocks of /26). Not "
+        "with `amazon-vpc`, where pods get addresses from the subnets.",
     )
     service_cidr: field_types.Cidr = Field(IPv4Network("10.0.0.0/16"), description="Address range of services.")
     dns_service_ip: field_types.Address = Field(
         IPv4Address("10.0.0.10"),
-        description="Service address of the cluster DNS; the tenth of the service range, where kubeadm puts it.",
+        description="Service address of the cluster DNS. It must be the tenth of the service range: kubeadm uses it.",
     )
     dns_domain: field_types.HostName = Field("cluster.local", description="DNS domain of services.")
     quotas: Quotas = Field(default_factory=Quotas, description="Quotas of the account's networks.")
     non_masquerade_cidr: field_types.Cidr | None = Field(
         None,
-        description="Traffic of pods to this range keeps the pod's address, as that to other pods does; all other "
-        "leaves with the node's. Only subnets with the cluster's route table know the way back to a pod. kube-up had "
-        "10.0.0.0/8. With `vpc-routes` only: the other plug-ins see to that themselves.",
+        description="Traffic from pods to this range keeps the pod's address, like traffic to other pods; all other "
+        "traffic gets the node's address. Only subnets with the cluster's route table have routes to pods. kube-up had "
+        "10.0.0.0/8. Only with `vpc-routes`: the other plug-ins decide it themselves.",
     )
 
 
@@ -128,18 +129,18 @@ class Api(Model):
     port: int = Field(443, ge=1, le=65535, description="TCP port of the API server.")
     allowed_cidrs: List[field_types.Cidr] = Field(
         (),
-        description="Address ranges that may reach the API server. Left out, the console asks whoever deploys.",
+        description="Address ranges that may reach the API server. If left out, the range is a stack parameter.",
     )
     allowed_prefix_lists: List[PrefixList] = Field(
         (), description="Prefix lists whose ranges may reach the API server, besides `allowedCidrs` or instead."
     )
     public: bool = Field(
         True,
-        description="Whether the API server has a public address beside its private one: an Elastic IP, or of several "
-        "masters an internet-facing load balancer. Without, existing subnets with a NAT gateway are needed.",
+        description="Whether the API server has a public address beside its private one: an Elastic IP, or for several "
+        "masters an internet-facing load balancer. If false, existing subnets with a NAT gateway are needed.",
     )
     elastic_ip: ElasticIp | None = Field(
-        None, description="An existing Elastic IP to use instead of a new one; of a cluster with one master."
+        None, description="An existing Elastic IP to use instead of a new one; only for a cluster with one master."
     )
     additional_names: List[field_types.HostName] = Field(
         (), description="Further DNS names or addresses for the API server's certificate."
@@ -152,13 +153,13 @@ class Ssh(Model):
     key_name: field_types.KeyName | None = Field(None, description="Name of an existing EC2 key pair.")
     public_key: field_types.PublicKey | None = Field(None, description="OpenSSH public key to import as a key pair.")
     allowed_cidrs: List[field_types.Cidr] = Field(
-        (), description="Address ranges that may reach port 22. Left out, SSH is closed."
+        (), description="Address ranges that may reach port 22. If left out, SSH is closed."
     )
     allowed_prefix_lists: List[PrefixList] = Field(
         (), description="Prefix lists whose ranges may reach port 22, besides `allowedCidrs` or instead."
     )
     session_manager: bool = Field(
-        True, description="Whether instances may be entered through AWS Systems Manager Session Manager."
+        True, description="Whether AWS Systems Manager Session Manager may open shells on instances."
     )
 
     @property

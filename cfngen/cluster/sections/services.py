@@ -20,7 +20,8 @@ class Backups(Model):
     daily_days: int = Field(90, ge=1, le=3650, description="Days that one snapshot of each day is kept.")
     bucket: BucketName | None = Field(
         None,
-        description="An existing bucket in the cluster's region. Left out, the stack makes one, which outlives it.",
+        description="An existing bucket in the cluster's region. Default: a new bucket, which is kept when the stack "
+        "is deleted.",
     )
 
 
@@ -35,13 +36,13 @@ class CertificateAuthority(Model):
 
     secret: SecretArn | None = Field(
         None,
-        description="ARN of a secret of yours whose JSON holds `ca.crt` and `ca.key` (PEM); the first master takes "
-        "them instead of making its own. The other authorities and keys are made all the same.",
+        description="ARN of your own secret, whose JSON contains `ca.crt` and `ca.key` (PEM); the first master uses "
+        "them instead of creating new ones. The other authorities and keys are still created.",
     )
 
 
 class Addon(Model):
-    """An add-on: a Helm chart of a version that goes with the Kubernetes version."""
+    """An add-on: a Helm chart in the version that cfngen pins for the Kubernetes version."""
 
     enabled: bool = Field(True, description="Whether it is installed.")
     values: dict[str, Any] = Field(default_factory=dict, description="Values of its chart, merged over cfngen's.")
@@ -57,7 +58,7 @@ class ExternalDns(OptionalAddon):
     """DNS records for services and ingresses, in Route 53."""
 
     zones: List[HostedZoneId] = Field(
-        (), description="Ids of the hosted zones it may write to; needed when it is enabled."
+        (), description="Ids of the hosted zones whose records it may change; required if it is enabled."
     )
 
 
@@ -65,7 +66,7 @@ class Chart(Model):
     """A Helm chart of your choice."""
 
     name: ReleaseName = Field(description="Name of the release.")
-    namespace: ReleaseName = Field("default", description="Namespace; made if it is not there.")
+    namespace: ReleaseName = Field("default", description="Namespace; created if it does not exist.")
     url: HttpUrl = Field(description="Address of the chart's archive (.tgz).")
     sha256: Sha256 = Field(description="SHA-256 digest of the archive; `sha256sum` prints it.")
     values: dict[str, Any] = Field(default_factory=dict, description="The chart's values.")
@@ -94,14 +95,15 @@ class Addons(Model):
         default_factory=OptionalAddon, description="Certificates, e.g. Let's Encrypt's."
     )
     headlamp: OptionalAddon = Field(
-        default_factory=OptionalAddon, description="Headlamp, a page that shows and changes what is in the cluster."
+        default_factory=OptionalAddon, description="Headlamp, a web interface for the cluster's objects."
     )
     fluent_bit: OptionalAddon = Field(
-        default_factory=OptionalAddon, description="Logs of pods to where its values say; what kube-up's logging meant."
+        default_factory=OptionalAddon,
+        description="Sends the logs of pods to the outputs in its values; replaces kube-up's logging.",
     )
     prometheus: OptionalAddon = Field(
         default_factory=OptionalAddon,
-        description="Prometheus, Alertmanager and Grafana; what kube-up's cluster monitoring meant.",
+        description="Prometheus, Alertmanager and Grafana; replaces kube-up's cluster monitoring.",
     )
     charts: List[Chart] = Field((), description="Further charts.")
 
@@ -110,7 +112,7 @@ class Iam(Model):
     """Rules of your organisation for IAM roles."""
 
     permissions_boundary: PolicyArn | None = Field(
-        None, description="ARN of a managed policy that bounds every role that is created."
+        None, description="ARN of a managed policy that is the permissions boundary of every role that is created."
     )
 
 
@@ -119,8 +121,8 @@ class Assets(Model):
 
     mirror: HttpUrl | None = Field(
         None,
-        description="URL under which your own server or bucket holds the files, each by host and path of its origin "
-        "(…/dl.k8s.io/release/v1.36.3/bin/…). Digests are checked all the same.",
+        description="URL under which your own server or bucket has the files, each by host and path of its original "
+        "URL (…/dl.k8s.io/release/v1.36.3/bin/…). Digests are still checked.",
     )
 
 

@@ -131,9 +131,11 @@ def _find_lost(
     for letter, interface in interfaces.items():
         # The physical id is the IP, or, as in the CloudFormation registry, the IP, `|` and the allocation id.
         stack_ip = existing.get(str(MasterId(letter, "ElasticIp")), "").partition("|")[0]
-        elastic_ip = (
-            by_address.get(stack_ip) if stack_ip else by_allocation.get(parameters.get("ApiElasticIpAllocationId", "-"))
-        )
+        if stack_ip:
+            elastic_ip = by_address.get(stack_ip)
+        else:
+            # "-" is no allocation id: without this parameter, no address is found.
+            elastic_ip = by_allocation.get(parameters.get("ApiElasticIpAllocationId", "-"))
         if elastic_ip is None or interface not in public_ips or public_ips[interface] == elastic_ip["PublicIp"]:
             continue
         yield LostAddress(

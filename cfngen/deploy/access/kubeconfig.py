@@ -181,15 +181,15 @@ def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tup
     root = _parse(text)
     if root is None:
         return text, ()
-    matching_entries = [
-        (entries, entry, entry_owner)
-        for plural, singular in SINGULAR_BY_LIST.items()
-        for entries in [_get_or_add_list(root, plural)]
-        for entry in entries.value
-        if (entry_owner := _entry_owner(entry, singular))
-        and entry_owner == Owner(owner.account or entry_owner.account, owner.region, owner.stack)
-        and name in ("", _child_text(entry, "name"))
-    ]
+    matching_entries: list[tuple[yaml.SequenceNode, yaml.Node, Owner]] = []
+    for plural, singular in SINGULAR_BY_LIST.items():
+        entries = _get_or_add_list(root, plural)
+        for entry in entries.value:
+            entry_owner = _entry_owner(entry, singular)
+            if entry_owner is None or name not in ("", _child_text(entry, "name")):
+                continue
+            if entry_owner == Owner(owner.account or entry_owner.account, owner.region, owner.stack):
+                matching_entries.append((entries, entry, entry_owner))
     accounts = sorted({entry_owner.account for _, _, entry_owner in matching_entries})
     if len(accounts) > 1:
         raise KubeconfigError(

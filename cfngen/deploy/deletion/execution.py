@@ -145,7 +145,7 @@ class _Deletion:
         self.interaction.report(prepared.plan)
         _check_deletable(self.account, self.request, prepared)
         secrets = self._read_authorities(prepared)
-        if not consent.is_given(self.request, prepared, self.copy, self.interaction.consent):
+        if not consent.confirm_deletion(self.request, prepared, self.copy, self.interaction.consent):
             raise DeclinedError
         self.began = self.account.clock.now()  # without the time the user took to answer
         if self.copy:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, owned, tag_map
+from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, is_owned_by, tag_map
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, tree
 
 VPC = "AWS::EC2::VPC"
@@ -94,7 +94,8 @@ def read_inventory(
             resource.view.physical_id for resource in resources if resource.exists and resource.view.type == kind
         )
 
-    own_vpcs, parameter_vpc = ids(VPC), stack.parameters.get("VpcId", "") if stack else ""
+    own_vpcs = ids(VPC)
+    parameter_vpc = stack.parameters.get("VpcId", "") if stack else ""
     named_vpc = next(iter(own_vpcs), "") or parameter_vpc or vpc_id
     cluster_vpc = named_vpc or _find_vpc_by_tag(account, cluster)
     route_table = stack.parameters.get("RouteTableId", "") if stack else ""
@@ -123,7 +124,7 @@ def _find_vpc_by_tag(account: Account, cluster: str) -> str:
     """Return the VPC that is left of a cluster whose stack is deleted; empty if there is none."""
     filters = [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
     vpcs = account.client("ec2").describe_vpcs(Filters=filters)["Vpcs"]
-    owned_ids = [vpc["VpcId"] for vpc in vpcs if owned(tag_map(vpc.get("Tags")), cluster)]
+    owned_ids = [vpc["VpcId"] for vpc in vpcs if is_owned_by(tag_map(vpc.get("Tags")), cluster)]
     # Two VPCs with this tag belong to two clusters of the same name; the tag does not tell which one is meant.
     return str(owned_ids[0]) if len(owned_ids) == 1 else ""
 
@@ -154,7 +155,7 @@ def _find_instances(
         for page in account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters):
             for instance in (instance for reservation in page["Reservations"] for instance in reservation["Instances"]):
                 tags, state = tag_map(instance.get("Tags")), instance["State"]["Name"]
-                if not owned(tags, cluster):
+                if not is_owned_by(tags, cluster):
                     continue
                 states[instance["InstanceId"]] = state
                 is_launched_by_group = (

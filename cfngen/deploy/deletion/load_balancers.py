@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject, Client
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, service, tag_map
+from cfngen.deploy.deletion.kubernetes_tags import is_created_by_stack, is_owned_by, service_name, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
 
 TAGS_BATCH_SIZE = 20  # the most that DescribeTags takes, for Classic Load Balancers and in ELBv2
@@ -75,7 +75,7 @@ def _delete(account: Account, orphan: OrphanedResource) -> None:
     elbv2 = account.client("elbv2")
     if orphan.kind == "target group":
         elbv2.delete_target_group(TargetGroupArn=orphan.id)
-    elif orphan.generation:
+    elif orphan.generation == "classic":
         account.client("elb").delete_load_balancer(LoadBalancerName=orphan.id)
     else:
         if orphan.protected:
@@ -97,7 +97,9 @@ def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedRe
             name, tags = tag_description["LoadBalancerName"], tag_map(tag_description.get("Tags"))
             if _created_by_kubernetes(name, tags, inventory):
                 vpc_id = descriptions_by_name[name].get("VPCId", "")
-                yield OrphanedResource("load balancer", name, name, service(tags), generation="classic", vpc_id=vpc_id)
+                yield OrphanedResource(
+                    "load balancer", name, name, service_name(tags), generation="classic", vpc_id=vpc_id
+                )
 
 
 def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
@@ -112,7 +114,7 @@ def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedReso
         with attempt():
             attributes = elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
         protected = {"Key": DELETION_PROTECTION, "Value": "true"} in attributes
-        yield OrphanedResource("load balancer", arn, name, service(tags), protected=protected, vpc_id=vpc_id)
+        yield OrphanedResource("load balancer", arn, name, service_name(tags), protected=protected, vpc_id=vpc_id)
 
 
 def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
@@ -123,7 +125,7 @@ def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[Orph
         if _created_by_kubernetes(arn, tags, inventory):
             group = groups_by_arn[arn]
             yield OrphanedResource(
-                "target group", arn, group["TargetGroupName"], service(tags), vpc_id=group.get("VpcId", "")
+                "target group", arn, group["TargetGroupName"], service_name(tags), vpc_id=group.get("VpcId", "")
             )
 
 
@@ -163,4 +165,4 @@ def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: li
 
 def _created_by_kubernetes(name: str, tags: Mapping[str, str], inventory: Inventory) -> bool:
     """Return whether the tags name the cluster as only owner, and no stack created the resource."""
-    return owned(tags, inventory.cluster) and not of_a_stack(tags) and name not in inventory.ids()
+    return is_owned_by(tags, inventory.cluster) and not is_created_by_stack(tags) and name not in inventory.ids()

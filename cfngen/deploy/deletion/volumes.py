@@ -11,9 +11,9 @@ from cfngen.deploy.deletion.kubernetes_tags import (
     CLUSTER_NAME_TAGS,
     claim,
     cluster_tag,
-    of_a_claim,
-    of_a_stack,
-    owned,
+    is_created_by_stack,
+    is_created_for_claim,
+    is_owned_by,
     tag_map,
 )
 from cfngen.deploy.deletion.orphaned_resource import Kind, OrphanedResource, Removed, attempt
@@ -40,7 +40,7 @@ def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]
         for filters in _tag_filters(inventory.cluster)
         for volume in _describe_volumes(account, filters)
     }
-    owned_volumes = [volume for volume in volumes.values() if owned(_tags(volume), inventory.cluster)]
+    owned_volumes = [volume for volume in volumes.values() if is_owned_by(_tags(volume), inventory.cluster)]
     owned_volumes += [
         volume
         for key, volume in _describe_attached_volumes(account, inventory).items()
@@ -61,11 +61,13 @@ def find_snapshots(account: Account, inventory: Inventory) -> tuple[OrphanedReso
         for filters in _tag_filters(inventory.cluster)
         for snapshot in _paginate(account, "describe_snapshots", "Snapshots", Filters=filters, OwnerIds=["self"])
     }
-    owned_snapshots = (snapshot for snapshot in snapshots_by_id.values() if owned(_tags(snapshot), inventory.cluster))
+    owned_snapshots = (
+        snapshot for snapshot in snapshots_by_id.values() if is_owned_by(_tags(snapshot), inventory.cluster)
+    )
     return tuple(
         _orphan("snapshot", snapshot["SnapshotId"], snapshot["VolumeSize"], snapshot)
         for snapshot in owned_snapshots
-        if "CSIVolumeSnapshotName" in _tags(snapshot) and not of_a_stack(_tags(snapshot))
+        if "CSIVolumeSnapshotName" in _tags(snapshot) and not is_created_by_stack(_tags(snapshot))
     )
 
 
@@ -142,7 +144,7 @@ def _tags(resource: AwsObject) -> dict[str, str]:
 def _is_for_claim(volume: AwsObject, inventory: Inventory) -> bool:
     """Return whether a volume was created for a claim, and not by a stack."""
     tags = _tags(volume)
-    return of_a_claim(tags) and not of_a_stack(tags) and volume["VolumeId"] not in inventory.ids()
+    return is_created_for_claim(tags) and not is_created_by_stack(tags) and volume["VolumeId"] not in inventory.ids()
 
 
 def _names_a_cluster(tags: Mapping[str, str]) -> bool:
@@ -151,7 +153,7 @@ def _names_a_cluster(tags: Mapping[str, str]) -> bool:
 
 def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
     """Return whether the tags name a cluster, but not this one as the only owner."""
-    return _names_a_cluster(tags) and not owned(tags, cluster)
+    return _names_a_cluster(tags) and not is_owned_by(tags, cluster)
 
 
 def _orphan(kind: Kind, resource_id: str, size: int, resource: AwsObject) -> OrphanedResource:

@@ -169,7 +169,8 @@ class Masters:
         self, groups: tuple[Group, ...], progress: RestoreProgress, elapsed: float
     ) -> RestoreFailedError:
         problems = [f"master {master.slot} is {master.state}" for master in progress.masters if master.state != READY]
-        problems += [] if progress.api == READY else [f"the API: {progress.api}"]
+        if progress.api != READY:
+            problems.append(f"the API: {progress.api}")
         slots_without_instance = {master.slot for master in progress.masters if master.state == WAITING_FOR_INSTANCE}
         for group in groups:
             if group.name in slots_without_instance:

@@ -34,7 +34,7 @@ def find_attached(account: Account, inventory: Inventory) -> frozenset[str]:
 
 
 def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
-    """Return the volumes of the cluster's claims: those with its tags, and those attached to its instances."""
+    """Return the volumes of PersistentVolumeClaims that have the cluster's tags or are attached to its instances."""
     volumes = {
         volume["VolumeId"]: volume
         for filters in _tag_filters(inventory.cluster)
@@ -55,7 +55,7 @@ def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]
 
 
 def find_snapshots(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
-    """Return the snapshots of the cluster's claims."""
+    """Return the snapshots of the cluster's PersistentVolumeClaims."""
     snapshots_by_id = {
         snapshot["SnapshotId"]: snapshot
         for filters in _tag_filters(inventory.cluster)
@@ -85,9 +85,10 @@ def find_unattributed(account: Account, inventory: Inventory) -> tuple[OrphanedR
 
 
 def remove(account: Account, orphans: Sequence[OrphanedResource], report: Report) -> tuple[OrphanedResource, ...]:
-    """Delete volumes or snapshots, waiting for volumes that are being detached; return what could not be deleted."""
+    """Delete volumes or snapshots, waiting for volumes to be detached; return those that could not be deleted."""
     ec2, clock = account.client("ec2"), account.clock
-    remaining, deadline = list(orphans), clock.now().timestamp() + TIMEOUT_SECONDS
+    remaining = list(orphans)
+    deadline = clock.now().timestamp() + TIMEOUT_SECONDS
     while remaining:
         in_use = []
         for orphan in remaining:
@@ -118,7 +119,7 @@ def _describe_attached_volumes(account: Account, inventory: Inventory) -> dict[s
 
 
 def _tag_filters(cluster: str) -> Iterator[list[AwsArguments]]:
-    """Yield filters; each finds resources by one of the tags that name the cluster."""
+    """Yield one filter for each tag that can name the cluster; EC2 would combine them by AND in one call."""
     yield [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
     yield from ([{"Name": f"tag:{key}", "Values": [cluster]}] for key in VOLUME_CLUSTER_TAGS)
 
@@ -142,7 +143,7 @@ def _tags(resource: AwsObject) -> dict[str, str]:
 
 
 def _is_for_claim(volume: AwsObject, inventory: Inventory) -> bool:
-    """Return whether a volume was created for a claim, and not by a stack."""
+    """Return whether a volume was created for a PersistentVolumeClaim, and not by a stack."""
     tags = _tags(volume)
     return is_created_for_claim(tags) and not is_created_by_stack(tags) and volume["VolumeId"] not in inventory.ids()
 

@@ -126,6 +126,7 @@ def _find_lost(
     addresses: Iterable[Mapping[str, str]],
     parameters: Mapping[str, str],
 ) -> Iterator[LostAddress]:
+    """Yield the Elastic IPs that are not associated with the interface of their master."""
     by_address = {address["PublicIp"]: address for address in addresses}
     by_allocation = {address.get("AllocationId", ""): address for address in addresses}
     for letter, interface in interfaces.items():

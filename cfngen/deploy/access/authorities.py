@@ -127,6 +127,7 @@ def read_join_information(account: Account, arn: str) -> JoinInformation:
 
 
 def _read_secret(account: Account, arn: str) -> JsonObject:
+    """Return the JSON object in a secret."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

@@ -248,4 +248,5 @@ def _is_created_by_cluster_stack(tags: Mapping[str, str], inventory: Inventory) 
 
 
 def _split_words(description: str) -> list[str]:
+    """Return the words of an interface's description, e.g. the parts of `ELB net/<name>/<id>`."""
     return description.replace("/", " ").split()

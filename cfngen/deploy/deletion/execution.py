@@ -316,6 +316,7 @@ class _Deletion:
         objects: int = 0,
         bucket_deleted: bool = False,
     ) -> Deleted:
+        """Return the result of the deletion, with the resources that were removed and those that remain."""
         resources = _read_current_resources(self.account, prepared)
         return Deleted(
             cluster=self.request.cluster,

@@ -50,6 +50,7 @@ def find_in_vpc(account: Account, vpc_id: str) -> tuple[Balancer, ...]:
 
 
 def _describe_load_balancers(account: Account) -> Iterator[Balancer]:
+    """Yield all load balancers of the region: first Classic Load Balancers, then those of ELBv2."""
     for page in account.client("elb").get_paginator("describe_load_balancers").paginate():
         for balancer_description in page["LoadBalancerDescriptions"]:
             yield Balancer(
@@ -85,6 +86,7 @@ def _delete(account: Account, orphan: OrphanedResource) -> None:
 
 
 def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
+    """Yield the Classic Load Balancers that Kubernetes created for the cluster."""
     elb = account.client("elb")
     pages = elb.get_paginator("describe_load_balancers").paginate()
     descriptions_by_name = _list_in_vpc(pages, "LoadBalancerDescriptions", "LoadBalancerName", "VPCId", inventory)
@@ -103,6 +105,7 @@ def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedRe
 
 
 def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
+    """Yield the Application and Network Load Balancers that Kubernetes created for the cluster."""
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_load_balancers").paginate()
     balancers_by_arn = _list_in_vpc(pages, "LoadBalancers", "LoadBalancerArn", "VpcId", inventory)
@@ -118,6 +121,7 @@ def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedReso
 
 
 def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
+    """Yield the target groups that Kubernetes created for the cluster."""
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_target_groups").paginate()
     groups_by_arn = _list_in_vpc(pages, "TargetGroups", "TargetGroupArn", "VpcId", inventory)
@@ -138,6 +142,7 @@ def _list_in_vpc(
 
 
 def _read_tags_by_arn(elbv2: Client, arns: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the ARN and the tags of each ELBv2 resource."""
     for start in range(0, len(arns), TAGS_BATCH_SIZE):
         batch = arns[start : start + TAGS_BATCH_SIZE]
         for tag_description in _describe_tags(

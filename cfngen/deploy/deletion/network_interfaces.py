@@ -90,6 +90,7 @@ def _belongs_to_cluster(
 
 
 def _orphan(interface: AwsObject, purpose: str, *, deleted_by_aws: bool = False) -> OrphanedResource:
+    """Return a network interface as an orphan, with the purpose that its description shows."""
     interface_id = interface["NetworkInterfaceId"]
     return OrphanedResource(
         "network interface",

@@ -131,6 +131,7 @@ def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tupl
 
 
 def _why_undeleted(resource: StackResource) -> str:
+    """Return the resource's path with the reason why CloudFormation did not delete it."""
     reason = resource.view.reason or "retained by its DeletionPolicy or at your request"
     failure = " (CloudFormation failed to delete it)" if resource.view.status == "DELETE_FAILED" else ""
     return f"{resource.name}: {reason}{failure}"
@@ -266,6 +267,7 @@ def _find_pending_secret(account: Account, arn: str) -> RetainedResource | None:
 
 
 def _ebs_cost(description: str) -> str:
+    """Return how EBS bills a volume or snapshot."""
     # Snapshots are incremental, so they are billed by their stored data, not by the size of the volume.
     unit = "GiB of stored data" if "snapshot" in description else "GiB"
     return f"EBS {description}, billed per {unit} and month"

@@ -134,6 +134,7 @@ def _paginate(account: Account, operation: str, key: str, **arguments: object) -
 
 
 def _batches(values: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the values in batches that fit into one EC2 filter."""
     for start in range(0, len(values), FILTER_BATCH_SIZE):
         yield list(values[start : start + FILTER_BATCH_SIZE])
 
@@ -149,6 +150,7 @@ def _is_for_claim(volume: AwsObject, inventory: Inventory) -> bool:
 
 
 def _names_a_cluster(tags: Mapping[str, str]) -> bool:
+    """Return whether the tags name any cluster."""
     return any(key.startswith(cluster_tag("")) or key in CLUSTER_NAME_TAGS for key in tags)
 
 
@@ -158,6 +160,7 @@ def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
 
 
 def _orphan(kind: Kind, resource_id: str, size: int, resource: AwsObject) -> OrphanedResource:
+    """Return a volume or snapshot as an orphan, with the PersistentVolumeClaim as its purpose."""
     tags = _tags(resource)
     claim_name = claim(tags)
     purpose = f"claim {claim_name}" if claim_name else ""

@@ -303,6 +303,7 @@ def _read_image_dates(account: Account, groups: Sequence[Group]) -> dict[str, da
 
 
 def _read_volume_states(account: Account, stack_resources: Iterable[ResourceView]) -> tuple[VolumeState, ...]:
+    """Return the state of each master's data volume, by slot."""
     slots = {
         resource.physical_id: master.letter
         for resource in stack_resources

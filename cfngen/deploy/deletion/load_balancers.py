@@ -93,9 +93,10 @@ def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedRe
     names = list(descriptions_by_name)
     for start in range(0, len(names), TAGS_BATCH_SIZE):
         batch = names[start : start + TAGS_BATCH_SIZE]
-        for tag_description in _describe_tags(
+        tag_descriptions = _describe_tags(
             lambda requested_names: elb.describe_tags(LoadBalancerNames=requested_names), batch
-        ):
+        )
+        for tag_description in tag_descriptions:
             name, tags = tag_description["LoadBalancerName"], tag_map(tag_description.get("Tags"))
             if _created_by_kubernetes(name, tags, inventory):
                 vpc_id = descriptions_by_name[name].get("VPCId", "")
@@ -145,9 +146,10 @@ def _read_tags_by_arn(elbv2: Client, arns: list[str]) -> Iterator[tuple[str, dic
     """Yield the ARN and the tags of each ELBv2 resource."""
     for start in range(0, len(arns), TAGS_BATCH_SIZE):
         batch = arns[start : start + TAGS_BATCH_SIZE]
-        for tag_description in _describe_tags(
+        tag_descriptions = _describe_tags(
             lambda requested_arns: elbv2.describe_tags(ResourceArns=requested_arns), batch
-        ):
+        )
+        for tag_description in tag_descriptions:
             yield tag_description["ResourceArn"], tag_map(tag_description.get("Tags"))
 
 

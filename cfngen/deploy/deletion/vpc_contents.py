@@ -72,9 +72,11 @@ def _describe(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[Aw
 
     paginator = account.client("ec2").get_paginator(kind.operation)
     for filter_name in kind.filters or ("",):
-        filters = {kind.filters_argument: [{"Name": filter_name, "Values": [vpc_id]}]} if filter_name else {}
+        arguments = {}
+        if filter_name:
+            arguments[kind.filters_argument] = [{"Name": filter_name, "Values": [vpc_id]}]
         try:
-            for page in paginator.paginate(**filters):
+            for page in paginator.paginate(**arguments):
                 yield from page[kind.response_key]
         except ClientError as error:
             if error_code(error) not in _UNSUPPORTED_CODES:
@@ -135,7 +137,7 @@ _RESOURCE_KINDS = (
         "VpcPeeringConnections",
         "VpcPeeringConnectionId",
         _is_peered,
-        ("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id"),
+        filters=("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id"),
     ),
     _ResourceKind(
         "internet gateway",
@@ -143,7 +145,7 @@ _RESOURCE_KINDS = (
         "InternetGateways",
         "InternetGatewayId",
         _is_attached,
-        ("attachment.vpc-id",),
+        filters=("attachment.vpc-id",),
     ),
     _ResourceKind(
         "egress-only internet gateway",
@@ -151,7 +153,7 @@ _RESOURCE_KINDS = (
         "EgressOnlyInternetGateways",
         "EgressOnlyInternetGatewayId",
         _is_attached,
-        (),
+        filters=(),
     ),
     _ResourceKind("carrier gateway", "describe_carrier_gateways", "CarrierGateways", "CarrierGatewayId", _is_in_vpc),
     _ResourceKind("subnet", "describe_subnets", "Subnets", "SubnetId", _is_in_vpc),

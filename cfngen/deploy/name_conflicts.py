@@ -75,5 +75,6 @@ def check(account: Account, cluster: str, stack: str) -> None:
 
 
 def _conflicts(stack: StackView, besides: str) -> bool:
+    """Return whether a stack has resources and is not the one to leave out."""
     is_in_use = stack.status.exists and stack.status.health is not StackHealth.EMPTY
     return is_in_use and stack.status.name not in EMPTY_STACK_STATUSES and besides not in (stack.name, stack.id)

@@ -112,6 +112,7 @@ def report_other_plans(account: Account, stack: StackView, report: Report) -> No
 
 
 def _is_open(account: Account, summary: AwsObject) -> bool:
+    """Return whether a change set of the root stack is recent, has not failed, and has not been executed."""
     created = summary.get("CreationTime")
     return (
         summary.get("Status") in _OPEN_STATUSES

@@ -213,6 +213,7 @@ def _find_intended_policies(account: Account, root: StackView) -> list[tuple[str
 
 
 def _read_policy(account: Account, stack: str) -> Policy | None:
+    """Return the stack policy; None if the stack has none."""
     body = account.client("cloudformation").get_stack_policy(StackName=stack).get("StackPolicyBody")
     if not body:
         return None

@@ -126,14 +126,17 @@ def _find_lost(
     addresses: Iterable[Mapping[str, str]],
     parameters: Mapping[str, str],
 ) -> Iterator[LostAddress]:
+    """Yield the Elastic IPs that are not associated with the interface of their master."""
     by_address = {address["PublicIp"]: address for address in addresses}
     by_allocation = {address.get("AllocationId", ""): address for address in addresses}
     for letter, interface in interfaces.items():
         # The physical id is the IP, or, as in the CloudFormation registry, the IP, `|` and the allocation id.
         stack_ip = existing.get(str(MasterId(letter, "ElasticIp")), "").partition("|")[0]
-        elastic_ip = (
-            by_address.get(stack_ip) if stack_ip else by_allocation.get(parameters.get("ApiElasticIpAllocationId", "-"))
-        )
+        if stack_ip:
+            elastic_ip = by_address.get(stack_ip)
+        else:
+            # "-" is no allocation id: without this parameter, no address is found.
+            elastic_ip = by_allocation.get(parameters.get("ApiElasticIpAllocationId", "-"))
         if elastic_ip is None or interface not in public_ips or public_ips[interface] == elastic_ip["PublicIp"]:
             continue
         yield LostAddress(

@@ -194,12 +194,10 @@ def _start_rollback(
         raise busy_error(account, stack)
     if stack.status.health is StackHealth.PAUSED:
         deletes_stack = _never_succeeded(account, stack)
-        consequences = (
-            ("the creation never succeeded, so rolling back deletes everything the stack has created",)
-            if deletes_stack
-            else ("the stack returns to the templates and parameter values of its last successful operation",)
-        )
-        interaction.require_consent(Question(f"Roll back {stack.name}?", consequences, dangerous=deletes_stack))
+        consequence = "the stack returns to the templates and parameter values of its last successful operation"
+        if deletes_stack:
+            consequence = "the creation never succeeded, so rolling back deletes everything the stack has created"
+        interaction.require_consent(Question(f"Roll back {stack.name}?", (consequence,), dangerous=deletes_stack))
         if deletes_stack:
             unprotect(account, stack)
         previous_event = read_last_event(account, stack.id)

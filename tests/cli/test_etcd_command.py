@@ -57,7 +57,7 @@ def test_without_a_stack_the_way_to_old_snapshots_is_told(run: Command) -> None:
 def test_backup_says_where_the_snapshot_lies(run: Command) -> None:
     ran = run("etcd", "backup")
     assert ran.code == 0
-    assert "asking etcd's leader for a snapshot" in ran.err
+    assert "requesting a snapshot from etcd's leader" in ran.err
     [line] = ran.out.splitlines()
     assert re.fullmatch(r"s3://k8s-secretsstack-.*/kubernetes/etcd/hourly/.*Z\.db, \d+\.\d KiB, after .*\.", line)
 
@@ -108,7 +108,7 @@ def test_an_unknown_snapshot_is_refused_with_what_there_is(run: Command) -> None
     ran = run("etcd", "restore", "yesterday.db", "--yes")
     assert ran.code == 1
     assert "there is no snapshot yesterday.db under s3://" in ran.err
-    assert "`cfngen etcd list --defaults --stack-name k8s` shows what there is" in ran.err
+    assert "`cfngen etcd list --defaults --stack-name k8s` lists the existing ones" in ran.err
 
 
 def test_a_restore_that_goes_on_is_seen_in_the_list_and_the_status(run: Command, where: Place) -> None:
@@ -147,7 +147,7 @@ def test_a_long_list_is_cut_unless_all_is_asked_for(where: Place) -> None:
 def test_what_a_restore_means_wraps() -> None:
     noon = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
     snapshot = Snapshot("kubernetes/etcd/2026-11-21T120000Z.db", "hourly", noon, 9, 60.0)
-    texts = ("what was written to Kubernetes since then is lost, and so is what was made of it meanwhile",) * 2
+    texts = ("everything written to Kubernetes since then is lost, and so is what was made of it meanwhile",) * 2
     plan = RestorePlan("k8s", "us-west-2", "123456789012", "bucket", snapshot, (), False, texts)
     shown = render.restore_plan_lines(plan, width=60)
     assert max(map(len, shown)) <= 60

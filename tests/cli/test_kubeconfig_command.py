@@ -193,7 +193,7 @@ def test_a_cluster_that_is_not_initialised_says_so(run: Command, where: Place) -
     secrets.put_secret_value(SecretId=arn, SecretString=text)
     assert ran.code == 1
     assert "has not been initialised" in ran.err
-    assert "`cfngen status --defaults --stack-name k8s` shows how far it is" in ran.err
+    assert "`cfngen status --defaults --stack-name k8s` shows its progress" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -214,5 +214,5 @@ def test_options_that_make_no_sense(options: tuple[str, ...], message: str, run:
 def test_a_certificate_that_outlives_the_authority_is_refused(run: Command) -> None:
     ran = run("kubeconfig", "--print", "--duration", "9999d")
     assert ran.code == 1
-    assert "certificate authority ends at" in ran.err
+    assert "certificate authority expires at" in ran.err
     assert ran.out == ""

@@ -170,7 +170,7 @@ def test_a_volume_has_five_minutes_to_leave_its_instance(aws: Aws, free_after: f
     ],
 )
 def test_what_bears_the_tag_of_any_other_cluster_is_not_ours(tags: dict[str, str], mine: bool) -> None:
-    assert kubernetes_tags.owned(tags, "one") is mine
+    assert kubernetes_tags.is_owned_by(tags, "one") is mine
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_what_bears_the_tag_of_any_other_cluster_is_not_ours(tags: dict[str, str
     ],
 )
 def test_what_a_load_balancer_was_made_for_is_in_its_tags(tags: dict[str, str], service: str) -> None:
-    assert kubernetes_tags.service(tags) == service
+    assert kubernetes_tags.service_name(tags) == service
 
 
 @pytest.mark.parametrize(

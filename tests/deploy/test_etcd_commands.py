@@ -163,7 +163,7 @@ def test_no_bucket_is_told(where: Place) -> None:
         find_store(where.account, "nothing", other)
     assert "--set etcd.backups.bucket=NAME" in str(caught.value.hint)
     assert "cfngen deploy" not in str(caught.value.hint)
-    with pytest.raises(NoBackupBucketError, match="there is no bucket gone"):
+    with pytest.raises(NoBackupBucketError, match="the bucket of the cluster's snapshots, gone, does not exist"):
         Store(where.account, "gone", "kubernetes").snapshots()
 
 

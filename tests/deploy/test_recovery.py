@@ -206,7 +206,7 @@ def test_the_rollback_of_an_import_is_not_tried(operator: Operator):
     root.status = "IMPORT_ROLLBACK_FAILED"
     before = len(operator.cloud.faults.calls)
     for attempt in (back, lambda them: them.deploy(LARGER)):
-        with pytest.raises(LostError, match="CloudFormation continues only the rollback of an update"):
+        with pytest.raises(LostError, match="CloudFormation can continue only the rollback of an update"):
             attempt(operator)
     assert "ContinueUpdateRollback" not in {call.operation for call in operator.cloud.faults.calls[before:]}
 

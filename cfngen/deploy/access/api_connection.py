@@ -211,12 +211,14 @@ def proxy_of(endpoint: Endpoint) -> str:
 
 
 def _no_proxy_networks(no_proxy: str) -> Iterator[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Yield the CIDR blocks in `NO_PROXY`; host names and domains in it are skipped."""
     for entry in no_proxy.split(","):
         with contextlib.suppress(ValueError):
             yield ipaddress.ip_network(entry.strip(), strict=False)
 
 
 def _connection_pool(endpoint: Endpoint, ssl_context: ssl.SSLContext) -> PoolManager:
+    """Return a connection pool to the API server, through the proxy if there is one."""
     from urllib3 import PoolManager, ProxyManager, make_headers
 
     # The name for SNI and for checking the certificate; None means the host of the URL.

@@ -127,6 +127,7 @@ def read_join_information(account: Account, arn: str) -> JoinInformation:
 
 
 def _read_secret(account: Account, arn: str) -> JsonObject:
+    """Return the JSON object in a secret."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -152,12 +153,10 @@ def _error_for(account: Account, arn: str, error: Exception) -> CfngenError:
     code = error_code(error)
     hint = CommandText(suggest("status"), " shows which resources exist.")
     if code == NOT_FOUND_CODE:
-        # AWS answers with the same code if a secret does not exist, and if it has no value yet.
-        return (
-            EmptySecretError(arn)
-            if _secret_exists(account, arn)
-            else MissingSecretError(f"there is no secret {arn}", hint=hint)
-        )
+        # AWS returns this code if a secret does not exist, and also if it has no value yet.
+        if _secret_exists(account, arn):
+            return EmptySecretError(arn)
+        return MissingSecretError(f"there is no secret {arn}", hint=hint)
     if code == "InvalidRequestException":
         return MissingSecretError(f"the secret {arn} cannot be read: it is being deleted", hint=hint)
     if code in ACCESS_DENIED_CODES or code == "DecryptionFailure":

@@ -181,15 +181,15 @@ def remove_entries(text: str, owner: Owner, *, name: str = "") -> tuple[str, tup
     root = _parse(text)
     if root is None:
         return text, ()
-    matching_entries = [
-        (entries, entry, entry_owner)
-        for plural, singular in SINGULAR_BY_LIST.items()
-        for entries in [_get_or_add_list(root, plural)]
-        for entry in entries.value
-        if (entry_owner := _entry_owner(entry, singular))
-        and entry_owner == Owner(owner.account or entry_owner.account, owner.region, owner.stack)
-        and name in ("", _child_text(entry, "name"))
-    ]
+    matching_entries: list[tuple[yaml.SequenceNode, yaml.Node, Owner]] = []
+    for plural, singular in SINGULAR_BY_LIST.items():
+        entries = _get_or_add_list(root, plural)
+        for entry in entries.value:
+            entry_owner = _entry_owner(entry, singular)
+            if entry_owner is None or name not in ("", _child_text(entry, "name")):
+                continue
+            if entry_owner == Owner(owner.account or entry_owner.account, owner.region, owner.stack):
+                matching_entries.append((entries, entry, entry_owner))
     accounts = sorted({entry_owner.account for _, _, entry_owner in matching_entries})
     if len(accounts) > 1:
         raise KubeconfigError(
@@ -305,6 +305,7 @@ def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
 
 
 def _entry_body(entry: yaml.MappingNode, singular: str) -> yaml.MappingNode:
+    """Return the mapping with an entry's content, e.g. the value of its key `cluster`."""
     body = _child(entry, singular)
     if not isinstance(body, yaml.MappingNode):
         raise _invalid(f"has a {singular} that is not a mapping (line {entry.start_mark.line + 1})")
@@ -326,10 +327,12 @@ def _key_value_pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.N
 
 
 def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    """Return the value of a key of a mapping node; None if the key is missing or the node is no mapping."""
     return next((value for name, value in _key_value_pairs(node) if name.value == key), None)
 
 
 def _child_text(node: yaml.Node | None, key: str) -> str:
+    """Return the scalar value of a key as text; empty if there is none."""
     child = _child(node, key)
     return str(child.value) if isinstance(child, yaml.ScalarNode) else ""
 
@@ -347,6 +350,7 @@ def _set_key(node: yaml.MappingNode, key: str, value: object) -> None:
 
 
 def _to_node(value: object) -> yaml.Node:
+    """Return a Python value as a YAML node."""
     node: yaml.Node
     [node] = yaml.compose_all(yaml.safe_dump(value, sort_keys=False, default_flow_style=False), Loader=yaml.SafeLoader)
     return node

@@ -7,14 +7,14 @@ foreign resources before it deletes anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion import load_balancers, network_interfaces, security_groups, vpc_contents
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_TAG_PREFIX, owned, tag_map
+from cfngen.deploy.deletion.kubernetes_tags import CLUSTER_TAG_PREFIX, is_owned_by, tag_map
 from cfngen.deploy.deletion.load_balancers import Balancer
 from cfngen.deploy.deletion.network_interfaces import INSTANCE_ID_TAG
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
@@ -90,8 +90,15 @@ def find(account: Account, inventory: Inventory, orphans: tuple[OrphanedResource
     )
     blockers += (Blocker(content.id, _describe(content)) for content in contents)
     blockers += _find_subnets_using_route_tables(account, inventory)
-    # If a resource was found twice, its first description is used; a dict keeps the last value, hence `reversed`.
-    return tuple({blocker.id: blocker for blocker in reversed(blockers)}.values())[::-1]
+    return _without_duplicates(blockers)
+
+
+def _without_duplicates(blockers: Iterable[Blocker]) -> tuple[Blocker, ...]:
+    """Return one blocker for each resource, with the first description if the resource was found more than once."""
+    blockers_by_id: dict[str, Blocker] = {}
+    for blocker in blockers:
+        blockers_by_id.setdefault(blocker.id, blocker)
+    return tuple(blockers_by_id.values())
 
 
 def _find_foreign_contents(
@@ -167,7 +174,7 @@ def _find_foreign_interfaces(
     }
     for interface in interfaces:
         instance_id, tags = _attached_instance_id(interface), tag_map(interface.get("TagSet"))
-        if interface["NetworkInterfaceId"] in inventory.ids() | orphan_ids | listed_ids or owned(
+        if interface["NetworkInterfaceId"] in inventory.ids() | orphan_ids | listed_ids or is_owned_by(
             tags, inventory.cluster
         ):
             continue
@@ -241,4 +248,5 @@ def _is_created_by_cluster_stack(tags: Mapping[str, str], inventory: Inventory) 
 
 
 def _split_words(description: str) -> list[str]:
+    """Return the words of an interface's description, e.g. the parts of `ELB net/<name>/<id>`."""
     return description.replace("/", " ").split()

@@ -14,7 +14,7 @@ from cfngen.hints import suggest
 from cfngen.text import join_and, pluralize, verb_form
 
 
-def is_given(
+def confirm_deletion(
     request: DeletionRequest, prepared: PreparedDeletion, copy: AuthorityCopy | None, consent: Consent
 ) -> bool:
     """Return whether the user agrees to a deletion; a deletion that would delete nothing needs no confirmation.

@@ -49,6 +49,7 @@ def count(account: Account, inventory: Inventory) -> tuple[Counted, ...]:
 def _count_kind(
     account: Account, kind: str, ids: list[str], find_existing: Callable[[Account, list[str]], set[str]]
 ) -> Counted:
+    """Count the resources of one kind: those that AWS still describes, and those that were deleted."""
     from botocore.exceptions import ClientError
 
     try:
@@ -79,6 +80,7 @@ def _make_ec2_finder(
 
 
 def _find_existing_addresses(account: Account, ids: list[str]) -> set[str]:
+    """Return the Elastic IPs that still exist."""
     # Ref of an Elastic IP is the address itself, not its allocation id.
     filters = [{"Name": "public-ip", "Values": ids}]
     return {
@@ -87,6 +89,7 @@ def _find_existing_addresses(account: Account, ids: list[str]) -> set[str]:
 
 
 def _find_existing_auto_scaling_groups(account: Account, ids: list[str]) -> set[str]:
+    """Return the names of the Auto Scaling groups that still exist."""
     autoscaling, existing_names = account.client("autoscaling"), set()
     for start in range(0, len(ids), GROUPS_BATCH_SIZE):
         batch = ids[start : start + GROUPS_BATCH_SIZE]
@@ -96,6 +99,7 @@ def _find_existing_auto_scaling_groups(account: Account, ids: list[str]) -> set[
 
 
 def _find_existing_launch_templates(account: Account, ids: list[str]) -> set[str]:
+    """Return the ids of the launch templates that still exist."""
     # EC2 has no filter for their ids.
     pages = account.client("ec2").get_paginator("describe_launch_templates").paginate()
     return {
@@ -104,27 +108,32 @@ def _find_existing_launch_templates(account: Account, ids: list[str]) -> set[str
 
 
 def _find_existing_load_balancers(account: Account, ids: list[str]) -> set[str]:
+    """Return the ARNs of the load balancers that still exist."""
     # Lists all load balancers: a call with ARNs fails if one of the load balancers no longer exists.
     pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
     return {balancer["LoadBalancerArn"] for page in pages for balancer in page["LoadBalancers"]}.intersection(ids)
 
 
 def _find_existing_target_groups(account: Account, ids: list[str]) -> set[str]:
+    """Return the ARNs of the target groups that still exist."""
     pages = account.client("elbv2").get_paginator("describe_target_groups").paginate()
     return {target_group["TargetGroupArn"] for page in pages for target_group in page["TargetGroups"]}.intersection(ids)
 
 
 def _find_existing_roles(account: Account, ids: list[str]) -> set[str]:
+    """Return the names of the roles that still exist."""
     iam = account.client("iam")
     return _filter_existing(ids, lambda name: iam.get_role(RoleName=name))
 
 
 def _find_existing_instance_profiles(account: Account, ids: list[str]) -> set[str]:
+    """Return the names of the instance profiles that still exist."""
     iam = account.client("iam")
     return _filter_existing(ids, lambda name: iam.get_instance_profile(InstanceProfileName=name))
 
 
 def _find_existing_secrets(account: Account, ids: list[str]) -> set[str]:
+    """Return the ARNs of the secrets that still exist and are not scheduled for deletion."""
     secrets = account.client("secretsmanager")
     return _filter_existing(
         ids, lambda arn: secrets.describe_secret(SecretId=arn), is_deleted=lambda response: "DeletedDate" in response
@@ -141,6 +150,7 @@ def _filter_existing(
 
 
 def _exists(identity: str, describe: Callable[[str], AwsObject], is_deleted: Callable[[AwsObject], bool]) -> bool:
+    """Return whether a resource can be described and is not marked as deleted."""
     from botocore.exceptions import ClientError
 
     try:

@@ -68,6 +68,7 @@ class DrainHooks:
             self._report(Notice(text, error.hint or try_later))
 
     def _remove(self, group: str) -> None:
+        """Delete the drain hook of one group, and record its settings for `restore`."""
         autoscaling = self._account.client("autoscaling")
         response = self._call(
             autoscaling.describe_lifecycle_hooks, AutoScalingGroupName=group, LifecycleHookNames=[DRAIN_HOOK]

@@ -115,7 +115,7 @@ def delete(
 
 
 class _Deletion:
-    """One deletion of a cluster, with what it has done so far."""
+    """One deletion of a cluster; records which resources it has removed so far."""
 
     def __init__(
         self,
@@ -129,14 +129,14 @@ class _Deletion:
         self.request = request
         self.interaction = interaction
         self.delete_load_balancers = drain
-        self.choose = choose
-        self.copy: AuthorityCopy | None = None
-        self.copies: tuple[RetainedResource, ...] = ()
+        self.choose_authority_copy = choose
+        self.copy_choice: AuthorityCopy | None = None
+        self.created_copies: tuple[RetainedResource, ...] = ()
         self.report: Report = self._report_and_record
-        self.began = account.clock.now()
+        self.started_at = account.clock.now()
         self.event_times: list[datetime] = []
         self.removed_by_id: dict[tuple[str, str], OrphanedResource] = {}
-        self.remaining: tuple[OrphanedResource, ...] = ()
+        self.remaining_orphans: tuple[OrphanedResource, ...] = ()
         self.blockers: tuple[Blocker, ...] = ()
 
     def run(self) -> Deleted:
@@ -145,12 +145,12 @@ class _Deletion:
         self.interaction.report(prepared.plan)
         _check_deletable(self.account, self.request, prepared)
         secrets = self._read_authorities(prepared)
-        if not consent.is_given(self.request, prepared, self.copy, self.interaction.consent):
+        if not consent.confirm_deletion(self.request, prepared, self.copy_choice, self.interaction.consent):
             raise DeclinedError
-        self.began = self.account.clock.now()  # without the time the user took to answer
-        if self.copy:
-            self.copies = authority_copies.copy_authorities(
-                self.account, self.request.cluster, secrets, self.copy, self.report
+        self.started_at = self.account.clock.now()  # without the time the user took to answer
+        if self.copy_choice:
+            self.created_copies = authority_copies.copy_authorities(
+                self.account, self.request.cluster, secrets, self.copy_choice, self.report
             )
         stack = prepared.stack
         if stack is None:
@@ -163,7 +163,7 @@ class _Deletion:
                 stack_removal.start(self.account, stack, self.report)
                 drain_hooks.remove()
                 return self._summarize(prepared, find(self.account, stack.id), in_progress=True)
-        result = stack_removal.remove(
+        remaining_stack = stack_removal.remove(
             self.account,
             stack,
             replace(self.interaction, report=self.report),
@@ -173,17 +173,17 @@ class _Deletion:
             leave_behind=self.request.leave_behind,
             on_started=drain_hooks.remove,
         )
-        if result and not result.status.in_progress:
+        if remaining_stack and remaining_stack.status.in_progress:
+            return self._summarize(prepared, remaining_stack, in_progress=True)
+        if remaining_stack:
             drain_hooks.restore()
-        if result and result.status.in_progress:
-            return self._summarize(prepared, result, in_progress=True)
-        return self._clean_up(prepared, result)
+        return self._clean_up(prepared, remaining_stack)
 
     def _seconds(self) -> float:
         """Return the seconds from the first to the last stack event; without events, the seconds since the start."""
         if self.event_times:
             return (max(self.event_times) - min(self.event_times)).total_seconds()
-        return (self.account.clock.now() - self.began).total_seconds()
+        return (self.account.clock.now() - self.started_at).total_seconds()
 
     def _read_authorities(self, prepared: PreparedDeletion) -> tuple[AuthoritySecret, ...]:
         """Return the certificate authorities to copy, and ask the user how; nothing is changed."""
@@ -194,7 +194,7 @@ class _Deletion:
         is_destroyed = choice is not None and choice.how == "destroy"
         secrets = authority_copies.read_authorities(self.account, prepared.plan.authorities, needed=not is_destroyed)
         if secrets:
-            self.copy = choice or self.choose()
+            self.copy_choice = choice or self.choose_authority_copy()
         return secrets
 
     def _report_and_record(self, message: Message) -> None:
@@ -221,7 +221,9 @@ class _Deletion:
     def _remove_orphans(self, inventory: Inventory, *, wait: bool) -> None:
         """Remove resources that Kubernetes created and that would prevent the deletion of the network."""
         timeout = orphan_removal.TIMEOUT_SECONDS if wait else 0.0
-        self.remaining = orphan_removal.remove_orphans(self.account, inventory, self.report, timeout=timeout).remaining
+        self.remaining_orphans = orphan_removal.remove_orphans(
+            self.account, inventory, self.report, timeout=timeout
+        ).remaining
 
     def _try_remove_orphans(self, prepared: PreparedDeletion, *, after_failure: bool) -> None:
         """Remove orphans between or during attempts to delete the stack; report errors instead of raising them.
@@ -241,7 +243,7 @@ class _Deletion:
             self.report(Notice(f"resources that Kubernetes created could not be deleted: {error}", error.hint))
 
     def _find_blockers(self, prepared: PreparedDeletion) -> tuple[Blocker, ...]:
-        """Return the foreign resources that block the deletion by now; failures are only reported."""
+        """Return the foreign resources that now block the deletion; report errors instead of raising them."""
         self.blockers = ()
         try:
             with translate_aws_errors():
@@ -264,25 +266,32 @@ class _Deletion:
         )
         return replace(inventory, same_name_stacks=prepared.inventory.same_name_stacks)
 
-    def _clean_up(self, prepared: PreparedDeletion, result: StackView | None) -> Deleted:
+    def _clean_up(self, prepared: PreparedDeletion, remaining_stack: StackView | None) -> Deleted:
         """Once the stack is deleted, remove orphans, volumes, routes to pods and templates; then return the result.
 
-        If the stack still exists (`result` is not None), only return the result.
+        If the stack still exists, only return the result.
         """
         objects, bucket_deleted = 0, False
-        if result is None:
+        if remaining_stack is None:
             try:
                 self._remove_orphans(prepared.inventory, wait=True)
-                self.remaining += volumes.remove(self.account, prepared.plan.data_to_delete, self.report)
+                self.remaining_orphans += volumes.remove(self.account, prepared.plan.data_to_delete, self.report)
             except SameNameClusterError as error:
                 self.report(Notice(str(error), error.hint))
-            self.remaining += orphan_removal.remove_pod_routes(self.account, prepared.inventory, self.report).remaining
+            self.remaining_orphans += orphan_removal.remove_pod_routes(
+                self.account, prepared.inventory, self.report
+            ).remaining
             objects, bucket_deleted = self._delete_templates()
-        return self._summarize(prepared, result, objects=objects, bucket_deleted=bucket_deleted)
+        return self._summarize(prepared, remaining_stack, objects=objects, bucket_deleted=bucket_deleted)
 
     def _delete_templates(self) -> tuple[int, bool]:
-        """Delete what was requested; return how many object versions, and whether the bucket, were deleted."""
-        objects, bucket_deleted, bucket = 0, False, self.request.bucket
+        """Delete the templates and their bucket, if requested.
+
+        Returns:
+            The number of deleted object versions, and whether the bucket was deleted.
+        """
+        objects, bucket_deleted = 0, False
+        bucket = self.request.bucket
         if bucket and (self.request.empty_bucket or self.request.delete_bucket):
             templates = template_objects.find(self.account, bucket, self.request.cluster)
             if templates.versions and self.request.empty_bucket:
@@ -301,27 +310,28 @@ class _Deletion:
     def _summarize(
         self,
         prepared: PreparedDeletion,
-        result: StackView | None,
+        remaining_stack: StackView | None,
         *,
         in_progress: bool = False,
         objects: int = 0,
         bucket_deleted: bool = False,
     ) -> Deleted:
+        """Return the result of the deletion, with the resources that were removed and those that remain."""
         resources = _read_current_resources(self.account, prepared)
         return Deleted(
             cluster=self.request.cluster,
             region=self.account.region,
             stack=self.request.stack_name,
             stack_id=prepared.plan.stack_id,
-            status=result.status.name if result and result.status.exists else "",
-            succeeded=result is None and not self.remaining and not in_progress,
+            status=remaining_stack.status.name if remaining_stack and remaining_stack.status.exists else "",
+            succeeded=remaining_stack is None and not self.remaining_orphans and not in_progress,
             in_progress=in_progress,
             seconds=self._seconds(),
             counted=() if in_progress else deletion_report.count(self.account, prepared.inventory),
             removed=tuple(self.removed_by_id.values()),
-            retained=self.copies if in_progress else self._find_retained_resources(prepared, resources),
-            orphans=self.remaining,
-            blockers=self.blockers if result and result.status.exists else (),
+            retained=self.created_copies if in_progress else self._find_retained_resources(prepared, resources),
+            orphans=self.remaining_orphans,
+            blockers=self.blockers if remaining_stack and remaining_stack.status.exists else (),
             objects=objects,
             bucket_deleted=bucket_deleted,
             name_conflict=prepared.plan.name_conflict,
@@ -332,7 +342,7 @@ class _Deletion:
     ) -> tuple[RetainedResource, ...]:
         """Return the resources that remain in the account, except those in the result's `removed` and `orphans`."""
         account, request, inventory = self.account, self.request, prepared.inventory
-        reported = self.removed_by_id.keys() | {(resource.kind, resource.id) for resource in self.remaining}
+        reported = self.removed_by_id.keys() | {(resource.kind, resource.id) for resource in self.remaining_orphans}
         volumes_left = [volume for volume in prepared.plan.volumes if (volume.kind, volume.id) not in reported]
         snapshots_left = [
             snapshot for snapshot in prepared.plan.snapshots if (snapshot.kind, snapshot.id) not in reported
@@ -349,8 +359,10 @@ class _Deletion:
                 account,
                 [resource for resource in resources if resource.view.type not in snapshot_buckets.RETAINED_TYPES],
             ),
-            *self.copies,
-            *retained_resources.find_snapshots(account, inventory, copy=next((copy.id for copy in self.copies), "")),
+            *self.created_copies,
+            *retained_resources.find_snapshots(
+                account, inventory, copy=next((copy.id for copy in self.created_copies), "")
+            ),
             *retained_resources.find_keys(account, inventory),
             *retained_resources.find_secrets(account, inventory),
             *snapshot_buckets.find(account, inventory, prepared.stack.outputs if prepared.stack else {}),

@@ -1,6 +1,6 @@
 """The inventory of a cluster: the resources of its stacks, its VPC and its instances.
 
-With it, the other modules tell the cluster's resources from those of others in the same account or VPC.
+The other modules use it to tell the cluster's resources from foreign ones in the same account or VPC.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cfngen.deploy.account import Account
-from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, owned, tag_map
+from cfngen.deploy.deletion.kubernetes_tags import cluster_tag, is_owned_by, tag_map
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, tree
 
 VPC = "AWS::EC2::VPC"
@@ -26,13 +26,13 @@ class Inventory:
         cluster: name of the cluster.
         resources: every resource of its stacks, nested stacks included.
         vpc_id: its VPC; empty if it no longer exists, or is not known.
-        own_vpc: whether the VPC is the cluster's own.
+        own_vpc: whether the VPC was created for the cluster and did not exist before it.
         pod_cidr: address range of the pods.
         route_tables: existing route tables, not created by the stacks, that contain routes to its pods.
         instances: ids of its instances, each with its state.
         unmanaged_instances: ids of its instances that no Auto Scaling group of its stacks launched.
         security_groups: security groups of its stacks.
-        same_name_stacks: other root stacks of the region, for a cluster of the same name.
+        same_name_stacks: names of other root stacks in the region that contain a cluster of the same name.
     """
 
     cluster: str
@@ -82,27 +82,32 @@ def read_inventory(
 
     Args:
         account: the AWS account.
-        stack: its root stack; it may be deleted. None if there is no trace of it.
+        stack: its root stack, which may be deleted; None if CloudFormation knows no such stack.
         cluster: name of the cluster.
         vpc_id: the existing VPC that the cluster file names; empty if the stack creates one.
         pod_cidr: address range of the pods.
     """
     resources = tree(account, stack.id) if stack else ()
 
-    def ids(kind: str) -> tuple[str, ...]:
+    def existing_ids(resource_type: str) -> tuple[str, ...]:
         return tuple(
-            resource.view.physical_id for resource in resources if resource.exists and resource.view.type == kind
+            resource.view.physical_id
+            for resource in resources
+            if resource.exists and resource.view.type == resource_type
         )
 
-    own_vpcs, parameter_vpc = ids(VPC), stack.parameters.get("VpcId", "") if stack else ""
+    own_vpcs = existing_ids(VPC)
+    parameter_vpc = stack.parameters.get("VpcId", "") if stack else ""
     named_vpc = next(iter(own_vpcs), "") or parameter_vpc or vpc_id
     cluster_vpc = named_vpc or _find_vpc_by_tag(account, cluster)
     route_table = stack.parameters.get("RouteTableId", "") if stack else ""
     known_groups = frozenset(
         resource.view.physical_id for resource in resources if resource.view.type == AUTO_SCALING_GROUP
     )
-    instances, unmanaged = _find_instances(account, cluster, cluster_vpc, ids(AUTO_SCALING_GROUP), known_groups)
-    if unmanaged and not own_vpcs and not ids(AUTO_SCALING_GROUP):
+    instances, unmanaged = _find_instances(
+        account, cluster, cluster_vpc, existing_ids(AUTO_SCALING_GROUP), known_groups
+    )
+    if unmanaged and not own_vpcs and not existing_ids(AUTO_SCALING_GROUP):
         # A stack that is deleted, empty or misspelt has no instances, so these belong to another cluster of that name.
         instances = {key: state for key, state in instances.items() if key not in unmanaged}
         cluster_vpc, unmanaged = named_vpc, frozenset()
@@ -112,10 +117,11 @@ def read_inventory(
         vpc_id=cluster_vpc,
         own_vpc=bool(cluster_vpc) and cluster_vpc not in (parameter_vpc, vpc_id),
         pod_cidr=pod_cidr,
-        route_tables=(route_table,) if route_table and route_table not in ids("AWS::EC2::RouteTable") else (),
+        route_tables=(route_table,) if route_table and route_table not in existing_ids("AWS::EC2::RouteTable") else (),
         instances=instances,
+        # Without a stack, no group is known, and every instance would be listed as unmanaged.
         unmanaged_instances=unmanaged if resources else frozenset(),
-        security_groups=ids("AWS::EC2::SecurityGroup"),
+        security_groups=existing_ids("AWS::EC2::SecurityGroup"),
     )
 
 
@@ -123,7 +129,7 @@ def _find_vpc_by_tag(account: Account, cluster: str) -> str:
     """Return the VPC that is left of a cluster whose stack is deleted; empty if there is none."""
     filters = [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
     vpcs = account.client("ec2").describe_vpcs(Filters=filters)["Vpcs"]
-    owned_ids = [vpc["VpcId"] for vpc in vpcs if owned(tag_map(vpc.get("Tags")), cluster)]
+    owned_ids = [vpc["VpcId"] for vpc in vpcs if is_owned_by(tag_map(vpc.get("Tags")), cluster)]
     # Two VPCs with this tag belong to two clusters of the same name; the tag does not tell which one is meant.
     return str(owned_ids[0]) if len(owned_ids) == 1 else ""
 
@@ -154,7 +160,7 @@ def _find_instances(
         for page in account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters):
             for instance in (instance for reservation in page["Reservations"] for instance in reservation["Instances"]):
                 tags, state = tag_map(instance.get("Tags")), instance["State"]["Name"]
-                if not owned(tags, cluster):
+                if not is_owned_by(tags, cluster):
                     continue
                 states[instance["InstanceId"]] = state
                 is_launched_by_group = (

@@ -35,7 +35,7 @@ def cluster_tag(cluster: str) -> str:
     return f"{CLUSTER_TAG_PREFIX}{cluster}"
 
 
-def owned(tags: Mapping[str, str], cluster: str) -> bool:
+def is_owned_by(tags: Mapping[str, str], cluster: str) -> bool:
     """Return whether a resource belongs to this cluster alone.
 
     Resources tagged for another cluster do not, nor do those tagged as `shared` with this one.
@@ -49,12 +49,12 @@ def owned(tags: Mapping[str, str], cluster: str) -> bool:
     return cluster_names <= {cluster} and bool(lifecycles or cluster_names)
 
 
-def of_a_stack(tags: Mapping[str, str]) -> bool:
+def is_created_by_stack(tags: Mapping[str, str]) -> bool:
     """Return whether CloudFormation created a resource: it has the tags of a stack, or those of CloudFormation."""
     return CLUSTER_TAG in tags or "aws:cloudformation:stack-id" in tags
 
 
-def service(tags: Mapping[str, str]) -> str:
+def service_name(tags: Mapping[str, str]) -> str:
     """Return the Service, Ingress or Gateway that a load balancer, target group or security group was created for."""
     for key in (SERVICE_TAG, "service.k8s.aws/stack", "ingress.k8s.aws/stack", "gateway.k8s.aws/stack"):
         if tags.get(key):
@@ -68,7 +68,7 @@ def claim(tags: Mapping[str, str]) -> str:
     return f"{namespace}/{name}" if namespace and name else name
 
 
-def of_a_claim(tags: Mapping[str, str]) -> bool:
+def is_created_for_claim(tags: Mapping[str, str]) -> bool:
     """Return whether a volume was created for a PersistentVolumeClaim, by the EBS CSI or the former in-tree driver."""
     return bool(
         claim(tags) or {"CSIVolumeName", "ebs.csi.aws.com/cluster", "kubernetes.io/created-for/pv/name"} & tags.keys()

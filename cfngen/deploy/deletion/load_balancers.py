@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject, Client
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, service, tag_map
+from cfngen.deploy.deletion.kubernetes_tags import is_created_by_stack, is_owned_by, service_name, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
 
 TAGS_BATCH_SIZE = 20  # the most that DescribeTags takes, for Classic Load Balancers and in ELBv2
@@ -50,6 +50,7 @@ def find_in_vpc(account: Account, vpc_id: str) -> tuple[Balancer, ...]:
 
 
 def _describe_load_balancers(account: Account) -> Iterator[Balancer]:
+    """Yield all load balancers of the region: first Classic Load Balancers, then those of ELBv2."""
     for page in account.client("elb").get_paginator("describe_load_balancers").paginate():
         for balancer_description in page["LoadBalancerDescriptions"]:
             yield Balancer(
@@ -75,7 +76,7 @@ def _delete(account: Account, orphan: OrphanedResource) -> None:
     elbv2 = account.client("elbv2")
     if orphan.kind == "target group":
         elbv2.delete_target_group(TargetGroupArn=orphan.id)
-    elif orphan.generation:
+    elif orphan.generation == "classic":
         account.client("elb").delete_load_balancer(LoadBalancerName=orphan.id)
     else:
         if orphan.protected:
@@ -85,22 +86,27 @@ def _delete(account: Account, orphan: OrphanedResource) -> None:
 
 
 def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
+    """Yield the Classic Load Balancers that Kubernetes created for the cluster."""
     elb = account.client("elb")
     pages = elb.get_paginator("describe_load_balancers").paginate()
     descriptions_by_name = _list_in_vpc(pages, "LoadBalancerDescriptions", "LoadBalancerName", "VPCId", inventory)
     names = list(descriptions_by_name)
     for start in range(0, len(names), TAGS_BATCH_SIZE):
         batch = names[start : start + TAGS_BATCH_SIZE]
-        for tag_description in _describe_tags(
+        tag_descriptions = _describe_tags(
             lambda requested_names: elb.describe_tags(LoadBalancerNames=requested_names), batch
-        ):
+        )
+        for tag_description in tag_descriptions:
             name, tags = tag_description["LoadBalancerName"], tag_map(tag_description.get("Tags"))
             if _created_by_kubernetes(name, tags, inventory):
                 vpc_id = descriptions_by_name[name].get("VPCId", "")
-                yield OrphanedResource("load balancer", name, name, service(tags), generation="classic", vpc_id=vpc_id)
+                yield OrphanedResource(
+                    "load balancer", name, name, service_name(tags), generation="classic", vpc_id=vpc_id
+                )
 
 
 def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
+    """Yield the Application and Network Load Balancers that Kubernetes created for the cluster."""
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_load_balancers").paginate()
     balancers_by_arn = _list_in_vpc(pages, "LoadBalancers", "LoadBalancerArn", "VpcId", inventory)
@@ -112,10 +118,11 @@ def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedReso
         with attempt():
             attributes = elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
         protected = {"Key": DELETION_PROTECTION, "Value": "true"} in attributes
-        yield OrphanedResource("load balancer", arn, name, service(tags), protected=protected, vpc_id=vpc_id)
+        yield OrphanedResource("load balancer", arn, name, service_name(tags), protected=protected, vpc_id=vpc_id)
 
 
 def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[OrphanedResource]:
+    """Yield the target groups that Kubernetes created for the cluster."""
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_target_groups").paginate()
     groups_by_arn = _list_in_vpc(pages, "TargetGroups", "TargetGroupArn", "VpcId", inventory)
@@ -123,7 +130,7 @@ def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[Orph
         if _created_by_kubernetes(arn, tags, inventory):
             group = groups_by_arn[arn]
             yield OrphanedResource(
-                "target group", arn, group["TargetGroupName"], service(tags), vpc_id=group.get("VpcId", "")
+                "target group", arn, group["TargetGroupName"], service_name(tags), vpc_id=group.get("VpcId", "")
             )
 
 
@@ -136,11 +143,13 @@ def _list_in_vpc(
 
 
 def _read_tags_by_arn(elbv2: Client, arns: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the ARN and the tags of each ELBv2 resource."""
     for start in range(0, len(arns), TAGS_BATCH_SIZE):
         batch = arns[start : start + TAGS_BATCH_SIZE]
-        for tag_description in _describe_tags(
+        tag_descriptions = _describe_tags(
             lambda requested_arns: elbv2.describe_tags(ResourceArns=requested_arns), batch
-        ):
+        )
+        for tag_description in tag_descriptions:
             yield tag_description["ResourceArn"], tag_map(tag_description.get("Tags"))
 
 
@@ -163,4 +172,4 @@ def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: li
 
 def _created_by_kubernetes(name: str, tags: Mapping[str, str], inventory: Inventory) -> bool:
     """Return whether the tags name the cluster as only owner, and no stack created the resource."""
-    return owned(tags, inventory.cluster) and not of_a_stack(tags) and name not in inventory.ids()
+    return is_owned_by(tags, inventory.cluster) and not is_created_by_stack(tags) and name not in inventory.ids()

@@ -11,7 +11,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.deletion import load_balancers
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, tag_map
+from cfngen.deploy.deletion.kubernetes_tags import is_created_by_stack, is_owned_by, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, remove_each
 
 INSTANCE_ID_TAG = "node.k8s.amazonaws.com/instance_id"  # VPC CNI: the instance that an interface was created for
@@ -36,7 +36,7 @@ def find(account: Account, inventory: Inventory, *, groups: Iterable[str] = ()) 
         interface_id = interface["NetworkInterfaceId"]
         group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
         tags = tag_map(interface.get("TagSet"))
-        if interface_id in inventory.ids() or of_a_stack(tags):
+        if interface_id in inventory.ids() or is_created_by_stack(tags):
             continue
         description = interface.get("Description", "")
         if name := load_balancer_name(description):
@@ -79,7 +79,7 @@ def _belongs_to_cluster(
     interface: AwsObject, tags: Mapping[str, str], group_ids: set[str], inventory: Inventory
 ) -> bool:
     """Return whether an unused interface was created for pods of the cluster."""
-    if owned(tags, inventory.cluster):
+    if is_owned_by(tags, inventory.cluster):
         return True
     # If the VPC CNI does not know the cluster's name, it tags an interface with its instance only, and gives it the
     # instance's security groups. No other cluster's instances are in this cluster's security groups.
@@ -90,6 +90,7 @@ def _belongs_to_cluster(
 
 
 def _orphan(interface: AwsObject, purpose: str, *, deleted_by_aws: bool = False) -> OrphanedResource:
+    """Return a network interface as an orphan, with the purpose that its description shows."""
     interface_id = interface["NetworkInterfaceId"]
     return OrphanedResource(
         "network interface",

@@ -74,7 +74,8 @@ def remove_orphans(
         SameNameClusterError: the resources may be those of another cluster of this name.
     """
     clock = account.clock
-    deadline, pause = clock.now().timestamp() + timeout, MIN_POLL_INTERVAL_SECONDS
+    deadline = clock.now().timestamp() + timeout
+    poll_interval = MIN_POLL_INTERVAL_SECONDS
     removed: dict[tuple[str, str], OrphanedResource] = {}
     previously_waiting: frozenset[tuple[str, str]] | None = None
     while True:
@@ -99,8 +100,8 @@ def remove_orphans(
         if waiting and waiting != previously_waiting:
             report(Step(f"waiting for AWS to release {_describe_waiting(orphans, waiting)}"))
         previously_waiting = waiting
-        clock.sleep(pause)
-        pause = min(pause * 1.5, MAX_POLL_INTERVAL_SECONDS)
+        clock.sleep(poll_interval)
+        poll_interval = min(poll_interval * 1.5, MAX_POLL_INTERVAL_SECONDS)
     remaining = find(account, inventory)
     remaining_keys = {(orphan.kind, orphan.id) for orphan in remaining}
     return RemovalResult(tuple(orphan for key, orphan in removed.items() if key not in remaining_keys), remaining)

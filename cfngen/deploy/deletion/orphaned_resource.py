@@ -85,11 +85,11 @@ class OrphanedResource:
         """Return the AWS CLI command that removes it; empty if AWS deletes it by itself."""
         if self.deleted_by_aws:
             return ""
-        delete_classic = f"elb delete-load-balancer --load-balancer-name {self.id}"
-        call = {
-            "load balancer": delete_classic
-            if self.generation
-            else f"elbv2 delete-load-balancer --load-balancer-arn {self.id}",
+        delete_load_balancer = f"elbv2 delete-load-balancer --load-balancer-arn {self.id}"
+        if self.generation == "classic":
+            delete_load_balancer = f"elb delete-load-balancer --load-balancer-name {self.id}"
+        subcommand = {
+            "load balancer": delete_load_balancer,
             "target group": f"elbv2 delete-target-group --target-group-arn {self.id}",
             "security group": f"ec2 delete-security-group --group-id {self.id}",
             "network interface": f"ec2 delete-network-interface --network-interface-id {self.id}",
@@ -97,7 +97,7 @@ class OrphanedResource:
             "volume": f"ec2 delete-volume --volume-id {self.id}",
             "snapshot": f"ec2 delete-snapshot --snapshot-id {self.id}",
         }[self.kind]
-        return f"aws {call} --region {region}"
+        return f"aws {subcommand} --region {region}"
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,11 @@ def remove(account: Account, routes: Sequence[OrphanedResource]) -> tuple[Orphan
 
 
 def _is_in_pod_range(route: AwsObject, pod_range: IPv4Network) -> bool:
+    """Return whether a route's destination is a part of the pods' address range."""
     destination = ip_network(route.get("DestinationCidrBlock") or "0.0.0.0/0")
     return isinstance(destination, IPv4Network) and destination.subnet_of(pod_range)
 
 
 def _belongs_to_cluster(route: AwsObject, inventory: Inventory) -> bool:
+    """Return whether a route's target is an instance of the cluster, or no longer exists (`blackhole`)."""
     return route.get("State") == "blackhole" or route.get("InstanceId") in inventory.instances

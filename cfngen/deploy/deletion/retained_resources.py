@@ -115,21 +115,26 @@ def find_secrets(account: Account, inventory: Inventory) -> tuple[RetainedResour
     )
 
 
-def find_undeleted(account: Account, members: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
-    """Return the resources that CloudFormation did not delete."""
+def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
+    """Return the resources that CloudFormation did not delete, except nested stacks."""
     return tuple(
         RetainedResource(
-            member.view.type,
-            member.view.physical_id or member.view.logical_id,
-            f"{member.name}: "
-            + (member.view.reason or "retained by its DeletionPolicy or at your request")
-            + (" (CloudFormation failed to delete it)" if member.view.status == "DELETE_FAILED" else ""),
-            COSTS.get(member.view.type, ""),
-            _delete_command(member, account.region),
+            resource.view.type,
+            resource.view.physical_id or resource.view.logical_id,
+            _why_undeleted(resource),
+            COSTS.get(resource.view.type, ""),
+            _delete_command(resource, account.region),
         )
-        for member in members
-        if member.view.status in UNDELETED_STATUSES and member.view.type != NESTED_STACK
+        for resource in resources
+        if resource.view.status in UNDELETED_STATUSES and resource.view.type != NESTED_STACK
     )
+
+
+def _why_undeleted(resource: StackResource) -> str:
+    """Return the resource's path with the reason why CloudFormation did not delete it."""
+    reason = resource.view.reason or "retained by its DeletionPolicy or at your request"
+    failure = " (CloudFormation failed to delete it)" if resource.view.status == "DELETE_FAILED" else ""
+    return f"{resource.name}: {reason}{failure}"
 
 
 def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: str) -> tuple[RetainedResource, ...]:
@@ -262,20 +267,18 @@ def _find_pending_secret(account: Account, arn: str) -> RetainedResource | None:
 
 
 def _ebs_cost(description: str) -> str:
-    return (
-        f"EBS {description}, billed per GiB of stored data and month"
-        if "snapshot" in description
-        else f"EBS {description}, billed per GiB and month"
-    )
+    """Return how EBS bills a volume or snapshot."""
+    # Snapshots are incremental, so they are billed by their stored data, not by the size of the volume.
+    unit = "GiB of stored data" if "snapshot" in description else "GiB"
+    return f"EBS {description}, billed per {unit} and month"
 
 
 def _delete_command(resource: StackResource, region: str) -> str:
+    """Return the AWS CLI command that deletes a resource; empty if cfngen knows none."""
     subcommand = DELETE_COMMANDS.get(resource.view.type, "")
-    return (
-        f"aws {subcommand} {resource.view.physical_id} --region {region}"
-        if subcommand and resource.view.physical_id
-        else ""
-    )
+    if not subcommand or not resource.view.physical_id:
+        return ""
+    return f"aws {subcommand} {resource.view.physical_id} --region {region}"
 
 
 COSTS = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.deletion.inventory import Inventory
-from cfngen.deploy.deletion.kubernetes_tags import of_a_stack, owned, service, tag_map
+from cfngen.deploy.deletion.kubernetes_tags import is_created_by_stack, is_owned_by, service_name, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
 
 FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
@@ -39,8 +39,12 @@ def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]
     orphans = []
     for group in _describe_groups(account, _vpc_filter(inventory.vpc_id)):
         tags = tag_map(group.get("Tags"))
-        if owned(tags, inventory.cluster) and not of_a_stack(tags) and group["GroupId"] not in inventory.ids():
-            purpose = service(tags) or group.get("Description", "")
+        if (
+            is_owned_by(tags, inventory.cluster)
+            and not is_created_by_stack(tags)
+            and group["GroupId"] not in inventory.ids()
+        ):
+            purpose = service_name(tags) or group.get("Description", "")
             vpc_id = group.get("VpcId", "")
             orphans.append(
                 OrphanedResource("security group", group["GroupId"], group["GroupName"], purpose, vpc_id=vpc_id)
@@ -63,7 +67,7 @@ def find_references(account: Account, inventory: Inventory, ids: Sequence[str]) 
                 account, [{"Name": filter_name, "Values": list(ids[start : start + FILTER_BATCH_SIZE])}]
             ):
                 group_id = group["GroupId"]
-                is_owned = group_id in inventory.ids() or owned(tag_map(group.get("Tags")), inventory.cluster)
+                is_owned = group_id in inventory.ids() or is_owned_by(tag_map(group.get("Tags")), inventory.cluster)
                 if group_id not in ids:
                     references_by_group[group_id] = Reference(group_id, group["GroupName"], is_owned)
     return tuple(references_by_group.values())

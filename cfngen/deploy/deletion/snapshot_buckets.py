@@ -28,7 +28,8 @@ def find(account: Account, inventory: Inventory, outputs: Mapping[str, str]) -> 
         inventory: the cluster.
         outputs: outputs of its root stack; they name the bucket, also if it is the operator's own.
     """
-    stack_buckets, operator_bucket = sorted(inventory.ids(BUCKET_TYPE)), outputs.get(BUCKET_OUTPUT, "")
+    stack_buckets = sorted(inventory.ids(BUCKET_TYPE))
+    operator_bucket = outputs.get(BUCKET_OUTPUT, "")
     buckets = [_find_stack_bucket(account, inventory.cluster, bucket) for bucket in stack_buckets]
     if operator_bucket and operator_bucket not in stack_buckets:
         buckets.append(_find_operator_bucket(account, inventory.cluster, operator_bucket))

@@ -11,9 +11,9 @@ from cfngen.deploy.deletion.kubernetes_tags import (
     CLUSTER_NAME_TAGS,
     claim,
     cluster_tag,
-    of_a_claim,
-    of_a_stack,
-    owned,
+    is_created_by_stack,
+    is_created_for_claim,
+    is_owned_by,
     tag_map,
 )
 from cfngen.deploy.deletion.orphaned_resource import Kind, OrphanedResource, Removed, attempt
@@ -34,13 +34,13 @@ def find_attached(account: Account, inventory: Inventory) -> frozenset[str]:
 
 
 def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
-    """Return the volumes of the cluster's claims: those with its tags, and those attached to its instances."""
+    """Return the volumes of PersistentVolumeClaims that have the cluster's tags or are attached to its instances."""
     volumes = {
         volume["VolumeId"]: volume
         for filters in _tag_filters(inventory.cluster)
         for volume in _describe_volumes(account, filters)
     }
-    owned_volumes = [volume for volume in volumes.values() if owned(_tags(volume), inventory.cluster)]
+    owned_volumes = [volume for volume in volumes.values() if is_owned_by(_tags(volume), inventory.cluster)]
     owned_volumes += [
         volume
         for key, volume in _describe_attached_volumes(account, inventory).items()
@@ -55,17 +55,19 @@ def find(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]
 
 
 def find_snapshots(account: Account, inventory: Inventory) -> tuple[OrphanedResource, ...]:
-    """Return the snapshots of the cluster's claims."""
+    """Return the snapshots of the cluster's PersistentVolumeClaims."""
     snapshots_by_id = {
         snapshot["SnapshotId"]: snapshot
         for filters in _tag_filters(inventory.cluster)
         for snapshot in _paginate(account, "describe_snapshots", "Snapshots", Filters=filters, OwnerIds=["self"])
     }
-    owned_snapshots = (snapshot for snapshot in snapshots_by_id.values() if owned(_tags(snapshot), inventory.cluster))
+    owned_snapshots = (
+        snapshot for snapshot in snapshots_by_id.values() if is_owned_by(_tags(snapshot), inventory.cluster)
+    )
     return tuple(
         _orphan("snapshot", snapshot["SnapshotId"], snapshot["VolumeSize"], snapshot)
         for snapshot in owned_snapshots
-        if "CSIVolumeSnapshotName" in _tags(snapshot) and not of_a_stack(_tags(snapshot))
+        if "CSIVolumeSnapshotName" in _tags(snapshot) and not is_created_by_stack(_tags(snapshot))
     )
 
 
@@ -83,9 +85,10 @@ def find_unattributed(account: Account, inventory: Inventory) -> tuple[OrphanedR
 
 
 def remove(account: Account, orphans: Sequence[OrphanedResource], report: Report) -> tuple[OrphanedResource, ...]:
-    """Delete volumes or snapshots, waiting for volumes that are being detached; return what could not be deleted."""
+    """Delete volumes or snapshots, waiting for volumes to be detached; return those that could not be deleted."""
     ec2, clock = account.client("ec2"), account.clock
-    remaining, deadline = list(orphans), clock.now().timestamp() + TIMEOUT_SECONDS
+    remaining = list(orphans)
+    deadline = clock.now().timestamp() + TIMEOUT_SECONDS
     while remaining:
         in_use = []
         for orphan in remaining:
@@ -116,7 +119,7 @@ def _describe_attached_volumes(account: Account, inventory: Inventory) -> dict[s
 
 
 def _tag_filters(cluster: str) -> Iterator[list[AwsArguments]]:
-    """Yield filters; each finds resources by one of the tags that name the cluster."""
+    """Yield one filter for each tag that can name the cluster; EC2 would combine them by AND in one call."""
     yield [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
     yield from ([{"Name": f"tag:{key}", "Values": [cluster]}] for key in VOLUME_CLUSTER_TAGS)
 
@@ -131,6 +134,7 @@ def _paginate(account: Account, operation: str, key: str, **arguments: object) -
 
 
 def _batches(values: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the values in batches that fit into one EC2 filter."""
     for start in range(0, len(values), FILTER_BATCH_SIZE):
         yield list(values[start : start + FILTER_BATCH_SIZE])
 
@@ -140,21 +144,23 @@ def _tags(resource: AwsObject) -> dict[str, str]:
 
 
 def _is_for_claim(volume: AwsObject, inventory: Inventory) -> bool:
-    """Return whether a volume was created for a claim, and not by a stack."""
+    """Return whether a volume was created for a PersistentVolumeClaim, and not by a stack."""
     tags = _tags(volume)
-    return of_a_claim(tags) and not of_a_stack(tags) and volume["VolumeId"] not in inventory.ids()
+    return is_created_for_claim(tags) and not is_created_by_stack(tags) and volume["VolumeId"] not in inventory.ids()
 
 
 def _names_a_cluster(tags: Mapping[str, str]) -> bool:
+    """Return whether the tags name any cluster."""
     return any(key.startswith(cluster_tag("")) or key in CLUSTER_NAME_TAGS for key in tags)
 
 
 def _names_another_cluster(tags: Mapping[str, str], cluster: str) -> bool:
     """Return whether the tags name a cluster, but not this one as the only owner."""
-    return _names_a_cluster(tags) and not owned(tags, cluster)
+    return _names_a_cluster(tags) and not is_owned_by(tags, cluster)
 
 
 def _orphan(kind: Kind, resource_id: str, size: int, resource: AwsObject) -> OrphanedResource:
+    """Return a volume or snapshot as an orphan, with the PersistentVolumeClaim as its purpose."""
     tags = _tags(resource)
     claim_name = claim(tags)
     purpose = f"claim {claim_name}" if claim_name else ""

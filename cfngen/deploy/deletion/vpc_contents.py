@@ -67,13 +67,16 @@ def find(account: Account, vpc_id: str) -> Iterator[Content]:
 
 
 def _describe(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[AwsObject]:
+    """Yield the resources of one kind as EC2 describes them; none if the region does not offer this kind."""
     from botocore.exceptions import ClientError
 
     paginator = account.client("ec2").get_paginator(kind.operation)
     for filter_name in kind.filters or ("",):
-        filters = {kind.filters_argument: [{"Name": filter_name, "Values": [vpc_id]}]} if filter_name else {}
+        arguments = {}
+        if filter_name:
+            arguments[kind.filters_argument] = [{"Name": filter_name, "Values": [vpc_id]}]
         try:
-            for page in paginator.paginate(**filters):
+            for page in paginator.paginate(**arguments):
                 yield from page[kind.response_key]
         except ClientError as error:
             if error_code(error) not in _UNSUPPORTED_CODES:
@@ -81,10 +84,12 @@ def _describe(account: Account, kind: _ResourceKind, vpc_id: str) -> Iterator[Aw
 
 
 def _is_in_vpc(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a resource is in the VPC and has not been deleted."""
     return item.get("VpcId") == vpc_id and str(item.get("State", "")).lower() not in _ENDED_STATES
 
 
 def _is_attached(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a gateway is attached to the VPC."""
     attachments = item.get("VpcAttachments", item.get("Attachments", ()))
     return any(
         attachment.get("VpcId") == vpc_id and attachment.get("State") not in _ENDED_STATES for attachment in attachments
@@ -92,20 +97,24 @@ def _is_attached(item: AwsObject, vpc_id: str) -> bool:
 
 
 def _is_custom_group(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a security group is in the VPC and is not its default one."""
     return item.get("VpcId") == vpc_id and item["GroupName"] != "default"
 
 
 def _is_custom_acl(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a network ACL is in the VPC and is not its default one."""
     return item.get("VpcId") == vpc_id and not item["IsDefault"]
 
 
 def _is_custom_route_table(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether a route table is in the VPC and is not its main one."""
     return item.get("VpcId") == vpc_id and not any(
         association.get("Main") for association in item.get("Associations", ())
     )
 
 
 def _is_peered(item: AwsObject, vpc_id: str) -> bool:
+    """Return whether the VPC is on either side of a peering connection that has not been deleted."""
     sides = (item.get(side, {}).get("VpcId") for side in ("RequesterVpcInfo", "AccepterVpcInfo"))
     return vpc_id in sides and item.get("Status", {}).get("Code", "") not in _ENDED_STATES
 
@@ -128,7 +137,7 @@ _RESOURCE_KINDS = (
         "VpcPeeringConnections",
         "VpcPeeringConnectionId",
         _is_peered,
-        ("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id"),
+        filters=("requester-vpc-info.vpc-id", "accepter-vpc-info.vpc-id"),
     ),
     _ResourceKind(
         "internet gateway",
@@ -136,7 +145,7 @@ _RESOURCE_KINDS = (
         "InternetGateways",
         "InternetGatewayId",
         _is_attached,
-        ("attachment.vpc-id",),
+        filters=("attachment.vpc-id",),
     ),
     _ResourceKind(
         "egress-only internet gateway",
@@ -144,7 +153,7 @@ _RESOURCE_KINDS = (
         "EgressOnlyInternetGateways",
         "EgressOnlyInternetGatewayId",
         _is_attached,
-        (),
+        filters=(),
     ),
     _ResourceKind("carrier gateway", "describe_carrier_gateways", "CarrierGateways", "CarrierGatewayId", _is_in_vpc),
     _ResourceKind("subnet", "describe_subnets", "Subnets", "SubnetId", _is_in_vpc),

@@ -240,6 +240,7 @@ class _Restore:
         return master_groups
 
     def _make_plan(self, snapshot: Snapshot, master_groups: tuple[Group, ...], request: RestoreRequest) -> RestorePlan:
+        """Return the plan of the restore, with its consequences for the cluster."""
         replaced = _masters_to_replace(master_groups, request)
         names = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
         age = _format_age(snapshot.age)
@@ -304,6 +305,7 @@ class _Restore:
                         raise
 
     def _wait_for_masters(self, request: RestoreRequest, timeout: timedelta | None) -> None:
+        """Wait until every master has been replaced and is ready."""
         max_duration = timeout or timedelta(minutes=self.cluster.control_plane.creation_timeout) + REPLACEMENT_TIMEOUT
         old_instances = frozenset(request["instances"])
         Masters(self.account, self.stack, self._find_master_groups, old_instances, self.override, self.report).wait(

@@ -115,6 +115,7 @@ class Masters:
             clock.sleep(POLL_INTERVAL_SECONDS)
 
     def _read_progress(self, groups: tuple[Group, ...]) -> RestoreProgress:
+        """Return the current state of the masters and of the API."""
         # An old master may still serve the API, so the API is only called once all old masters are terminated.
         is_terminating = any(instance.id in self._old_instances for group in groups for instance in group.instances)
         ready_instances, api = frozenset[str](), "is shutting down"
@@ -123,6 +124,7 @@ class Masters:
         return RestoreProgress(tuple(self._master_state(group, ready_instances) for group in groups), api)
 
     def _master_state(self, group: Group, ready_instances: Collection[str]) -> RestoringMaster:
+        """Return the state of one master; its new instance is ready once its Node is Ready."""
         new_instances = [
             instance for instance in group.instances if instance.id not in self._old_instances and not instance.leaving
         ]
@@ -168,8 +170,10 @@ class Masters:
     def _timeout_error(
         self, groups: tuple[Group, ...], progress: RestoreProgress, elapsed: float
     ) -> RestoreFailedError:
+        """Return the error for a timeout: which masters are not ready, and why instances could not be launched."""
         problems = [f"master {master.slot} is {master.state}" for master in progress.masters if master.state != READY]
-        problems += [] if progress.api == READY else [f"the API: {progress.api}"]
+        if progress.api != READY:
+            problems.append(f"the API: {progress.api}")
         slots_without_instance = {master.slot for master in progress.masters if master.state == WAITING_FOR_INSTANCE}
         for group in groups:
             if group.name in slots_without_instance:

@@ -119,6 +119,7 @@ def _record_error(failures: dict[str, str], name: str) -> Iterator[None]:
 
 
 def _read_drifted_resources(client: Client, stack_id: str, stack_name: str) -> list[DriftedResource]:
+    """Return the resources of one stack that CloudFormation found to be modified or deleted."""
     resources: list[DriftedResource] = []
     token: dict[str, str] = {}
     while True:

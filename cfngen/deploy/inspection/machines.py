@@ -139,6 +139,7 @@ def _build_group(
     description: AwsObject | None,
     instances: Mapping[str, AwsObject],
 ) -> Group:
+    """Return a group from its description; marked as missing if Auto Scaling does not describe it."""
     if description is None:
         return Group(role, name, group_name, missing=True)
     version = (description.get("LaunchTemplate") or {}).get("Version", "")
@@ -159,6 +160,7 @@ def _build_group(
 
 
 def _build_instance(member: AwsObject, description: AwsObject, group_version: str) -> Instance:
+    """Return an instance from its descriptions by Auto Scaling (`member`) and EC2 (`description`)."""
     instance_version = (member.get("LaunchTemplate") or {}).get("Version", "")
     return Instance(
         id=member["InstanceId"],

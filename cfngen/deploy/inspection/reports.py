@@ -86,6 +86,7 @@ def _parse_reports(data: Mapping[str, str]) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _parse_time(text: object) -> datetime | None:
+    """Return a time in ISO 8601 with its time zone; None if the text is anything else."""
     try:
         time = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
     except ValueError:

@@ -134,7 +134,7 @@ def read_status(
         token = submit(lambda: _read_join_token_expiry(account, _require(stack_resources)))
         backups = submit(lambda: reports.read_backups(account, _require(outputs), cluster))
         authority, kubernetes = kubernetes_read.result()
-    stale, lost = stale_read.result(), lost_read.result()
+    stale_groups, lost_addresses = stale_read.result(), lost_read.result()
     drift_state = None
     if detect_drift:
         report(Step("CloudFormation is comparing the resources with the templates"))
@@ -148,8 +148,8 @@ def read_status(
         next_command=next_command(
             stack.status,
             healthy=api_ready and _all_nodes_ready(masters, node_groups),
-            stale_groups=bool(stale) and not isinstance(stale, Unknown),
-            lost_addresses=() if isinstance(lost, Unknown) else lost,
+            stale_groups=bool(stale_groups) and not isinstance(stale_groups, Unknown),
+            lost_addresses=() if isinstance(lost_addresses, Unknown) else lost_addresses,
         ),
         target_version=template_version,
         endpoint=endpoint.url if isinstance(endpoint, Endpoint) else endpoint,
@@ -168,8 +168,8 @@ def read_status(
         backups=backups.result(),
         addons=_addon_states(kubernetes),
         drift=drift_state,
-        stale_groups=stale or None,
-        lost_addresses=lost or None,
+        stale_groups=stale_groups or None,
+        lost_addresses=lost_addresses or None,
     )
 
 
@@ -303,6 +303,7 @@ def _read_image_dates(account: Account, groups: Sequence[Group]) -> dict[str, da
 
 
 def _read_volume_states(account: Account, stack_resources: Iterable[ResourceView]) -> tuple[VolumeState, ...]:
+    """Return the state of each master's data volume, by slot."""
     slots = {
         resource.physical_id: master.letter
         for resource in stack_resources

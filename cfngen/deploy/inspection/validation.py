@@ -277,6 +277,7 @@ def _read_kubernetes(account: Account, stack: StackView, override: Override) -> 
 
 
 def _stack_problems(stack: StackView) -> Iterator[Problem]:
+    """Yield a problem if the stack's status is not a healthy one."""
     health, cleaning_up = stack.status.health, stack.status.cleaning_up
     # During cleanup only replaced resources are deleted; the new ones are in service already.
     if health is not StackHealth.HEALTHY and not cleaning_up:
@@ -285,6 +286,7 @@ def _stack_problems(stack: StackView) -> Iterator[Problem]:
 
 
 def _api_problems(api: Kubernetes, cluster: Cluster) -> Iterator[Problem]:
+    """Yield the problems of the API server, and of kubelets with another version than expected."""
     if not api.readiness.ready:
         failing = f": {', '.join(api.readiness.failing)}" if api.readiness.failing else ""
         hint = "on the master: journalctl -u kubelet; ls /var/log/pods"
@@ -348,6 +350,7 @@ def _group_problems(group: Group, nodes: dict[str, Node] | None) -> Iterator[Pro
 
 
 def _node_problems(group: Group, instance: Instance, node: Node | None) -> Iterator[Problem]:
+    """Yield the problem of an instance that is in service, if its Node is missing or not usable."""
     if node is None:
         hint = f"its boot log: aws ec2 get-console-output --latest --output text --instance-id {instance.id}"
         text = f"of {group.title} is in service, but has no Node in the cluster"

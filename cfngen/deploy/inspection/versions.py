@@ -29,5 +29,6 @@ def skew(kubelet: str, server: str) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, e.g. (1, 36, 3), without a suffix; empty if it has another form."""
     numbers = version.partition("-")[0].partition("+")[0].split(".")
     return tuple(int(number) for number in numbers) if all(number.isdigit() for number in numbers) else ()

@@ -162,7 +162,7 @@ def test_the_readme_says_what_each_file_is_and_what_to_upload() -> None:
 
 def test_the_readme_of_a_cluster_too_large_for_one_template() -> None:
     text = render([vpc(), root()], [Role()], "yaml")["README.md"].decode()
-    assert "There is no `standalone.yaml`: a cluster of this size exceeds what one template may hold (1 MB, 500" in text
+    assert "There is no `standalone.yaml`: the cluster exceeds the limits of one template (1 MB, 500" in text
     assert "The two ways" not in text
     assert "There is no" not in render([vpc(), root(), standalone()], [], "json")["README.md"].decode()
 

@@ -1,9 +1,9 @@
 """The errors that cfngen raises on purpose.
 
-Every one derives from `CfngenError`; the command line shows its message and decides the exit code (see
-`cfngen.cli.exit_codes`), nothing below it prints. A subclass stands for one situation and carries the facts of it as
-attributes. Its `code` is part of the public interface: programs tell errors apart by it, so it stays when a class is
-renamed, and docs/json.md lists it.
+Every one derives from `CfngenError`; the command line shows its message and chooses the exit code (see
+`cfngen.cli.exit_codes`). No other package prints. Each subclass describes one kind of error, with its details as
+attributes. Its `code` is part of the public interface, because programs tell errors apart by it: it does not change
+when the class is renamed. docs/json.md lists all codes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cfngen.hints import Hint
 
 
 class CfngenError(Exception):
-    """Something the user can do something about.
+    """An error that the user can correct or work around.
 
     Attributes:
         code: stable name of the error for programs, in kebab case; each subclass has its own.

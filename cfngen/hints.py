@@ -1,8 +1,8 @@
 """Hints: what the user can do next, with the commands of cfngen in them as data.
 
-The code below the command line knows neither the cluster file nor the credentials, so it suggests just `cfngen watch
---stack-name k8s`. Run like that after a command with --sandbox, it would use a real account: the command line adds the
-options for the same cluster, stack and account before it shows a hint.
+Packages below `cfngen.cli` do not know the command's options, so they suggest only `cfngen watch --stack-name k8s`.
+After a command with --sandbox, this would act on a real account. Therefore the command line adds the options for the
+same cluster, stack and account before it shows a hint.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ Option: TypeAlias = tuple[str, ...]
 """A command line option: its name, and its value if it takes one."""
 
 _LONG_TO_SHORT = {"--cluster": "-f"}
+"""Options that suggested commands can have under either name."""
 
 
 @dataclass(frozen=True)
@@ -46,20 +47,26 @@ class CommandText:
 
     Attributes:
         parts: the text and the commands, in order.
-        quote: what stands before and after each command.
+        quote: the character around each command; empty for none.
     """
 
     parts: tuple[str | SuggestedCommand, ...]
     quote: str
 
     def __init__(self, *parts: str | SuggestedCommand | CommandText, quote: str = "`") -> None:
-        flat = (inner for part in parts for inner in (part.parts if isinstance(part, CommandText) else (part,)))
-        object.__setattr__(self, "parts", tuple(flat))
+        flat_parts: list[str | SuggestedCommand] = []
+        for part in parts:
+            if isinstance(part, CommandText):
+                flat_parts += part.parts
+            else:
+                flat_parts.append(part)
+        # A frozen dataclass can only be filled like this.
+        object.__setattr__(self, "parts", tuple(flat_parts))
         object.__setattr__(self, "quote", quote)
 
     @property
     def commands(self) -> tuple[SuggestedCommand, ...]:
-        """The commands in it, in order."""
+        """The suggested commands in the text, in order."""
         return tuple(part for part in self.parts if isinstance(part, SuggestedCommand))
 
     def with_options(self, options: Sequence[Option]) -> CommandText:
@@ -77,10 +84,10 @@ class CommandText:
 
 
 Hint: TypeAlias = str | CommandText
-"""What to do next: a text, with commands of cfngen in it or not. An empty text if there is nothing to do."""
+"""What to do next; it may contain commands of cfngen. Empty if there is nothing to do."""
 
 Line: TypeAlias = str | CommandText
-"""A line on the screen, with commands of cfngen in it or not."""
+"""A line on the screen; it may contain commands of cfngen."""
 
 
 def suggest(name: str, *flags: str, stack: str = "") -> SuggestedCommand:
@@ -89,7 +96,7 @@ def suggest(name: str, *flags: str, stack: str = "") -> SuggestedCommand:
     Args:
         name: name of the command, e.g. `etcd restore`.
         flags: options without a value, e.g. `--force`.
-        stack: value of the option --stack-name; empty leaves the option out.
+        stack: value of the option --stack-name; empty means without this option.
     """
     stack_option = (("--stack-name", stack),) if stack else ()
     return SuggestedCommand(name, (*((flag,) for flag in flags), *stack_option))

@@ -1,10 +1,11 @@
-"""Numbers and lists in sentences."""
+"""Numbers with nouns and verbs, and lists of words, as parts of English sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-_IRREGULAR = {"are": "is", "were": "was", "have": "has", "do": "does", "go": "goes"}
+# The singular form of each verb, by its plural form.
+_IRREGULAR_VERBS = {"are": "is", "were": "was", "have": "has", "do": "does", "go": "goes"}
 _SIBILANTS = ("s", "x", "z", "sh", "ch")
 
 
@@ -22,6 +23,7 @@ def pluralize(number: int, noun: str, verb: str = "") -> str:
 
 def plural_form(noun: str) -> str:
     """Return the plural: `files`, `volumes of claims`, `addresses`; text in brackets after the noun is kept."""
+    # Only the part before " of " and before a bracket gets the plural ending.
     head, bracket, rest = noun.partition(" (")
     first, *more = head.split(" of ", 1)
     if first.endswith(_SIBILANTS):
@@ -42,7 +44,7 @@ def verb_form(number: int, verb: str) -> str:
     """
     if number != 1:
         return verb
-    return _IRREGULAR.get(verb) or (f"{verb}es" if verb.endswith(_SIBILANTS) else f"{verb}s")
+    return _IRREGULAR_VERBS.get(verb) or (f"{verb}es" if verb.endswith(_SIBILANTS) else f"{verb}s")
 
 
 def join_and(texts: Sequence[str]) -> str:

@@ -27,15 +27,15 @@ _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:\S+")
 
 
 class TagError(CfngenError):
-    """A tag of the command line differs from one of the cluster file only in case, which IAM does not distinguish."""
+    """A tag of --tag differs from a tag of the cluster file only in case, which IAM does not distinguish."""
 
     code = "tag-case-conflict"
 
-    def __init__(self, earlier: str, key: str) -> None:
+    def __init__(self, cluster_file_key: str, option_key: str) -> None:
         super().__init__(
-            f"the tag {key} differs from {earlier} in the cluster file only in upper and lower case, "
+            f"the tag {option_key} differs from {cluster_file_key} in the cluster file only in upper and lower case, "
             "and IAM treats them as the same key",
-            hint=f"use --tag {earlier}=…, or remove the tag.",
+            hint=f"use --tag {cluster_file_key}=…, or remove the tag.",
         )
 
 
@@ -44,17 +44,17 @@ class Deployment:
     """The values of the options of `plan` and `deploy`.
 
     Attributes:
-        parameters: values of the root's parameters.
-        parameter_file: file of such values.
-        keep: parameters that keep the value they have in the stack.
+        parameters: values of the root template's parameters.
+        parameter_file: file with values of parameters.
+        keep: names of the parameters that keep their current value in the stack.
         tags: tags for every resource.
         bucket: bucket for the templates; empty means cfngen's own.
-        kms_key: KMS key of cfngen's own bucket; empty means S3's.
+        kms_key: KMS key that encrypts cfngen's own bucket; empty means S3's key.
         role_arn: service role of CloudFormation.
         notification_arns: SNS topics for stack events.
         on_failure: what CloudFormation does when something fails.
         express: whether to use express mode.
-        ignore_quotas: whether to continue although the account's quotas do not suffice.
+        ignore_quotas: whether to continue although the account's quotas are too low.
         cache: whether lint uses cached results of earlier runs.
         full: whether the plan shows long values completely.
     """
@@ -80,8 +80,10 @@ class Deployment:
             CfngenError: the cluster file, a template or a parameter file is wrong.
         """
         generated = generate(target.source)
-        for earlier, key in same_but_for_case([*generated.cluster.tags, *self.tags]):
-            raise TagError(earlier, key)
+        case_conflicts = same_but_for_case([*generated.cluster.tags, *self.tags])
+        if case_conflicts:
+            cluster_file_key, option_key = case_conflicts[0]
+            raise TagError(cluster_file_key, option_key)
         lint_or_fail(generated.documents, region=generated.cluster.region, cache=self.cache)
         from cfngen.deploy.operation import DeploymentRequest
         from cfngen.deploy.parameters.parameter_file import read_file
@@ -125,7 +127,7 @@ role_option = Option(
 
 
 def _parse_tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
-    """Parse --tag; refuse AWS's reserved tags, and the tag that marks a stack as a cluster's."""
+    """Parse --tag; reject tags that AWS or cfngen sets, and keys that differ only in case."""
     from cfngen.deploy.stacks import CLUSTER_TAG
 
     pairs = key_values(context, parameter, values)
@@ -168,7 +170,7 @@ deployment_options = OptionGroup(
     Option(
         "--parameter-file",
         metavar="FILE",
-        type=PathArgument("name a file"),
+        type=PathArgument("give a file name"),
         help="JSON or YAML file with parameter values; the AWS CLI's formats are accepted.",
     ),
     Option(
@@ -220,4 +222,4 @@ deployment_options = OptionGroup(
     ),
     no_cache_option,
 )
-"""The options of a deployment, beside those of its target; a command receives them as the argument `deployment`."""
+"""The options of a deployment, in addition to `target_options`; a command receives them as `deployment`."""

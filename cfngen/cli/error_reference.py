@@ -21,7 +21,7 @@ OTHER_ERRORS = {
 """Errors that are no `CfngenError`: the `code` of each, and what it means."""
 _DEFINES_ERROR = re.compile(r"^class \w+\(\w*Error\):$", re.MULTILINE)
 _EXCLUDED_PARTS = {"boot", "cloudformation"}
-"""Packages with errors that no command ends with: those of the boot program, and the emulator's answers."""
+"""Packages whose errors never reach the user: the boot program, and the emulator of CloudFormation."""
 
 
 def error_classes() -> tuple[type[CfngenError], ...]:
@@ -43,7 +43,7 @@ def error_rows() -> list[tuple[str, int, str]]:
 
 
 def _with_subclasses(class_: type[CfngenError]) -> Iterator[type[CfngenError]]:
-    # Tests define errors of their own.
+    # Errors that tests define are left out.
     if class_.__module__.startswith("cfngen."):
         yield class_
     for subclass in class_.__subclasses__():

@@ -1,4 +1,4 @@
-"""Running a command line, and reporting what ends it: as an error message, as JSON, and as the exit code."""
+"""Runs a command line, and reports its failure as an error message, as JSON and as the exit code."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run_and_report(run: Callable[[], object], settings: Settings) -> int:
 
     Args:
         run: runs the command line; returns an exit code, or anything else for success.
-        settings: filled in while the command line is parsed.
+        settings: the settings of this run; parsing the command line fills them in.
     """
     try:
         code = _run(run, settings)
@@ -145,7 +145,7 @@ def _os_error_hint(failure: OSError) -> str:
 def _report(
     code: str, messages: Sequence[str], hint: str, settings: Settings, failure: BaseException | None = None
 ) -> int:
-    """Show an error, also as JSON if standard output is JSON; return the exit code that its `code` leads to."""
+    """Show an error, also as JSON if standard output is JSON; return the exit code for its `code`."""
     _print_failure(failure, messages, hint, settings)
     exit_code = error_exit_code(code)
     if settings.json:

@@ -1,4 +1,4 @@
-"""The exit codes of cfngen, and which of them each error and each result of a command leads to."""
+"""The exit codes of cfngen, and the one for each error and for each result of a command."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ERROR_EXIT_CODES: Mapping[str, int] = {
     "usage": USAGE,
     "watch-ended": IN_PROGRESS,
 }
-"""The exit code for each error, by its `code`; every other error leads to FAILED."""
+"""The exit code for each error, by its `code`; every other error has FAILED."""
 
 
 class OperationResult(Protocol):
@@ -52,15 +52,15 @@ class OperationResult(Protocol):
 
     @property
     def in_progress(self) -> bool:
-        """Whether it has not ended, because the user detached from it."""
+        """Whether it is still in progress, because the user detached from it."""
 
     @property
     def succeeded(self) -> bool:
-        """Whether it did what it was started for."""
+        """Whether it was successful."""
 
 
 class PlanResult(Protocol):
-    """What a plan says."""
+    """The properties of a plan that decide the exit code."""
 
     @property
     def is_empty(self) -> bool:
@@ -80,7 +80,7 @@ class RehearsalOutcome(Protocol):
 
     @property
     def result(self) -> str:
-        """`as expected`, `surprise`, or what ended it early."""
+        """`as expected`, `surprise`, or why it ended early: `refused` or `interrupted`."""
 
 
 def error_exit_code(code: str) -> int:
@@ -103,7 +103,7 @@ def plan_exit_code(plan: PlanResult) -> int:
 
 
 def validation_exit_code(*, valid: bool) -> int:
-    """Return the exit code of a command that looked whether the cluster works."""
+    """Return the exit code of a command that checked whether the cluster works."""
     return SUCCESS if valid else PROBLEMS
 
 
@@ -112,7 +112,7 @@ def rehearsal_exit_code(rehearsal: RehearsalOutcome, *, leftovers: bool) -> int:
 
     Args:
         rehearsal: the result of the rehearsal.
-        leftovers: whether it has left resources in the account.
+        leftovers: whether the rehearsal left resources in the account.
     """
     if rehearsal.result == "surprise":
         return PROBLEMS

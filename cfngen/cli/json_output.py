@@ -1,7 +1,7 @@
 """JSON output of the commands: dataclasses as JSON objects.
 
-Keys are the attribute names in camelCase; `type` is the kind of a message; times
-are ISO 8601 in UTC. docs/json.md describes each object.
+Keys are the attribute names in camelCase; `type` is the kind of a message; times are ISO 8601 in UTC. docs/json.md
+describes each object.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from cfngen.hints import CommandText, SuggestedCommand
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
 
-def emit(thing: object) -> None:
+def emit(value: object) -> None:
     """Print a dataclass as one line of JSON on standard output."""
-    verbatim(json.dumps(plain(thing), ensure_ascii=False))
+    verbatim(json.dumps(plain(value), ensure_ascii=False))
 
 
-def plain(thing: object) -> Json:
+def plain(value: object) -> Json:
     """Return a dataclass, and everything in it, as dicts, lists and scalars for JSON."""
-    if isinstance(thing, (Path, SuggestedCommand, CommandText)):
-        return str(thing)
-    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        json_keys = keys(type(thing))
-        attributes = {key: plain(getattr(thing, name)) for name, key in json_keys.items()}
-        return {**kind_of(type(thing)), **attributes}
-    if isinstance(thing, Mapping):
-        return {str(key): plain(value) for key, value in thing.items()}
-    if isinstance(thing, (list, tuple)):
-        return [plain(item) for item in thing]
-    if isinstance(thing, (set, frozenset)):
-        return sorted((plain(item) for item in thing), key=str)
-    if isinstance(thing, Enum):
-        return plain(thing.value)
-    if isinstance(thing, datetime):
-        return thing.isoformat().replace("+00:00", "Z")
-    if isinstance(thing, (str, int, float, bool)) or thing is None:
-        return thing
-    raise TypeError(f"{type(thing).__name__} has no form in JSON")
+    if isinstance(value, (Path, SuggestedCommand, CommandText)):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        json_keys = keys(type(value))
+        attributes = {key: plain(getattr(value, name)) for name, key in json_keys.items()}
+        return {**kind_of(type(value)), **attributes}
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(item) for item in value), key=str)
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    raise TypeError(f"{type(value).__name__} cannot be converted to JSON")
 
 
 def kind_of(class_: type) -> dict[str, str]:
-    """Return the key `type` of a message; empty for a class that is only part of a message."""
+    """Return `{"type": kind}` for a class of messages; empty for a class that is only part of a message."""
     kind = getattr(class_, "kind", None)
     return {"type": kind} if isinstance(kind, str) else {}
 

@@ -1,7 +1,7 @@
 """The JSON Schema of what commands print with `--output json`, and the page that describes it.
 
-Both are generated from the dataclasses that are printed: `python -m
-cfngen.cli.json_reference docs` writes docs/json.schema.json and docs/json.md, and a test compares them.
+Both are generated from the dataclasses that commands print: `python -m cfngen.cli.json_reference docs` writes
+docs/json.schema.json and docs/json.md. A test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _PREAMBLE = """\
 <!-- Written by `make docs` from the code. -->
 
 With `--output json` every command that talks to AWS, and `cfngen permissions`, writes one JSON object a line to
-standard output, and nothing else; what is meant for people goes to standard error. `type` says what an object is. Times
+standard output, and nothing else; messages for people go to standard error. `type` is the type of an object. Times
 are ISO 8601 in UTC, durations seconds. Keys may be added in a new version; none is removed or changes its meaning
 without a new major version. The same as a JSON Schema: [json.schema.json](json.schema.json).
 
-When a command fails, whichever it is, its last line is an object of type [`error`](#failure): a `code` by which
-programs tell errors apart ([all codes](#error-codes)), the message and the hint that standard error has as text, and
-the exit code. Only a command line of which `--output` cannot be read, such as one with an unknown option, is told on
-standard error alone.
+When a command fails, its last line is an object of type [`error`](#failure): a `code` by which
+programs tell errors apart ([all codes](#error-codes)), the message and the hint, which are also printed on standard
+error, and the exit code. If `--output` cannot be read, e.g. because of an unknown option, the error is printed on
+standard error only.
 
 | command | prints objects of type |
 |---|---|
@@ -69,21 +69,21 @@ def classes() -> Iterator[type]:
 
 def classes_by_command() -> dict[str, list[type]]:
     """Return the classes that each command prints, in the order of `cfngen --help`; all print `Failure`, too."""
-    printed: dict[str, list[type]] = {}
+    message_classes: dict[str, list[type]] = {}
     for message_type in MESSAGE_TYPES.values():
         for command in message_type.commands:
-            printed.setdefault(command, []).append(message_type.message_class)
-    return dict(sorted(printed.items(), key=lambda item: COMMANDS.index(item[0].split()[0])))
+            message_classes.setdefault(command, []).append(message_type.message_class)
+    return dict(sorted(message_classes.items(), key=lambda item: COMMANDS.index(item[0].split()[0])))
 
 
 def schema() -> JsonSchema:
     """Return the JSON Schema of one line of output."""
     definitions: Definitions = {}
-    lines = [_reference(class_, definitions) for class_ in classes()]
+    line_schemas = [_reference(class_, definitions) for class_ in classes()]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One line of what cfngen prints with --output json",
-        "oneOf": lines,
+        "oneOf": line_schemas,
         "$defs": dict(sorted(definitions.items())),
     }
 
@@ -92,8 +92,8 @@ def page() -> str:
     """Return docs/json.md."""
     definitions: Definitions = schema()["$defs"]
     rows = [
-        f"| `cfngen {command}` | {', '.join(map(_link, printed))} |"
-        for command, printed in classes_by_command().items()
+        f"| `cfngen {command}` | {', '.join(map(_link, message_classes))} |"
+        for command, message_classes in classes_by_command().items()
     ]
     return (
         _PREAMBLE
@@ -110,6 +110,7 @@ def _error_section() -> str:
 
 
 def _link(class_: type) -> str:
+    """Return a Markdown link to the section of a class."""
     return f"[{_title(class_)}](#{_anchor(class_)})"
 
 
@@ -130,18 +131,21 @@ def _anchor(class_: type) -> str:
 
 
 def _section(name: str, definition: JsonSchema) -> str:
+    """Return the section of the page for one definition: an enumeration, or a table of an object's keys."""
     if "enum" in definition:
         return (
-            f"\n## {name}\n\n{definition['description']}\n\nOne of {', '.join(f'`{x}`' for x in definition['enum'])}.\n"
+            f"\n## {name}\n\n{definition['description']}\n\n"
+            f"One of {', '.join(f'`{value}`' for value in definition['enum'])}.\n"
         )
     rows = "".join(
         f"| `{key}` | {_type_text(property_)} | {property_.get('description', '')} |\n"
         for key, property_ in definition["properties"].items()
     )
-    return f"\n## {name}\n\n{definition['description']}\n\n| key | is | meaning |\n|---|---|---|\n{rows}"
+    return f"\n## {name}\n\n{definition['description']}\n\n| key | type | meaning |\n|---|---|---|\n{rows}"
 
 
 def _type_text(schema: JsonSchema) -> str:
+    """Return the type of a value in words, e.g. `list of text`, for the table of an object's keys."""
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
@@ -181,10 +185,12 @@ def _reference(class_: type, definitions: Definitions) -> dict[str, str]:
 
 
 def _summary(class_: type) -> str:
+    """Return the first paragraph of a class's docstring, on one line."""
     return (inspect.getdoc(class_) or "").split("\n\n")[0].replace("\n", " ")
 
 
 def _definition(class_: type, definitions: Definitions) -> JsonSchema:
+    """Return the schema of a dataclass or enumeration, adding the definitions of the classes it refers to."""
     description, summary = inspect.getdoc(class_) or "", _summary(class_)
     if issubclass(class_, enum.Enum):
         return {"description": summary, "enum": [member.value for member in class_]}
@@ -203,6 +209,7 @@ def _definition(class_: type, definitions: Definitions) -> JsonSchema:
 
 
 def _type_schema(hint: object, definitions: Definitions) -> JsonSchema:
+    """Return the schema for the type annotation of an attribute."""
     if hint in (Hint, str | SuggestedCommand, SuggestedCommand):
         return {"type": "string"}
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)

@@ -15,12 +15,12 @@ from cfngen.hints import Line
 def show_message(
     message: Printable, *, json: bool, full: bool = False, render_line: Callable[[Line], str] = str
 ) -> None:
-    """Show a message or result; as text, nothing of one that only `render.live` can draw.
+    """Show a message or result. As text, messages without a renderer are left out: `render.live` draws them.
 
     Args:
         message: the message; commands in its attributes are complete already.
         json: whether to print JSON.
-        full: whether to shorten nothing in the text.
+        full: whether to show long values and lists completely in the text.
         render_line: returns a line as text, with the options for the same cluster, stack and account in its commands.
     """
     type_ = message_type(message)

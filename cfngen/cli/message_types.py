@@ -1,7 +1,8 @@
 """The types of messages and results that commands show; a new type is one more line in `MESSAGE_TYPES`.
 
-The JSON of every message is made from its attributes (see `json_output`), and docs/json.md from this table. Classes and
-renderers are named, not imported: most commands need only one or two of them.
+The JSON of every message is made from its attributes (see `json_output`); docs/json.md is generated from this table.
+The table has dotted names of classes and renderers, which are imported when they are used: imports are slow, and most
+commands need only one or two of them.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any, ClassVar, Protocol
 
 from cfngen.hints import Line
 
-_DEPLOYING = ("deploy", "watch", "rollback")
-_WATCHING = (*_DEPLOYING, "delete", "rehearse")
-_WORKING = ("plan", *_WATCHING, "status", "etcd backup", "etcd restore")
+# Names of the commands that deploy, that show stack events, and that show the steps of their work.
+_DEPLOYMENTS = ("deploy", "watch", "rollback")
+_WITH_EVENTS = (*_DEPLOYMENTS, "delete", "rehearse")
+_WITH_STEPS = ("plan", *_WITH_EVENTS, "status", "etcd backup", "etcd restore")
 
 
 class Printable(Protocol):
@@ -29,11 +31,11 @@ class MessageType:
     """How the messages of one class are shown.
 
     Attributes:
-        class_name: the class, with its module in cfngen.
-        commands: the commands that show it, with the option that makes them do so, if any.
-        renderer: the function that returns a message as lines of text, with its module in cfngen.cli.render; empty for
-            messages that `render.live` draws while an operation is in progress.
-        has_full_form: whether the renderer has a parameter `full`, to shorten nothing.
+        class_name: dotted name of the class, relative to the package cfngen.
+        commands: the commands that show these messages, with an option if they do so only with this option.
+        renderer: dotted name, relative to cfngen.cli.render, of the function that returns a message as lines of text;
+            empty for messages that `render.live` draws while an operation is in progress.
+        has_full_form: whether the renderer has a parameter `full`, which shows long values and lists completely.
         is_progress: whether the text goes to standard error, so that standard output has results only.
         blank_line_before: whether a blank line separates the text from the progress above it.
         is_data: whether the text is data for programs, which is printed as it is in every locale.
@@ -61,15 +63,15 @@ class MessageType:
 
 
 MESSAGE_TYPES: Mapping[str, MessageType] = {
-    "step": MessageType("deploy.messages.Step", _WORKING, "notices.step_lines", is_progress=True),
-    "notice": MessageType("deploy.messages.Notice", _WORKING, "notices.notice_lines", is_progress=True),
+    "step": MessageType("deploy.messages.Step", _WITH_STEPS, "notices.step_lines", is_progress=True),
+    "notice": MessageType("deploy.messages.Notice", _WITH_STEPS, "notices.notice_lines", is_progress=True),
     "plan": MessageType("deploy.preview.plan.Plan", ("plan", "deploy"), "plan.lines", has_full_form=True),
-    "event": MessageType("deploy.messages.Event", (*_WATCHING, "events")),
-    "progress": MessageType("deploy.watching.progress.Progress", _WATCHING),
+    "event": MessageType("deploy.messages.Event", (*_WITH_EVENTS, "events")),
+    "progress": MessageType("deploy.watching.progress.Progress", _WITH_EVENTS),
     "diagnosis": MessageType(
-        "deploy.watching.diagnosis.Diagnosis", (*_WATCHING, "events --failures"), "diagnosis.lines"
+        "deploy.watching.diagnosis.Diagnosis", (*_WITH_EVENTS, "events --failures"), "diagnosis.lines"
     ),
-    "finished": MessageType("deploy.messages.Finished", _DEPLOYING, "finished.result_lines"),
+    "finished": MessageType("deploy.messages.Finished", _DEPLOYMENTS, "finished.result_lines"),
     "validationChange": MessageType(
         "deploy.inspection.validation.ValidationChange",
         ("deploy", "validate cluster"),
@@ -109,7 +111,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     "deleted": MessageType(
         "deploy.deletion.result.Deleted", ("delete",), "deletion.result_lines", blank_line_before=True
     ),
-    "remains": MessageType("deploy.deletion.leftovers.Remains", (*_DEPLOYING, "delete"), "deletion.remains_lines"),
+    "remains": MessageType("deploy.deletion.leftovers.Remains", (*_DEPLOYMENTS, "delete"), "deletion.remains_lines"),
     "rehearsal": MessageType("rehearse.report.Rehearsal", ("rehearse",), "rehearsal.result_lines"),
     "rehearsalWritten": MessageType(
         "rehearse.report.RehearsalWritten", ("rehearse",), "rehearsal.written_lines", blank_line_before=True
@@ -118,7 +120,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
     "policy": MessageType("permissions.grants.Policy", ("permissions",), "permissions.document_lines", is_data=True),
     "sandbox": MessageType("sandbox.status.SandboxStatus", ("sandbox status",), "sandbox.status_lines"),
 }
-"""The types of messages, by `kind`."""
+"""The types of messages, by `kind`, which is their `type` in JSON and must not change."""
 
 
 def message_type(message: Printable) -> MessageType:
@@ -127,6 +129,6 @@ def message_type(message: Printable) -> MessageType:
 
 
 def _import(package: str, name: str) -> Any:
-    """Return an attribute of a module, such as `render.plan.lines`."""
+    """Return an attribute of a module of the package, e.g. `plan.lines` of `cfngen.cli.render`."""
     module, _, attribute = name.rpartition(".")
     return getattr(importlib.import_module(f"{package}.{module}"), attribute)

@@ -12,7 +12,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 class Option:
-    """An option of several commands, declared like `click.option`; as a decorator it adds itself to a command.
+    """An option that several commands share, declared like `click.option`; used as a decorator, it adds the option.
 
     Attributes:
         name: name of the command's argument.
@@ -32,48 +32,49 @@ class OptionGroup:
 
     Args:
         name: name of the command's argument.
-        make: makes the argument from the values of the options, each under its name.
-        members: the options, and groups whose argument `make` receives.
+        build: builds the argument; it receives the value of each member as a keyword argument.
+        members: the options, and other groups, of which `build` receives the finished argument.
     """
 
-    def __init__(self, name: str, make: Callable[..., object], *members: Option | OptionGroup) -> None:
+    def __init__(self, name: str, build: Callable[..., object], *members: Option | OptionGroup) -> None:
         self.name = name
-        self._make = make
+        self._build = build
         self._members = members
 
     def __call__(self, command: Callable[..., object]) -> Callable[..., object]:
         """Add the options to a command."""
 
         @wraps(command)
-        def with_group(*args: object, **values: object) -> object:
-            argument = self.take(values)
+        def wrapper(*args: object, **values: object) -> object:
+            argument = self.pop_argument(values)
             return command(*args, **values, **{self.name: argument})
 
-        # click shows the option that is added last first.
+        # In --help, click shows the option that is added last first.
         for option in reversed(list(self.options())):
-            option(with_group)
-        return with_group
+            option(wrapper)
+        return wrapper
 
     def options(self) -> Iterator[Option]:
         """Yield the options of the group and of groups in it."""
         for member in self._members:
             yield from (member,) if isinstance(member, Option) else member.options()
 
-    def take(self, values: dict[str, object]) -> object:
-        """Return the argument, and remove the values of its options from those of the command line."""
-        return self._make(
-            **{
-                member.name: values.pop(member.name) if isinstance(member, Option) else member.take(values)
-                for member in self._members
-            }
-        )
+    def pop_argument(self, values: dict[str, object]) -> object:
+        """Return the group's argument, built from the options' values, which are removed from `values`."""
+        arguments: dict[str, object] = {}
+        for member in self._members:
+            if isinstance(member, OptionGroup):
+                arguments[member.name] = member.pop_argument(values)
+            else:
+                arguments[member.name] = values.pop(member.name)
+        return self._build(**arguments)
 
 
 def yes_option(help_text: str) -> Option:
     """Return the option --yes.
 
     Args:
-        help_text: what is not asked.
+        help_text: the help of the option, which says what the command does not ask for.
     """
     return Option("--yes", "-y", is_flag=True, help=help_text)
 

@@ -1,4 +1,4 @@
-"""Files and directories as arguments: every path except the empty one is accepted, and checked only when it is used.
+"""Paths of files and directories as arguments: any path that is not empty is accepted, and checked when it is used.
 
 click's own check would report an unreadable file as a usage error. Here a file that cannot be used is an error of the
 command, with a message that says what to do.
@@ -38,7 +38,7 @@ class PathArgument(click.Path):
     """A click parameter type for the path of a file or directory, which need not exist but must not be empty.
 
     Attributes:
-        advice: the end of the message for an empty path.
+        advice: what the user should give, as the end of the error message for an empty path.
         directories: whether shell completion offers directories only.
     """
 
@@ -50,7 +50,7 @@ class PathArgument(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """Convert as click does, but refuse the empty text, which would mean the current directory."""
+        """Convert as click does, but reject the empty string, which would mean the current directory."""
         if value == "":
             option = max(param.opts, key=len) if isinstance(param, click.Option) else "a file's name"
             raise click.UsageError(f"{option} is empty; {self.advice}", ctx)

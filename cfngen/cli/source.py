@@ -118,7 +118,7 @@ source_options = OptionGroup(
         "-f",
         "file",
         metavar="FILE",
-        type=PathArgument("name a file, or - for standard input"),
+        type=PathArgument("give a file name, or - for standard input"),
         help=f"Cluster file; - is standard input. Default: ./{DEFAULT_FILE} if it exists, else kube-up's defaults.",
     ),
     Option(

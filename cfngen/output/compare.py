@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from cfngen.output.directory import own_files, read, stale_files
+from cfngen.output.directory import files_by_cfngen, read, stale_files
 from cfngen.output.errors import OutputError
 
 _MAX_DIFF_LINES = 20
@@ -34,16 +34,32 @@ class Difference:
 
     @property
     def diff(self) -> str:
-        """The first lines of a unified diff from the present to the expected content, each cut to a readable width."""
-        present_lines, expected_lines = (content.decode("utf-8", "replace").splitlines() for content in (self.present, self.expected))
-        lines = difflib.unified_diff(present_lines, expected_lines, f"{self.path} (present)", f"{self.path} (wanted)", "", "", 1, "")
-        diff_lines = [line if len(line) <= _MAX_LINE_WIDTH else f"{line[: _MAX_LINE_WIDTH - 1]}…" for line in islice(lines, _MAX_DIFF_LINES + 1)]
-        return "\n".join([*diff_lines[:_MAX_DIFF_LINES], "…"] if len(diff_lines) > _MAX_DIFF_LINES else diff_lines)
+        """The first lines of a unified diff from the present to the expected content; long lines are cut."""
+        lines = difflib.unified_diff(
+            self.present.decode("utf-8", "replace").splitlines(),
+            self.expected.decode("utf-8", "replace").splitlines(),
+            fromfile=f"{self.path} (present)",
+            tofile=f"{self.path} (expected)",
+            n=1,
+            lineterm="",
+        )
+        # One line more than is shown, to know whether there are more.
+        diff_lines = list(islice(lines, _MAX_DIFF_LINES + 1))
+        if len(diff_lines) > _MAX_DIFF_LINES:
+            diff_lines[_MAX_DIFF_LINES] = "…"
+        return "\n".join(map(_cut, diff_lines))
 
     def __str__(self) -> str:
         if self.kind == "different":
             return f"{self.path}: differs\n{self.diff}"
-        return f"{self.path}: {'is missing' if self.kind == 'missing' else 'is of an earlier run and no longer wanted'}"
+        if self.kind == "missing":
+            return f"{self.path}: is missing"
+        return f"{self.path}: was written by an earlier run and is no longer generated"
+
+
+def _cut(line: str) -> str:
+    """Return a line, cut to the maximum width."""
+    return line if len(line) <= _MAX_LINE_WIDTH else f"{line[: _MAX_LINE_WIDTH - 1]}…"
 
 
 def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference, ...]:
@@ -53,8 +69,8 @@ def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference
 
     Args:
         directory: the output directory; it need not exist.
-        files: content by relative path, as `render` gives it. Without README.md it counts as a part of the output, and
-            files beside it do not count as stale.
+        files: content by relative path, as returned by `render`. Without README.md, they are only a part of the output,
+            and no other file is reported as stale.
 
     Returns:
         A difference for each file that is not up to date, ordered by path.
@@ -71,6 +87,6 @@ def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference
             differences.append(Difference(path, "missing", b"", expected))
         elif present != expected:
             differences.append(Difference(path, "different", present, expected))
-    for path in stale_files(directory, files, own_files(directory)):
+    for path in stale_files(directory, files, files_by_cfngen(directory)):
         differences.append(Difference(path, "stale", read(directory / path) or b"", b""))  # noqa: PERF401
     return tuple(sorted(differences, key=lambda difference: difference.path))

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cfngen.output.errors import OutputError
-from cfngen.output.readme import MARKER, README, listed
+from cfngen.output.readme import MARKER, README, files_listed_in
 
-_TEMPLATES = (".json", ".yaml")
+_TEMPLATE_SUFFIXES = (".json", ".yaml")
 
 
 def read(path: Path) -> bytes | None:
@@ -23,41 +23,51 @@ def read(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except IsADirectoryError:
-        raise OutputError(path, "is a directory, where a file has to go", hint="Move it away.") from None
+        raise OutputError(
+            path, "is a directory, but cfngen must write a file of this name", hint="Move it away."
+        ) from None
     except NotADirectoryError:
         parent = next(ancestor for ancestor in path.parents if ancestor.exists())
-        raise OutputError(parent, "is a file, where a directory has to go", hint="Move it away.") from None
+        raise OutputError(
+            parent, "is a file, but cfngen needs a directory of this name", hint="Move it away."
+        ) from None
     except OSError as error:
         raise OutputError.of(error, path, "read") from error
 
 
-def own_files(directory: Path) -> frozenset[str]:
+def files_by_cfngen(directory: Path) -> frozenset[str]:
     """Return the paths of the files that cfngen wrote: the README, the files it lists, and templates with its metadata.
 
     Raises:
         OutputError: a file with the name of a template cannot be read.
     """
     content = read(directory / README) or b""
-    own = {name for name in listed(content.decode("utf-8", "replace")) if (directory / name).is_file()}
+    listed_files = {
+        name for name in files_listed_in(content.decode("utf-8", "replace")) if (directory / name).is_file()
+    }
     if content.startswith(MARKER.encode()):
-        own.add(README)
-    return frozenset(own | {name for name in _templates(directory) if name in own or _is_marked(directory / name)})
+        listed_files.add(README)
+    marked_templates = {
+        name for name in _template_names(directory) if name in listed_files or _is_marked(directory / name)
+    }
+    return frozenset(listed_files | marked_templates)
 
 
-def _templates(directory: Path) -> Iterator[str]:
+def _template_names(directory: Path) -> Iterator[str]:
+    """Yield the names of the files in a directory that may be templates."""
     try:
         paths = list(directory.iterdir()) if directory.is_dir() else []
     except OSError as error:
         raise OutputError.of(error, directory, "read") from error
     for path in paths:
-        if path.suffix in _TEMPLATES and path.is_file():
+        if path.suffix in _TEMPLATE_SUFFIXES and path.is_file():
             yield path.name
 
 
 def _is_marked(path: Path) -> bool:
     """Return whether a file is a template with cfngen's entry in its metadata."""
     content = read(path) or b""
-    # Most other files are recognised without parsing.
+    # Parsing is slow; most files that cfngen did not write can be ruled out without it.
     if b"cfngen" not in content or b"Resources" not in content:
         return False
     try:
@@ -77,9 +87,11 @@ def _yaml(content: bytes) -> object:
         raise ValueError(str(error)) from error
 
 
-def stale_files(directory: Path, files: Mapping[str, bytes], own: frozenset[str]) -> tuple[str, ...]:
-    """Return the files of an earlier run that are not among `files`.
+def stale_files(directory: Path, files: Mapping[str, bytes], written_by_cfngen: frozenset[str]) -> tuple[str, ...]:
+    """Return the files of an earlier run that are no longer generated.
 
-    Without README.md, `files` is only a part of the output (`--only`), and no other file is stale.
+    With `--only`, `files` is a part of the output without README.md; then no file counts as stale.
     """
-    return tuple(sorted(own - files.keys())) if README in files else ()
+    if README not in files:
+        return ()
+    return tuple(sorted(written_by_cfngen - files.keys()))

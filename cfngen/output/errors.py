@@ -19,7 +19,7 @@ _HINTS = {
 
 
 class OutputError(CfngenError):
-    """The files could not be written; every file is as it was.
+    """The files could not be written; all files are unchanged.
 
     Attributes:
         path: the file or directory that caused it.
@@ -41,5 +41,5 @@ class OutputError(CfngenError):
             action: what failed: `written` or `read`.
         """
         reason = (error.strerror or str(error)).lower()
-        hint = _HINTS.get(error.errno or 0, "Choose another directory, or look into what the system says.")
+        hint = _HINTS.get(error.errno or 0, "Choose another directory, or check the system's message.")
         return cls(path, f"cannot be {action}: {reason}", hint=hint)

@@ -21,9 +21,9 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
 
     Args:
         documents: the templates.
-        userdata: what the roles run.
+        userdata: the UserData of each role.
         suffix: `json` or `yaml`.
-        files: paths of all other files; listed in a comment, from which a later run knows which are stale.
+        files: paths of all other files. They are listed in a comment; a later run deletes those that it does not write.
     """
     names = [document.name for document in documents]
     root = next((document for document in documents if document.children), None)
@@ -40,25 +40,25 @@ def readme(documents: Sequence[Document], userdata: Sequence[UserData], suffix: 
     if root:
         lines += [
             "**A set of nested stacks:** copy the templates into an S3 bucket in the cluster's region, create the",
-            f"stack from the S3 URL of `{root.name}.{suffix}`, and tell it the bucket and the folder; it finds the",
-            "others there." + (" The two ways build the same cluster: use one of them." if flat else ""),
+            f"stack from the S3 URL of `{root.name}.{suffix}`, and enter the bucket and the folder as parameters; the",
+            "nested stacks are read from there."
+            + (" Both ways create the same cluster: use one of them." if flat else ""),
             "",
         ]
     if root and not flat:
         lines += [
-            f"There is no `standalone.{suffix}`: a cluster of this size exceeds what one template may hold (1 MB, 500",
-            "resources).",
+            f"There is no `standalone.{suffix}`: the cluster exceeds the limits of one template (1 MB, 500 resources).",
             "",
         ]
-    lines += ["| file | what it is |", "|---|---|"]
+    lines += ["| file | contents |", "|---|---|"]
     lines += [f"| `{document.name}.{suffix}` | {_description(document)} |" for document in documents]
     if userdata:
         lines += [
-            f"| `userdata/{role.role}/` | what these instances run at their first boot, unpacked to be read: "
+            f"| `userdata/{role.role}/` | the programs that these instances run at their first boot, unpacked: "
             f"{role.size:,} of {role.limit:,} bytes when packed |"
             for role in userdata
         ]
-        lines += ["", "Nothing needs to be done with `userdata/`: the templates hold the same, packed."]
+        lines += ["", "You need not deploy `userdata/`: the templates contain the same files, packed."]
     lines += ["", _LIST_START, *sorted(files), "-->", ""]
     return "\n".join(lines).encode()
 
@@ -68,12 +68,12 @@ def _description(document: Document) -> str:
     return " ".join(text.split())
 
 
-def listed(text: str) -> frozenset[str]:
+def files_listed_in(readme_text: str) -> frozenset[str]:
     """Return the files that an earlier run's README lists; empty if cfngen did not write it."""
-    lines = text.splitlines()
+    lines = readme_text.splitlines()
     if not lines or lines[0] != MARKER or _LIST_START not in lines:
         return frozenset()
     remaining = lines[lines.index(_LIST_START) + 1 :]
     names = remaining[: remaining.index("-->")] if "-->" in remaining else []
-    # Paths outside of the directory are dropped, in case somebody edited the file.
+    # Ignore paths outside the directory, in case the file was edited: cfngen deletes stale files of this list.
     return frozenset(name for name in names if name and not name.startswith("/") and ".." not in name.split("/"))

@@ -50,9 +50,9 @@ def render(
 
     Args:
         documents: the templates; each becomes `<name>.json` or `<name>.yaml`.
-        userdata: what the roles run; its files are unpacked below `userdata/<role>/` for people to read. The templates
-            hold the same packed.
-        format: form of the templates.
+        userdata: the UserData of each role; its files are unpacked in `userdata/<role>/` for people to read. The
+            templates contain the same files, packed.
+        format: format of the templates.
 
     Returns:
         Content by path relative to the output directory, with forward slashes, in a stable order: README.md, the
@@ -89,19 +89,22 @@ def _ordered(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_order(order: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value[key] for key in (*(key for key in order if key in value), *(k for k in value if k not in order))}
+    """Return a mapping with its keys in the given order; keys that are not in it come last."""
+    known_keys = [key for key in order if key in value]
+    other_keys = [key for key in value if key not in order]
+    return {key: value[key] for key in (*known_keys, *other_keys)}
 
 
 def _with_yaml_url(resource: Mapping[str, Any], children: Sequence[str]) -> dict[str, Any]:
     """Return a nested stack whose TemplateURL names the YAML file of one of `children`."""
 
-    def renamed(value: Any) -> Any:
+    def with_yaml_suffix(value: Any) -> Any:
         if isinstance(value, str):
-            named = any(value.endswith(f"{child}.json") for child in children)
-            return f"{value[: -len('.json')]}.yaml" if named else value
+            is_url_of_child = any(value.endswith(f"{child}.json") for child in children)
+            return f"{value.removesuffix('.json')}.yaml" if is_url_of_child else value
         if isinstance(value, list):
-            return [renamed(item) for item in value]
-        return {key: renamed(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+            return [with_yaml_suffix(item) for item in value]
+        return {key: with_yaml_suffix(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
-    properties = {**resource["Properties"], "TemplateURL": renamed(resource["Properties"]["TemplateURL"])}
+    properties = {**resource["Properties"], "TemplateURL": with_yaml_suffix(resource["Properties"]["TemplateURL"])}
     return {**resource, "Properties": properties}

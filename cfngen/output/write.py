@@ -1,4 +1,4 @@
-"""Writes the output: all files or none, each replaced atomically; files of others are never changed.
+"""Writes the output: all files or none, each replaced atomically; files that cfngen did not write are never changed.
 
 Everything that can fail for lack of space or permission is done first, in a work directory inside the output directory
 (so that it is on the same file system): new files are written and synchronised with the disk, and the files that they
@@ -19,12 +19,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cfngen.output.directory import own_files, read, stale_files
+from cfngen.output.directory import files_by_cfngen, read, stale_files
 from cfngen.output.errors import OutputError
 
 _WORK_DIRECTORY = re.compile(r"\.cfngen-[0-9a-f]{16}")
-# Seconds, far longer than a run takes: a younger work directory may be in use by another process.
-_ABANDONED_AFTER = 60 * 60
+# Far longer than a run takes: a younger work directory may be in use by another process.
+_ABANDONED_AFTER_SECONDS = 60 * 60
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ def write(directory: Path, files: Mapping[str, bytes]) -> WriteReport:
 
     Args:
         directory: the output directory; created, with its parents, if it does not exist.
-        files: content by relative path, as `render` gives it. Without README.md it counts as a part of the output:
-            nothing is removed then.
+        files: content by relative path, as returned by `render`. Without README.md, they are only a part of the output,
+            and no other file is removed.
 
     Raises:
         OutputError: the files cannot be written, or one would replace a file that cfngen did not write. No file is
@@ -56,13 +56,15 @@ def write(directory: Path, files: Mapping[str, bytes]) -> WriteReport:
     """
     if directory.exists() and not directory.is_dir():
         raise OutputError(directory, "is not a directory", hint="Choose another output directory.")
-    own = own_files(directory)
+    written_by_cfngen = files_by_cfngen(directory)
     present = {path: read(directory / path) for path in files}
     for path, content in present.items():
         if content != files[path]:
-            _refuse_foreign(directory / path, exists=content is not None, own=path in own)
+            _check_replaceable(
+                directory / path, exists=content is not None, is_written_by_cfngen=path in written_by_cfngen
+            )
     changed = tuple(sorted(path for path, content in present.items() if content != files[path]))
-    removed = stale_files(directory, files, own)
+    removed = stale_files(directory, files, written_by_cfngen)
     if changed or removed:
         change = _Change(directory)
         try:
@@ -70,7 +72,7 @@ def write(directory: Path, files: Mapping[str, bytes]) -> WriteReport:
             change.commit()
         except OSError as error:
             change.undo()
-            raise OutputError.of(error, change.obstacle(error)) from error
+            raise OutputError.of(error, change.path_of_error(error)) from error
         except BaseException:
             change.undo()
             raise
@@ -85,7 +87,7 @@ def _remove_abandoned(directory: Path) -> None:
 
     Errors are ignored: the output itself is complete.
     """
-    cutoff = time.time() - _ABANDONED_AFTER
+    cutoff = time.time() - _ABANDONED_AFTER_SECONDS
     with contextlib.suppress(OSError):
         for path in directory.iterdir():
             if not _WORK_DIRECTORY.fullmatch(path.name):
@@ -96,12 +98,17 @@ def _remove_abandoned(directory: Path) -> None:
                     shutil.rmtree(path, ignore_errors=True)
 
 
-def _refuse_foreign(path: Path, *, exists: bool, own: bool) -> None:
+def _check_replaceable(path: Path, *, exists: bool, is_written_by_cfngen: bool) -> None:
+    """Raise an error if the path is a symbolic link, or a file that cfngen did not write.
+
+    Raises:
+        OutputError: the file must not be replaced.
+    """
     if path.is_symlink():
         raise OutputError(
             path, "is a symbolic link and would be replaced", hint="Remove it, or choose another directory."
         )
-    if exists and not own:
+    if exists and not is_written_by_cfngen:
         raise OutputError(
             path,
             "was not written by cfngen and would be replaced",
@@ -119,7 +126,7 @@ class _Change:
         created: directories that were created, outermost first.
         staged: staged files by target path; the null device stands for a file to remove.
         saved: saved copies of replaced files, by their path.
-        changed: paths that were changed, in order.
+        changed: target paths that `commit` has changed, in order.
     """
 
     directory: Path
@@ -150,9 +157,9 @@ class _Change:
                     self.staged[target] = Path(os.devnull)
 
     def commit(self) -> None:
-        """Put everything into place."""
+        """Move the staged files into place, and remove the stale files."""
         for target, staged in self.staged.items():
-            # Recorded first, since an interrupt may come in between; undoing a change that was not made does no harm.
+            # Recorded first: an interrupt may come in between, and to undo a change that was not made does no harm.
             self.changed.append(target)
             if staged == Path(os.devnull):
                 target.unlink()
@@ -168,7 +175,7 @@ class _Change:
             _synchronise(parent)
 
     def undo(self) -> None:
-        """Put everything back as it was."""
+        """Restore the saved files, and remove new files and directories."""
         for target in reversed(self.changed):
             with contextlib.suppress(OSError):
                 if target in self.saved:
@@ -181,8 +188,8 @@ class _Change:
             with contextlib.suppress(OSError):
                 directory.rmdir()
 
-    def obstacle(self, error: OSError) -> Path:
-        """Return the path that an error is about: the output directory if it is about the work directory."""
+    def path_of_error(self, error: OSError) -> Path:
+        """Return the path to name in an error message: the output directory instead of the work directory in it."""
         path = Path(error.filename) if isinstance(error.filename, (str, os.PathLike)) else self.directory
         return self.directory if self.work and (path == self.work or self.work in path.parents) else path
 

@@ -12,7 +12,7 @@ class _Dumper(yaml.SafeDumper):
     """PyYAML's safe dumper, without aliases, which CloudFormation does not support."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write a value again each time it occurs: CloudFormation knows no aliases."""
+        """Write a value in full each time it occurs: CloudFormation does not support YAML aliases."""
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
@@ -29,5 +29,5 @@ _Dumper.add_representer(str, _text)
 
 def to_yaml(body: Mapping[str, Any]) -> str:
     """Return a template as YAML, in the order of its keys."""
-    # No width: a wrapped line would be hard to compare.
+    # The width disables wrapping: wrapped lines are hard to compare.
     return yaml.dump(dict(body), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31)

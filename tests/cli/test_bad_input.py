@@ -108,8 +108,8 @@ def test_an_output_directory_that_may_not_be_read(cfngen, directory, monkeypatch
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("templates", "-d", ""), "--output-dir is empty; name a directory, or . for this one"),
-        (("config", "-f", ""), "--cluster is empty; name a file, or - for standard input"),
+        (("templates", "-d", ""), "--output-dir is empty; give a directory, or . for the current one"),
+        (("config", "-f", ""), "--cluster is empty; give a file name, or - for standard input"),
         (("lint", ""), "a file's name is empty"),
         (("init", ""), "a file's name is empty"),
     ],

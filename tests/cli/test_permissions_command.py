@@ -100,7 +100,7 @@ def test_what_the_cluster_file_attaches_is_named(cfngen):
 
 @pytest.mark.parametrize(
     ("name", "suggestion"),
-    [("excution", "did you mean 'execution'? There are operator,"), ("x", "; he names are operator,")],
+    [("excution", "did you mean 'execution'? The names are operator,"), ("x", "; the names are operator,")],
 )
 def test_an_unknown_name_lists_the_names(cfngen, name, suggestion):
     ran = cfngen("permissions", name)

@@ -61,7 +61,7 @@ def test_the_status_of_none_is_an_answer_of_its_own(cfngen: Shell, tmp_path: Pat
     assert (ran.code, ran.out) == (1, "No sandbox is running; `cfngen sandbox start` starts one.\n")
     left_behind(tmp_path, LAST)
     ran = cfngen("sandbox", "status", XDG_STATE_HOME=str(tmp_path))
-    assert "ended at 11:00 UTC on 2026-11-22 because it was idle; what was in it is gone: k8s in us-west-2." in ran.out
+    assert "ended at 11:00 UTC on 2026-11-22 because it was idle; its stacks are lost: k8s in us-west-2." in ran.out
     ran = cfngen("sandbox", "status", "--output", "json", XDG_STATE_HOME=str(tmp_path))
     shown = json.loads(ran.out)
     assert (ran.code, shown["type"], shown["running"]) == (1, "sandbox", False)
@@ -86,7 +86,7 @@ def test_the_status_of_a_sandbox_says_what_is_in_it() -> None:
     )
     assert list(status_lines(status, NOW)) == [
         "The sandbox listens on http://127.0.0.1:4566, as process 42.",
-        "It has run for 10 min, in which 2 h 00 min have passed in it: 12 times as fast.",
+        "It has been running for 10 min; its clock is 12 times as fast: 2 h 00 min.",
         "Its clock shows 2026-01-01 02:00:00 UTC.",
         "Stack k8s in us-west-2: CREATE_COMPLETE",
         "  Kubernetes API: https://127.0.0.1:1",

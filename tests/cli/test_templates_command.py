@@ -164,7 +164,7 @@ def test_a_cluster_too_large_for_one_template_is_said_to_be(cfngen, directory, l
     assert "cluster.json" in following
     assert "docs/console.md" in following
     text = (directory / "output" / "README.md").read_text()
-    assert "There is no `standalone.json`: a cluster of this size exceeds what one template may hold (1 MB, 500" in text
+    assert "There is no `standalone.json`: the cluster exceeds the limits of one template (1 MB, 500" in text
 
 
 def test_the_template_that_is_not_made_cannot_be_asked_for(cfngen, directory, large):

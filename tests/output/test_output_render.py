@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from cfngen.output import render
-from cfngen.output.readme import MARKER, listed
+from cfngen.output.readme import MARKER, files_listed_in
 from cfngen.templates.document import Document
 
 
@@ -157,12 +157,12 @@ def test_the_readme_says_what_each_file_is_and_what_to_upload() -> None:
         "stack from the S3 URL of `cluster.json`",
     ):
         assert line in text
-    assert listed(text) == files.keys() - {"README.md"}
+    assert files_listed_in(text) == files.keys() - {"README.md"}
 
 
 def test_the_readme_of_a_cluster_too_large_for_one_template() -> None:
     text = render([vpc(), root()], [Role()], "yaml")["README.md"].decode()
-    assert "There is no `standalone.yaml`: a cluster of this size exceeds what one template may hold (1 MB, 500" in text
+    assert "There is no `standalone.yaml`: the cluster exceeds the limits of one template (1 MB, 500" in text
     assert "The two ways" not in text
     assert "There is no" not in render([vpc(), root(), standalone()], [], "json")["README.md"].decode()
 
@@ -178,4 +178,4 @@ def test_the_readme_of_a_cluster_too_large_for_one_template() -> None:
     ],
 )
 def test_what_cfngen_did_not_write_lists_nothing(text: str) -> None:
-    assert listed(text) == frozenset()
+    assert files_listed_in(text) == frozenset()

@@ -174,8 +174,8 @@ def make_link(path: Path) -> None:
     ("obstacle", "make", "message"),
     [
         (".", make_file, "out: is not a directory; nothing was changed"),
-        ("vpc.json", Path.mkdir, "out/vpc.json: is a directory, where a file has to go"),
-        ("userdata", make_file, "out/userdata: is a file, where a directory has to go"),
+        ("vpc.json", Path.mkdir, "out/vpc.json: is a directory, but cfngen must write a file of this name"),
+        ("userdata", make_file, "out/userdata: is a file, but cfngen needs a directory of this name"),
         ("vpc.json", make_link, "out/vpc.json: is a symbolic link and would be replaced"),
     ],
 )
@@ -194,7 +194,7 @@ def test_what_is_in_the_way_is_named(tmp_path: Path, obstacle: str, make: Callab
 
 def test_a_parent_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OutputError, match="file: is a file, where a directory has to go"):
+    with pytest.raises(OutputError, match="file: is a file, but cfngen needs a directory of this name"):
         write(tmp_path / "file" / "out", NEW)
 
 
@@ -387,11 +387,11 @@ def test_a_difference_shows_a_short_diff(tmp_path: Path) -> None:
     lines = [f"line {number}" for number in range(100)]
     (tmp_path / "a.txt").write_text("\n".join(lines))
     wanted = [*lines[:50], "changed " + "x" * 1000, *lines[51:]]
-    (difference,) = differences(tmp_path, {"a.txt": "\n".join(wanted).encode()})
+    (difference,) = differences(tmp_path, {"a.txt": "\n".join(expected).encode()})
     assert str(difference).splitlines()[:6] == [
         "a.txt: differs",
         "--- a.txt (present)",
-        "+++ a.txt (wanted)",
+        "+++ a.txt (expected)",
         "@@ -50,3 +50,3 @@",
         " line 49",
         "-line 50",

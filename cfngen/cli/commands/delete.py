@@ -129,7 +129,7 @@ _deletion_options = OptionGroup(
 @click.option(
     "--authorities-file",
     metavar="FILE",
-    type=PathArgument("name a file"),
+    type=PathArgument("give a file name"),
     help="File for --authorities file. Default: NAME-authorities.json, where NAME is the cluster's name.",
 )
 @click.option(

@@ -63,7 +63,7 @@ class FileNotWrittenError(CfngenError):
         "cfngen init staging.yaml && cfngen templates -f staging.yaml --output-dir staging/",
     ),
 )
-@click.argument("file", type=PathArgument("name one, or leave it out for cluster.yaml"), default=DEFAULT_FILE)
+@click.argument("file", type=PathArgument("give a name, or omit it for cluster.yaml"), default=DEFAULT_FILE)
 def command(file: Path) -> None:
     """Write a commented cluster file to start from: FILE, or cluster.yaml.
 

@@ -63,7 +63,7 @@ DEFAULT_DURATION = "12h"
     "--file",
     "path",
     metavar="FILE",
-    type=PathArgument("name a file"),
+    type=PathArgument("give a file name"),
     help="File to change. Default: the first file in KUBECONFIG, or ~/.kube/config.",
 )
 @click.option("--print", "printed", is_flag=True, help="Print a separate kubeconfig; change no file.")

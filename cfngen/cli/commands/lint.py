@@ -36,7 +36,7 @@ FALLBACK_REGION = "us-east-1"
         'cfn-lint your-own.yaml -a "$(cfngen lint --rules-dir)"',
     ),
 )
-@click.argument("files", nargs=-1, type=PathArgument("name one, or leave it out"))
+@click.argument("files", nargs=-1, type=PathArgument("give a name, or omit it"))
 @source_options
 @click.option(
     "--region",

@@ -53,7 +53,7 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
 @click.option(
     "--report",
     metavar="FILE",
-    type=PathArgument("name a file"),
+    type=PathArgument("give a file name"),
     help="File for the report in JSON; a readable page is written next to it. Default: rehearsal-<date>.json.",
 )
 @bucket_option

@@ -70,7 +70,7 @@ class TooLargeForOneTemplateError(CfngenError):
     "--output-dir",
     "-d",
     "directory",
-    type=PathArgument("name a directory, or . for this one", directories=True),
+    type=PathArgument("give a directory, or . for the current one", directories=True),
     default=Path("output"),
     show_default=True,
     help="Output directory; created if it does not exist.",

@@ -130,7 +130,7 @@ def _instances(instances: Sequence[ConsoleExcerpt], columns: int) -> Iterator[st
         if not instance.lines:
             without_messages.setdefault((instance.state, instance.note), []).append(instance)
             continue
-        yield f"    {instance.id}{_state(instance.state)}, last console output:"
+        yield f"    {instance.id}{_state(instance.state)}, console output:"
         for line in instance.lines:
             failed = " FAILED after " in line
             for part in wrapped(line, columns, "      | "):

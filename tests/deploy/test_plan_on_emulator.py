@@ -254,7 +254,7 @@ class TestMaster:
     def test_another_type_takes_the_api_away_for_minutes(self, operator: Operator):
         plan = operator.plan(MasterInstanceType="t3.large")
         group = only(plan, "MasterStack")["MasterAAutoScalingGroup"]
-        assert "the API is away for the minutes of its boot" in group.impact.text
+        assert "the API is unavailable while it boots" in group.impact.text
         assert plan.danger is Danger.DISRUPTIVE
 
     def test_another_address_is_dangerous_and_comes_first(self, operator: Operator):

@@ -336,7 +336,7 @@ class TestNetwork:
         plan = operator.plan(VpcCidr="10.1.0.0/16", SubnetACidr="10.1.0.0/24", MasterAAddress="10.1.0.9")
         vpc = next(each for each in plan.changes if each.logical_id == "Vpc")
         assert vpc.replacement is Replacement.WILL
-        assert "Make a new cluster instead" in vpc.impact.text
+        assert "Create a new cluster instead" in vpc.impact.text
         certain = {each.logical_id for each in plan.changes if each.replacement is Replacement.WILL}
         # Followed through outputs and parameters of the stacks: certain too.
         assert {"SubnetA", "MasterSecurityGroup", "MasterANetworkInterface"} <= certain

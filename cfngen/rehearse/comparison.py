@@ -19,7 +19,7 @@ from cfngen.templates.document import Document
 from cfngen.templates.expressions import references
 
 SLOW = 3
-"""An operation that takes more than this many times its usual time gets a remark."""
+"""Factor: an operation gets a remark if it takes longer than its estimated time multiplied by this."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Surprise:
     """A difference between AWS and the emulator that ends the rehearsal.
 
     Attributes:
-        about: `status`, `event`, `order`, `change`, `fact` or `error`.
-        what: name of what differs, e.g. the resource `VpcStack/Vpc`.
+        about: kind of the difference: `status`, `event`, `order`, `change`, `fact` or `error`.
+        what: what differs, e.g. the resource `VpcStack/Vpc` or the operation `create`.
         expected: what the emulator does.
         seen: what AWS did.
     """
@@ -94,7 +94,7 @@ def _transition_surprises(expected: Expected, actual: Operation) -> Iterator[Sur
     statuses_by_resource = transitions(actual.events)
     first_seconds = {event.resource: event.seconds for event in reversed(actual.events)}
     missing = [name for name in expected.transitions if name not in statuses_by_resource]
-    # In the order of time, so that a surprise comes before its consequences.
+    # Resources that failed first come first, so that a surprise comes before its consequences.
     by_time = sorted(
         statuses_by_resource, key=lambda resource: _failure_time(resource, actual.events, first_seconds[resource])
     )
@@ -134,11 +134,11 @@ def _fact_surprises(expected: Expected, actual: Operation) -> Iterator[Surprise]
 def _order_surprises(
     events: Sequence[OperationEvent], documents: Sequence[Document], names: Names
 ) -> Iterator[Surprise]:
-    """Yield the resources whose creation or update began before that of their dependencies.
+    """Yield the resources whose creation or update started too early for their dependencies.
 
-    A resource must begin after its `DependsOn` resources are complete. Resources that it only refers to must at least
-    have begun: CloudFormation continues as soon as they are configured ("How we sped up AWS CloudFormation deployments
-    with optimistic stabilization", AWS DevOps Blog, March 2024).
+    A resource must start after its `DependsOn` resources are complete. Resources that it only refers to must at least
+    have started: CloudFormation continues as soon as they are configured ("How we sped up AWS CloudFormation
+    deployments with optimistic stabilization", AWS DevOps Blog, March 2024).
     """
     start_seconds: dict[str, float] = {}
     completion_seconds: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""The record of one operation, in the same form whether it ran in the emulator or in AWS."""
+"""The record of one operation; the emulator's records and those of AWS have the same form and can be compared."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from cfngen.rehearse.outlines import Outline
 from cfngen.text import pluralize
 
 Result = Literal["as expected", "surprise", "refused", "interrupted", "not reached"]
-SHOWN = 400
+MAX_SHOWN_EVENTS = 400
 """Maximum number of events of an operation on the page; the JSON file has all events."""
 
 
@@ -210,10 +210,10 @@ def _step_lines(step: RehearsedStep) -> list[str]:
             lines += [
                 f"| {event.seconds:.0f} | {_table_cell(event.resource)} | {event.status} | "
                 f"{_table_cell(event.reason)} |"
-                for event in operation.events[:SHOWN]
+                for event in operation.events[:MAX_SHOWN_EVENTS]
             ]
-        if len(operation.events) > SHOWN:
-            lines += ["", f"{pluralize(len(operation.events) - SHOWN, 'event')} more in the JSON."]
+        if len(operation.events) > MAX_SHOWN_EVENTS:
+            lines += ["", f"{pluralize(len(operation.events) - MAX_SHOWN_EVENTS, 'event')} more in the JSON."]
     return lines
 
 

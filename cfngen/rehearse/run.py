@@ -35,8 +35,8 @@ class RehearsalResult:
     Attributes:
         rehearsal: the report.
         left: what could not be removed.
-        stop: an exception to raise again once the report is written: Ctrl-C, the exit after SIGTERM, or an unexpected
-            error; usually None.
+        stop: exception that the caller raises after writing the report: Ctrl-C, the exit after SIGTERM, or an
+            unexpected error; None if the rehearsal ended normally.
     """
 
     rehearsal: Rehearsal
@@ -85,20 +85,22 @@ def rehearse(
 
 
 class _Run:
+    """One rehearsal: its steps so far, and how often the user has pressed Ctrl-C."""
+
     def __init__(
         self, account: Account, request: RehearsalRequest, expected: Expectations | None, interaction: Interaction
     ) -> None:
         self.account = account
         self.request = request
         self.interaction = interaction
-        self.performance = OperationRunner(account, request, expected, interaction.report, self._interrupted)
-        self.masks = self.performance.masks
+        self.runner = OperationRunner(account, request, expected, interaction.report, self._interrupted)
+        self.masks = self.runner.masks
         self.steps: list[RehearsedStep] = []
         self.interruptions = 0
-        self.cleaning = False
+        self.is_cleaning_up = False
 
     def run(self) -> RehearsalResult:
-        """Rehearse."""
+        """Run all steps, remove everything that they created, and return the result."""
         stack, retained = (
             cleanup.find_rehearsal_stack(self.account),
             cleanup.deleted_stacks_with_leftovers(self.account),
@@ -122,14 +124,14 @@ class _Run:
             result: Result = "interrupted" if isinstance(stop, (KeyboardInterrupt, SystemExit)) else "refused"
             self._end_step(result, "" if result == "interrupted" else self.masks(f"{type(stop).__name__}: {stop}"))
         while len(self.steps) < len(self.request.outlines):
-            self.performance.operations = []
+            self.runner.operations = []
             self._end_step("not reached")
         return RehearsalResult(self._report(start_time, leftovers, default_vpc=default_vpc), leftovers, stop)
 
     def _end_step(self, result: Result, error: str = "") -> None:
         """Add the current step and its operations to the report."""
         outline = self.request.outlines[len(self.steps)]
-        done = tuple(self.performance.operations)
+        done = tuple(self.runner.operations)
         self.steps.append(RehearsedStep(outline.number, outline.name, outline.title, result, done, error))
 
     def _report(self, start_time: Any, leftovers: tuple[Leftover, ...], *, default_vpc: bool) -> Rehearsal:
@@ -168,7 +170,7 @@ class _Run:
 
     def _remove_earlier(self) -> None:
         self.interaction.report(Step("removing the leftovers of an earlier rehearsal"))
-        if leftovers := _remove_everything(self.account, self.performance.interaction, bucket=self.request.bucket):
+        if leftovers := _remove_everything(self.account, self.runner.interaction, bucket=self.request.bucket):
             raise AwsError(
                 f"an earlier rehearsal's {leftovers[0].kind} {leftovers[0].id} was not removed: {leftovers[0].why}"
             )
@@ -176,13 +178,13 @@ class _Run:
     def _run_steps(self) -> None:
         steps = self.request.steps
         for number, step in enumerate(steps, 1):
-            self.performance.operations = []
+            self.runner.operations = []
             self.interaction.report(Step(f"step {number} of {len(steps)}: {step.title}"))
             try:
                 for action in step.actions:
-                    self.performance.carry_out(step, action)
+                    self.runner.carry_out(step, action)
                 if ends_stack(step, steps) and step.actions[-1].verb != "plan":
-                    self.performance.carry_out(step, DELETE)
+                    self.runner.carry_out(step, DELETE)
             except StoppedError as stopped:
                 self._end_step(stopped.result, str(stopped))
                 raise
@@ -190,7 +192,7 @@ class _Run:
 
     def _clean_up(self, *, is_bucket_new: bool) -> tuple[Leftover, ...]:
         """Remove everything; if that is interrupted, try once more."""
-        self.cleaning, self.interruptions = True, 0
+        self.is_cleaning_up, self.interruptions = True, 0
         leftovers = self._try_to_remove_everything(is_bucket_new=is_bucket_new)
         if leftovers is None:
             leftovers = self._try_to_remove_everything(is_bucket_new=is_bucket_new)
@@ -198,11 +200,11 @@ class _Run:
 
     def _try_to_remove_everything(self, *, is_bucket_new: bool) -> tuple[Leftover, ...] | None:
         """Remove everything and return what could not be removed; None if it was interrupted."""
-        request, deleted = self.request, tuple(self.performance.deleted)
+        request, deleted = self.request, tuple(self.runner.deleted)
         try:
             return _remove_everything(
                 self.account,
-                self.performance.interaction,
+                self.runner.interaction,
                 bucket=request.bucket,
                 is_bucket_new=is_bucket_new,
                 deleted=deleted,
@@ -219,7 +221,7 @@ class _Run:
         A second Ctrl-C during the cleanup detaches from it.
         """
         self.interruptions += 1
-        if not self.cleaning:
+        if not self.is_cleaning_up:
             self.interaction.report(Notice("interrupted: everything that was created is removed now"))
             return Choice.CANCEL
         if self.interruptions > 1:
@@ -237,7 +239,7 @@ def _remove_everything(
     is_bucket_new: bool = False,
     deleted: tuple[str, ...] = (),
 ) -> tuple[Leftover, ...]:
-    """Delete the stack, what CloudFormation retained of it and earlier ones, and the templates; return the rest."""
+    """Delete the stack, all retained resources and the templates of rehearsals; return what could not be removed."""
     leftovers: list[Leftover] = []
     stack = cleanup.find_rehearsal_stack(account)
     if stack is not None:

@@ -28,7 +28,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, PropertyChange, Replacement
 from cfngen.deploy.preview.impact import ImpactAssessment
-from cfngen.deploy.preview.impact.subject import owner_of
+from cfngen.deploy.preview.impact.context import owner_of
 
 GROUP = "NodeGroupNodesAutoScalingGroup"
 SIZES = {"MinSize": "2", "MaxSize": "4"}

@@ -273,7 +273,7 @@ def test_subnets_must_use_the_table_of_the_pods_routes(tables: Any, elsewhere: M
         return
     with pytest.raises(route_tables.RouteTablesError) as raised:
         checked(tables, VALUES)
-    assert raised.value.elsewhere == elsewhere
+    assert raised.value.other_tables == elsewhere
     assert "pods' routes would be written to rtb-1, but subnet-b uses " in str(raised.value)
 
 

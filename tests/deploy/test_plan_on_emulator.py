@@ -254,7 +254,7 @@ class TestMaster:
     def test_another_type_takes_the_api_away_for_minutes(self, operator: Operator):
         plan = operator.plan(MasterInstanceType="t3.large")
         group = only(plan, "MasterStack")["MasterAAutoScalingGroup"]
-        assert "the API is away for the minutes of its boot" in group.impact.text
+        assert "the API is unavailable while it boots" in group.impact.text
         assert plan.danger is Danger.DISRUPTIVE
 
     def test_another_address_is_dangerous_and_comes_first(self, operator: Operator):
@@ -336,7 +336,7 @@ class TestNetwork:
         plan = operator.plan(VpcCidr="10.1.0.0/16", SubnetACidr="10.1.0.0/24", MasterAAddress="10.1.0.9")
         vpc = next(each for each in plan.changes if each.logical_id == "Vpc")
         assert vpc.replacement is Replacement.WILL
-        assert "Make a new cluster instead" in vpc.impact.text
+        assert "Create a new cluster instead" in vpc.impact.text
         certain = {each.logical_id for each in plan.changes if each.replacement is Replacement.WILL}
         # Followed through outputs and parameters of the stacks: certain too.
         assert {"SubnetA", "MasterSecurityGroup", "MasterANetworkInterface"} <= certain

@@ -74,4 +74,4 @@ def test_templates_that_cannot_be_read_stop_nobody(operator: Operator, monkeypat
     monkeypatch.setattr(operation, "read_deployed_demand", refused)
     plan = operator.plan(GROWN)
     assert (plan.quotas, plan.costs, plan.refusal) == ((), (), "")
-    assert any("what the update adds to costs and quotas" in each.text for each in operator.reported(Notice))
+    assert any("the update's effect on costs and quotas" in each.text for each in operator.reported(Notice))

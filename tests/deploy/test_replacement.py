@@ -85,7 +85,7 @@ ALWAYS = {"recreation": "Always"}
 def test_what_comes_of_a_resource(found: ResourceChange, replaced: Replacement, changes: bool) -> None:
     root = described("root", found)
     certainty = ReplacementAnalysis(root, ())
-    assert (certainty.replacement(root, found), certainty.changes(root, found)) == (replaced, changes)
+    assert (certainty.replacement(root, found), certainty.has_effect(root, found)) == (replaced, changes)
 
 
 def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a_cause() -> None:
@@ -100,7 +100,7 @@ def test_of_reasons_at_one_place_the_most_certain_counts_and_then_the_one_with_a
     ):
         change = entry("T", *details)
         root = described("root", change, other)
-        [judged] = ReplacementAnalysis(root, ()).details(root, change)
+        [judged] = ReplacementAnalysis(root, ()).effective_details(root, change)
         assert judged.detail is best
         assert judged.certain
 

@@ -47,7 +47,7 @@ def of(
 def tree(*events: Event, expected: Expectation | None = None) -> ProgressTracker:
     made = ProgressTracker("k8s", expected or Expectation())
     for event in events:
-        made.see(event)
+        made.add_event(event)
     return made
 
 
@@ -98,7 +98,7 @@ def test_what_is_expected_is_there_before_it_begins():
     made = tree(own("CREATE_IN_PROGRESS", 0), expected=expected)
     found = nodes(made, 1)
     assert (found.status, found.done, found.total, found.resources) == ("", 0, 2, ())
-    made.see(of("Group", "CREATE_IN_PROGRESS", 5))
+    made.add_event(of("Group", "CREATE_IN_PROGRESS", 5))
     assert (resource(made, 6).signals_expected, resource(made, 6).expected) == (4, 300)
 
 
@@ -146,7 +146,7 @@ def test_going_back_is_counted_anew_and_the_failure_stays():
     assert resource(made, 1210).reason == "Failed to receive 4 resource signal(s)"
     assert resource(made, 1210).seconds == 7
     assert resource(made, 1210, "Never").reason == ""
-    made.see(of("Group", "DELETE_COMPLETE", 1260))
+    made.add_event(of("Group", "DELETE_COMPLETE", 1260))
     assert nodes(made, 1270).done == 1
 
 

@@ -208,7 +208,7 @@ def test_what_a_killed_rehearsal_has_left_is_removed_by_the_next(abandoned: Plac
     ended = person.rehearse("secrets")
     assert left(abandoned) == []
     assert ended.rehearsal.result == "as expected"
-    assert "an earlier rehearsal has left" in person.questions[0].consequences[0]
+    assert "the leftovers of an earlier rehearsal" in person.questions[0].consequences[0]
 
 
 def test_what_a_killed_rehearsal_has_left_is_removed_when_asked_for(abandoned: Place) -> None:
@@ -230,7 +230,7 @@ def test_a_stack_that_no_rehearsal_made_is_left_alone() -> None:
     with place() as where:
         where.world.cloud.wait(where.world.cloud.create_stack(clusters.NAME, body=body))
         person = Person(where.account)
-        with pytest.raises(NotOursError, match="no rehearsal has made"):
+        with pytest.raises(NotOursError, match="was not created by a rehearsal"):
             person.rehearse("secrets")
         with pytest.raises(NotOursError):
             clean_up(person.account, person.waiting, request_of("secrets"))

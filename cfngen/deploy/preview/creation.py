@@ -1,4 +1,4 @@
-"""What a new cluster consists of, and what AWS charges for, from its change set with parameters filled in."""
+"""The components and billed items of a new cluster, from its change set, in which parameters have their values."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _ITEM_DETAILS = {"AWS::S3::Bucket": "stays when the cluster is deleted"}
 
 
 def creation(cluster: Cluster, root: ChangeSet) -> Creation:
-    """Return what a new cluster consists of.
+    """Return the components and billed items of a new cluster.
 
     Args:
         cluster: the cluster.
-        root: the change set of its root; its parameters take precedence over the cluster file.
+        root: the change set of its root; values in it take precedence over those of the cluster file.
     """
     entries = {entry.logical_id: entry for entry in _all_entries(root)}
     gib_by_volume_type: Counter[str] = Counter()
@@ -51,9 +51,14 @@ def creation(cluster: Cluster, root: ChangeSet) -> Creation:
         count = _initial_size(group_properties, group)
         max_size = _to_int(group_properties.get("MaxSize")) or (group.max_size if group else 1)
         is_spot = bool(launch_template_data.get("InstanceMarketOptions"))
-        detail = [kind, *([f"group {group.name}"] if group else []), *(["spot"] if is_spot else [])]
-        detail += [f"up to {max_size}"] if max_size > count else []
-        items.append(Item(count, "node" if group else role, ", ".join(detail)))
+        details = [kind]
+        if group:
+            details.append(f"group {group.name}")
+        if is_spot:
+            details.append("spot")
+        if max_size > count:
+            details.append(f"up to {max_size}")
+        items.append(Item(count, role, ", ".join(details)))
         name = f"{kind} (spot)" if is_spot else kind
         count_by_instance_type[name] += count
         users_by_instance_type.setdefault(name, []).append(f"group {group.name}" if group else "masters")
@@ -74,10 +79,10 @@ def creation(cluster: Cluster, root: ChangeSet) -> Creation:
             kind = str(_known_value(properties.get("VolumeType")) or volume.type)
             gib_by_volume_type[kind] += _to_int(properties.get("Size")) or volume.size
     counts_by_type = Counter(entry.type for entry in entries.values())
-    labels = {
-        **_ITEM_LABELS,
-        **({"AWS::EC2::EIP": "public address of a master (Elastic IP)"} if counts_by_type[_LOAD_BALANCER] else {}),
-    }
+    labels = dict(_ITEM_LABELS)
+    if counts_by_type[_LOAD_BALANCER]:
+        # Behind a load balancer, masters use their Elastic IPs only to reach the internet.
+        labels["AWS::EC2::EIP"] = "public address of a master (Elastic IP)"
     items += [
         Item(counts_by_type[kind], label, _ITEM_DETAILS.get(kind, ""))
         for kind, label in labels.items()
@@ -121,8 +126,12 @@ def _costs(
     # Amazon VPC pricing: every public IPv4 address is charged, in use or not, Elastic or an instance's own.
     elastic_ips = counts_by_type.get("AWS::EC2::EIP", 0)
     if elastic_ips + other_addresses:
-        detail = "the API's" if not other_addresses else ("the API's and the nodes'" if elastic_ips else "the nodes'")
-        detail = "the masters', the API's and the nodes'" if counts_by_type.get(_LOAD_BALANCER) else detail
+        if counts_by_type.get(_LOAD_BALANCER):
+            detail = "the masters', the API's and the nodes'"
+        elif elastic_ips and other_addresses:
+            detail = "the API's and the nodes'"
+        else:
+            detail = "the API's" if elastic_ips else "the nodes'"
         yield Cost(elastic_ips + other_addresses, "address", "public IPv4", detail)
     for kind, unit, label in (
         (_LOAD_BALANCER, "load balancer", "Elastic Load Balancing"),
@@ -142,6 +151,7 @@ def _instance_groups(cluster: Cluster) -> Iterator[tuple[str, str, NodeGroup | N
 
 
 def _initial_size(sizes: TemplatePart, group: NodeGroup | None) -> int:
+    """Return the initial number of instances of an Auto Scaling group; 1 for a master's group (`group` is None)."""
     if group is None:
         return 1
     for value in (sizes.get("DesiredCapacity"), sizes.get("MinSize"), group.desired_size):
@@ -164,8 +174,10 @@ def _properties(entries: Mapping[str, ResourceChange], logical_id: str) -> Templ
 
 
 def _known_value(value: object) -> object:
+    """Return the value; None if CloudFormation knows it only once the change set is executed."""
     return None if isinstance(value, str) and UNKNOWN in value else value
 
 
 def _to_int(value: object) -> int | None:
+    """Return a decimal text as an integer; None if it is not one."""
     return int(str(value)) if str(value).isdecimal() else None

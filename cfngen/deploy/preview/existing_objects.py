@@ -52,7 +52,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
     vpc = values.get("VpcId") or (existing.outputs.get("VpcId", "") if existing else "")
     problems = list(_check_policies(account, cluster))
     if existing is None and not vpc:
-        problems += _reject_groups_without_vpc(cluster)
+        problems += _reject_groups_of_other_vpcs(cluster)
     try:
         with translate_aws_errors():
             if vpc:
@@ -87,7 +87,8 @@ def _named_groups(cluster: Cluster) -> dict[str, str]:
     return keys_by_group
 
 
-def _reject_groups_without_vpc(cluster: Cluster) -> Iterator[str]:
+def _reject_groups_of_other_vpcs(cluster: Cluster) -> Iterator[str]:
+    """Yield a problem for each security group in the cluster file, since the stack has yet to create the VPC."""
     for group, key in _named_groups(cluster).items():
         yield (
             f"{key}: {group} belongs to another VPC than the one that the stack will create, so EC2 would refuse it; "

@@ -16,13 +16,13 @@ from cfngen.cluster.logical_ids import SubnetId, ZoneId
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 
 
-class Foundation(NamedTuple):
+class NetworkPart(NamedTuple):
     """A part of the network that cannot be replaced.
 
     Attributes:
         key: its key in the cluster file.
-        cidr_parameter: name of the parameter with its range, if the stack creates it.
-        id_parameter: name of the parameter with its id, if it exists already; empty if there is none.
+        cidr_parameter: name of the parameter with its range (or zone), if the stack creates it.
+        id_parameter: name of the parameter with its id, if the stack uses an existing one; empty if there is none.
         reason: why it cannot be replaced.
     """
 
@@ -43,23 +43,17 @@ def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
         ImmutableSettingError: the deployment would replace them.
     """
     problems = []
-    for foundation in _network_parts(current):
+    for part in _network_parts(current):
         current_value, requested_value = (
             next(
-                (
-                    values[name]
-                    for name in (foundation.cidr_parameter, foundation.id_parameter)
-                    if name and name in values
-                ),
+                (values[name] for name in (part.cidr_parameter, part.id_parameter) if name and name in values),
                 None,
             )
             for values in (current, requested)
         )
         if current_value is None or requested_value is None or current_value == requested_value:
             continue
-        problems.append(
-            f"{foundation.key}: is {current_value} and cannot be changed to {requested_value}: {foundation.reason}"
-        )
+        problems.append(f"{part.key}: is {current_value} and cannot be changed to {requested_value}: {part.reason}")
     if problems:
         keep_options = " ".join(
             f"--keep {name}" for name in sorted(current) if name in requested and current[name] != requested[name]
@@ -70,11 +64,11 @@ def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
         raise ImmutableSettingError(tuple(problems), hint)
 
 
-def _network_parts(parameters: Mapping[str, str]) -> Iterator[Foundation]:
-    yield Foundation("network.vpc", "VpcCidr", "VpcId", "all resources of the cluster are in it, and they cannot move")
+def _network_parts(parameters: Mapping[str, str]) -> Iterator[NetworkPart]:
+    yield NetworkPart("network.vpc", "VpcCidr", "VpcId", "all resources of the cluster are in it, and they cannot move")
     for name in sorted(parameters):
         if (subnet := SubnetId.parse(name)) and subnet.part in ("Cidr", "Id"):
-            yield Foundation(
+            yield NetworkPart(
                 f"network.subnets (zone {subnet.zone})",
                 cidr_parameter=str(SubnetId(subnet.zone, "Cidr")),
                 id_parameter=str(SubnetId(subnet.zone, "Id")),
@@ -82,4 +76,5 @@ def _network_parts(parameters: Mapping[str, str]) -> Iterator[Foundation]:
             )
         elif parameter := ZoneId.parse(name):
             reason = "subnets and volumes stay in their zone"
-            yield Foundation(f"network.subnets (zone {parameter.zone})", name, "", reason)
+            key = f"network.subnets (zone {parameter.zone})"
+            yield NetworkPart(key, cidr_parameter=name, id_parameter="", reason=reason)

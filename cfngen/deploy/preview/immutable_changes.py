@@ -46,7 +46,7 @@ class ImmutableSettingError(CfngenError):
 
 
 def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[Impact, ...]:
-    """Return the impacts of changed settings that a change set does not show.
+    """Return the impacts of a new Kubernetes version and of more masters, which a change set does not show.
 
     Args:
         previous_template: the deployed template of the root.
@@ -94,7 +94,7 @@ def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[
 
 
 def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
-    """Return a problem for each master that would be removed or moved: etcd's data stays in its zone."""
+    """Return a problem for each master that would be removed or moved to another zone; its volume cannot move."""
     recorded_count = int(recorded.get(COUNT_KEY, requested[COUNT_KEY]))
     if int(requested[COUNT_KEY]) < recorded_count:
         reason = "the removed masters' etcd members would be lost, and the remaining masters would wait for them"

@@ -1,6 +1,6 @@
-"""The bucket for templates: cfngen's own, which it creates and hardens, or one of the operator's.
+"""The bucket for templates: cfngen creates and hardens one, or the operator chooses one with `--bucket`.
 
-A bucket of the operator's is checked, but never changed.
+A bucket of the operator is checked, but never changed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class NoBucketError(BucketError):
 
 
 def default_name(account: Account) -> str:
-    """Return the name of cfngen's own bucket in an account and region."""
+    """Return the name of the bucket that cfngen creates in an account and region."""
     return template_bucket(account.id, account.region)
 
 
@@ -86,8 +86,8 @@ def _exists(account: Account, bucket: str) -> bool:
     from botocore.exceptions import ClientError
 
     try:
-        # botocore redirects the call to the bucket's region, so that usually the response and not an error names it.
-        response = account.client("s3").head_bucket(**hardening.owned(account, bucket))
+        # botocore redirects the call to the bucket's region; so usually the response has the region, not an error.
+        response = account.client("s3").head_bucket(**hardening.bucket_arguments(account, bucket))
         region = response.get("BucketRegion", "")
     except ClientError as error:
         # The response of a HEAD request has no body, so that the error code is only the HTTP status.

@@ -17,15 +17,15 @@ from cfngen.deploy.messages import Notice, Report
 
 # A rollback or an update of a live stack reads its templates again, however old they are: so current objects never
 # expire.
-KEEP_OLD_VERSIONS = 30  # days
-KEEP_UNFINISHED_UPLOADS = 7  # days
+OLD_VERSIONS_DAYS = 30
+UNFINISHED_UPLOADS_DAYS = 7
 TAGS = {"cfngen": "templates"}
 _LIFECYCLE_RULE = {
     "ID": "cfngen-leftovers",
     "Status": "Enabled",
     "Filter": {"Prefix": ""},
-    "NoncurrentVersionExpiration": {"NoncurrentDays": KEEP_OLD_VERSIONS},
-    "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": KEEP_UNFINISHED_UPLOADS},
+    "NoncurrentVersionExpiration": {"NoncurrentDays": OLD_VERSIONS_DAYS},
+    "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": UNFINISHED_UPLOADS_DAYS},
 }
 BLOCKS = {
     "BlockPublicAcls": True,
@@ -64,8 +64,8 @@ class _Setting:
     required_call: Callable[[AwsObject], tuple[str, AwsArguments] | None]
 
 
-def owned(account: Account, bucket: str) -> dict[str, str]:
-    """Return the arguments of every call: S3 refuses the call if another account owns the bucket."""
+def bucket_arguments(account: Account, bucket: str) -> dict[str, str]:
+    """Return the arguments of every S3 call: with them, S3 refuses the call if another account owns the bucket."""
     return {"Bucket": bucket, "ExpectedBucketOwner": account.id}
 
 
@@ -117,7 +117,7 @@ def _apply(
     from botocore.exceptions import ClientError
 
     try:
-        getattr(account.client("s3"), operation)(**owned(account, bucket), **arguments)
+        getattr(account.client("s3"), operation)(**bucket_arguments(account, bucket), **arguments)
     except ClientError as error:
         if error_code(error) not in ACCESS_DENIED_CODES:
             raise
@@ -128,7 +128,7 @@ def _apply(
             if current is None or setting.required_call(current):
                 raise
             return
-        # A bucket that an administrator has prepared is used as it is.
+        # An administrator may have prepared the bucket: it is used with its settings.
         text = f"{setting.description} of the bucket {bucket} is not set correctly, and you may not change it"
         report(Notice(text, _PERMISSION_HINT))
 
@@ -138,7 +138,7 @@ def read(account: Account, bucket: str, operation: str) -> AwsObject | None:
     from botocore.exceptions import ClientError
 
     try:
-        response: AwsObject = getattr(account.client("s3"), operation)(**owned(account, bucket))
+        response: AwsObject = getattr(account.client("s3"), operation)(**bucket_arguments(account, bucket))
     except ClientError as error:
         if error_code(error) in _NOT_CONFIGURED_CODES:
             return {}
@@ -231,8 +231,8 @@ def _refuses_plain_http(statement: AwsObject, required_statement: AwsObject) -> 
 
 
 def _lifecycle_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
-    rules = [rule for rule in current.get("Rules", ()) if rule.get("ID") != _LIFECYCLE_RULE["ID"]]
-    if len(rules) < len(current.get("Rules", ())):
+    rules = list(current.get("Rules", ()))
+    if any(rule.get("ID") == _LIFECYCLE_RULE["ID"] for rule in rules):
         return None
     return "put_bucket_lifecycle_configuration", {"LifecycleConfiguration": {"Rules": [*rules, _LIFECYCLE_RULE]}}
 
@@ -241,7 +241,8 @@ def _tags_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
     tags = {tag["Key"]: tag["Value"] for tag in current.get("TagSet", ())}
     if TAGS.items() <= tags.items():
         return None
-    return "put_bucket_tagging", {"Tagging": {"TagSet": [{"Key": k, "Value": v} for k, v in {**tags, **TAGS}.items()]}}
+    tag_set = [{"Key": key, "Value": value} for key, value in {**tags, **TAGS}.items()]
+    return "put_bucket_tagging", {"Tagging": {"TagSet": tag_set}}
 
 
 def expiration_warnings(bucket: str, lifecycle: AwsObject | None) -> list[Notice]:

@@ -65,7 +65,7 @@ class UploadError(AwsError):
 
 @dataclass(frozen=True)
 class AddressedTemplate:
-    """A template as it is uploaded.
+    """A template with its key and URL in the bucket.
 
     Attributes:
         document: the document; in the root, the TemplateURLs of nested stacks are those of the uploaded templates.
@@ -92,9 +92,9 @@ class Published:
     Attributes:
         bucket: the bucket.
         template_url: URL of the root.
-        written: number of templates that were uploaded.
-        unchanged: number of templates that existed already.
-        root: the root as uploaded.
+        written: number of templates that this call uploaded.
+        unchanged: number of templates that were in the bucket already.
+        root: the root template as uploaded.
         keys: every template's key by its name.
     """
 
@@ -122,7 +122,7 @@ def publish(
         documents: the generated templates; `standalone` is not needed and not uploaded.
         cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket; cfngen's own if empty.
-        kms_key: see `bucket.ready`.
+        kms_key: see `bucket.ensure_bucket`.
         report: receives progress messages.
 
     Raises:
@@ -181,7 +181,7 @@ def address_templates(
 
 
 def with_template_urls(root: Document, urls: Mapping[str, str]) -> JsonObject:
-    """Return the root's body with fixed TemplateURLs, without the parameters for the location of nested templates.
+    """Return the root's body with the URLs of uploaded templates, and without the parameters for their location.
 
     Args:
         root: the root as generated.

@@ -20,7 +20,7 @@ class RouteTablesError(CfngenError):
     """Subnets use route tables that would not contain the pods' routes.
 
     Attributes:
-        elsewhere: route table of each subnet that does not use the cluster's route table; empty if it has none.
+        other_tables: the route table of each subnet that does not use the cluster's; empty if the subnet has none.
     """
 
     code = "route-tables-conflict"
@@ -32,7 +32,7 @@ class RouteTablesError(CfngenError):
             hint="associate all subnets of the cluster with one route table, or set network.plugin to cilium, calico, "
             "flannel or amazon-vpc, which need no routes.",
         )
-        self.elsewhere = dict(other_tables)
+        self.other_tables = dict(other_tables)
 
 
 def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
@@ -31,7 +32,7 @@ class Quota:
 
     Attributes:
         name: what is limited.
-        needed: what the deployment adds, with every group at its initial size.
+        needed: what the deployment adds, with every Auto Scaling group at its initial size.
         used: current usage; None if unknown.
         limit: value of the quota; None if unknown.
         sufficient: whether the quota is sufficient; None if unknown.
@@ -61,7 +62,8 @@ class _QuotaCheck:
         code: quota code.
         used: function that returns the current usage.
         limit: function that returns the limit; if None, the limit is read from Service Quotas.
-        unit: factor from the unit of Service Quotas to the unit of the other attributes.
+        units_per_quota_unit: factor from the quota's unit in Service Quotas to the unit of the other attributes, e.g.
+            1024 for a quota in TiB of a demand in GiB.
         needed_at_maximum: what the deployment adds, with every group at its maximum size, if that is more.
     """
 
@@ -71,7 +73,7 @@ class _QuotaCheck:
     code: str
     used: Count
     limit: Count | None = None
-    unit: int = 1
+    units_per_quota_unit: int = 1
     needed_at_maximum: int = 0
 
 
@@ -106,12 +108,12 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
 
 
 def _additions(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
-    """Return how much more of each key is planned than there is; keys of which there is not more are left out."""
+    """Return by how much the planned count of each key exceeds the current count; keys that do not grow are omitted."""
     return {key: count - current.get(key, 0) for key, count in planned.items() if count > current.get(key, 0)}
 
 
 def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
-    """Read a quota's usage and limit, and return whether the deployment fits; if not, with a hint how to raise it."""
+    """Read a quota's usage and limit, and compare them with what the deployment adds."""
     used = limit = None
     reason = ""
     try:
@@ -122,15 +124,31 @@ def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
         reason = str(error)
     max_needed = max(quota_check.needed_at_maximum, quota_check.needed)
     if used is None or limit is None:
-        return Quota(quota_check.name, quota_check.needed, used, limit, None, reason, max_needed)
+        return Quota(
+            quota_check.name,
+            quota_check.needed,
+            used,
+            limit,
+            sufficient=None,
+            hint=reason,
+            needed_at_maximum=max_needed,
+        )
     is_enough, room_to_grow = used + quota_check.needed <= limit, used + max_needed <= limit
     if room_to_grow:
-        return Quota(quota_check.name, quota_check.needed, used, limit, is_enough, "", max_needed, room_to_grow)
+        return Quota(
+            quota_check.name,
+            quota_check.needed,
+            used,
+            limit,
+            sufficient=is_enough,
+            needed_at_maximum=max_needed,
+            room_to_grow=room_to_grow,
+        )
     # IAM is global, and its quotas are managed in us-east-1.
     region = "us-east-1" if quota_check.service == "iam" else account.region
     command = (
         f"aws service-quotas request-service-quota-increase --region {region} --service-code {quota_check.service} "
-        f"--quota-code {quota_check.code} --desired-value {-(-(used + max_needed) // quota_check.unit)}"
+        f"--quota-code {quota_check.code} --desired-value {-(-(used + max_needed) // quota_check.units_per_quota_unit)}"
     )
     hint = f"delete what is not needed, or request an increase: `{command}`."
     return Quota(quota_check.name, quota_check.needed, used, limit, is_enough, hint, max_needed, room_to_grow)
@@ -145,7 +163,7 @@ def _read_limit(account: Account, quota_check: _QuotaCheck) -> int:
     except client.exceptions.NoSuchResourceException:
         # Some quotas have a value for the account only once it has been changed.
         response = client.get_aws_default_service_quota(**quota_id)
-    return int(response["Quota"]["Value"] * quota_check.unit)
+    return int(response["Quota"]["Value"] * quota_check.units_per_quota_unit)
 
 
 def _count_listed(service: str, operation: str, key: str) -> Count:
@@ -248,7 +266,13 @@ def _storage_checks(demand: Demand, current: Demand) -> list[_QuotaCheck]:
 
     return [
         _QuotaCheck(
-            f"{kind} storage (GiB)", needed.get(kind, 0), "ebs", code, used(kind), None, GIB_PER_TIB, max_needed[kind]
+            f"{kind} storage (GiB)",
+            needed.get(kind, 0),
+            "ebs",
+            code,
+            used(kind),
+            units_per_quota_unit=GIB_PER_TIB,
+            needed_at_maximum=max_needed[kind],
         )
         for kind, code in _STORAGE_QUOTA_CODES.items()
         if kind in max_needed
@@ -275,8 +299,16 @@ def _iam_checks(resources: Mapping[str, int]) -> list[_QuotaCheck]:
 
 
 # Quotas per security group, network interface and role, with their default values ("Amazon VPC quotas", Amazon VPC User
-# Guide, and "IAM and AWS STS quotas", IAM User Guide). Up to the default value, no quota is read.
-_RULES_QUOTA, _GROUPS_QUOTA, _POLICIES_QUOTA = ("L-0EA8095F", 60), ("L-2AFB9258", 5), ("L-0DA4ABF3", 10)
+# Guide, and "IAM and AWS STS quotas", IAM User Guide). Up to the default value, no quota is read. Each limit is one for
+# a single group, interface or role, so the usage is 0 and `needed` is the total.
+class _QuotaPerResource(NamedTuple):
+    code: str
+    default_limit: int
+
+
+_RULES_QUOTA = _QuotaPerResource("L-0EA8095F", default_limit=60)
+_GROUPS_QUOTA = _QuotaPerResource("L-2AFB9258", default_limit=5)
+_POLICIES_QUOTA = _QuotaPerResource("L-0DA4ABF3", default_limit=10)
 
 
 def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
@@ -343,7 +375,14 @@ def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequen
         }
     )
     unknown = [
-        Quota(f"vCPUs of {instance_type}", 0, None, None, None, "it is not known which quota applies")
+        Quota(
+            f"vCPUs of {instance_type}",
+            needed=0,
+            used=None,
+            limit=None,
+            sufficient=None,
+            hint="it is not known which quota applies",
+        )
         for instance_type in unknown_types
     ]
     try:
@@ -354,7 +393,7 @@ def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequen
             max_vcpus = vcpus.count_needed(account, [group.at_maximum_size for group in planned])
             used = vcpus.count_used(account)
     except AwsError as error:
-        return [Quota("vCPUs", 0, None, None, None, str(error)), *unknown]
+        return [Quota("vCPUs", needed=0, used=None, limit=None, sufficient=None, hint=str(error)), *unknown]
     quotas = []
     for (family, spot), count in max_vcpus.items():
         name = f"vCPUs of {'spot' if spot else 'on-demand'} {family.name} instances"
@@ -376,4 +415,5 @@ def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequen
 
 
 def _constant(count: int) -> Count:
+    """Return a function that returns a usage that is known already, without calling AWS."""
     return lambda _: count

@@ -14,8 +14,8 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.preview.change_set_reading import ChangeSet, ResourceChange
 from cfngen.deploy.preview.changes import Change, Danger, Impact, Replacement
 from cfngen.deploy.preview.impact import backups, instances, network, program, secrets
+from cfngen.deploy.preview.impact.context import ChangeContext, owner_of
 from cfngen.deploy.preview.impact.instances import sizes
-from cfngen.deploy.preview.impact.subject import ChangeContext, owner_of
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 
 # Resources with data, addresses or identities that others rely on: losing one of them may mean losing the cluster.
@@ -61,11 +61,11 @@ class ImpactAssessment:
             entry: the change as CloudFormation lists it.
             instances: current number of instances of an Auto Scaling group, if known.
         """
-        subject = ChangeContext(self._cluster, change, entry, self._masters, instances)
-        if change.action == "update" and not subject.disappears and not subject.touches():
-            return _attribute_or_tag_impact(subject)
+        context = ChangeContext(self._cluster, change, entry, self._masters, instances)
+        if change.action == "update" and not context.disappears and not context.touches():
+            return _attribute_or_tag_impact(context)
         rule = _RULES.get(change.type)
-        return rule(subject) if rule else None
+        return rule(context) if rule else None
 
     def danger(self, change: Change) -> Danger:
         """Return how dangerous a change without an impact is, by the type of the resource."""
@@ -111,14 +111,14 @@ class ImpactAssessment:
         return Impact(f"new {owner}: {size} {'node' if size == '1' else 'nodes'} of {instance_type}")
 
 
-def _attribute_or_tag_impact(subject: ChangeContext) -> Impact | None:
+def _attribute_or_tag_impact(context: ChangeContext) -> Impact | None:
     """Return the impact of a change that affects only tags, or attributes such as UpdatePolicy."""
-    paths = {property_.path.split("/")[1] for property_ in subject.change.properties}
+    paths = {property_.path.split("/")[1] for property_ in context.change.properties}
     if paths <= {"UpdatePolicy", "CreationPolicy"}:
         return Impact("how instances are replaced from now on; none is replaced now")
     if paths <= {"DeletionPolicy", "UpdateReplacePolicy"}:
         return Impact("what happens to it when it is removed or replaced later; nothing happens now")
-    if paths and all(_TAGS_PATH.match(property_.path) for property_ in subject.change.properties):
-        is_group = subject.change.type == AUTO_SCALING_GROUP
+    if paths and all(_TAGS_PATH.match(property_.path) for property_ in context.change.properties):
+        is_group = context.change.type == AUTO_SCALING_GROUP
         return Impact("tags only; instances get them when they are next replaced" if is_group else "tags only")
     return None

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from cfngen.cluster.allowed_sources import SecurityGroupRole
 from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, SubnetId
 from cfngen.deploy.preview.changes import Danger, Impact
-from cfngen.deploy.preview.impact.subject import ChangeContext
+from cfngen.deploy.preview.impact.context import ChangeContext
 
 _ANY_IPV4 = "0.0.0.0/0"
-# Rules for the API between the cluster's own security groups.
+# Which instances, or which load balancer, use each security group of the cluster.
 _ROLE_NAMES: Mapping[SecurityGroupRole, str] = {
     "Master": "masters",
     "Node": "nodes",
@@ -18,171 +18,171 @@ _ROLE_NAMES: Mapping[SecurityGroupRole, str] = {
 }
 
 
-def _network_interface_impact(subject: ChangeContext) -> Impact | None:
-    owner = subject.owner or "a master"
-    if subject.disappears:
-        old, new = subject.before("PrivateIpAddress"), subject.after("PrivateIpAddress")
+def _network_interface_impact(context: ChangeContext) -> Impact | None:
+    owner = context.owner or "a master"
+    if context.disappears:
+        old, new = context.before("PrivateIpAddress"), context.after("PrivateIpAddress")
         move_text = f" from {old} to {new}" if old and new and old != new else ""
-        text = f"the private address of {owner} (its network interface) {subject.verb}{move_text}"
-        if subject.change.action != "remove" and old and old == new and not subject.touches("SubnetId"):
+        text = f"the private address of {owner} (its network interface) {context.verb}{move_text}"
+        if context.change.action != "remove" and old and old == new and not context.touches("SubnetId"):
             text += "; the new interface cannot get the address while the old one uses it, so the update may fail"
         return Impact(f"API address changes: {text}; existing nodes can no longer reach the API", Danger.DANGEROUS)
-    if subject.touches("GroupSet"):
+    if context.touches("GroupSet"):
         return Impact(f"other security groups apply to {owner} at once", Danger.DISRUPTIVE)
     return None
 
 
-def _elastic_ip_impact(subject: ChangeContext) -> Impact | None:
-    if not subject.disappears:
+def _elastic_ip_impact(context: ChangeContext) -> Impact | None:
+    if not context.disappears:
         return None
-    if _has_several_masters(subject):
+    if _has_several_masters(context):
         return Impact(
-            f"the public address by which {subject.owner or 'a master'} reaches the internet {subject.verb}",
+            f"the public address by which {context.owner or 'a master'} reaches the internet {context.verb}",
             Danger.DISRUPTIVE,
         )
     return Impact(
-        f"API address changes: its public address {subject.verb}; existing kubeconfigs stop working, and its "
+        f"API address changes: its public address {context.verb}; existing kubeconfigs stop working, and its "
         "certificate names the old address until the master is replaced",
         Danger.DANGEROUS,
     )
 
 
-def _elastic_ip_association_impact(subject: ChangeContext) -> Impact | None:
-    if not subject.disappears:
+def _elastic_ip_association_impact(context: ChangeContext) -> Impact | None:
+    if not context.disappears:
         return None
-    if _has_several_masters(subject):
-        owner = subject.owner or "a master"
+    if _has_several_masters(context):
+        owner = context.owner or "a master"
         return Impact(f"{owner} reaches the internet from another public address", Danger.DISRUPTIVE)
-    if subject.change.action == "remove" or subject.certainly_touches("AllocationId"):
+    if context.change.action == "remove" or context.certainly_touches("AllocationId"):
         return Impact(
             "API address changes: the master is reached by another public address, or by none; existing kubeconfigs "
             "stop working",
             Danger.DANGEROUS,
         )
-    return Impact(f"the API's public address {_move_verb(subject)} to another network interface", Danger.DISRUPTIVE)
+    return Impact(f"the API's public address {_move_verb(context)} to another network interface", Danger.DISRUPTIVE)
 
 
-def _move_verb(subject: ChangeContext) -> str:
-    return "might move" if subject.might_be_replaced else "moves"
+def _move_verb(context: ChangeContext) -> str:
+    return "might move" if context.might_be_replaced else "moves"
 
 
-def _load_balancer_impact(subject: ChangeContext) -> Impact | None:
-    if subject.disappears:
+def _load_balancer_impact(context: ChangeContext) -> Impact | None:
+    if context.disappears:
         return Impact(
-            f"API address changes: its load balancer {subject.verb}; existing kubeconfigs stop working, and its "
+            f"API address changes: its load balancer {context.verb}; existing kubeconfigs stop working, and its "
             "certificate names the old address until the masters are replaced",
             Danger.DANGEROUS,
         )
-    if subject.change.action == "add":
+    if context.change.action == "add":
         return Impact(
             "the API is reached through a load balancer from now on: fetch kubeconfigs again", Danger.DISRUPTIVE
         )
-    if subject.touches("Subnets"):
+    if context.touches("Subnets"):
         return Impact("the API's load balancer gets an address in other zones, or loses one", Danger.DISRUPTIVE)
-    if subject.touches("SecurityGroups"):
+    if context.touches("SecurityGroups"):
         return Impact("who may reach the API changes at once", Danger.DISRUPTIVE)
     return None
 
 
-def _target_group_impact(subject: ChangeContext) -> Impact | None:
-    if subject.disappears:
+def _target_group_impact(context: ChangeContext) -> Impact | None:
+    if context.disappears:
         return Impact(
-            f"the target group of the API's load balancer {subject.verb}; the API is unavailable until the masters are "
+            f"the target group of the API's load balancer {context.verb}; the API is unavailable until the masters are "
             "healthy again",
             Danger.DISRUPTIVE,
         )
-    if subject.change.action == "add":
+    if context.change.action == "add":
         return None
-    if subject.touches("Targets"):
+    if context.touches("Targets"):
         return Impact("the API's load balancer forwards to other masters, to each as soon as it is healthy")
     return Impact("the settings of the API's load balancer's target group change")
 
 
-def _listener_impact(subject: ChangeContext) -> Impact | None:
-    if not subject.disappears:
+def _listener_impact(context: ChangeContext) -> Impact | None:
+    if not context.disappears:
         return None
     return Impact(
-        f"the listener of the API's load balancer {subject.verb}; connections are interrupted", Danger.DISRUPTIVE
+        f"the listener of the API's load balancer {context.verb}; connections are interrupted", Danger.DISRUPTIVE
     )
 
 
-def _vpc_impact(subject: ChangeContext) -> Impact | None:
-    if not subject.disappears:
+def _vpc_impact(context: ChangeContext) -> Impact | None:
+    if not context.disappears:
         return None
     return Impact(
-        f"network: the VPC {subject.verb}, and with it everything in it: all instances, addresses and routes. "
+        f"network: the VPC {context.verb}, and with it everything in it: all instances, addresses and routes. "
         "Create a new cluster instead",
         Danger.DANGEROUS,
     )
 
 
-def _subnet_impact(subject: ChangeContext) -> Impact | None:
-    if not subject.disappears:
+def _subnet_impact(context: ChangeContext) -> Impact | None:
+    if not context.disappears:
         return None
-    subnet = SubnetId.parse(subject.change.logical_id)
-    subnet_text = f"the subnet in {subnet.zone_in(subject.cluster.region)}" if subnet else subject.change.logical_id
+    subnet = SubnetId.parse(context.change.logical_id)
+    subnet_text = f"the subnet in {subnet.zone_in(context.cluster.region)}" if subnet else context.change.logical_id
     return Impact(
-        f"network: {subnet_text} {subject.verb}, with every instance and address in it, those of masters too",
+        f"network: {subnet_text} {context.verb}, with every instance and address in it, those of masters too",
         Danger.DANGEROUS,
     )
 
 
-def _routing_impact(subject: ChangeContext) -> Impact | None:
-    if not subject.disappears:
+def _routing_impact(context: ChangeContext) -> Impact | None:
+    if not context.disappears:
         return None
-    if subject.change.type == "AWS::EC2::RouteTable":
-        text = f"network: the route table {subject.verb}; pods of different nodes do not reach each other until the "
+    if context.change.type == "AWS::EC2::RouteTable":
+        text = f"network: the route table {context.verb}; pods of different nodes do not reach each other until the "
         return Impact(f"{text}cloud controller manager has written its routes again", Danger.DISRUPTIVE)
-    return Impact(f"network: the route to the internet {subject.verb}; connections are interrupted", Danger.DISRUPTIVE)
+    return Impact(f"network: the route to the internet {context.verb}; connections are interrupted", Danger.DISRUPTIVE)
 
 
-def _security_group_impact(subject: ChangeContext) -> Impact | None:
-    if subject.disappears:
-        group = SecurityGroupId.parse(subject.change.logical_id)
+def _security_group_impact(context: ChangeContext) -> Impact | None:
+    if context.disappears:
+        group = SecurityGroupId.parse(context.change.logical_id)
         owner = _ROLE_NAMES[group.role if group else "Node"]
-        return Impact(f"the security group of the {owner} {subject.verb}, with every rule in it", Danger.DISRUPTIVE)
-    if subject.touches("SecurityGroupEgress"):
+        return Impact(f"the security group of the {owner} {context.verb}, with every rule in it", Danger.DISRUPTIVE)
+    if context.touches("SecurityGroupEgress"):
         return Impact("what instances may reach changes at once", Danger.DISRUPTIVE)
-    if subject.touches("SecurityGroupIngress"):
+    if context.touches("SecurityGroupIngress"):
         return Impact("who may reach instances changes at once", Danger.DISRUPTIVE)
     return None
 
 
-def _rule_impact(subject: ChangeContext) -> Impact | None:
-    rule = RuleId.parse(subject.change.logical_id)
+def _rule_impact(context: ChangeContext) -> Impact | None:
+    rule = RuleId.parse(context.change.logical_id)
     if rule and rule.purpose == "Ssh":
         target = f"SSH of the {_ROLE_NAMES[rule.role]}"
     elif rule and rule.from_outside:
         target = "the API"
-        if rule.role == "Master" and subject.change.action == "remove" and _has_several_masters(subject):
-            old = subject.before("CidrIp") or rule.origin or "a range"
+        if rule.role == "Master" and context.change.action == "remove" and _has_several_masters(context):
+            old = context.before("CidrIp") or rule.origin or "a range"
             return Impact(f"{old} no longer reaches masters directly, but through the API's load balancer")
     else:
         # Rules between masters and nodes.
-        if subject.change.action == "remove":
+        if context.change.action == "remove":
             return Impact("masters and nodes may no longer reach each other by this rule", Danger.DISRUPTIVE)
-        if subject.touches("IpProtocol", "FromPort", "ToPort"):
+        if context.touches("IpProtocol", "FromPort", "ToPort"):
             return Impact("masters and nodes may reach each other on other ports", Danger.DISRUPTIVE)
-        return Impact("a rule between masters and nodes is recreated") if subject.disappears else None
-    old, new = (read("CidrIp") or read("SourcePrefixListId") for read in (subject.before, subject.after))
-    old = old or rule.origin if subject.change.action != "add" else None
-    new = new or rule.origin if subject.change.action == "add" else new
-    if subject.change.action == "remove":
+        return Impact("a rule between masters and nodes is recreated") if context.disappears else None
+    old, new = (read("CidrIp") or read("SourcePrefixListId") for read in (context.before, context.after))
+    old = old or rule.origin if context.change.action != "add" else None
+    new = new or rule.origin if context.change.action == "add" else new
+    if context.change.action == "remove":
         return Impact(f"{target} is no longer reachable from {old or 'a range'}", Danger.DISRUPTIVE)
     is_whole_internet = new == _ANY_IPV4
     warning = ": from the whole internet" if is_whole_internet else ""
-    if subject.change.action == "add":
+    if context.change.action == "add":
         return Impact(
             f"{target} becomes reachable from {new or 'a further range'} in addition{warning}",
             Danger.DISRUPTIVE if is_whole_internet else Danger.NONE,
         )
     if old and new and old != new:
         return Impact(f"{target} becomes reachable from {new}{warning}, and no longer from {old}", Danger.DISRUPTIVE)
-    return Impact(f"the rule that lets {old or 'a range'} reach {target} is recreated") if subject.disappears else None
+    return Impact(f"the rule that lets {old or 'a range'} reach {target} is recreated") if context.disappears else None
 
 
-def _has_several_masters(subject: ChangeContext) -> bool:
-    return subject.cluster.control_plane.count > 1
+def _has_several_masters(context: ChangeContext) -> bool:
+    return context.cluster.control_plane.count > 1
 
 
 RULES: Mapping[str, Callable[[ChangeContext], Impact | None]] = {

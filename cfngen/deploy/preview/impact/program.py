@@ -1,16 +1,16 @@
-"""The impact of changes of the resources that hold the boot program's second stage."""
+"""The impact of changes of the resources whose metadata contain the second stage of the boot program."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from cfngen.deploy.preview.changes import Danger, Impact
-from cfngen.deploy.preview.impact.subject import ChangeContext
+from cfngen.deploy.preview.impact.context import ChangeContext
 
 
-def _program_impact(subject: ChangeContext) -> Impact:
-    owner = f"of {subject.owner or 'the masters'}"
-    if subject.change.action == "remove":
+def _program_impact(context: ChangeContext) -> Impact:
+    owner = f"of {context.owner or 'the masters'}"
+    if context.change.action == "remove":
         return Impact(f"the previous boot program {owner}; no instance downloads it any more", Danger.NONE)
     return Impact(f"the boot program {owner}, stored as metadata; nothing is created in AWS", Danger.NONE)
 

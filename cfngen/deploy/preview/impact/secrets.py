@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cfngen.deploy.preview.changes import Danger, Impact
-from cfngen.deploy.preview.impact.subject import ChangeContext
+from cfngen.deploy.preview.impact.context import ChangeContext
 
 
-def _key_impact(subject: ChangeContext) -> Impact | None:
-    if not subject.disappears:
-        return Impact("who may use the key of the cluster's secrets changes") if subject.touches("KeyPolicy") else None
+def _key_impact(context: ChangeContext) -> Impact | None:
+    if not context.disappears:
+        return Impact("who may use the key of the cluster's secrets changes") if context.touches("KeyPolicy") else None
     return Impact(
-        f"secrets: the key that encrypts them {subject.verb}; certificate authorities would be lost with it once its "
+        f"secrets: the key that encrypts them {context.verb}; certificate authorities would be lost with it once its "
         "waiting period is over",
         Danger.DANGEROUS,
     )
 
 
-def _secret_impact(subject: ChangeContext) -> Impact | None:
-    if not subject.disappears:
+def _secret_impact(context: ChangeContext) -> Impact | None:
+    if not context.disappears:
         return None
-    if subject.change.logical_id.startswith("Join"):
+    if context.change.logical_id.startswith("Join"):
         return Impact(
-            f"secrets: the join information {subject.verb}; no node joins until the masters have written it again",
+            f"secrets: the join information {context.verb}; no node joins until the masters have written it again",
             Danger.DISRUPTIVE,
         )
     return Impact(
-        f"secrets: the certificate authorities {subject.verb} and would be lost; no instance could join, and no "
+        f"secrets: the certificate authorities {context.verb} and would be lost; no instance could join, and no "
         "replaced master would start",
         Danger.DANGEROUS,
     )

@@ -52,14 +52,14 @@ class ChangeContext:
 
     def before(self, *path: str) -> object:
         """Return the old value of a property, or None if it is not known."""
-        return self._value(self._before, path, 0)
+        return self._value(self._before, path, is_new=False)
 
     def after(self, *path: str) -> object:
         """Return the new value of a property, or None if it is not known, or not known yet."""
-        return self._value(self._after, path, 1)
+        return self._value(self._after, path, is_new=True)
 
     def touches(self, *names: str) -> bool:
-        """Return whether any of these properties will or might change; without names, any property except tags."""
+        """Return whether any of these properties will or might change; without names, any property except `Tags`."""
         changed = {
             _property_name(property_.path)
             for property_ in self.change.properties
@@ -75,10 +75,11 @@ class ChangeContext:
             if property_.path.startswith("/Properties/")
         )
 
-    def _value(self, properties: object, path: tuple[str, ...], side: int) -> object:
+    def _value(self, properties: object, path: tuple[str, ...], *, is_new: bool) -> object:
+        """Return the old or new value of a property: from the listed changes, else from the resource's definition."""
         for property_ in self.change.properties:
             if property_.path == "/Properties/" + "/".join(path):
-                return (property_.before, property_.after)[side]
+                return property_.after if is_new else property_.before
         value = properties
         for part in path:
             if isinstance(value, list):
@@ -111,5 +112,5 @@ def _name_of_removed_group(pascal_name: str) -> str:
 
 
 def number(value: object) -> int | None:
-    """Return a text as an integer, or None if it is not one."""
+    """Return a decimal value as an integer; None if it is not one."""
     return int(str(value)) if str(value).isdecimal() else None

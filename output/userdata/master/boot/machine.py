@@ -1,4 +1,4 @@
-"""Everything through which the boot program touches its instance and AWS, so that tests can replace it.
+"""All access of the boot program to its instance and to AWS, in one class that tests replace.
 
 Commands, files, instance metadata, AWS calls, downloads and time.
 """
@@ -61,7 +61,7 @@ class BootError(Exception):
 
 
 class Pending(Exception):  # noqa: N818 - not an error: `Machine.wait` retries it
-    """A condition is not met yet; the text says what is missing."""
+    """A condition is not met yet; the message says which one."""
 
 
 class Machine:
@@ -69,8 +69,8 @@ class Machine:
 
     Attributes:
         region: AWS region of the clients; set before the first step.
-        prefix: begins each line of output. A timer's task has a prefix of its own, so that its failure is not taken
-            for a failed boot in the console output.
+        prefix: starts each line of output. The task of a timer has another prefix than the boot, so that readers of the
+            console do not mistake its failure for a failed boot.
     """
 
     region = ""
@@ -80,7 +80,7 @@ class Machine:
         self._clients: dict[str, Client] = {}
 
     def say(self, text: str) -> None:
-        """Write one line to the journal and the console, both of which systemd connects to standard output."""
+        """Write one line to the journal and the console: systemd connects standard output to both."""
         print(self.prefix + ": " + TOKEN.sub(r"\1.…", text), flush=True)  # noqa: T201
 
     def run(
@@ -95,10 +95,10 @@ class Machine:
             timeout: seconds.
 
         Returns:
-            Its exit code and standard output.
+            Exit code and standard output.
 
         Raises:
-            BootError: it exited with another code, was not found, or timed out.
+            BootError: the exit code is not in `expect`, the program was not found, or it timed out.
         """
         title = "`" + " ".join(command) + "`"
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
@@ -147,14 +147,15 @@ class Machine:
             return default
 
     def write(self, path: str, text: str, mode: int = 0o644) -> bool:
-        """Write a text file atomically (readers see the old or the new text), creating its folders.
+        """Write a text file atomically (other programs read the old or the new text); create its folders.
 
         Returns:
             Whether the file changed.
         """
         if self.read(path, "\0") == text:
             return False
-        # By process id, since concurrent tasks may write the same file; with a dot, so that the kubelet ignores it.
+        # The name has the process id, as concurrent tasks may write the same file, and a dot, so that the kubelet,
+        # which reads all manifests in a folder, ignores it.
         folder, _, name = path.rpartition("/")
         partial = Path(f"{folder}/.{name}.{os.getpid()}")
         partial.parent.mkdir(parents=True, exist_ok=True)
@@ -167,7 +168,7 @@ class Machine:
         return True
 
     def log(self, text: str) -> None:
-        """Append to the log file, which only root may read; it is rotated when it gets too long."""
+        """Append to the log file, which only root may read; at LOG_SIZE bytes it is rotated."""
         path = Path(LOG)
         path.touch(0o600)
         with suppress(FileNotFoundError):  # another task has just rotated it
@@ -178,7 +179,7 @@ class Machine:
             file.write(TOKEN.sub(r"\1.…", text) + "\n")
 
     def remove(self, *patterns: str) -> None:
-        """Delete the files and folders that match; it is no error if there are none."""
+        """Delete the files and folders that match a shell pattern; it is no error if there are none."""
         for path in [path for pattern in patterns for path in Path("/").glob(pattern[1:])]:
             if path.is_dir():
                 shutil.rmtree(path)
@@ -186,7 +187,7 @@ class Machine:
                 path.unlink()
 
     def sha256(self, path: str) -> str:
-        """Return a file's digest, or an empty string if there is no such file."""
+        """Return a file's SHA-256, or "" if there is no such file."""
         if not self.exists(path):
             return ""
         digest = hashlib.sha256()
@@ -199,14 +200,14 @@ class Machine:
         """Download an executable or an archive; `path` exists only once the file is complete and its digest is right.
 
         Raises:
-            OSError: no connection, an HTTP error, a full disk, …
+            OSError: there is no connection, the server reports an error, the disk is full, …
             BootError: the digest is not `sha256`.
         """
         try:
             with urllib.request.urlopen(url, timeout=30) as response:
                 self.receive(response, path, sha256, url, 0o755)
         except http.client.HTTPException as error:
-            # A response that is cut off (IncompleteRead) is no OSError.
+            # A response that ends early (IncompleteRead) raises no OSError.
             raise OSError(f"{url}: {type(error).__name__} {error}") from error
 
     def receive(self, source: IO[bytes], path: str, sha256: str, origin: str, mode: int) -> None:
@@ -239,7 +240,7 @@ class Machine:
         return Path(path).open("rb")
 
     def time(self, later: float = 0) -> str:
-        """Return the time `later` seconds from now as ISO 8601 in UTC; the texts sort chronologically."""
+        """Return the UTC time in `later` seconds (negative: ago) as ISO 8601; the texts sort chronologically."""
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + later))
 
     def clock(self) -> float:
@@ -247,7 +248,7 @@ class Machine:
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Pause for a number of seconds."""
         time.sleep(seconds)
 
     def wait(
@@ -258,19 +259,19 @@ class Machine:
         seconds: float = 120,
         retry_on: type[Exception] | tuple[type[Exception], ...] = Pending,
     ) -> Result:
-        """Call `probe` at growing intervals until it succeeds; return its result. Say once a minute what is missing.
+        """Call `probe` at growing intervals until it succeeds; return its result. Log the last failure once a minute.
 
         Args:
             description: what is waited for, for the log and the error.
             probe: returns the result, or raises one of `retry_on`.
-            hint: what to look at after a time-out, unless the last error has a hint of its own.
+            hint: what an operator should do after a time-out, unless the last error has its own hint.
             seconds: time-out.
             retry_on: exceptions that mean "not yet"; any other one ends the wait.
 
         Raises:
-            BootError: it did not succeed in time.
+            BootError: the probe did not succeed in time.
         """
-        start = reported = self.clock()
+        start = last_report = self.clock()
         pause = 1.0
         while True:
             try:
@@ -281,14 +282,14 @@ class Machine:
                 # The probe's own hint is more specific than the caller's.
                 hint = getattr(failure, "hint", "") or hint
                 raise BootError(f"waited {now - start:.0f} s for {description}: {failure}", hint) from failure
-            if now - reported >= 60:
-                reported = now
+            if now - last_report >= 60:
+                last_report = now
                 self.say(f"waiting for {description} ({now - start:.0f} s): {failure}")
             self.sleep(pause)
             pause = min(pause * 1.5, 10)
 
     def connect(self, address: str, port: int, seconds: float = 2) -> None:
-        """Connect to a TCP port, and close the connection.
+        """Check that a TCP port accepts connections.
 
         Raises:
             ConnectionRefusedError: nothing listens on the port.
@@ -301,7 +302,7 @@ class Machine:
 
         Args:
             path: the path after `/latest/`.
-            missing: returned if the service answers 404; without it, the value is waited for.
+            missing: the text to return if the service answers 404; if None, a 404 is retried until the time-out.
 
         Raises:
             BootError: the service does not answer.
@@ -326,7 +327,7 @@ class Machine:
                 raise
 
         retry_on = (OSError, http.client.HTTPException)
-        return self.wait("instance metadata", probe, "is the metadata service enabled?", retry_on=retry_on)
+        return self.wait("instance metadata", probe, "check that the metadata service is enabled", retry_on=retry_on)
 
     def aws(self, service: str, operation: str, *expected: str, **arguments: Any) -> JsonObject:
         """Call an AWS API operation, retrying transient errors for a minute, and return its response.
@@ -338,14 +339,14 @@ class Machine:
             arguments: the operation's parameters.
 
         Raises:
-            BootError: any other error.
+            BootError: AWS returns any other error, or is not reached within a minute.
         """
         errors = import_module("botocore.exceptions")
 
         def probe() -> JsonObject:
             for argument in arguments.values():
                 if hasattr(argument, "seek"):
-                    argument.seek(0)  # a file body that an earlier attempt has read
+                    argument.seek(0)  # rewind a file that an earlier attempt has read
             try:
                 return dict(getattr(self._client(service), operation)(**arguments))
             except errors.ClientError as error:
@@ -354,13 +355,15 @@ class Machine:
                     return {"Error": error.response["Error"]}
                 if TRANSIENT.search(code):
                     raise Pending(str(error)) from error
-                raise BootError(str(error), "is the resource there?") from error
+                raise BootError(str(error), "check that the resource exists") from error
             except errors.BotoCoreError as error:
                 # A client that found no credentials when it was created never looks for them again.
                 self._clients.clear()
                 raise Pending(str(error)) from error
 
-        return self.wait(operation, probe, "has the instance a way to AWS? Does its role allow it?", 60)
+        return self.wait(
+            operation, probe, "check that the instance can reach AWS and that its role allows the call", 60
+        )
 
     def _client(self, service: str) -> Client:
         if service not in self._clients:

@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 # DPkg::Lock::Timeout does not cover the lock of `apt-get update`, which is retried instead.
 APT = ("apt-get", "-y", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=5", "--no-install-recommends")
 
-# Ubuntu's needrestart restarts services whose libraries were updated, even while they are busy: not this program's. It
-# may restart containerd and the kubelet, which does not stop pods.
+# Ubuntu's needrestart restarts services whose libraries were updated, even while they work. This file exempts cfngen's
+# services. containerd and the kubelet may be restarted, which does not stop pods.
 NEEDRESTART = "/etc/needrestart/conf.d/cfngen.conf"
 
 
 def install(machine: Machine, boot: Boot) -> str:
-    """Install what the image lacks of the programs that the role needs, and boto3."""
+    """Install the packages of boto3, and of the programs that the role needs, if the image lacks them."""
     return provide(machine, boot.config["packages"], boot.remaining(machine))
 
 
 def provide(machine: Machine, packages: Mapping[str, Sequence[str]], seconds: float) -> str:
-    """Install the packages of programs that the image lacks, and boto3.
+    """Install the packages of boto3, and of the programs in `packages`, if the image lacks them.
 
     Args:
         machine: the instance.
-        packages: by program, the name of apt's and of dnf's package.
+        packages: the names of the package for apt and for dnf, by program.
         seconds: time-out.
 
     Raises:
-        BootError: they cannot be installed, or boto3 cannot be imported afterwards.
+        BootError: the packages cannot be installed, or boto3 cannot be imported afterwards.
     """
     apt = machine.which("apt-get")
     if apt:
@@ -57,10 +57,10 @@ def provide(machine: Machine, packages: Mapping[str, Sequence[str]], seconds: fl
     machine.wait(
         "packages " + names,
         attempt,
-        "can the instance reach its package mirror?",
+        "check that the instance can reach its package mirror",
         seconds,
         BootError,
     )
     if not machine.has_boto3():
-        raise BootError("Python cannot import boto3", "is /usr/bin/python3 the distribution's?")
+        raise BootError("Python cannot import boto3", "check that /usr/bin/python3 is the distribution's")
     return "installed " + names

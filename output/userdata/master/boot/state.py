@@ -1,4 +1,4 @@
-"""What the steps of a boot share: the configuration, the facts, and what earlier steps have found out."""
+"""The state that the steps of a boot share: the configuration, the facts, and results of earlier steps."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ if TYPE_CHECKING:
 class Boot:
     """One run of the boot program: a boot, or a task of a timer.
 
-    It is no dataclass, as annotations do not travel to the instance.
+    It is not a dataclass: those need annotations, which are removed from the sources that an instance gets.
 
     Attributes:
-        config: the role's configuration, which no step changes. `runner.identity` fills in the facts; until
-            `program.fetch` has loaded the second stage it is the first stage's part.
-        facts: the values of `${name}` in the configuration; before `runner.identity` only the references.
-        deadline: when waits must end so that a failure is still signalled in time, by the machine's clock.
+        config: the role's configuration. Until `program.fetch` has loaded the second stage, it has only the keys of the
+            first stage, which are in the user data. `runner.identity` replaces `${name}` in it by the facts.
+        facts: the values for `${name}` in the configuration: the references, to which `runner.identity` adds the
+            instance's id, address and provider id.
+        deadline: the time of `Machine.clock` at which waits must end, so that a failure is still signalled in time.
         mode: the boot mode of a master's control plane, see `decision`.
-        secret_version: the version of the certificate authorities' secret that was read last.
+        secret_version: the version id of the certificate authorities' secret when it was last read.
         restore_request: the operator's request to restore etcd; empty if there is none.
         max_pods: the number of pods for which the instance has addresses; 0 if addresses set no limit.
-        holder_ended: when the instance that holds a master's volume was first seen stopped or terminated, if it was.
+        holder_ended: time of `Machine.clock` at which the instance that a master's volume is attached to was first
+            found to be stopped or terminated; None if it was not.
     """
 
     deadline: float
@@ -47,7 +49,7 @@ class Boot:
 
 
 def fill(value: Any, facts: Mapping[str, object]) -> Any:
-    """Return `value` with `${name}` replaced by facts in every string; unknown names are left as they are."""
+    """Return a copy of JSON data with each `${name}` in its strings replaced by that fact; unknown names stay."""
     if isinstance(value, dict):
         return {key: fill(item, facts) for key, item in value.items()}
     if isinstance(value, list):

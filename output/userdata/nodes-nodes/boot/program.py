@@ -1,7 +1,8 @@
 """Fetches the second stage of the boot program, which does not fit into user data, from the stack.
 
-It is the metadata of a resource, returned by `cloudformation:DescribeStackResource`. The user data contains the
-resource's logical id and the digest, so an instance runs exactly the program that belongs to its launch template.
+The second stage is in the metadata of a resource, returned by `cloudformation:DescribeStackResource`. The user data
+contains the resource's logical id and the digest, so an instance always runs the program that belongs to the version of
+its launch template.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ UNPACKED = HOME + "/unpacked"
 
 
 def fetch(machine: Machine, boot: Boot) -> str:
-    """Unpack the second stage, unless that is done already, and load the role's configuration from it."""
+    """Unpack the second stage, unless it is unpacked already, and load the role's configuration from it."""
     program = boot.config["program"]
     resource, sha256 = program["resource"], program["sha256"]
     is_unpacked = machine.read(UNPACKED) == sha256
     if not is_unpacked:
-        seconds, hint = boot.remaining(machine), "does the stack still have this resource?"
+        seconds, hint = boot.remaining(machine), "check that the stack still has this resource"
         text = machine.wait(
             f"the program in {resource}",
             lambda: _packed_program(machine, boot.facts["stack"], program),
@@ -53,7 +54,7 @@ def _packed_program(machine: Machine, stack: str, program: Program) -> str:
     """Return the packed program from the resource's metadata.
 
     Raises:
-        BootError: the stack does not have the resource, or its digest is wrong.
+        BootError: the stack does not have the resource, or the packed program has another digest.
     """
     resource, sha256 = program["resource"], program["sha256"]
     response = machine.aws("cloudformation", "describe_stack_resource", StackName=stack, LogicalResourceId=resource)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-# Lines that name no cause.
+# Lines that are advice, progress or warnings, but no cause.
 NOISE = re.compile(r"To see |\[preflight\]|.*occurred:$|See |.*dmesg\(|[WI]\d{4} |W:|(?i:warn)|E: (Sub-|Unable to fe)")
 # What precedes a cause in a log line: klog's header (kubectl), zap's other fields (etcdctl).
 LOG = re.compile(r'E\d{4} .*?\] *|\{.*"error":')
@@ -19,7 +19,7 @@ def reason(*outputs: str) -> str:
     """Return at most three lines that explain why a program failed, joined to one.
 
     Args:
-        outputs: its standard error, then its standard output, which is used only if the former has no such line.
+        outputs: its standard error, then its standard output, which is read only if standard error is empty or noise.
     """
     for output in outputs:
         candidates = [line for line in map(str.strip, output.splitlines()) if line and not NOISE.match(line)]
@@ -27,4 +27,4 @@ def reason(*outputs: str) -> str:
         causes = [number for number, line in enumerate(lines) if CAUSE.match(line)]
         if lines:
             return " / ".join(lines[(causes or [-3])[0] :][:3])[:900]
-    return "it said nothing"
+    return "no output"

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
     from .contract import Facts, Steps
 
-    # A step does its work unless that is done already, and returns a summary for the log.
+    # A step does its work, unless an earlier run has done it, and returns a summary for the log.
     Step = Callable[[Machine, Boot], str]
 
 SIGNALLED = HOME + "/signalled"
-# Seconds for which a signal to a wait condition is retried while that does not exist. An update creates the condition
+# Seconds for which a signal is retried while its wait condition does not exist. An update creates the condition
 # after it has replaced all masters: up to five, each in a batch with a time-out of at most an hour. An instance that
 # failed has been terminated by then.
 SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
-# CloudFormation's message if a resource does not accept signals yet, or not before a failed operation is repeated.
+# CloudFormation's message if a resource does not accept signals yet, or only once a failed operation is repeated.
 NOT_WAITING = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
 DUPLICATE = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
 
 
 def main(arguments: list[str]) -> int:
-    """Run the steps of the configured role, or those of one of its tasks."""
+    """Boot, or run the task of a timer or service that is the only argument; return the process's exit code."""
     machine = Machine()
     config = json.loads(machine.read(HOME + "/config.json"))
     facts = json.loads(machine.read(HOME + "/references.json"))
@@ -46,7 +46,7 @@ def _functions(steps: Steps) -> dict[str, Step]:
 
 
 def named(name: str) -> Step:
-    """Return the step `module.function`, imported only when it runs: an earlier step may unpack its module."""
+    """Return the step `module.function`. Its module is imported when it runs, as an earlier step may unpack it."""
 
     def step(machine: Machine, boot: Boot) -> str:
         module, _, function = name.rpartition(".")
@@ -63,7 +63,7 @@ def run(machine: Machine, boot: Boot, steps: dict[str, Step], final: bool = True
         machine: the instance.
         boot: this run of the program.
         steps: functions by title, in order.
-        final: whether this is the boot, which signals CloudFormation, and not a timer's task.
+        final: True for a boot, which signals CloudFormation at the end; False for the task of a timer or service.
 
     Returns:
         The process's exit code.
@@ -92,7 +92,7 @@ def run(machine: Machine, boot: Boot, steps: dict[str, Step], final: bool = True
                 machine.say(signal(machine, boot, "FAILURE"))
             except (BootError, ImportError, KeyError) as error:
                 # Without boto3 or an identity no signal can be sent; the stack then fails by its time-out.
-                machine.say(f"CloudFormation was not told: {error}")
+                machine.say(f"CloudFormation was not signalled: {error}")
         return 1
     if final:
         machine.say(f"done in {machine.clock() - begin:.1f} s")
@@ -100,7 +100,7 @@ def run(machine: Machine, boot: Boot, steps: dict[str, Step], final: bool = True
 
 
 def identity(machine: Machine, boot: Boot) -> str:
-    """Read the instance's identity document; fill it and the stack's references into the configuration."""
+    """Read the instance's identity document; replace `${name}` in the configuration by it and the references."""
     document = json.loads(machine.metadata("dynamic/instance-identity/document"))
     instance, zone = document["instanceId"], document["availabilityZone"]
     boot.facts = {
@@ -119,12 +119,13 @@ def succeed(machine: Machine, boot: Boot) -> str:
 
 
 def signal(machine: Machine, boot: Boot, status: str) -> str:
-    """Signal the stack once in the instance's life; it is no error if no resource is waiting for a signal.
+    """Signal CloudFormation once in the instance's life; it is no error if no resource is waiting for a signal.
 
     A master signals its Auto Scaling group, which waits during updates, and its wait condition, which waits while the
-    cluster or the slot is created. Usually only one of them is waiting; the other one "cannot be signaled". After a
-    failure signal, an instance that works after a reboot sends a success signal, for an operation that is repeated. A
-    signal that "already exists" was received, though its response was lost.
+    cluster or the slot is created. Usually only one of them is waiting, and CloudFormation says that the other
+    "cannot be signaled". An instance that has signalled a failure and works after a reboot also sends a success signal,
+    for an operation that is repeated. "Signal … already exists" means that CloudFormation has received this signal, but
+    its response was lost.
 
     Raises:
         BootError: CloudFormation cannot be reached, or the role lacks the permission.
@@ -132,7 +133,7 @@ def signal(machine: Machine, boot: Boot, status: str) -> str:
     facts = boot.facts
     signalled_instance, _, signalled_status = machine.read(SIGNALLED).partition(" ")
     if signalled_instance == facts["instanceId"] and signalled_status in ("SUCCESS", status):
-        return f"told CloudFormation {signalled_status} before"
+        return f"signalled {signalled_status} before"
     refusals = [_signal_resource(machine, facts, facts["stack"], facts["resource"], status, 0)]
     if facts.get("condition"):
         stack = facts["conditionStack"]
@@ -141,15 +142,15 @@ def signal(machine: Machine, boot: Boot, status: str) -> str:
     is_duplicate = (signalled_instance, signalled_status) != (facts["instanceId"], "FAILURE") and any(
         map(DUPLICATE.match, refusals)
     )
-    return f"told CloudFormation {status}" if "" in refusals or is_duplicate else "; ".join(refusals)
+    return f"signalled {status}" if "" in refusals or is_duplicate else "; ".join(refusals)
 
 
 def _signal_resource(machine: Machine, facts: Facts, stack: str, resource: str, status: str, seconds: float) -> str:
-    """Signal a resource, retried for `seconds` while it does not accept signals; return the refusal or an empty text.
+    """Signal a resource, and retry for `seconds` while it does not accept signals; return "" or the refusal.
 
-    A resource that CloudFormation has not created yet "does not exist": a wait condition is created after its group. An
-    update creates it only after all masters' groups have been updated, for which it needs this instance's signal to
-    its group. The signal is also retried after a failed operation, which may be repeated.
+    CloudFormation creates a wait condition after its group, and says until then that it "does not exist". An update
+    creates it only after all masters' groups have been updated, for which it needs this instance's signal to its group.
+    After a failed operation, which may be repeated, the signal is retried, too.
     """
     deadline = machine.clock() + seconds
     reported = False
@@ -167,6 +168,6 @@ def _signal_resource(machine: Machine, facts: Facts, stack: str, resource: str, 
         if not NOT_WAITING.match(refusal) or machine.clock() >= deadline:
             return refusal
         if not reported:
-            machine.say(f"waiting until the stack {stack} waits for {resource}, to tell it {status}")
+            machine.say(f"waiting until stack {stack} accepts the signal {status} for {resource}")
             reported = True
         machine.sleep(10)

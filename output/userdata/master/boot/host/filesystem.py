@@ -8,8 +8,8 @@ from __future__ import annotations
 from ..machine import BootError, Machine
 from ..reasons import reason
 
-# e2fsck(8): 1 and 2 are errors that were corrected, 4 is errors left, 8 is that it could not work: it may be older than
-# the file system, which the kernel may mount all the same.
+# e2fsck(8): the exit code is a sum of 1 and 2 (errors were corrected), 4 (errors are left) and 8 (e2fsck could not
+# check: it may be too old for the file system, which the kernel may still be able to mount).
 CLEAN, ERRORS_LEFT, FAILED = 0, 4, 8
 
 
@@ -22,7 +22,7 @@ def check(machine: Machine, device: str, hint: str) -> None:
         hint: what an operator should do if errors are left.
 
     Raises:
-        BootError: errors are left.
+        BootError: e2fsck found errors that it does not correct by itself.
     """
     code, text = machine.run("e2fsck", "-p", device, expect=tuple(range(16)), timeout=6 * 3600)
     if code & ERRORS_LEFT:

@@ -46,7 +46,7 @@ def of_node(machine: Machine, boot: Boot, endpoint: str, addresses: Sequence[str
 
 
 def refresh(machine: Machine, kubeconfig: str) -> None:
-    """Move those of the API's addresses in /etc/hosts that do not answer now to the end.
+    """Reorder the API's addresses in /etc/hosts: those that do not answer now are moved to the end.
 
     Args:
         machine: the instance.
@@ -63,9 +63,10 @@ def refresh(machine: Machine, kubeconfig: str) -> None:
 
 
 def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> list[str]:
-    """Return the addresses with those last that do not answer; they are tried in order until one accepts a connection.
+    """Return the addresses, with those that do not answer last.
 
-    An address that refuses a connection costs no time and keeps its place: a master's own, before its API server runs.
+    They are tried in order until one accepts a connection. An address that refuses a connection costs no time, so it is
+    not moved: e.g. a master's own address before its API server runs.
     """
     silent = []
     for address in addresses:
@@ -80,7 +81,7 @@ def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> li
 
 
 def put(machine: Machine, host: str, addresses: Sequence[str]) -> str:
-    """Let `host` resolve to `addresses` in this order by /etc/hosts; other lines are not changed."""
+    """Write `host` and its `addresses`, in this order, to cfngen's block in /etc/hosts; other lines are not changed."""
     other_lines, in_own_block = [], False
     for line in machine.read(HOSTS).splitlines():
         in_own_block = in_own_block or line == BEGIN

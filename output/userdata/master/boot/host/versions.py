@@ -20,11 +20,11 @@ def numbers(version: str) -> tuple[int, int, int]:
     """Return (1, 36, 3) for `v1.36.3` or `1.36.3-rc.0`.
 
     Raises:
-        BootError: it is no version.
+        BootError: `version` is not a Kubernetes version.
     """
     match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
     if not match:
-        raise BootError(f"{version!r} is no version of Kubernetes")
+        raise BootError(f"{version!r} is not a Kubernetes version")
     return int(match[1]), int(match[2]), int(match[3])
 
 
@@ -34,7 +34,7 @@ def minor(version: str) -> int:
 
 
 def await_masters(boot: Boot, information: JoinInformation) -> None:
-    """Return if the masters are new enough for this node's kubelet.
+    """Check that no master is older than this node's kubelet.
 
     Args:
         boot: this run of the program; the configuration's `kubernetesVersion` is its kubelet's.
@@ -42,8 +42,8 @@ def await_masters(boot: Boot, information: JoinInformation) -> None:
             program do not publish it.
 
     Raises:
-        Pending: one is older; in an update nodes and masters are replaced at the same time.
+        Pending: a master is older; in an update nodes and masters are replaced at the same time.
     """
-    own, oldest = boot.config["kubernetesVersion"], information.get("kubernetesVersion", "")
-    if oldest and minor(oldest) < minor(own):
-        raise Pending(f"this node's kubelet is {own} and a master is still {oldest}: masters go first")
+    own_version, oldest = boot.config["kubernetesVersion"], information.get("kubernetesVersion", "")
+    if oldest and minor(oldest) < minor(own_version):
+        raise Pending(f"this node's kubelet is {own_version} and a master is still {oldest}: masters are updated first")

@@ -21,38 +21,41 @@ if TYPE_CHECKING:
 NAME = "cfngen-addons"
 NAMESPACE = "kube-system"
 CONFIGURATION_ANNOTATION = "cfngen/configuration"
-SINCE_ANNOTATION = "cfngen/since"
+# Creation time of the youngest master that has this configuration.
+YOUNGEST_MASTER_ANNOTATION = "cfngen/since"
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 # Seconds between attempts to install a failed release; a chart's hook may be waiting for the first node.
 RETRY_DELAYS = (60, 120, 240, 480)
 
 
 def essentials(machine: Machine, boot: MasterBoot) -> str:
-    """Apply the manifests and the essential charts, wait until they work, and leave the other charts to the timer."""
+    """Apply the manifests and the essential releases, wait until they work; the timer installs the other releases."""
     manifests, node = documents(*boot.config["manifests"]), boot.facts["instanceId"]
     seconds = boot.remaining(machine)
-    charts = [release for release in boot.config["addons"] if release["essential"]]
+    essential_releases = [release for release in boot.config["addons"] if release["essential"]]
 
     def apply() -> None:
         kubectl(machine, "apply", "--server-side", "--force-conflicts", "-f", "-", stdin=manifests)
 
     def install() -> None:
-        _apply_releases(machine, boot, charts)
+        _apply_releases(machine, boot, essential_releases)
 
     def check_node() -> None:
-        # The cloud controller manager removes this taint. Without it no pods are scheduled or routed.
+        # The cloud controller manager removes this taint. Until then no ordinary pods run on the node.
         node_object = json.loads(kubectl(machine, "get", "node", node, "-o", "json")[1])
         if any(taint["key"] == UNINITIALIZED_TAINT for taint in node_object["spec"].get("taints", [])):
-            raise Pending("the node still has its taint")
+            raise Pending(f"the node still has the taint {UNINITIALIZED_TAINT}")
         conditions = {condition["type"]: condition for condition in node_object.get("status", {}).get("conditions", [])}
         ready_condition = conditions.get("Ready", {})
-        # Nor are pods scheduled before the network plug-in works, where that is a chart.
-        if charts and ready_condition.get("status") != "True":
-            raise Pending(f"the node is not Ready: {ready_condition.get('message', 'no word from its kubelet')}")
+        # A network plug-in that is a chart makes the node Ready; before that no pods are scheduled there.
+        if essential_releases and ready_condition.get("status") != "True":
+            raise Pending(
+                f"the node is not Ready: {ready_condition.get('message', 'its kubelet has not reported yet')}"
+            )
 
-    machine.wait("kubectl apply", apply, "is the API server healthy?", seconds, BootError)
-    if charts:
-        names = " and ".join(release["name"] for release in charts)
+    machine.wait("kubectl apply", apply, "check that the API server is healthy", seconds, BootError)
+    if essential_releases:
+        names = " and ".join(release["name"] for release in essential_releases)
         machine.wait(
             names,
             install,
@@ -60,13 +63,13 @@ def essentials(machine: Machine, boot: MasterBoot) -> str:
             seconds,
             (BootError, Pending),
         )
-    components = " and ".join(["the cloud controller manager", *(release["name"] for release in charts)])
+    components = " and ".join(["the cloud controller manager", *(release["name"] for release in essential_releases)])
     hint = "`kubectl get pods --all-namespaces`; `kubectl -n kube-system logs daemonset/cloud-controller-manager`"
     machine.wait(components, check_node, hint, seconds, (BootError, Pending))
     machine.run("systemctl", "enable", "--now", f"{NAME}.timer")
     # Also start it now, without waiting for it: add-ons may wait for nodes, which wait for this master.
     machine.run("systemctl", "start", "--no-block", f"{NAME}.service")
-    return f"{components} at work; {len(boot.config['addons']) - len(charts)} charts follow"
+    return f"{components} running; {len(boot.config['addons']) - len(essential_releases)} charts follow"
 
 
 def apply(machine: Machine, boot: MasterBoot) -> str:
@@ -81,12 +84,12 @@ def apply(machine: Machine, boot: MasterBoot) -> str:
             machine.sleep(delay)
             outcome, error = _try_releases(machine, boot)
     if isinstance(error, BootError):
-        raise BootError(str(error), f"{error.hint or f'see {LOG}'}; the next try is within the hour") from error
+        raise BootError(str(error), f"{error.hint or f'see {LOG}'}; it is retried within the hour") from error
     return outcome
 
 
 def _try_releases(machine: Machine, boot: MasterBoot) -> tuple[str, Exception | None]:
-    """Process all releases once; return what was done, or the error as text and as exception."""
+    """Install, upgrade and uninstall once; return the outcome (or the error's text), and the error if there was one."""
     try:
         return _apply_releases(machine, boot, boot.config["addons"]), None
     except (BootError, Pending) as error:
@@ -94,37 +97,37 @@ def _try_releases(machine: Machine, boot: MasterBoot) -> tuple[str, Exception | 
 
 
 def _apply_releases(machine: Machine, boot: MasterBoot, releases: list[Release]) -> str:
-    """Bring some releases to their configured state, under the lease; return what was done, if anything.
+    """Bring releases to their configured state while holding the lease; return what was done, "" if nothing.
 
     Raises:
-        BootError: some failed; the others are done.
+        BootError: some releases failed; the others were installed.
         Pending: another master holds the lease.
     """
     holder = boot.facts["instanceId"]
     plan = _Plan(machine, boot, releases)
-    if plan.stale or plan.complete():
+    if plan.is_superseded or plan.is_done():
         return ""
-    fetch_errors = {release["name"]: _fetch_chart(machine, release) for release in plan.due()}
-    lease.take(machine, NAME, holder)
+    fetch_errors = {release["name"]: _fetch_chart(machine, release) for release in plan.to_install()}
+    lease.acquire(machine, NAME, holder)
     try:
         # Another master may have changed the records before this one got the lease.
         plan = _Plan(machine, boot, releases)
-        return "" if plan.stale else plan.carry_out(fetch_errors)
+        return "" if plan.is_superseded else plan.execute(fetch_errors)
     finally:
         lease.release(machine, NAME, holder)
 
 
 def _fetch_chart(machine: Machine, release: Release) -> str:
-    """Download a release's chart; return the error message, or an empty text."""
+    """Download a release's chart; return the error message, or "" if it was downloaded."""
     try:
-        system.provide(machine, release["chart"], 60)
+        system.provide_asset(machine, release["chart"], 60)
     except BootError as error:
         return str(error)
     return ""
 
 
 def digest(release: Release) -> str:
-    """Return a digest of everything about a release whose change requires an upgrade."""
+    """Return a digest of the settings of a release; a release whose digest changes is upgraded."""
     parts = [release["chart"]["sha256"], release["namespace"], release["values"], release["patches"]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -133,8 +136,8 @@ class _Plan:
     """The recorded state of the releases, compared with the configured one.
 
     Attributes:
-        stale: whether a younger master has applied another configuration. Then this one applies nothing: during a
-            rolling update the old masters would undo what the new ones did.
+        is_superseded: whether a younger master has applied another configuration. Then this master applies nothing:
+            otherwise, in a rolling update, old masters would undo the changes of new masters.
     """
 
     def __init__(self, machine: Machine, boot: MasterBoot, releases: list[Release]) -> None:
@@ -146,16 +149,18 @@ class _Plan:
         }
         self.annotations = config_map.get("metadata", {}).get("annotations", {})
         node = ("get", "node", boot.facts["instanceId"], "--ignore-not-found")
-        self.since = kubectl(machine, *node, "-o", "jsonpath={.metadata.creationTimestamp}")[1].strip()
+        self.youngest_created = kubectl(machine, *node, "-o", "jsonpath={.metadata.creationTimestamp}")[1].strip()
         self.digests = {release["name"]: digest(release) for release in boot.config["addons"]}
         self.configuration = hashlib.sha256(json.dumps(self.digests, sort_keys=True).encode()).hexdigest()
         is_different = self.annotations.get(CONFIGURATION_ANNOTATION, self.configuration) != self.configuration
-        self.stale = is_different and self.annotations.get(SINCE_ANNOTATION, "") > self.since
+        self.is_superseded = (
+            is_different and self.annotations.get(YOUNGEST_MASTER_ANNOTATION, "") > self.youngest_created
+        )
         if not is_different:
             # Keep the creation time of the youngest master that has this configuration.
-            self.since = max(self.since, self.annotations.get(SINCE_ANNOTATION, ""))
+            self.youngest_created = max(self.youngest_created, self.annotations.get(YOUNGEST_MASTER_ANNOTATION, ""))
 
-    def due(self) -> list[Release]:
+    def to_install(self) -> list[Release]:
         """Return the releases that are not installed as configured."""
         return [
             release
@@ -163,26 +168,29 @@ class _Plan:
             if (self._recorded(release, "status"), self._recorded(release, "hash")) != ("deployed", digest(release))
         ]
 
-    def unconfigured(self) -> list[str]:
-        """Return the recorded releases that are no longer configured; none in a plan of the essential releases only."""
+    def to_uninstall(self) -> list[str]:
+        """Return the recorded releases that are no longer configured.
+
+        A plan of the essential releases only uninstalls none: it does not know the others.
+        """
         covers_all = len(self.releases) == len(self.digests)
         return [name for name in self.records if covers_all and name not in self.digests]
 
-    def complete(self) -> bool:
-        """Return whether nothing is to do."""
-        return not self.due() and not self.unconfigured()
+    def is_done(self) -> bool:
+        """Return whether all releases are installed as configured, and no others are."""
+        return not self.to_install() and not self.to_uninstall()
 
-    def carry_out(self, fetch_errors: dict[str, str]) -> str:
+    def execute(self, fetch_errors: dict[str, str]) -> str:
         """Install and uninstall releases one after another, and record the result of each.
 
         Args:
-            fetch_errors: why a chart could not be downloaded, by release; empty where it was.
+            fetch_errors: by release name, why its chart could not be downloaded; "" if it was downloaded.
 
         Raises:
             BootError: at least one release failed.
         """
         failures = []
-        releases, unconfigured = self.due(), self.unconfigured()
+        releases, removed_names = self.to_install(), self.to_uninstall()
         for release in releases:
             name, namespace = release["name"], release["namespace"]
             previous = self.records.get(name, {})
@@ -199,7 +207,7 @@ class _Plan:
                 self._record_release(name, {**record, "status": "failed", "message": str(error)[:1000]})
             else:
                 self._record_release(name, {**record, "status": "deployed", "message": ""})
-        for name in unconfigured:
+        for name in removed_names:
             record = self.records[name]
             try:
                 helm.uninstall(self.machine, name, record["namespace"])
@@ -210,7 +218,7 @@ class _Plan:
                 self._record_release(name, None)
         if failures:
             raise BootError("; ".join(failures), f"`kubectl -n {NAMESPACE} get configmap {NAME} -o yaml`")
-        return f"applied {len(releases)}, removed {len(unconfigured)} of {len(self.releases)} releases"
+        return f"applied {len(releases)}, removed {len(removed_names)} of {len(self.releases)} releases"
 
     def _recorded(self, release: Release, key: str) -> str:
         return self.records.get(release["name"], {}).get(key, "")
@@ -226,7 +234,10 @@ class _Plan:
             "metadata": {
                 "name": NAME,
                 "namespace": NAMESPACE,
-                "annotations": {CONFIGURATION_ANNOTATION: self.configuration, SINCE_ANNOTATION: self.since},
+                "annotations": {
+                    CONFIGURATION_ANNOTATION: self.configuration,
+                    YOUNGEST_MASTER_ANNOTATION: self.youngest_created,
+                },
             },
             "data": {key: json.dumps(value) for key, value in self.records.items()},
         }
@@ -235,4 +246,4 @@ class _Plan:
             *("apply", "--server-side", "--force-conflicts", f"--field-manager={NAME}", "-f", "-"),
             stdin=json.dumps(config_map),
         )
-        lease.take(self.machine, NAME, self.boot.facts["instanceId"])
+        lease.acquire(self.machine, NAME, self.boot.facts["instanceId"])

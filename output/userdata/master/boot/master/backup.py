@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER = "/var/lib/cfngen/etcd"
 FILE = FOLDER + "/snapshot.db"
-STATE = "/var/lib/cfngen/backup.json"
+STATE_FILE = "/var/lib/cfngen/backup.json"
 TIMER = "cfngen-backup.timer"
 REQUEST = "backup-request.json"
 # kubeadm's client certificate for etcd's liveness probe may also read all data. No time-out: a snapshot may be large.
@@ -43,29 +43,30 @@ def backup(machine: Machine, boot: MasterBoot) -> str:
     """Take a snapshot if one is due or was requested, and if this master's etcd member is the leader.
 
     Returns:
-        What was done; an empty text if there was nothing to do.
+        The uploaded snapshot, for the log; "" if no snapshot was due.
 
     Raises:
         BootError: the snapshot failed or could not be verified; this is also written to the console.
     """
     minute = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ")) // 60
-    interval, state = boot.config["backups"]["interval"], json.loads(machine.read(STATE) or "{}")
+    interval, state = boot.config["backups"]["interval"], json.loads(machine.read(STATE_FILE) or "{}")
+    # "asked": the ETag of the last handled request; a new request replaces the object, so its ETag differs.
     requests = state.get("asked", [])
     try:
         if not _is_leader(machine):
             return ""
-        requests = [request_object["ETag"] for request_object in bucket.listed(machine, boot, REQUEST)]
+        requests = [request_object["ETag"] for request_object in bucket.list_objects(machine, boot, REQUEST)]
         if minute < state.get("next", 0) and requests == state.get("asked", []):
             return ""
-        request = str(bucket.document(machine, boot, REQUEST).get("id", "")) if requests else ""
+        request = str(bucket.read_document(machine, boot, REQUEST).get("id", "")) if requests else ""
         outcome = _take_snapshot(machine, boot, request)
     except BootError as error:
-        # The requests count as seen: the next snapshot fulfils them.
-        machine.write(STATE, json.dumps({"next": minute + min(RETRY_MINUTES, interval), "asked": requests}))
+        # The requests count as handled: the next attempt fulfils them.
+        machine.write(STATE_FILE, json.dumps({"next": minute + min(RETRY_MINUTES, interval), "asked": requests}))
         text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint or HINT}\n"
         machine.run("sh", "-c", "cat > /dev/console", stdin=text, expect=(0, 1, 2))
         raise
-    machine.write(STATE, json.dumps({"next": (minute // interval + 1) * interval, "asked": requests}))
+    machine.write(STATE_FILE, json.dumps({"next": (minute // interval + 1) * interval, "asked": requests}))
     return outcome
 
 
@@ -83,7 +84,7 @@ def _is_leader(machine: Machine) -> bool:
 
 
 def _take_snapshot(machine: Machine, boot: MasterBoot, request: str) -> str:
-    """Take a snapshot, upload it, and copy it as the daily one if the day has none yet."""
+    """Take a snapshot, upload it to `hourly/`, and copy it to `daily/` if the day has none; return a log text."""
     facts, timestamp = boot.facts, machine.time().replace(":", "")
     machine.run("mkdir", "-p", "-m", "700", FOLDER)
     machine.remove(FOLDER + "/*")  # of an interrupted attempt
@@ -92,7 +93,7 @@ def _take_snapshot(machine: Machine, boot: MasterBoot, request: str) -> str:
         _, text = machine.run("etcdutl", "snapshot", "status", FILE, "--write-out=json")
         status = _parse_json(text, dict)
         if not status.get("totalKey"):
-            raise BootError("the snapshot holds no key", HINT)
+            raise BootError("the snapshot contains no keys", HINT)
         size = int(machine.run("stat", "-c", "%s", FILE)[1])
         summary = {"revision": str(status.get("revision", "")), "keys": str(status["totalKey"])}
         metadata = {**summary, "instance": facts["instanceId"], "request": request}
@@ -116,29 +117,30 @@ def _parse_json(text: str, kind: type[Json]) -> Json:
     except ValueError:
         value = None
     if not isinstance(value, kind):
-        raise BootError(f"etcd's program answered {text.strip()[:200]!r}", HINT)
+        raise BootError(f"unexpected output of etcd's program: {text.strip()[:200]!r}", HINT)
     return value
 
 
 def _copy_to_daily(machine: Machine, boot: MasterBoot, key: str, timestamp: str, size: int, sha256: str) -> str:
-    """Copy the snapshot to the daily ones if its day has none yet; return a note for the log."""
-    if bucket.listed(machine, boot, f"daily/{timestamp[:10]}"):
+    """Copy the snapshot to `daily/` unless that has a snapshot of the same day; return a note for the log."""
+    if bucket.list_objects(machine, boot, f"daily/{timestamp[:10]}"):
         return ""
     bucket_name, daily_key = boot.facts["bucket"], bucket.key(boot, f"daily/{timestamp}.db")
     machine.aws("s3", "copy_object", Bucket=bucket_name, Key=daily_key, CopySource={"Bucket": bucket_name, "Key": key})
     _verify_upload(machine, bucket_name, daily_key, size, sha256)
-    return ", and the day's"
+    return ", also copied as the day's snapshot"
 
 
 def _verify_upload(machine: Machine, bucket_name: str, key: str, size: int, sha256: str) -> None:
     """Check size and digest in the metadata of an uploaded object; S3 itself has verified the checksum of its content.
 
     Raises:
-        BootError: they are not those of the uploaded file.
+        BootError: size or digest differ from those of the local file.
     """
     response = machine.aws("s3", "head_object", Bucket=bucket_name, Key=key)
     if response["ContentLength"] != size or response["Metadata"].get("sha256") != sha256:
         raise BootError(
-            f"s3://{bucket_name}/{key} is not what was uploaded: {response['ContentLength']} bytes of {size}",
-            "who else writes to the bucket?",
+            f"s3://{bucket_name}/{key} differs from the uploaded snapshot "
+            f"({response['ContentLength']} of {size} bytes)",
+            "check who else writes to the bucket",
         )

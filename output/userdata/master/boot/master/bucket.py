@@ -1,8 +1,8 @@
 """Reads the cluster's objects in its bucket: snapshots of etcd, and an operator's requests to the masters.
 
-All keys begin with `<cluster>/etcd/`, where a later cluster of the same name finds them. An object that may be missing
-is listed before it is read: to a role that may list only one prefix, S3 answers 403 instead of 404 ("Permissions for
-GetObject", Amazon S3 API Reference).
+All keys start with `<cluster>/etcd/`, so that a later cluster of the same name finds the snapshots. An object that may
+be missing is listed before it is read: to a role that may list only one prefix, S3 answers 403 instead of 404
+("Permissions for GetObject", Amazon S3 API Reference).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def key(boot: MasterBoot, name: str) -> str:
     return f"{boot.config['cluster']}/etcd/{name}"
 
 
-def listed(machine: Machine, boot: MasterBoot, prefix: str) -> list[JsonObject]:
+def list_objects(machine: Machine, boot: MasterBoot, prefix: str) -> list[JsonObject]:
     """Return at most a thousand objects whose names begin with `prefix`, as S3 lists them (Key, ETag, Size).
 
     Raises:
@@ -31,25 +31,25 @@ def listed(machine: Machine, boot: MasterBoot, prefix: str) -> list[JsonObject]:
     return list(response.get("Contents", []))
 
 
-def document(machine: Machine, boot: MasterBoot, name: str) -> JsonObject:
-    """Return a JSON document that an operator has put into the bucket; empty if there is none.
+def read_document(machine: Machine, boot: MasterBoot, name: str) -> JsonObject:
+    """Return a JSON document that an operator has uploaded to the bucket; an empty object if there is none.
 
     Raises:
-        BootError: it is no JSON object, S3 denies access, or S3 cannot be reached.
+        BootError: the document is not a JSON object, S3 denies access, or S3 cannot be reached.
     """
     object_key = key(boot, name)
-    if object_key not in [listed_object["Key"] for listed_object in listed(machine, boot, name)]:
+    if object_key not in [listed_object["Key"] for listed_object in list_objects(machine, boot, name)]:
         return {}
     url = f"s3://{boot.facts['bucket']}/{object_key}"
     response = machine.aws("s3", "get_object", Bucket=boot.facts["bucket"], Key=object_key)
     try:
         text = response["Body"].read()
     except Exception as error:  # botocore raises various exceptions if a body ends early
-        raise BootError(f"{url} could not be read to its end: {error}", "it is tried again by itself") from error
+        raise BootError(f"{url} could not be read completely: {error}", "it is retried automatically") from error
     try:
         content = json.loads(text)
     except ValueError:
         content = None
     if not isinstance(content, dict):
-        raise BootError(f"{url} is no JSON object", f"delete it: `aws s3 rm {url}`")
+        raise BootError(f"{url} is not a JSON object", f"delete it: `aws s3 rm {url}`")
     return content

@@ -26,17 +26,17 @@ FILES = (
 # Keys of the bundle: when the cluster was initialised, and the id of the last restore request it has completed.
 INITIALISED = "initialised"
 RESTORED = "restored"
-RESTORE_HINT = "put the secret's previous value (AWSPREVIOUS) as a new version"
+RESTORE_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 KUBEADM_CONFIG = HOME + "/kubeadm.yaml"
 
 
 def load(machine: Machine, boot: MasterBoot) -> Bundle:
     """Return the bundle in the secret, or an empty one if the secret has no value.
 
-    It holds files (name: PEM), the key for encryption at rest, `initialised` and `restored`.
+    It contains the FILES (PEM by name), the key for encryption at rest, `initialised` and `restored`.
 
     Raises:
-        BootError: files are missing in the bundle.
+        BootError: some of the FILES are missing in the bundle.
     """
     secret = boot.facts["caSecretArn"]
     response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret)
@@ -49,7 +49,7 @@ def load(machine: Machine, boot: MasterBoot) -> Bundle:
 
 
 def store(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
-    """Write the bundle unless the secret has changed since it was read; return what it holds now.
+    """Write the bundle unless the secret has changed since it was read; return the secret's new content.
 
     The request token is derived from the version that was read, so Secrets Manager rejects the second of two writers.
     """
@@ -66,41 +66,44 @@ def store(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
     return load(machine, boot)
 
 
-def installed(machine: Machine, bundle: Bundle) -> bool:
-    """Return whether the bundle's authorities are where kubeadm looks for them."""
+def are_installed(machine: Machine, bundle: Bundle) -> bool:
+    """Return whether the bundle's certificate authorities are in kubeadm's folder."""
     return all(machine.read(PKI + name) == bundle[name] for name in FILES)
 
 
-def place(machine: Machine, bundle: Bundle) -> str:
-    """Write the bundle's authorities to where kubeadm looks for them; return what was done."""
-    if installed(machine, bundle):
+def install(machine: Machine, bundle: Bundle) -> str:
+    """Write the bundle's certificate authorities to kubeadm's folder; return what was done."""
+    if are_installed(machine, bundle):
         return "certificate authorities in place"
-    # Leaf certificates signed by other authorities must not stay in use: kubeadm makes new ones.
+    # Leaf certificates signed by other authorities are removed too; kubeadm creates new ones.
     machine.remove(PKI)
     for name in FILES:
         machine.write(PKI + name, bundle[name], 0o600)
-    return "restored certificate authorities"
+    return "installed the certificate authorities of the secret"
 
 
-def make(machine: Machine, boot: MasterBoot) -> tuple[Bundle, str]:
-    """Create the authorities and store them; return the bundle and what was done.
+def create(machine: Machine, boot: MasterBoot) -> tuple[Bundle, str]:
+    """Create the certificate authorities and store them in the secret; return the bundle and what was done.
 
-    If another master has stored its authorities first, the bundle holds those, and they are used here, too.
+    If another master has stored its authorities first, the bundle contains those, and this master uses them.
     """
     is_custom = custom_ca.fetch(machine, boot, PKI)
     # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
     machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM_CONFIG)
     files = {name: machine.read(PKI + name) for name in FILES}
     bundle = store(machine, boot, {**files, encryption.KEY: encryption.new_key()})
-    if not installed(machine, bundle):
-        return bundle, place(machine, bundle)
+    if not are_installed(machine, bundle):
+        return bundle, install(machine, bundle)
     if is_custom:
-        return bundle, "took the supplied certificate authority, made the others"
-    return bundle, "made certificate authorities"
+        return bundle, "used the supplied certificate authority, created the others"
+    return bundle, "created the certificate authorities"
 
 
 def add_encryption_key(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
-    """Return the bundle with a key for encryption at rest, added if an older program or an operator made it without."""
+    """Return the bundle with a key for encryption at rest, which is created and stored if the bundle has none.
+
+    Bundles of older boot programs, and those that operators wrote, may have none.
+    """
     for _ in range(3):
         if not bundle.get(encryption.KEY):
             bundle = store(machine, boot, {**bundle, encryption.KEY: encryption.new_key()})
@@ -115,18 +118,22 @@ def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
     Args:
         machine: the master.
         boot: this run of the program.
-        restored: id of the restore request that the cluster has completed, if any.
+        restored: id of the restore request that the cluster has completed; "" if there is none.
 
     Raises:
         BootError: another writer keeps changing the secret.
     """
     for _ in range(3):
         bundle = load(machine, boot)
-        marked = {INITIALISED: machine.time(), **bundle, **({RESTORED: restored} if restored else {})}
+        # A time that is already in the bundle is not changed.
+        marked = {INITIALISED: machine.time(), **bundle}
+        if restored:
+            marked[RESTORED] = restored
         if marked == bundle or store(machine, boot, marked) == marked:
             return
     raise _contended()
 
 
 def _contended() -> BootError:
-    return BootError("the secret of the certificate authorities keeps changing", "who else writes it?")
+    """Return the error after three attempts to write the secret, each of which another writer has overtaken."""
+    return BootError("the secret of the certificate authorities keeps changing", "check who else writes to it")

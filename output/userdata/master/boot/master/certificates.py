@@ -1,8 +1,8 @@
 """Renews a master's leaf certificates, and publishes their expiry for operators.
 
-They are valid for a year, kubeadm's default. That suffices: a daily timer renews all of them once one has less than
-30 % of its validity left, and longer validity would only make a stolen key useful for longer. The kubelet renews its
-own client certificate.
+The certificates are valid for a year, kubeadm's default. That suffices: a daily timer renews all of them once one has
+less than 30 % of its validity left, and longer validity would only make a stolen key useful for longer. The kubelet
+renews its own client certificate.
 """
 
 from __future__ import annotations
@@ -36,35 +36,39 @@ def renew(machine: Machine, boot: MasterBoot) -> str:
     Raises:
         BootError: kubeadm cannot renew them, or the control plane does not start with the new ones.
     """
-    expires, in_use = certificate_expiry.first_expiry(machine), machine.read(certificate_expiry.LOADED_EXPIRY_FILE)
-    if certificate_expiry.due(machine, boot, expires):
+    expires, loaded_expiry = (
+        certificate_expiry.first_expiry(machine),
+        machine.read(certificate_expiry.LOADED_EXPIRY_FILE),
+    )
+    if certificate_expiry.is_renewal_due(machine, boot, expires):
         machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM_CONFIG)
         new_expires = certificate_expiry.first_expiry(machine)
         if new_expires <= expires:
             raise BootError(
-                f"certificates end at {expires} and kubeadm renewed none", "`kubeadm certs check-expiration`"
+                f"certificates expire at {expires}, and kubeadm did not renew them", "`kubeadm certs check-expiration`"
             )
-        expires, in_use = new_expires, in_use or expires
-    if in_use and in_use != expires:
+        expires, loaded_expiry = new_expires, loaded_expiry or expires
+    is_outdated = bool(loaded_expiry) and loaded_expiry != expires
+    if is_outdated:
         _restart_control_plane(machine, boot, expires)
     machine.write(certificate_expiry.LOADED_EXPIRY_FILE, expires)
     _publish_expiry(machine, boot, expires)
-    return f"good until {expires}" + (f", renewed (before: {in_use})" if in_use and in_use != expires else "")
+    return f"valid until {expires}" + (f", renewed (before: {loaded_expiry})" if is_outdated else "")
 
 
 def _restart_control_plane(machine: Machine, boot: MasterBoot, expires: str) -> None:
     """Restart the control plane's static pods, some of which load certificates only when they start.
 
-    The kubelet restarts a static pod if its manifest changes; here kubeadm patches an annotation into each. No manifest
-    is removed, so nothing is lost by an interruption.
+    The kubelet restarts a static pod if its manifest changes, so kubeadm patches an annotation into each manifest. No
+    manifest is removed: the pods also run if this is interrupted.
     """
     annotation = {"metadata": {"annotations": {"cfngen/certificates": expires}}}
     for component in COMPONENTS:
         machine.write(f"{HOME}/patches/{component}+merge.json", json.dumps(annotation))
     for phase in ("etcd local", "control-plane all"):
         machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
-    control_plane.await_own(machine, boot)
-    etcd_members.await_own(machine, boot)
+    control_plane.await_local_api_server(machine, boot)
+    etcd_members.await_local_member(machine, boot)
 
 
 def _publish_expiry(machine: Machine, boot: MasterBoot, expires: str) -> None:
@@ -78,10 +82,10 @@ def _publish_expiry(machine: Machine, boot: MasterBoot, expires: str) -> None:
         "data": {facts["slot"]: text},
     }
     manager = f"--field-manager=cfngen-{facts['slot']}"
-    order = ("apply", "--server-side", "--force-conflicts", manager, "-f", "-")
+    command = ("apply", "--server-side", "--force-conflicts", manager, "-f", "-")
     machine.wait(
         f"ConfigMap {CONFIG_MAP}",
-        lambda: kubectl(machine, *order, stdin=json.dumps(config_map)),
-        "is the API server healthy?",
+        lambda: kubectl(machine, *command, stdin=json.dumps(config_map)),
+        "check that the API server is healthy",
         retry_on=BootError,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..host import kubelet
-from ..host.kubectl import documents, kubectl, own_server
+from ..host.kubectl import documents, kubectl, local_server
 from ..machine import BootError, Machine, Pending
 from . import (
     certificate_authorities,
@@ -37,25 +37,25 @@ PHASES_AFTER_API = ("mark-control-plane", "bootstrap-token --skip-token-print", 
 # Hints for failed preflight checks, by the beginning of kubeadm's message (kubeadm's preflight/checks.go).
 PREFLIGHT_HINTS = {
     "[ERROR CRI]": "`systemctl status containerd`; `journalctl -u containerd`",
-    "[ERROR ImagePull]": "can the instance reach registry.k8s.io, or the mirrors of the cluster file?",
+    "[ERROR ImagePull]": "check that the instance can reach registry.k8s.io, or the mirrors in the cluster file",
     "[ERROR Port-": "`ss -ltnp` shows what listens there",
-    "[ERROR DirAvailable-": "what is in that folder (`ls -la`)? An image should hold nothing of Kubernetes there",
+    "[ERROR DirAvailable-": "look into that folder (`ls -la`): an image should contain no Kubernetes files there",
     "[ERROR NumCPU]": "choose a larger controlPlane.instanceType",
     "[ERROR Mem]": "choose a larger controlPlane.instanceType",
-    "[ERROR FileContent-": "`sysctl -p /etc/sysctl.d/99-cfngen.conf`; is the module br_netfilter loaded (`lsmod`)?",
+    "[ERROR FileContent-": "`sysctl -p /etc/sysctl.d/99-cfngen.conf`; check with `lsmod` that br_netfilter is loaded",
     "[ERROR FileExisting-": "add the package of that program to the image, or in preBootCommands",
-    "[ERROR FileAvailable-": "an image should hold nothing of Kubernetes there",
+    "[ERROR FileAvailable-": "an image should contain no Kubernetes files there",
 }
 OUTCOMES = {
     INIT: "initialised a new cluster",
     JOIN: "joined the cluster",
     RESTORE: "restored the cluster",
-    RESUME: "resumed the cluster of the volume",
+    RESUME: "continued with the etcd data on the volume",
 }
 
 
 def prepare(machine: Machine, boot: MasterBoot) -> str:
-    """Choose the boot mode; write kubeadm's configuration, the certificate authorities and the encryption key."""
+    """Write kubeadm's configuration, the certificate authorities and the encryption key; choose the boot mode."""
     bundle = decision.await_cluster(machine, boot)
     kubelet_configuration = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -66,97 +66,104 @@ def prepare(machine: Machine, boot: MasterBoot) -> str:
     kubelet.patch(machine, boot)
     outcome = ""
     if bundle:
-        if not certificate_authorities.installed(machine, bundle):
-            # The authorities in the secret have changed, so every certificate is made anew.
+        if not certificate_authorities.are_installed(machine, bundle):
+            # The authorities in the secret have changed, so every certificate is recreated.
             machine.remove(kubelet.SET_UP_FILE)
-        outcome = certificate_authorities.place(machine, bundle)
+        outcome = certificate_authorities.install(machine, bundle)
         if not kubelet.is_set_up(machine, boot):
-            upgrade.check(machine, boot)
+            upgrade.check_version_skew(machine, boot)
     boot_mode = decision.decide(machine, boot, bundle)
     if boot_mode == STEADY and _remove_expiring_certificates(machine, boot, bundle):
         boot_mode = RESUME
     boot.mode = boot_mode
     if boot_mode != STEADY:
-        # If this boot is interrupted, the next one must not take this instance for one that is set up.
+        # If this boot is interrupted, the next boot must not treat this instance as set up.
         machine.remove(kubelet.SET_UP_FILE, certificate_expiry.LOADED_EXPIRY_FILE)
         kubelet.clear(machine)
     if boot_mode in (INIT, JOIN):
         etcd_data.empty_folder(machine)
-        # This volume's data will be newer than any restore request so far.
+        # etcd's data on this volume will be newer than any restore request so far.
         restore.mark_done(machine, boot)
     if not bundle:
-        bundle, outcome = certificate_authorities.make(machine, boot)
+        bundle, outcome = certificate_authorities.create(machine, boot)
     encryption.configure(machine, certificate_authorities.add_encryption_key(machine, boot, bundle))
     return f"{boot_mode}: {outcome}"
 
 
 def _remove_expiring_certificates(machine: Machine, boot: MasterBoot, bundle: Bundle) -> bool:
-    """Remove the certificates if they have expired or soon will (the instance may have been stopped for a year).
+    """Remove the leaf certificates if they have expired or soon will (the instance may have been stopped for a year).
 
-    The control plane's pods, which have read them, are stopped. The phases of kubeadm then make new certificates.
+    The control plane's pods, which have loaded them, are stopped. kubeadm's phases then create new certificates.
 
     Returns:
-        Whether they were removed.
+        Whether the certificates were removed.
     """
-    if not certificate_expiry.due(machine, boot, certificate_expiry.first_expiry(machine)):
+    if not certificate_expiry.is_renewal_due(machine, boot, certificate_expiry.first_expiry(machine)):
         return False
-    # First, so that after an interruption this master does not count as set up.
+    # Removed first, so that after an interruption this master does not count as set up.
     machine.remove(kubelet.SET_UP_FILE)
     etcd_data.stop(machine)
     machine.remove(certificate_authorities.PKI)
-    certificate_authorities.place(machine, bundle)
+    certificate_authorities.install(machine, bundle)
     return True
 
 
 def start(machine: Machine, boot: MasterBoot) -> str:
     """Start the control plane, or make sure that it runs, and mark the cluster as initialised in the secret.
 
-    All boot modes run the same phases of `kubeadm init`. Each phase is idempotent, so an interrupted boot is simply
-    repeated. Manifests, certificates and the kubelet's identity are always made anew.
+    All boot modes except `steady` run phases of `kubeadm init`. Each phase is idempotent, so an interrupted boot is
+    simply repeated. Manifests, missing certificates and the kubelet's identity are created again.
     """
-    boot_mode, details = boot.mode, ""
+    boot_mode, details = boot.mode, ""  # details: what was restored, or the joined member, for the log
     if boot_mode == STEADY:
         machine.run("systemctl", "start", "kubelet")
-        await_own(machine, boot)
-        etcd_members.await_own(machine, boot)
+        await_local_api_server(machine, boot)
+        etcd_members.await_local_member(machine, boot)
         return "the API server and etcd are healthy"
     if boot_mode == RESTORE:
-        details = ": " + restore.perform(machine, boot)
+        details = restore.perform(machine, boot)
     if boot_mode in (INIT, JOIN):
         # Preflight also pulls the images, so it depends on the registry and is retried.
-        seconds = boot.remaining(machine)
-        machine.wait("kubeadm's preflight", lambda: _run_preflight(machine), "", seconds, BootError)
+        machine.wait(
+            "kubeadm's preflight",
+            lambda: _run_preflight(machine),
+            hint="",  # the failed check has its own hint
+            seconds=boot.remaining(machine),
+            retry_on=BootError,
+        )
     for phase in PHASES_BEFORE_JOIN if boot_mode == JOIN else PHASES_BEFORE_API:
         _run_phase(machine, phase)
     if boot_mode == JOIN:
-        details = ": " + etcd_members.join(machine, boot)
+        details = etcd_members.join(machine, boot)
         _run_phase(machine, "control-plane all")
     elif machine.exists(etcd_data.JOINING_FILE):
         # An earlier boot was interrupted after it started this etcd member, before the member was promoted.
-        details = ": " + etcd_members.promote(machine, boot)
-    await_own(machine, boot)
-    etcd_members.await_own(machine, boot)
+        details = etcd_members.promote(machine, boot)
+    await_local_api_server(machine, boot)
+    etcd_members.await_local_member(machine, boot)
     _run_remaining_phases(machine, boot)
-    return OUTCOMES[boot_mode] + details
+    return OUTCOMES[boot_mode] + (f": {details}" if details else "")
 
 
 def _run_remaining_phases(machine: Machine, boot: MasterBoot) -> None:
-    """Run the phases that need the API server, and mark this instance and the cluster as set up."""
+    """Run the phases that need a running API server, and mark this instance and the cluster as set up."""
     instance = boot.facts["instanceId"]
-    is_current = boot.mode == INIT or not _retry(machine, boot, "kubeadm's ConfigMap", upgrade.is_behind)
-    if is_current:
+    # A master of an older version must not overwrite the ConfigMaps and add-ons of a newer one.
+    may_upload = boot.mode == INIT or not _retry(machine, boot, "kubeadm's ConfigMap", upgrade.is_older_than_cluster)
+    if may_upload:
         # admin.conf has no permissions until the first phase that talks to the API server binds its group to a role
         # (kubernetes/kubernetes#121305). This phase does that and needs no Node object.
         _run_phase(machine, "upload-config kubeadm")
     _await_object(machine, boot, f"node {instance}", "node", instance)
-    for phase in ("upload-config all", *PHASES_AFTER_API) if is_current else PHASES_AFTER_API:
+    for phase in ("upload-config all", *PHASES_AFTER_API) if may_upload else PHASES_AFTER_API:
         _run_phase(machine, phase)
     _delete_former_nodes(machine, boot)
-    if is_current and _retry(machine, boot, "the masters' versions", upgrade.is_last):
+    if may_upload and _retry(machine, boot, "the masters' versions", upgrade.is_last_to_upgrade):
         _run_phase(machine, "addon all")
     _retry(machine, boot, "etcd's list of members", etcd_members.record_member_id)
-    upgrade.record(machine, boot)
-    certificate_authorities.mark_initialised(machine, boot, machine.read(restore.DONE_FILE))
+    upgrade.record_version(machine, boot)
+    completed_restore_id = machine.read(restore.DONE_FILE)
+    certificate_authorities.mark_initialised(machine, boot, completed_restore_id)
     kubelet.mark_set_up(machine, boot)
 
 
@@ -165,26 +172,26 @@ def _delete_former_nodes(machine: Machine, boot: MasterBoot) -> None:
     try:
         deleted = peers.delete_former_nodes(machine, boot)
     except BootError as error:
-        machine.say(f"Nodes of this slot's former instances stay for now: {error}")
+        machine.say(f"could not delete the Nodes of this slot's former instances: {error}")
         return
     if deleted:
         machine.say(f"deleted the Nodes of this slot's former instances: {', '.join(deleted)}")
 
 
-def await_own(machine: Machine, boot: MasterBoot) -> None:
+def await_local_api_server(machine: Machine, boot: MasterBoot) -> None:
     """Wait until this master's own API server, not another master's, is ready.
 
     Raises:
-        BootError: time is up.
+        BootError: it was not ready in time.
     """
-    _await_object(machine, boot, "the API server", own_server(boot), "--raw", "/readyz")
+    _await_object(machine, boot, "the API server", local_server(boot), "--raw", "/readyz")
 
 
 def _run_preflight(machine: Machine) -> None:
     """Run kubeadm's preflight checks.
 
     Raises:
-        BootError: a check failed; the hint is that of the first known check in the message.
+        BootError: a check failed; the hint comes from the first entry of PREFLIGHT_HINTS that the message contains.
     """
     try:
         _run_phase(machine, "preflight")
@@ -194,12 +201,19 @@ def _run_preflight(machine: Machine) -> None:
 
 
 def _run_phase(machine: Machine, phase: str) -> None:
+    """Run a phase of `kubeadm init`, e.g. `certs all`."""
     machine.run("kubeadm", "init", "phase", *phase.split(), "--config", KUBEADM_CONFIG)
 
 
 def _retry(machine: Machine, boot: MasterBoot, description: str, query: Callable[..., Result]) -> Result:
-    """Return the result of a call to the API server or etcd, retried while there is no answer."""
-    return machine.wait(description, lambda: query(machine, boot), "is the API server healthy?", 120, BootError)
+    """Return the result of a query to the API server or etcd, retried for two minutes while it fails."""
+    return machine.wait(
+        description,
+        lambda: query(machine, boot),
+        hint="check that the API server is healthy",
+        seconds=120,
+        retry_on=BootError,
+    )
 
 
 def _await_object(machine: Machine, boot: MasterBoot, description: str, *query: str) -> None:
@@ -207,7 +221,7 @@ def _await_object(machine: Machine, boot: MasterBoot, description: str, *query: 
 
     def probe() -> None:
         if kubectl(machine, "get", *query, expect=(0, 1))[0]:
-            raise Pending("not there yet")
+            raise Pending("not available yet")
 
     hint = "`journalctl -u kubelet`; `ctr -n k8s.io containers ls`; /var/log/pods"
     machine.wait(description, probe, hint, boot.remaining(machine))

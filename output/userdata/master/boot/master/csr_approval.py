@@ -11,7 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from ..host.kubectl import ADMIN, kubectl
+from ..host.kubectl import ADMIN_KUBECONFIG, kubectl
 from ..machine import HOME, Machine
 from .der import content
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
 SIGNER = "kubernetes.io/kubelet-serving"
+# Why each pending request was not approved, by the request's name, so that the log has each reason only once.
 REPORTED_FILE = HOME + "/approval.json"
 TIMER = "cfngen-approve.timer"
 # Key usages that the signer requires and allows (Kubernetes documentation, "Certificates and Certificate Signing
@@ -39,38 +40,38 @@ MAX_FILTER_VALUES = 100
 def start(machine: Machine, boot: MasterBoot) -> str:
     """Start the timer that approves certificate requests every minute, and approve those that exist."""
     machine.run("systemctl", "enable", "--now", TIMER)
-    return approve(machine, boot) or "no request to be approved yet"
+    return approve(machine, boot) or "no certificate requests to approve yet"
 
 
 def approve(machine: Machine, boot: MasterBoot) -> str:
     """Approve the certificate requests that EC2 confirms; log once for each other request why it is not approved.
 
-    No request is denied: one that is not approved is left to a person, and Kubernetes deletes it after a day. All
-    masters do this, also at the same time.
+    No request is denied: an operator may still approve it, and Kubernetes deletes it after a day. All masters do this,
+    possibly at the same time.
     """
-    if not machine.exists(ADMIN):
+    if not machine.exists(ADMIN_KUBECONFIG):
         return ""
     query = ("get", "certificatesigningrequests", "--field-selector=spec.signerName=" + SIGNER, "-o", "json")
     items = json.loads(kubectl(machine, *query)[1])["items"]
-    pending = {
+    specs_by_name = {
         request["metadata"]["name"]: request["spec"]
         for request in items
         if not request.get("status", {}).get("conditions")
     }
-    instances = _running_instances(machine, boot, [_node_name(spec) for spec in pending.values()])
-    reported = json.loads(machine.read(REPORTED_FILE) or "{}")
-    approved, refused = [], {}
-    for name, spec in pending.items():
-        reason = doubt(spec, instances)
+    instances = _running_instances(machine, boot, [_node_name(spec) for spec in specs_by_name.values()])
+    reported_refusals = json.loads(machine.read(REPORTED_FILE) or "{}")
+    approved_nodes, refusals = [], {}
+    for name, spec in specs_by_name.items():
+        reason = reason_to_refuse(spec, instances)
         if not reason:
             kubectl(machine, "certificate", "approve", name)
-            approved.append(_node_name(spec))
+            approved_nodes.append(_node_name(spec))
             continue
-        refused[name] = reason
-        if reported.get(name) != reason:
-            machine.say(f"certificate request {name} of {spec.get('username')} is left alone: {reason}")
-    machine.write(REPORTED_FILE, json.dumps(refused))
-    return f"approved those of {', '.join(approved)}" if approved else ""
+        refusals[name] = reason
+        if reported_refusals.get(name) != reason:
+            machine.say(f"certificate request {name} of {spec.get('username')} was not approved: {reason}")
+    machine.write(REPORTED_FILE, json.dumps(refusals))
+    return f"approved the certificate requests of {', '.join(approved_nodes)}" if approved_nodes else ""
 
 
 def _node_name(spec: JsonObject) -> str:
@@ -78,7 +79,7 @@ def _node_name(spec: JsonObject) -> str:
 
 
 def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> dict[str, JsonObject]:
-    """Return those nodes' instances that are running and belong to this cluster, by id."""
+    """Return the instances of `nodes` that are running and belong to this cluster, by instance id."""
     ids = sorted({node for node in nodes if re.fullmatch("i-[0-9a-f]{8,17}", node)})
     instances = {}
     for start in range(0, len(ids), MAX_FILTER_VALUES):
@@ -93,8 +94,8 @@ def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> 
     return instances
 
 
-def doubt(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
-    """Return why a certificate request must not be approved; an empty text if it may be.
+def reason_to_refuse(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
+    """Return why a certificate request must not be approved, or "" if it may be approved.
 
     Args:
         spec: the request's specification.
@@ -102,29 +103,29 @@ def doubt(spec: JsonObject, instances: dict[str, JsonObject]) -> str:
     """
     user, usages = spec.get("username", ""), set(spec.get("usages", []))
     if not user.startswith("system:node:") or "system:nodes" not in spec.get("groups", []):
-        return "whoever asks is no node"
+        return "the requester is not a node"
     if not REQUIRED_USAGES <= usages <= ALLOWED_USAGES:
-        return f"its usages are {', '.join(sorted(usages))}"
+        return f"its key usages are {', '.join(sorted(usages))}"
     instance = instances.get(_node_name(spec))
     if instance is None:
-        return "EC2 knows no running instance of this cluster by that name"
+        return "EC2 has no running instance of this cluster with that id"
     try:
         subject, names, addresses = parse_csr(base64.b64decode(spec.get("request", ""), validate=True).decode("ascii"))
     except (ValueError, IndexError) as error:
-        return f"it cannot be understood: {error}"
+        return f"it cannot be parsed: {error}"
     if subject != sorted([(ORGANIZATION, "system:nodes"), (COMMON_NAME, user)]):
         return "its subject is not that of the node"
-    ec2_names, ec2_addresses = confirmed(instance)
+    ec2_names, ec2_addresses = names_and_addresses(instance)
     unconfirmed = sorted((names - ec2_names) | (addresses - ec2_addresses))
     if unconfirmed:
         return f"EC2 does not confirm {', '.join(unconfirmed)}"
     if not names | addresses:
-        return "it names neither a host nor an address"
+        return "it contains neither a DNS name nor an IP address"
     return ""
 
 
-def confirmed(instance: JsonObject) -> tuple[set[str], set[str]]:
-    """Return the names and the addresses of an instance, as EC2 describes it."""
+def names_and_addresses(instance: JsonObject) -> tuple[set[str], set[str]]:
+    """Return the DNS names (with the instance id) and the IP addresses that EC2 reports for an instance."""
     names = {instance["InstanceId"], instance.get("PrivateDnsName"), instance.get("PublicDnsName")}
     addresses = {instance.get("PrivateIpAddress"), instance.get("PublicIpAddress")}
     for interface in instance.get("NetworkInterfaces", []):
@@ -140,11 +141,11 @@ def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
     """Return the subject, DNS names and IP addresses of a PKCS #10 request (RFC 2986).
 
     Raises:
-        ValueError: it is malformed, or requests anything else.
+        ValueError: the request is malformed, or requests anything else.
     """
     match = re.fullmatch(r"\s*-----BEGIN CERTIFICATE REQUEST-----([\s\S]*)-----END CERTIFICATE REQUEST-----\s*", pem)
     if not match:
-        raise ValueError("it is no PEM request")
+        raise ValueError("it is not a PEM certificate request")
     [request] = _der_contents(base64.b64decode("".join(match[1].split()), validate=True), SEQUENCE)
     information = _der_elements(request)[0]
     # CertificationRequestInfo: version, subject, public key, attributes.
@@ -158,12 +159,12 @@ def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
             elif tag == ADDRESS:
                 addresses.add(str(ipaddress.ip_address(value)))
             else:
-                raise ValueError("it asks for something else than DNS names and IP addresses")
+                raise ValueError("it requests something other than DNS names and IP addresses")
     return sorted(_subject_attribute(attribute) for attribute in _der_contents(subject[1], SET)), names, addresses
 
 
 def _requested_extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
-    """Return the requested extensions."""
+    """Return the X.509 extensions in the attributes of a request, each as DER."""
     requested: list[bytes] = []
     for tag, value in attributes:
         if tag != ATTRIBUTES:
@@ -182,7 +183,7 @@ def _alternative_names(extension: bytes) -> list[tuple[int, bytes]]:
     # Between identifier and value there may be a flag: whether the extension is critical.
     identifier, *_, value = _der_elements(extension)
     if identifier != (OID, ALTERNATIVE_NAMES) or value[0] != OCTETS:
-        raise ValueError("it asks for an unknown extension")
+        raise ValueError("it requests an unknown extension")
     [names] = _der_contents(value[1], SEQUENCE)
     return _der_elements(names)
 
@@ -213,7 +214,7 @@ def _der_elements(der: bytes) -> list[tuple[int, bytes]]:
     while position < len(der):
         begin, end = content(der, position)
         if end > len(der):
-            raise ValueError("it is cut off")
+            raise ValueError("it is truncated")
         elements.append((der[position], der[begin:end]))
         position = end
     return elements

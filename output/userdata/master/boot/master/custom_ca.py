@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..contract import MasterBoot
 
 CERTIFICATE, KEY = "ca.crt", "ca.key"
-# An authority that expires sooner is rejected: the cluster would fail with it.
+# A certificate authority that expires sooner is rejected: the cluster stops working when it expires.
 MIN_VALIDITY_SECONDS = 30 * 24 * 3600
 
 
@@ -19,19 +19,19 @@ def fetch(machine: Machine, boot: MasterBoot, folder: str) -> bool:
     """Write `ca.crt` and `ca.key` of the user's secret into a folder; return whether a secret is configured.
 
     Raises:
-        BootError: the secret lacks them, or they are not usable.
+        BootError: the secret does not contain both, or they are not usable.
     """
     arn = boot.config.get("ownCa")
     if not arn:
         return False
-    hint = f"correct the secret {arn}; the boot is tried again by itself"
+    hint = f"correct the secret {arn}; the boot is retried automatically"
     response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
     try:
         content = json.loads(response.get("SecretString", ""))
     except ValueError:
         content = None
     if not isinstance(content, dict) or not all(str(content.get(name, "")).strip() for name in (CERTIFICATE, KEY)):
-        raise BootError(f"secret {arn} holds no JSON object with {CERTIFICATE} and {KEY}", hint)
+        raise BootError(f"secret {arn} does not contain a JSON object with {CERTIFICATE} and {KEY}", hint)
     for name in (CERTIFICATE, KEY):
         machine.write(folder + name, content[name].strip() + "\n", 0o600)
     problem = _problem(machine, folder)
@@ -42,20 +42,20 @@ def fetch(machine: Machine, boot: MasterBoot, folder: str) -> bool:
 
 
 def _problem(machine: Machine, folder: str) -> str:
-    """Return what is wrong with the certificate authority; an empty text if nothing is."""
+    """Return what is wrong with the certificate authority in `folder`, or "" if it is usable."""
     certificate = ("openssl", "x509", "-noout", "-in", folder + CERTIFICATE)
     code, certificate_key = machine.run(*certificate, "-pubkey", expect=(0, 1))
     if code:
-        return f"{CERTIFICATE} is no certificate in PEM"
+        return f"{CERTIFICATE} is not a PEM certificate"
     code, private_key = machine.run(
         "openssl", "pkey", "-pubout", "-passin", "stdin", "-in", folder + KEY, stdin="\n", expect=(0, 1)
     )
     if code:
-        return f"{KEY} is no private key in PEM, or has a passphrase"
+        return f"{KEY} is not a PEM private key, or has a passphrase"
     if certificate_key.strip() != private_key.strip():
         return f"{KEY} is not the key of {CERTIFICATE}"
     if "CA:TRUE" not in machine.run(*certificate, "-ext", "basicConstraints", expect=(0, 1))[1]:
         return f"{CERTIFICATE} is not a certificate authority's (basicConstraints lacks CA:TRUE)"
     if machine.run(*certificate, "-checkend", str(MIN_VALIDITY_SECONDS), expect=(0, 1))[0]:
-        return f"{CERTIFICATE} ends within {MIN_VALIDITY_SECONDS // 86400} days, or has ended"
+        return f"{CERTIFICATE} expires within {MIN_VALIDITY_SECONDS // 86400} days, or has expired"
     return ""

@@ -3,13 +3,13 @@
 | mode    | when                                                                                               |
 | ------- | -------------------------------------------------------------------------------------------------- |
 | steady  | this instance is set up already: it was only rebooted                                              |
-| resume  | the volume holds the data of an etcd member that the other members still list                      |
-| restore | an operator requested a restore, and this slot has not done it yet                                 |
-| join    | the cluster exists and has several slots, but this slot's volume holds no usable data              |
+| resume  | the volume has the data of an etcd member that the other members still list                        |
+| restore | an operator requested a restore, and this slot has not restored yet                                |
+| join    | the cluster exists and has several slots, but this slot's volume has no usable data                |
 | init    | no cluster was ever initialised, and this is slot a; the other slots wait for it                   |
 
 Any other state is an error with a hint. Whether the cluster exists is recorded in the secret of the certificate
-authorities: once it does, a blank volume never leads to a new cluster.
+authorities: once it is recorded, a blank volume never leads to a new cluster.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ FIRST_SLOT = "a"
 def await_cluster(machine: Machine, boot: MasterBoot) -> Bundle:
     """Return the certificate authorities' bundle; slots other than the first wait until the cluster is initialised.
 
+    A master whose volume has etcd's data does not wait.
+
     Raises:
-        BootError: it was not initialised in time.
+        BootError: the cluster was not initialised in time.
     """
 
     def probe() -> Bundle:
@@ -41,7 +43,7 @@ def await_cluster(machine: Machine, boot: MasterBoot) -> Bundle:
         return bundle
 
     has_data = etcd_data.has_data(machine)
-    hint = f"did the boot of master {FIRST_SLOT} fail? Its console says why"
+    hint = f"check the console of master {FIRST_SLOT}: its boot may have failed"
     return machine.wait("the first master", probe, hint, boot.remaining(machine))
 
 
@@ -54,18 +56,22 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
         bundle: the content of the certificate authorities' secret.
 
     Raises:
-        BootError: volume and secret contradict each other; to go on would lose or fork the cluster.
+        BootError: volume and secret contradict each other; continuing would lose the cluster or create a second one.
     """
     volume, secret = boot.facts["volumeId"], boot.facts["caSecretArn"]
     has_peers, has_data = len(boot.config["masters"]) > 1, etcd_data.has_data(machine)
     if has_data and not bundle:
-        raise BootError(f"{volume} holds a cluster, but secret {secret} is empty", certificate_authorities.RESTORE_HINT)
+        raise BootError(
+            f"{volume} contains a cluster's data, but secret {secret} is empty", certificate_authorities.RESTORE_HINT
+        )
     restore_state = restore.state(machine, boot, bundle)
     if restore_state == restore.PENDING:
         return RESTORE
     if has_data and restore_state == restore.MISSED:
         _move_data_aside(
-            machine, f"before-{boot.restore_request['id']}", "the cluster was restored from a snapshot without it"
+            machine,
+            f"before-{boot.restore_request['id']}",
+            "the cluster was restored from a snapshot without this master",
         )
         has_data = False
     reason = etcd_members.removal_reason(machine, boot) if has_data and has_peers else ""
@@ -74,19 +80,21 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
         has_data = False
     if has_data:
         return STEADY if kubelet.is_set_up(machine, boot) else RESUME
-    since = bundle.get(certificate_authorities.INITIALISED)
-    if not since:
+    initialised_at = bundle.get(certificate_authorities.INITIALISED)
+    if not initialised_at:
         return INIT
     if has_peers:
         return JOIN
     raise BootError(
-        f"{volume} is blank, yet the cluster exists since {since}: going on would make a second, empty one",
-        "`cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from a snapshot of "
-        "its own; or, to begin again with nothing, remove "
+        f"{volume} is blank, but the cluster exists since {initialised_at}: "
+        "continuing would create a second, empty one",
+        "run `cfngen etcd restore latest` (in the folder of the cluster file), or restore the volume from one of its "
+        "snapshots; or, to start again with an empty cluster, remove "
         f"{certificate_authorities.INITIALISED} from secret {secret} and reboot",
     )
 
 
 def _move_data_aside(machine: Machine, name: str, reason: str) -> None:
+    """Move etcd's data to another folder of the volume, and log the reason."""
     folder = etcd_data.move_aside(machine, name)
-    machine.say(f"etcd's data of this volume is of no use any more ({reason}); it is kept in {folder}")
+    machine.say(f"etcd's data on this volume can no longer be used ({reason}); it was moved to {folder}")

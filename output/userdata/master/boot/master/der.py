@@ -1,14 +1,14 @@
-"""ASN.1 in its distinguished encoding (X.690), as certificates and requests for them are written."""
+"""Reads ASN.1 in its distinguished encoding (DER, X.690), in which certificates and their requests are encoded."""
 
 
 def content(der: bytes, position: int) -> tuple[int, int]:
-    """Return where the content of the element at `position` begins and ends; the end may lie behind that of `der`.
+    """Return where the content of the element at `position` starts and ends; the end may exceed the length of `der`.
 
     Raises:
         IndexError: the element is cut off before its content.
     """
-    length, begin = der[position + 1], position + 2
+    length, start = der[position + 1], position + 2
     if length & 0x80:
-        begin += length & 0x7F
-        length = int.from_bytes(der[position + 2 : begin], "big")
-    return begin, begin + length
+        start += length & 0x7F
+        length = int.from_bytes(der[position + 2 : start], "big")
+    return start, start + length

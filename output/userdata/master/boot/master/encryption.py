@@ -23,7 +23,10 @@ def new_key() -> str:
 
 
 def configure(machine: Machine, bundle: Bundle) -> None:
-    """Write the API server's EncryptionConfiguration; data that was stored unencrypted stays readable."""
+    """Write the API server's EncryptionConfiguration.
+
+    New data is encrypted with the first provider. The provider `identity` reads data that was stored unencrypted.
+    """
     providers = [{"secretbox": {"keys": [{"name": "cfngen", "secret": bundle[KEY]}]}}, {"identity": {}}]
     machine.write(
         FILE,

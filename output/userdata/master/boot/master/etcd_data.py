@@ -1,4 +1,4 @@
-"""etcd's data on the master's volume; data that is no longer used is moved aside, never deleted.
+"""etcd's data on the master's volume; data that is no longer used is moved to another folder, never deleted.
 
 Marker files beside the data record how far a boot has got, so that the next one can continue after an interruption.
 """
@@ -15,7 +15,7 @@ DATA = FOLDER + "/member/snap/db"
 JOINING_FILE = VOLUME + "/joining"
 ADDING, PROMOTING = "adding", "promoting"
 # Id (hexadecimal) of this member in the cluster, once it has a vote.
-MEMBER = VOLUME + "/etcd-member"
+MEMBER_ID_FILE = VOLUME + "/etcd-member"
 
 
 def has_data(machine: Machine) -> bool:
@@ -30,7 +30,7 @@ def stop(machine: Machine) -> None:
     """
     machine.run("systemctl", "stop", "kubelet")
     machine.remove("/etc/kubernetes/manifests/*")
-    # 5: there is no such slice, since no pod has run yet.
+    # Exit code 5: the slice does not exist, as no pod has run yet.
     machine.run("systemctl", "stop", "kubepods.slice", expect=(0, 5))
 
 
@@ -38,17 +38,17 @@ def empty_folder(machine: Machine) -> None:
     """Empty etcd's data folder for a new member: kubeadm requires that."""
     stop(machine)
     if machine.read(JOINING_FILE) != ADDING and machine.glob(FOLDER + "/**/*"):
-        # Incomplete data of an earlier attempt, kept for a person to look at.
+        # Incomplete data of an earlier attempt is kept for an operator to inspect.
         move_aside(machine, "unfinished")
     machine.remove(FOLDER)
 
 
 def move_aside(machine: Machine, name: str) -> str:
-    """Move etcd's data to `etcd.<name>` on the same volume, or to a free name like it; return the new path."""
-    place = f"{FOLDER}.{name}"
-    while machine.glob(place + "/**/*"):
-        place += "+"
+    """Move etcd's data to `etcd.<name>` on the same volume, or if that exists to `etcd.<name>+`; return its path."""
+    target = f"{FOLDER}.{name}"
+    while machine.glob(target + "/**/*"):
+        target += "+"
     stop(machine)
-    machine.run("mv", "-T", FOLDER, place)
-    machine.remove(MEMBER)
-    return place
+    machine.run("mv", "-T", FOLDER, target)
+    machine.remove(MEMBER_ID_FILE)
+    return target

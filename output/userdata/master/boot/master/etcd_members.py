@@ -1,10 +1,12 @@
 """Lists etcd's members, and makes this slot's etcd one of them.
 
-`kubeadm join --control-plane` is not used for that. It needs a bootstrap token, discovery and another master's
-ConfigMap, fails when any member is down (a second slot may be lost while this one is replaced), and leaves half of its
-work behind when two masters join at once. Its steps are done here one by one, each of them repeatable: add a learner (a
-member without a vote; etcd allows one at a time), start etcd with the list of members, promote the learner once it has
-all data. A peer URL belongs to a slot, so a listed member with this slot's peer URL is the one that it replaces.
+`kubeadm join --control-plane` is not used. It needs a bootstrap token, discovery and another master's ConfigMap, fails
+when any member is down (a second slot may be lost while this one is replaced), and stops halfway when two masters join
+at once. This module does its steps one by one, each of them repeatable: add a learner (a member without a vote; etcd
+allows one at a time), start etcd with the list of members, promote the learner once it has all data.
+
+A slot is the place of one master: its letter, address and volume outlive the instance. A peer URL belongs to a slot, so
+a listed member with this slot's peer URL is that of the slot's former instance.
 """
 
 from __future__ import annotations
@@ -29,16 +31,16 @@ KUBEADM_JOIN = HOME + "/kubeadm-join.yaml"
 
 
 def peer_url(address: str) -> str:
-    """Return the URL at which a member serves its peers; kubeadm's port."""
+    """Return the URL at which a member serves its peers, with the port that kubeadm configures."""
     return f"https://{address}:2380"
 
 
 def client_url(address: str) -> str:
-    """Return the URL at which a member serves clients; kubeadm's port."""
+    """Return the URL at which a member serves clients, with the port that kubeadm configures."""
     return f"https://{address}:2379"
 
 
-def others(boot: MasterBoot) -> list[str]:
+def other_endpoints(boot: MasterBoot) -> list[str]:
     """Return the client URLs of the other slots."""
     own = boot.facts["privateAddress"]
     return [client_url(address) for _, address in sorted(boot.config["masters"].items()) if address != own]
@@ -48,7 +50,7 @@ def etcdctl(machine: Machine, endpoints: list[str], *arguments: str, expect: tup
     """Run etcdctl against `endpoints`; return its exit code and output.
 
     Raises:
-        BootError: another exit code than one of `expect`.
+        BootError: its exit code is not in `expect`.
     """
     return machine.run(
         "etcdctl",
@@ -60,18 +62,18 @@ def etcdctl(machine: Machine, endpoints: list[str], *arguments: str, expect: tup
     )
 
 
-def healthy(machine: Machine, endpoints: list[str]) -> list[str]:
-    """Return those of `endpoints` that are healthy: each could commit a proposal, so the cluster has a quorum.
+def healthy_endpoints(machine: Machine, endpoints: list[str]) -> list[str]:
+    """Return the healthy ones of `endpoints`. If there is one, the cluster has a quorum, as it committed a proposal.
 
-    Creates the client certificate if there is none; the certificate authorities must be in place.
+    Creates the client certificate if it does not exist; the certificate authorities must be installed.
     """
     if not machine.exists(f"{PKI}{CERTIFICATE}.crt"):
         machine.run("kubeadm", "init", "phase", "certs", "etcd-healthcheck-client", "--config", KUBEADM_CONFIG)
-    # A member that is down uses up the whole time-out; etcdctl asks all endpoints in parallel.
+    # A member that is down uses up the whole time-out; etcdctl queries all endpoints in parallel.
     command = ("endpoint", "health", "--command-timeout=5s", "--write-out=json")
     _, text = etcdctl(machine, endpoints, *command, expect=(0, 1))
-    answers = json.loads(text or "[]") or []
-    return [str(answer["endpoint"]) for answer in answers if answer.get("health")]
+    results = json.loads(text or "[]") or []
+    return [str(result["endpoint"]) for result in results if result.get("health")]
 
 
 def members(machine: Machine, endpoints: list[str]) -> list[Member]:
@@ -80,21 +82,21 @@ def members(machine: Machine, endpoints: list[str]) -> list[Member]:
     return list(json.loads(text)["members"])
 
 
-def own_member(boot: MasterBoot, listed: list[Member]) -> Member | None:
+def member_of_slot(boot: MasterBoot, listed: list[Member]) -> Member | None:
     """Return the member that has this slot's peer URL, or None."""
     url = peer_url(boot.facts["privateAddress"])
     return next((member for member in listed if url in member["peerURLs"]), None)
 
 
 def removal_reason(machine: Machine, boot: MasterBoot) -> str:
-    """Return why this volume's data can no longer be used; an empty text if it can, or if no other member answers.
+    """Return why this volume's data can no longer be used; "" if it can, or if no other member answers.
 
-    The cluster never accepts a member again that was removed, or replaced by another one with the same peer URL.
+    etcd never accepts a removed member again, nor one that was replaced by a member with the same peer URL.
     """
-    endpoints = healthy(machine, others(boot))
+    endpoints = healthy_endpoints(machine, other_endpoints(boot))
     if not endpoints:
         return ""
-    member, recorded_id = own_member(boot, members(machine, endpoints)), machine.read(etcd_data.MEMBER)
+    member, recorded_id = member_of_slot(boot, members(machine, endpoints)), machine.read(etcd_data.MEMBER_ID_FILE)
     if member is None:
         return "the other members of etcd have removed this one"
     if recorded_id and recorded_id != identity(member):
@@ -109,12 +111,12 @@ def join(machine: Machine, boot: MasterBoot) -> str:
         What was done.
 
     Raises:
-        BootError: it failed until the time-out: there is no quorum, or etcd does not start.
+        BootError: it did not succeed before the time-out, as etcd has no quorum or does not start.
     """
     machine.wait(
-        "etcd to take this member",
+        "etcd to add this member",
         lambda: _add_learner(machine, boot),
-        hint(boot),
+        quorum_hint(boot),
         boot.remaining(machine),
         (BootError, Pending),
     )
@@ -122,7 +124,7 @@ def join(machine: Machine, boot: MasterBoot) -> str:
     return promote(machine, boot)
 
 
-def hint(boot: MasterBoot) -> str:
+def quorum_hint(boot: MasterBoot) -> str:
     """Return what an operator should do if etcd has lost its quorum."""
     return (
         "start the other masters; if the volumes of most of them are lost: `cfngen etcd restore latest` (in the folder "
@@ -131,58 +133,58 @@ def hint(boot: MasterBoot) -> str:
 
 
 def _add_learner(machine: Machine, boot: MasterBoot) -> None:
-    """Add this slot's member to the cluster as a learner, and start it.
+    """Add this slot's member to the cluster as a learner (without a vote), and start it.
 
-    A learner has no vote and does not count for the quorum, so all of this can be repeated after a failure.
+    A learner does not count for the quorum, so all of this can be repeated after a failure.
     """
-    name, own = boot.facts["instanceId"], boot.facts["privateAddress"]
-    endpoints = healthy(machine, others(boot))
+    name, address = boot.facts["instanceId"], boot.facts["privateAddress"]
+    endpoints = healthy_endpoints(machine, other_endpoints(boot))
     if not endpoints:
-        raise Pending(f"of {', '.join(others(boot))} none has a quorum of members")
+        raise Pending(f"etcd has no quorum: none of {', '.join(other_endpoints(boot))} is healthy")
     machine.write(etcd_data.JOINING_FILE, etcd_data.ADDING)
     # Clean up after an interrupted attempt: etcd must not run, nor have data, when it is added again.
     machine.remove("/etc/kubernetes/manifests/etcd.yaml")
     _await_etcd_stopped(machine)
-    machine.remove(etcd_data.FOLDER, etcd_data.MEMBER)
-    former = own_member(boot, members(machine, endpoints))
-    if former:
-        etcdctl(machine, endpoints, "member", "remove", identity(former))
+    machine.remove(etcd_data.FOLDER, etcd_data.MEMBER_ID_FILE)
+    former_member = member_of_slot(boot, members(machine, endpoints))
+    if former_member:
+        etcdctl(machine, endpoints, "member", "remove", identity(former_member))
     # Fails while another member is a learner; it is retried within seconds.
-    etcdctl(machine, endpoints, "member", "add", name, "--learner", f"--peer-urls={peer_url(own)}")
+    etcdctl(machine, endpoints, "member", "add", name, "--learner", f"--peer-urls={peer_url(address)}")
     _write_manifest(machine, boot, members(machine, endpoints))
 
     def probe() -> None:
-        member = own_member(boot, members(machine, endpoints))
+        member = member_of_slot(boot, members(machine, endpoints))
         # Only a member that has started has a name.
         if not member or not member.get("name"):
-            raise Pending("the others have not heard of it yet")
+            raise Pending("the other members do not list it as started yet")
 
     machine.wait("etcd to start", probe, "`ctr -n k8s.io tasks ls`; /var/log/pods", 180)
 
 
 def promote(machine: Machine, boot: MasterBoot) -> str:
-    """Promote this slot's started learner to a voting member, unless it is one, and record its id on the volume.
+    """Promote this slot's learner to a voting member, unless it is one already; record its id on the volume.
 
-    From then on it counts for the quorum, so it is not removed and added again after a failure.
+    A voting member counts for the quorum, so after a failure it is not removed and added again.
     """
 
     def probe() -> str:
-        endpoints = healthy(machine, others(boot))
+        endpoints = healthy_endpoints(machine, other_endpoints(boot))
         if not endpoints:
-            raise Pending(f"of {', '.join(others(boot))} none has a quorum of members")
-        member = own_member(boot, members(machine, endpoints))
+            raise Pending(f"etcd has no quorum: none of {', '.join(other_endpoints(boot))} is healthy")
+        member = member_of_slot(boot, members(machine, endpoints))
         if not member:
-            raise Pending("somebody has removed this member")
+            raise Pending("the other members no longer list this one")
         if member.get("isLearner"):
             # Fails until the learner has caught up with the leader.
             etcdctl(machine, endpoints, "member", "promote", identity(member))
         return identity(member)
 
     seconds = boot.remaining(machine)
-    member_id = machine.wait("etcd's vote for this member", probe, hint(boot), seconds, (BootError, Pending))
-    machine.write(etcd_data.MEMBER, member_id)
+    member_id = machine.wait("etcd to promote this member", probe, quorum_hint(boot), seconds, (BootError, Pending))
+    machine.write(etcd_data.MEMBER_ID_FILE, member_id)
     machine.remove(etcd_data.JOINING_FILE)
-    return f"etcd has taken this member as {member_id}"
+    return f"etcd has promoted this member, {member_id}"
 
 
 def _await_etcd_stopped(machine: Machine) -> None:
@@ -197,9 +199,9 @@ def _await_etcd_stopped(machine: Machine) -> None:
 
 
 def _write_manifest(machine: Machine, boot: MasterBoot, listed: list[Member]) -> None:
-    """Let kubeadm write etcd's manifest with the list of members, which must match the cluster's own list."""
+    """Let kubeadm write etcd's manifest with the list of members; etcd compares it with the cluster's list."""
     name, own_url = boot.facts["instanceId"], peer_url(boot.facts["privateAddress"])
-    # A member that has not started yet has no name; any name will do.
+    # A member that has not started yet has no name; etcd accepts any name for it.
     names = {url: member.get("name") or identity(member) for member in listed for url in member["peerURLs"]}
     arguments = {
         "initial-cluster": ",".join(f"{member_name}={url}" for url, member_name in {**names, own_url: name}.items()),
@@ -219,12 +221,12 @@ def record_member_id(machine: Machine, boot: MasterBoot) -> None:
     Raises:
         BootError: this master's etcd does not answer.
     """
-    member = own_member(boot, members(machine, [client_url("127.0.0.1")]))
+    member = member_of_slot(boot, members(machine, [client_url("127.0.0.1")]))
     if member:
-        machine.write(etcd_data.MEMBER, identity(member))
+        machine.write(etcd_data.MEMBER_ID_FILE, identity(member))
 
 
-def await_own(machine: Machine, boot: MasterBoot) -> None:
+def await_local_member(machine: Machine, boot: MasterBoot) -> None:
     """Wait until this master's own etcd is healthy, which includes a quorum.
 
     Raises:
@@ -232,10 +234,10 @@ def await_own(machine: Machine, boot: MasterBoot) -> None:
     """
 
     def probe() -> None:
-        if not healthy(machine, [client_url("127.0.0.1")]):
+        if not healthy_endpoints(machine, [client_url("127.0.0.1")]):
             raise Pending("it does not answer, or most members are down")
 
-    machine.wait("etcd on this master", probe, hint(boot), boot.remaining(machine))
+    machine.wait("etcd on this master", probe, quorum_hint(boot), boot.remaining(machine))
 
 
 def identity(member: Member) -> str:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..host import hosts
-from ..host.kubectl import ADMIN, documents, kubectl
+from ..host.kubectl import ADMIN_KUBECONFIG, documents, kubectl
 from ..machine import BootError, Machine
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Seconds for one Helm operation; Helm waits for hooks only, not for pods: the cluster may have no node yet.
 TIMEOUT = 240
 UNFINISHED_STATUSES = "pending-install,pending-rollback,pending-upgrade,uninstalling"
-# Seconds after which an unfinished operation of somebody else counts as abandoned.
+# Seconds after which an unfinished Helm operation that this program did not start counts as abandoned.
 ABANDONED_AFTER = 900
 
 
@@ -28,8 +28,8 @@ def install(machine: Machine, release: Release, interrupted: bool) -> None:
 
     Args:
         machine: the instance.
-        release: as described by `cfngen.userdata.addons`; its chart has been downloaded.
-        interrupted: whether an earlier attempt of the boot program never ended.
+        release: from `cfngen.userdata.addons`; its chart has been downloaded.
+        interrupted: whether an earlier attempt of the boot program was interrupted.
 
     Raises:
         BootError: Helm or the API server reports an error.
@@ -38,10 +38,10 @@ def install(machine: Machine, release: Release, interrupted: bool) -> None:
     values = chart[: -len(".tgz")] + ".values.json"
     machine.write(values, release["values"], 0o600)
     _remove_unfinished_revisions(machine, name, namespace, interrupted)
-    # Helm installs the definitions of a chart's crds folder once and never upgrades them.
-    definitions = _helm(machine, "show", "crds", chart)
-    if definitions.strip():
-        _apply(machine, "helm", definitions)
+    # Helm installs the CustomResourceDefinitions in a chart's crds folder once and never upgrades them.
+    custom_resource_definitions = _helm(machine, "show", "crds", chart)
+    if custom_resource_definitions.strip():
+        _apply(machine, "helm", custom_resource_definitions)
     _helm(
         machine,
         *("upgrade", "--install", name, chart, "--namespace", namespace, "--create-namespace", "--values", values),
@@ -52,7 +52,7 @@ def install(machine: Machine, release: Release, interrupted: bool) -> None:
 
 
 def uninstall(machine: Machine, name: str, namespace: str) -> None:
-    """Uninstall a release; it is no error if there is none.
+    """Uninstall a release; a release that does not exist is no error.
 
     Raises:
         BootError: Helm or the API server reports an error.
@@ -63,9 +63,9 @@ def uninstall(machine: Machine, name: str, namespace: str) -> None:
 def _remove_unfinished_revisions(machine: Machine, name: str, namespace: str, interrupted: bool) -> None:
     """Delete unfinished revisions of a release, which would make Helm refuse any further operation.
 
-    Helm stores each revision in a secret. Without the unfinished one the last finished one is current again, and a
-    first installation starts over, taking over the objects it has already created. An unfinished uninstallation is
-    completed.
+    Helm stores each revision in a Secret. Once the Secret of the unfinished revision is deleted, Helm continues from
+    the last finished revision; a first installation starts again and adopts the objects it has already created. An
+    unfinished uninstallation is completed.
 
     Raises:
         BootError: another Helm operation on the release seems to be in progress.
@@ -78,7 +78,7 @@ def _remove_unfinished_revisions(machine: Machine, name: str, namespace: str, in
         age = now - int(labels.get("modifiedAt") or labels.get("createdAt") or 0)
         if not interrupted and age < ABANDONED_AFTER:
             raise BootError(
-                f"another Helm operation ({labels['status']}) on {name} began {age} s ago",
+                f"another Helm operation ({labels['status']}) on {name} started {age} s ago",
                 f"`helm -n {namespace} status {name}`",
             )
         if labels["status"] == "uninstalling":
@@ -87,10 +87,20 @@ def _remove_unfinished_revisions(machine: Machine, name: str, namespace: str, in
             kubectl(machine, "-n", namespace, "delete", "secret", secret["metadata"]["name"], "--ignore-not-found")
 
 
-def _apply(machine: Machine, owner: str, text: str) -> None:
-    kubectl(machine, "apply", "--server-side", "--force-conflicts", f"--field-manager={owner}", "-f", "-", stdin=text)
+def _apply(machine: Machine, field_manager: str, text: str) -> None:
+    kubectl(
+        machine,
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        f"--field-manager={field_manager}",
+        "-f",
+        "-",
+        stdin=text,
+    )
 
 
 def _helm(machine: Machine, *arguments: str) -> str:
-    hosts.refresh(machine, ADMIN)
-    return machine.run("helm", *arguments, "--kubeconfig", ADMIN, timeout=TIMEOUT + 30)[1]
+    """Run helm as cluster administrator; return its output."""
+    hosts.refresh(machine, ADMIN_KUBECONFIG)
+    return machine.run("helm", *arguments, "--kubeconfig", ADMIN_KUBECONFIG, timeout=TIMEOUT + 30)[1]

@@ -8,9 +8,9 @@ TERMINATED_STATES = ("terminated", "")
 
 
 def state(machine: Machine, instance: str) -> str:
-    """Return an instance's state, e.g. `running` or `terminated`; an empty text if EC2 says that it does not exist.
+    """Return an instance's state, e.g. `running` or `terminated`; "" if EC2 says that it does not exist.
 
-    If the response is merely empty, the state is `unknown`.
+    If EC2 reports no error but lists no instance, the state is `unknown`.
     """
     response = machine.aws(
         "ec2",

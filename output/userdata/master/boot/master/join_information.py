@@ -1,7 +1,7 @@
 """Publishes what a node needs to join, in a secret that nodes may read.
 
-It contains the API's name, the masters' addresses, the hash of the certificate authority, a bootstrap token for a day,
-and the version of the oldest master, for which a newer kubelet has to wait.
+The secret contains the API's name, the masters' addresses, the hash of the certificate authority, a bootstrap token for
+a day, and the version of the oldest master: a node with a newer kubelet waits until the masters are updated.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from .der import content
 if TYPE_CHECKING:
     from ..contract import JoinInformation, MasterBoot
 
-# Seconds; a timer renews it every six hours.
-LIFETIME = 24 * 3600
+# Seconds for which a bootstrap token is valid; a timer publishes a new one every six hours.
+TOKEN_SECONDS = 24 * 3600
 TIMER = "cfngen-join.timer"
 
 
 def publish(machine: Machine, boot: MasterBoot) -> str:
-    """Create a bootstrap token, publish it with the rest, and start the timer that repeats this."""
-    hint = "is the API server healthy?"
+    """Create a bootstrap token, publish the join information, and start the timer that repeats this."""
+    hint = "check that the API server is healthy"
     token, expires = machine.wait("a token", lambda: _create_token(machine), hint, retry_on=BootError)
-    oldest = machine.wait("the masters' versions", lambda: upgrade.oldest(machine, boot), hint, retry_on=BootError)
+    oldest = machine.wait(
+        "the masters' versions", lambda: upgrade.oldest_version(machine, boot), hint, retry_on=BootError
+    )
     information: JoinInformation = {
         "endpoint": boot.config["endpoint"],
         "addresses": [address for _, address in sorted(boot.config["masters"].items())],
@@ -47,16 +49,16 @@ def publish(machine: Machine, boot: MasterBoot) -> str:
 
 def _create_token(machine: Machine) -> tuple[str, str]:
     """Create a bootstrap token; return it and when it expires."""
-    identity, secret = (_random_letters(6), _random_letters(16))
-    expires = machine.time(LIFETIME)
+    token_id, token_secret = (_random_letters(6), _random_letters(16))
+    expires = machine.time(TOKEN_SECONDS)
     resource = {
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "bootstrap.kubernetes.io/token",
-        "metadata": {"name": "bootstrap-token-" + identity, "namespace": "kube-system"},
+        "metadata": {"name": "bootstrap-token-" + token_id, "namespace": "kube-system"},
         "stringData": {
-            "token-id": identity,
-            "token-secret": secret,
+            "token-id": token_id,
+            "token-secret": token_secret,
             "expiration": expires,
             "usage-bootstrap-authentication": "true",
             "usage-bootstrap-signing": "true",
@@ -64,7 +66,7 @@ def _create_token(machine: Machine) -> tuple[str, str]:
         },
     }
     kubectl(machine, "create", "-f", "-", stdin=json.dumps(resource))
-    return f"{identity}.{secret}", expires
+    return f"{token_id}.{token_secret}", expires
 
 
 def ca_hash(pem: str) -> str:

@@ -16,20 +16,19 @@ NAMESPACE = "kube-system"
 LEASE_SECONDS = 420
 
 
-def take(machine: Machine, name: str, holder: str) -> None:
+def acquire(machine: Machine, name: str, holder: str) -> None:
     """Acquire or renew a lease; one that has expired is taken over.
 
     Raises:
-        Pending: another master holds it, or has just acquired it.
+        Pending: another master has the lease, or has just acquired it.
     """
     current = _read_lease(machine, name)
     spec = current.get("spec", {})
     current_holder, renewed = spec.get("holderIdentity", ""), spec.get("renewTime", "")
-    # Compared as texts, to the second: they sort chronologically (a trailing Z makes no difference).
-    if current_holder not in ("", holder) and renewed[:19] > machine.time(
-        -spec.get("leaseDurationSeconds", LEASE_SECONDS)
-    ):
-        raise Pending(f"{current_holder} is at it since {spec.get('acquireTime', renewed)[:19]}Z")
+    # The times are compared as texts up to the second, as RFC 3339 texts sort chronologically.
+    expires_if_older_than = machine.time(-spec.get("leaseDurationSeconds", LEASE_SECONDS))
+    if current_holder not in ("", holder) and renewed[:19] > expires_if_older_than:
+        raise Pending(f"{current_holder} has held the lease since {spec.get('acquireTime', renewed)[:19]}Z")
     now = machine.time().replace("Z", ".000000Z")
     acquired = spec.get("acquireTime", now) if current_holder == holder else now
     new_spec = {
@@ -39,7 +38,7 @@ def take(machine: Machine, name: str, holder: str) -> None:
         "renewTime": now,
     }
     if not _write_lease(machine, name, current, new_spec):
-        raise Pending("the lock was not to be had; another master may have been faster")
+        raise Pending("the lease could not be acquired; another master may have been faster")
 
 
 def release(machine: Machine, name: str, holder: str) -> None:
@@ -55,7 +54,7 @@ def _read_lease(machine: Machine, name: str) -> JsonObject:
 
 
 def _write_lease(machine: Machine, name: str, current: JsonObject, spec: JsonObject) -> bool:
-    """Create or replace a lease; return whether that succeeded, i.e. nobody changed it since it was read."""
+    """Create or replace a lease; return False if another master has changed it since it was read."""
     version = {"resourceVersion": current["metadata"]["resourceVersion"]} if current else {}
     lease = {
         "apiVersion": "coordination.k8s.io/v1",

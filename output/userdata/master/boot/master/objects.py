@@ -7,8 +7,9 @@ from importlib import import_module
 
 from ..machine import BootError, Machine, Pending
 
-# The first botocore that supports S3's checksums (boto3 1.24). Ubuntu 22.04 has 1.23, which sends an MD5 by itself.
-CHECKSUMS = (1, 27)
+# The first version of botocore that supports S3's checksums (boto3 1.24). Ubuntu 22.04 has boto3 1.23, which sends an
+# MD5 digest by itself.
+CHECKSUMS_SINCE = (1, 27)
 
 
 def put(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
@@ -22,11 +23,13 @@ def put(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, 
         metadata: the object's metadata; its SHA-256 is added as `sha256`.
 
     Raises:
-        BootError: S3 refuses, or cannot be reached.
+        BootError: S3 denies access or rejects the upload, or cannot be reached.
     """
     digest = machine.sha256(path)
     version = tuple(map(int, import_module("botocore").__version__.split(".")[:2]))
-    checksum = {"ChecksumSHA256": base64.b64encode(bytes.fromhex(digest)).decode()} if version >= CHECKSUMS else {}
+    checksum = (
+        {"ChecksumSHA256": base64.b64encode(bytes.fromhex(digest)).decode()} if version >= CHECKSUMS_SINCE else {}
+    )
     with machine.open(path) as file:
         machine.aws(
             "s3",
@@ -46,20 +49,20 @@ def get(machine: Machine, bucket: str, key: str, path: str) -> dict[str, str]:
         The object's metadata.
 
     Raises:
-        BootError: there is no such object, it is not what its metadata `sha256` says, or S3 cannot be reached.
+        BootError: the object does not exist, its digest differs from its metadata `sha256`, or S3 cannot be reached.
     """
-    broken = import_module("botocore.exceptions").BotoCoreError
+    read_error = import_module("botocore.exceptions").BotoCoreError
     url = f"s3://{bucket}/{key}"
 
     def probe() -> dict[str, str]:
-        answer = machine.aws("s3", "get_object", Bucket=bucket, Key=key)
-        metadata = dict(answer.get("Metadata", {}))
+        response = machine.aws("s3", "get_object", Bucket=bucket, Key=key)
+        metadata = dict(response.get("Metadata", {}))
         try:
-            machine.receive(answer["Body"], path, metadata.get("sha256", ""), url, 0o600)
-        except broken as error:
+            machine.receive(response["Body"], path, metadata.get("sha256", ""), url, 0o600)
+        except read_error as error:
             raise Pending(str(error)) from error
         except BootError as error:
             raise BootError(str(error), "take another snapshot") from error
         return metadata
 
-    return machine.wait(url, probe, "has the instance a way to S3?", 300)
+    return machine.wait(url, probe, "check that the instance can reach S3", seconds=300)

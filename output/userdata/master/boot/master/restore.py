@@ -2,8 +2,8 @@
 
 The request is `restore.json` in the bucket: an id and a snapshot. Every slot restores the same snapshot, and together
 they form a new etcd cluster (etcd's "Disaster recovery" guide). Each slot records on its volume which request it has
-done; once the restored cluster works, that is recorded in the secret of the certificate authorities, too. A slot that
-boots only then discards its data and joins the restored cluster instead.
+completed. Once the restored cluster works, the secret of the certificate authorities records that, too. A slot that
+boots after that moves its data aside and joins the restored cluster instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
 REQUEST = "restore.json"
-# Id of the last request that was applied to this volume's data, or that its data is newer than.
+# Id of the last request that this volume's data needs no more: it was restored, or the data is newer.
 DONE_FILE = VOLUME + "/restored"
 PENDING, MISSED = "pending", "missed"
 # Clients that watch remember revisions from after the snapshot. With revisions raised further than any cluster gets in
@@ -28,7 +28,7 @@ REVISION_BUMP = "1000000000"
 
 
 def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
-    """Return `pending` if this slot has to restore, `missed` if the cluster was restored without it, else nothing.
+    """Return `pending` if this slot has to restore, `missed` if the cluster was restored without it, otherwise "".
 
     Raises:
         BootError: the request is malformed.
@@ -36,19 +36,19 @@ def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     if not boot.facts.get("bucket"):
         return ""
     try:
-        request = bucket.document(machine, boot, REQUEST)
+        request = bucket.read_document(machine, boot, REQUEST)
     except BootError as error:
         if not etcd_data.has_data(machine):
             raise
-        # A master that has its data boots even if S3 cannot be reached.
-        machine.say(f"nobody knows whether a restore was asked for, and the volume's data is taken: {error}")
+        # A master whose volume has data boots even if S3 cannot be reached.
+        machine.say(f"could not check whether a restore was requested, so the volume's data is used: {error}")
         return ""
     if not request:
         return ""
     # The id becomes part of a folder's name.
     patterns = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
     if not all(re.fullmatch(pattern, str(request.get(name, ""))) for name, pattern in patterns.items()):
-        raise BootError(f"{REQUEST} in {boot.facts['bucket']} names no id or no snapshot", hint(boot))
+        raise BootError(f"{REQUEST} in {boot.facts['bucket']} lacks a valid id or snapshot", hint(boot))
     boot.restore_request = request
     if machine.read(DONE_FILE) == request["id"]:
         return ""
@@ -60,16 +60,16 @@ def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
 
 
 def mark_done(machine: Machine, boot: MasterBoot) -> None:
-    """Record on the volume that the request needs no further action here."""
+    """Record on the volume that this slot has completed the request, or does not need it."""
     if boot.restore_request:
         machine.write(DONE_FILE, boot.restore_request["id"])
 
 
 def perform(machine: Machine, boot: MasterBoot) -> str:
-    """Replace this slot's etcd data by the snapshot's, and move the old data aside; return what was done.
+    """Replace this slot's etcd data with that of the snapshot; return what was done. The old data is moved aside.
 
-    The restored data directory holds the membership, so etcd ignores `--initial-cluster` in its manifest, which it
-    reads only if there is no write-ahead log ("Clustering Guide", etcd).
+    The restored data directory contains the list of members, so etcd ignores `--initial-cluster` in its manifest: it
+    reads that flag only if there is no write-ahead log ("Clustering Guide", etcd).
 
     Raises:
         BootError: the snapshot cannot be downloaded, or is damaged; the old data is still in place.
@@ -100,20 +100,20 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
         "--mark-compacted",
     )
     if machine.glob(old_folder + "/**/*"):
-        # An interrupted attempt has moved the old data already; etcd has never run with what replaced it.
+        # An interrupted attempt has already moved the old data; etcd has never run with the data that replaced it.
         machine.remove(FOLDER)
     elif machine.glob(FOLDER + "/**/*"):
         machine.run("mv", "-T", FOLDER, old_folder)
     else:
         machine.remove(FOLDER)
     machine.run("mv", "-T", new_folder, FOLDER)
-    machine.remove(etcd_data.MEMBER, etcd_data.JOINING_FILE)
+    machine.remove(etcd_data.MEMBER_ID_FILE, etcd_data.JOINING_FILE)
     mark_done(machine, boot)
     machine.remove(file)
-    return f"restored {snapshot} as request {request_id} says; what was there is in {old_folder}"
+    return f"restored {snapshot} for request {request_id}; the previous data is in {old_folder}"
 
 
 def hint(boot: MasterBoot) -> str:
-    """Return how to change or withdraw the request."""
+    """Return how an operator changes or withdraws the request."""
     key = bucket.key(boot, REQUEST)
-    return f"ask for another snapshot (`cfngen etcd list`), or: `aws s3 rm s3://{boot.facts['bucket']}/{key}`"
+    return f"request another snapshot (`cfngen etcd list` shows them), or withdraw the request: `aws s3 rm s3://{boot.facts['bucket']}/{key}`"

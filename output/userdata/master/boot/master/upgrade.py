@@ -17,7 +17,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from ..host.kubectl import ADMIN, kubectl
+from ..host.kubectl import ADMIN_KUBECONFIG, kubectl
 from ..host.versions import minor, numbers
 from ..machine import BootError, Machine
 from . import peers
@@ -34,49 +34,50 @@ SKEW_POLICY_URL = "https://kubernetes.io/releases/version-skew-policy/"
 SUPER_ADMIN = "/etc/kubernetes/super-admin.conf"
 
 
-def check(machine: Machine, boot: MasterBoot) -> None:
-    """Compare this instance's version with the one that ran on this volume before and with the other masters'.
+def check_version_skew(machine: Machine, boot: MasterBoot) -> None:
+    """Compare this instance's version with the version that last ran on this volume and with those of other masters.
 
     Raises:
-        BootError: the version skew is not supported, so this version must not start here; nothing was changed.
+        BootError: the version skew is not supported, so this master must not start; nothing was changed.
     """
     own_version = boot.config["kubernetesVersion"]
     versions = {"this volume": machine.read(VERSION_FILE)}
     if len(boot.config["masters"]) > 1:
         versions.update(_other_masters(machine, boot))
-    for place, version in versions.items():
+    for subject, version in versions.items():
         if not version:
             continue
         step = minor(own_version) - minor(version)
-        if step < 0 and place == "this volume":
+        if step < 0 and subject == "this volume":
             raise BootError(
-                f"{place} was run by Kubernetes {version}, and minor versions do not go back to {own_version}",
+                f"{subject} was last used by Kubernetes {version}; a downgrade to {own_version} is not supported",
                 f"set kubernetesVersion to {version} or newer and update the stack, or restore a snapshot of etcd",
             )
         if abs(step) > 1:
             raise BootError(
-                f"{place} runs Kubernetes {version}, and {own_version} is more than one minor version away",
-                f"update through {_next_minor(own_version, version)} first ({SKEW_POLICY_URL})",
+                f"{subject} has Kubernetes {version}; {own_version} is more than one minor version away",
+                f"update to {_next_minor(own_version, version)} first ({SKEW_POLICY_URL})",
             )
 
 
 def _next_minor(own_version: str, version: str) -> str:
+    """Return the minor version next to `version` in the direction of `own_version`, e.g. `1.35`."""
     step = 1 if minor(own_version) > minor(version) else -1
     return f"1.{minor(version) + step}"
 
 
 def _other_masters(machine: Machine, boot: MasterBoot) -> dict[str, str]:
-    """Return the other masters' versions; none if no API server answers, which is no error."""
-    if not machine.exists(ADMIN):
+    """Return the other masters' versions by `master <name>`; none if no API server answers, which is no error."""
+    if not machine.exists(ADMIN_KUBECONFIG):
         machine.run("kubeadm", "init", "phase", "kubeconfig", "admin", "--config", KUBEADM_CONFIG)
     try:
-        versions = peers.masters(machine, boot)
+        versions = peers.master_versions(machine, boot)
     except BootError:
         return {}
     return {f"master {name}": version for name, version in versions.items() if name != boot.facts["instanceId"]}
 
 
-def is_behind(machine: Machine, boot: MasterBoot) -> bool:
+def is_older_than_cluster(machine: Machine, boot: MasterBoot) -> bool:
     """Return whether a newer minor version wrote the cluster's ConfigMaps; then this master must not overwrite them.
 
     Raises:
@@ -89,18 +90,18 @@ def is_behind(machine: Machine, boot: MasterBoot) -> bool:
     return bool(match and minor(match[1]) > minor(boot.config["kubernetesVersion"]))
 
 
-def is_last(machine: Machine, boot: MasterBoot) -> bool:
+def is_last_to_upgrade(machine: Machine, boot: MasterBoot) -> bool:
     """Return whether no master is older than this one: only then may kube-proxy have this version."""
-    own = minor(boot.config["kubernetesVersion"])
-    return all(minor(version) >= own for version in peers.masters(machine, boot).values())
+    own_minor = minor(boot.config["kubernetesVersion"])
+    return all(minor(version) >= own_minor for version in peers.master_versions(machine, boot).values())
 
 
-def oldest(machine: Machine, boot: MasterBoot) -> str:
+def oldest_version(machine: Machine, boot: MasterBoot) -> str:
     """Return the version of the oldest master, including this one."""
-    own: str = boot.config["kubernetesVersion"]
-    return min([own, *peers.masters(machine, boot).values()], key=numbers)
+    own_version: str = boot.config["kubernetesVersion"]
+    return min([own_version, *peers.master_versions(machine, boot).values()], key=numbers)
 
 
-def record(machine: Machine, boot: MasterBoot) -> None:
+def record_version(machine: Machine, boot: MasterBoot) -> None:
     """Record on the volume that this version has run with its data."""
     machine.write(VERSION_FILE, boot.config["kubernetesVersion"])

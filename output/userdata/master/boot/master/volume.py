@@ -24,11 +24,15 @@ DETACH_WAIT_SECONDS = 60
 
 def volume(machine: Machine, boot: MasterBoot) -> str:
     """Attach the slot's volume to this instance and mount it at `/mnt/master`."""
-    name = boot.facts["volumeId"]
-    hint = "terminate the instance that holds it, or detach it in the EC2 console"
+    volume_id = boot.facts["volumeId"]
+    hint = "terminate the instance that it is attached to, or detach it in the EC2 console"
     seconds = boot.remaining(machine)
-    attached = machine.wait(f"{name} to be attached", lambda: _attach_volume(machine, boot), hint, seconds)
-    device = machine.wait(f"the disk of {name}", lambda: _disk_device(machine, name, attached), "does `lsblk` show it?")
+    attached_as = machine.wait(f"{volume_id} to be attached", lambda: _attach_volume(machine, boot), hint, seconds)
+    device = machine.wait(
+        f"the disk of {volume_id}",
+        lambda: _disk_device(machine, volume_id, attached_as),
+        "check whether `lsblk` shows it",
+    )
     is_blank = not _disk_content(machine, device)
     if is_blank:
         machine.run("mkfs.ext4", "-q", "-m", "0", "-L", "cfngen-master", device)
@@ -36,13 +40,15 @@ def volume(machine: Machine, boot: MasterBoot) -> str:
         machine.run("udevadm", "settle")
     content = _disk_content(machine, device)
     if content.get("TYPE") != "ext4":
-        holds = content.get("TYPE") or content.get("PTTYPE")
-        raise BootError(f"{name} holds {holds}, not ext4, and is left as it is", "is it the right volume?")
+        actual_type = content.get("TYPE") or content.get("PTTYPE")
+        raise BootError(
+            f"{volume_id} contains {actual_type}, not ext4; it was not changed", "check that it is the right volume"
+        )
     if not machine.mounted(MOUNT):
-        filesystem.check(machine, device, REPAIR.format(volume=name, device=device))
+        filesystem.check(machine, device, REPAIR.format(volume=volume_id, device=device))
         _mount(machine, device, content["UUID"])
     machine.run("resize2fs", device)
-    return f"{name} is {device}{', formatted' if is_blank else ''}, mounted at {MOUNT}"
+    return f"{volume_id} is {device}{', formatted' if is_blank else ''}, mounted at {MOUNT}"
 
 
 def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
@@ -51,38 +57,42 @@ def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
     Raises:
         Pending: it is not attached yet.
     """
-    name, instance = boot.facts["volumeId"], boot.facts["instanceId"]
-    description = machine.aws("ec2", "describe_volumes", VolumeIds=[name])["Volumes"][0]
+    volume_id, instance = boot.facts["volumeId"], boot.facts["instanceId"]
+    description = machine.aws("ec2", "describe_volumes", VolumeIds=[volume_id])["Volumes"][0]
     for attachment in description.get("Attachments", []):
         if attachment["InstanceId"] == instance and attachment["State"] == "attached":
             return str(attachment["Device"])
         if attachment["InstanceId"] != instance:
-            _detach_from_ended(machine, boot, attachment["InstanceId"])
+            _detach_from_stopped_instance(machine, boot, attachment["InstanceId"])
         raise Pending(f"it is {attachment['State']} to {attachment['InstanceId']}")
     if description["State"] != "available":
         raise Pending(f"it is {description['State']}")
-    own = [{"Name": "attachment.instance-id", "Values": [instance]}]
-    volumes = machine.aws("ec2", "describe_volumes", Filters=own)["Volumes"]
-    taken = {attachment["Device"] for attached_volume in volumes for attachment in attached_volume["Attachments"]}
+    on_this_instance = [{"Name": "attachment.instance-id", "Values": [instance]}]
+    volumes = machine.aws("ec2", "describe_volumes", Filters=on_this_instance)["Volumes"]
+    used_devices = {
+        attachment["Device"] for attached_volume in volumes for attachment in attached_volume["Attachments"]
+    }
     # /dev/sdf to /dev/sdp are EC2's names for EBS volumes; the kernel calls the disk something else.
-    device = next(candidate for candidate in (f"/dev/sd{letter}" for letter in "fghijklmnop") if candidate not in taken)
-    answer = machine.aws(
+    device = next(
+        candidate for candidate in (f"/dev/sd{letter}" for letter in "fghijklmnop") if candidate not in used_devices
+    )
+    response = machine.aws(
         "ec2",
         "attach_volume",
         "VolumeInUse",
         "IncorrectState",
         "InvalidParameterValue",
-        VolumeId=name,
+        VolumeId=volume_id,
         InstanceId=instance,
         Device=device,
     )
-    raise Pending(answer.get("Error", {}).get("Message", "it is attaching"))
+    raise Pending(response.get("Error", {}).get("Message", "it is attaching"))
 
 
-def _detach_from_ended(machine: Machine, boot: MasterBoot, holder: str) -> None:
-    """Detach the volume from a stopped or terminated instance, if EC2 has not done so by itself within a minute.
+def _detach_from_stopped_instance(machine: Machine, boot: MasterBoot, holder: str) -> None:
+    """Detach the volume from a stopped or terminated instance if EC2 itself has not done so within a minute.
 
-    An instance that is running, or still shutting down, keeps the volume: two writers would destroy etcd's data.
+    The volume is never taken from an instance that is running or shutting down: two writers would destroy etcd's data.
     """
     state = instances.state(machine, holder)
     if state not in ("stopped", *instances.TERMINATED_STATES):
@@ -92,7 +102,8 @@ def _detach_from_ended(machine: Machine, boot: MasterBoot, holder: str) -> None:
         boot.holder_ended = machine.clock()
     if machine.clock() - boot.holder_ended < DETACH_WAIT_SECONDS:
         return
-    machine.say(f"{boot.facts['volumeId']} is taken off {holder}, which is {state or 'not known to EC2 any more'}")
+    reason = f"is {state}" if state else "no longer exists"
+    machine.say(f"{boot.facts['volumeId']} is being detached from {holder}, which {reason}")
     boot.holder_ended = None
     machine.aws(
         "ec2",
@@ -100,20 +111,24 @@ def _detach_from_ended(machine: Machine, boot: MasterBoot, holder: str) -> None:
         "IncorrectState",
         VolumeId=boot.facts["volumeId"],
         Force=state != "stopped",
-        # With its id, EC2 checks that the volume is still attached to that instance.
+        # Given the instance id, EC2 checks that the volume is still attached to that instance.
         **({"InstanceId": holder} if state else {}),
     )
 
 
-def _disk_device(machine: Machine, name: str, attached: str) -> str:
-    """Return the disk of a volume: on Nitro its serial number is the volume id, on Xen its name follows EC2's."""
+def _disk_device(machine: Machine, volume_id: str, attached_as: str) -> str:
+    """Return the device file of a volume's disk.
+
+    On Nitro instances the disk's serial number is the volume id; on Xen instances its name derives from `attached_as`,
+    the device name in EC2, e.g. `/dev/sdf`.
+    """
     for path in machine.glob("/sys/block/nvme*/device/serial"):
-        if machine.read(path).strip() == name.replace("-", ""):
+        if machine.read(path).strip() == volume_id.replace("-", ""):
             return "/dev/" + path.split("/")[3]
-    for path in (attached.replace("/dev/sd", "/dev/xvd"), attached):
+    for path in (attached_as.replace("/dev/sd", "/dev/xvd"), attached_as):
         if machine.exists(path):
             return path
-    raise Pending("the kernel shows no such disk")
+    raise Pending("the disk has not appeared yet")
 
 
 def _disk_content(machine: Machine, device: str) -> dict[str, str]:
@@ -125,15 +140,16 @@ def _disk_content(machine: Machine, device: str) -> dict[str, str]:
 
 
 def _mount(machine: Machine, device: str, uuid: str) -> None:
-    # By UUID: the name of an NVMe disk may change with a reboot. nofail: without its volume a master must still let
-    # people in; its kubelet's unit requires the mount.
+    """Mount the disk at `/mnt/master` and add it to /etc/fstab for later boots."""
+    # By UUID: the name of an NVMe disk may change with a reboot. nofail: operators must be able
+    # to log in to a master without its volume; the kubelet's unit requires the mount.
     line = f"UUID={uuid} {MOUNT} ext4 noatime,nofail 0 2"
     other_lines = [fstab_line for fstab_line in machine.read(FSTAB).splitlines() if f" {MOUNT} " not in fstab_line]
     machine.write(FSTAB, "\n".join([*other_lines, line, ""]))
     machine.run("mkdir", "-p", MOUNT)
     machine.run("systemctl", "daemon-reload")
-    # Not by the fstab entry: with nofail, mount does not fail if the UUID is not known yet, and etcd would start an
-    # empty cluster on the root volume.
+    # The device is given, as by the fstab entry (nofail) mount would not fail if udev does not know the UUID yet, and
+    # etcd would start an empty cluster on the root volume.
     machine.run("mount", "-o", "noatime", device, MOUNT)
     if not machine.mounted(MOUNT):
         raise BootError(f"{device} does not stay mounted at {MOUNT}", "`journalctl -b | grep -i mount`")

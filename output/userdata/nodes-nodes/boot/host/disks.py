@@ -1,4 +1,4 @@
-"""Makes one file system of all instance store volumes, for the kubelet and containerd.
+"""Combines all instance store volumes into one file system, for the kubelet and containerd.
 
 Instance store volumes are blank after every start except a reboot; they are lost with the instance.
 """
@@ -16,33 +16,35 @@ if TYPE_CHECKING:
     from ..state import Boot
 
 MOUNT = "/mnt/instance-storage"
-# Folders that are moved to the new file system, by their name there.
+# Folders whose content is moved to the new file system, by their name there.
 BIND_MOUNTS = {"containerd": "/var/lib/containerd", "kubelet": "/var/lib/kubelet", "pods": "/var/log/pods"}
 SERVICES = ("containerd", "kubelet")
 FSTAB = "/etc/fstab"
 # NVMe model of instance store volumes (EC2 User Guide, "Identify Amazon EBS volumes"); EBS volumes have another one.
-MODEL = "Amazon EC2 NVMe Instance Storage"
+INSTANCE_STORE_MODEL = "Amazon EC2 NVMe Instance Storage"
 LABEL = "cfngen-storage"
 ARRAY = "/dev/md/cfngen"
 # Programs with apt's and dnf's package; mdadm is needed only for several disks.
-FORMATTING = {"mkfs.ext4": ("e2fsprogs", "e2fsprogs")}
-ARRAYS = {"mdadm": ("mdadm", "mdadm")}
-MAPPING = "meta-data/block-device-mapping/"
+FORMAT_PACKAGES = {"mkfs.ext4": ("e2fsprogs", "e2fsprogs")}
+RAID_PACKAGES = {"mdadm": ("mdadm", "mdadm")}
+BLOCK_DEVICES_PATH = "meta-data/block-device-mapping/"
 DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) + "\n"
 
 
 def disks(machine: Machine, boot: Boot) -> str:
-    """Mount one file system over all instance store volumes, made if necessary; bind-mount the folders onto it."""
+    """Mount one file system across all instance store volumes, formatted if they are blank; bind-mount its folders."""
     nvme = _nvme_disks(machine)
-    # The metadata are needed only on Xen instances.
+    # Only on Xen instances the metadata must be queried.
     devices = nvme or (machine.glob("/sys/block/xvd*/size") and _xen_disks(machine))
     if not devices:
-        return "this instance has no disks of its own"
+        return "this instance has no instance store disks"
     is_new = False
     if not machine.mounted(MOUNT):
         # Services that the image or an earlier boot has started must not write below the new mount points.
         machine.run("systemctl", "stop", *reversed(SERVICES), expect=(0, 5))
-        packages.provide(machine, {**FORMATTING, **(ARRAYS if devices[1:] else {})}, boot.remaining(machine))
+        packages.provide(
+            machine, {**FORMAT_PACKAGES, **(RAID_PACKAGES if devices[1:] else {})}, boot.remaining(machine)
+        )
         is_new = not _has_file_system(machine, devices)
         if is_new:
             # Not on Xen, where EC2 itself formats the first disk with ext3.
@@ -69,18 +71,19 @@ def disks(machine: Machine, boot: Boot) -> str:
 
 
 def _nvme_disks(machine: Machine) -> list[str]:
+    """Return the NVMe disks whose model is that of instance store volumes."""
     models = "/sys/block/nvme*/device/model"
-    disks = [path.split("/")[3] for path in machine.glob(models) if machine.read(path).strip() == MODEL]
+    disks = [path.split("/")[3] for path in machine.glob(models) if machine.read(path).strip() == INSTANCE_STORE_MODEL]
     return ["/dev/" + name for name in disks]
 
 
 def _xen_disks(machine: Machine) -> list[str]:
     """Return the disks that the instance metadata list as ephemeral."""
-    names = re.findall(r"(?m)^ephemeral\d+$", machine.metadata(MAPPING, missing=""))
-    paths = ["/dev/" + machine.metadata(MAPPING + name).replace("sd", "xvd", 1) for name in names]
+    names = re.findall(r"(?m)^ephemeral\d+$", machine.metadata(BLOCK_DEVICES_PATH, missing=""))
+    paths = ["/dev/" + machine.metadata(BLOCK_DEVICES_PATH + name).replace("sd", "xvd", 1) for name in names]
     devices = sorted(path for path in paths if machine.exists(path))
     for path in devices:
-        # cloud-init mounts the first one at /mnt by itself.
+        # cloud-init mounts the first of them at /mnt.
         if re.search(rf"(?m)^{path} /mnt ", machine.read("/proc/mounts")):
             machine.run("umount", path)
     lines = [
@@ -91,7 +94,7 @@ def _xen_disks(machine: Machine) -> list[str]:
 
 
 def _has_file_system(machine: Machine, devices: list[str]) -> bool:
-    """Return whether the disks have the file system of an earlier boot."""
+    """Return whether the disks already have this program's file system, from an earlier boot."""
     if devices[1:]:
         # After a reboot udev has usually assembled the array already; exit codes 1 and 2: nothing to do.
         machine.run("mdadm", "--assemble", "--scan", expect=(0, 1, 2))
@@ -107,7 +110,7 @@ def _check_blank(machine: Machine, devices: list[str]) -> None:
     """Check that the disks are blank, or part of the array of an interrupted attempt.
 
     Raises:
-        BootError: one holds something else.
+        BootError: a disk has other content.
     """
     for path in devices:
         _, text = machine.run("blkid", "-p", "-o", "export", path, expect=(0, 2))
@@ -115,8 +118,8 @@ def _check_blank(machine: Machine, devices: list[str]) -> None:
         kind = content.get("TYPE") or content.get("PTTYPE")
         if kind and kind != "linux_raid_member":
             raise BootError(
-                f"{path} holds {kind} and is left as it is",
-                "let nothing else format it, or say instanceStorage: none in the cluster file",
+                f"{path} contains {kind}; it was not formatted",
+                "make sure that nothing else formats it, or set instanceStorage: none in the cluster file",
             )
 
 
@@ -143,6 +146,7 @@ def _array_device(machine: Machine) -> str:
 
 
 def _write_fstab(machine: Machine) -> None:
+    """Add the mounts to /etc/fstab, and make containerd and the kubelet require them."""
     # nofail: an instance whose disks have become blank must still boot, to format them again.
     timeout = "x-systemd.device-timeout=30s"
     own_lines = [f"LABEL={LABEL} {MOUNT} ext4 noatime,nofail,{timeout} 0 2"]

@@ -11,7 +11,7 @@ from . import hosts
 if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
-ADMIN = "/etc/kubernetes/admin.conf"
+ADMIN_KUBECONFIG = "/etc/kubernetes/admin.conf"
 # Long enough to try another address if a master stops answering: a program in Go gives each of five addresses six
 # seconds, each of three ten (see `hosts`).
 REQUEST_TIMEOUT = "--request-timeout=30s"
@@ -22,7 +22,7 @@ def kubectl(
     *arguments: str,
     stdin: str = "",
     expect: tuple[int, ...] = (0,),
-    kubeconfig: str = ADMIN,
+    kubeconfig: str = ADMIN_KUBECONFIG,
     timeout: int = 900,
 ) -> tuple[int, str]:
     """Run kubectl against any API server of the cluster; return its exit code and output.
@@ -35,12 +35,12 @@ def kubectl(
 
 
 def command(kubeconfig: str) -> tuple[str, ...]:
-    """Return the beginning of every kubectl command line."""
+    """Return the program and the options with which every kubectl command line starts."""
     return "kubectl", "--kubeconfig", kubeconfig, REQUEST_TIMEOUT
 
 
-def own_server(boot: MasterBoot) -> str:
-    """Return the option with which kubectl uses this master's own API server."""
+def local_server(boot: MasterBoot) -> str:
+    """Return the kubectl option that selects this master's own API server."""
     return f"--server=https://{boot.facts['privateAddress']}:{boot.config['endpoint'].rpartition(':')[2]}"
 
 

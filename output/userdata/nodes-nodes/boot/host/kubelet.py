@@ -15,11 +15,11 @@ SET_UP_FILE = HOME + "/established"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
 # The folder of static pods in kubeadm's configuration of the kubelet.
 MANIFESTS = "/etc/kubernetes/manifests"
-RESOLVED = "/run/systemd/resolve/resolv.conf"
+RESOLVED_CONF = "/run/systemd/resolve/resolv.conf"
 
 
 def is_set_up(machine: Machine, boot: Boot) -> bool:
-    """Return whether the boot of this instance, not of one that its AMI was made from, was completed before."""
+    """Return whether a boot of this instance was completed before (an AMI may contain another instance's marker)."""
     return machine.read(SET_UP_FILE) == boot.facts["instanceId"] and machine.exists(KUBELET_CONF)
 
 
@@ -29,20 +29,20 @@ def mark_set_up(machine: Machine, boot: Boot) -> None:
 
 
 def clear(machine: Machine) -> None:
-    """Remove what an earlier attempt, or the instance that the AMI was made from, left behind."""
+    """Stop the kubelet; remove files of an earlier attempt, or of the instance from which the AMI was created."""
     machine.run("systemctl", "stop", "kubelet")
     # containerd would keep an existing CNI configuration, with the pod CIDR of another node.
-    old = ("/etc/kubernetes/*.conf", f"{MANIFESTS}/*", "/var/lib/kubelet/pki/*", "/etc/cni/net.d/*")
-    machine.remove(*old)
+    leftovers = ("/etc/kubernetes/*.conf", f"{MANIFESTS}/*", "/var/lib/kubelet/pki/*", "/etc/cni/net.d/*")
+    machine.remove(*leftovers)
 
 
 def patch(machine: Machine, boot: Boot) -> None:
     """Write this instance's kubelet settings as a patch for kubeadm (`patches.directory`).
 
-    `kubeadm join` takes the cluster-wide settings from a ConfigMap and merges the patch over them; what depends on the
-    instance or its distribution has to be in the patch.
+    `kubeadm join` takes the cluster-wide settings from a ConfigMap and merges the patch over them; settings that depend
+    on the instance or its distribution must be in the patch.
     """
-    resolver = RESOLVED if machine.exists(RESOLVED) else "/etc/resolv.conf"
+    resolver = RESOLVED_CONF if machine.exists(RESOLVED_CONF) else "/etc/resolv.conf"
     overrides = boot.config["kubeletPatch"]
     reserved = {} if {"kubeReserved", "systemReserved"} & set(overrides) else {"kubeReserved": reservation(machine)}
     pods = {"maxPods": boot.max_pods} if boot.max_pods else {}

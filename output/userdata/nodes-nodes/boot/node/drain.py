@@ -2,8 +2,8 @@
 
 A systemd service polls the instance metadata for a termination. It drains with the kubelet's own credentials: a node
 may list and evict its own pods and cordon itself (Kubernetes' node authorizer and NodeRestriction), but not read
-DaemonSets, as `kubectl drain` does. To find out whether other nodes take pods it may also list nodes
-(`cfngen.userdata.node_rights`).
+DaemonSets, as `kubectl drain` does. `cfngen.userdata.node_rights`
+also lets it list nodes, to find out whether other nodes can run its pods.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from ..machine import BootError, Machine
 if TYPE_CHECKING:
     from ..contract import JsonObject, NodeBoot
 
-HOOK = "cfngen-drain"
+LIFECYCLE_HOOK = "cfngen-drain"
 UNIT = "cfngen-drain.service"
-INTERVAL = 5.0
+# Pause between two queries of the instance metadata, and between two rounds of evictions.
+POLL_SECONDS = 5.0
 # Seconds between two heartbeats; without them the lifecycle hook times out after some minutes.
-HEARTBEAT = 30.0
+HEARTBEAT_SECONDS = 30.0
 # EC2 gives notice two minutes before it interrupts a Spot Instance ("Spot Instance interruption notices", EC2 User
 # Guide).
 SPOT_DRAIN_SECONDS = 100.0
-# Seconds; two requests and a pause take less than the lifecycle hook's heartbeat timeout.
-REQUEST_TIMEOUT = 45
+# Seconds; so short that two requests and the pause between them fit within the lifecycle hook's heartbeat timeout.
+REQUEST_TIMEOUT_SECONDS = 45
 # Evictions that are requested in parallel.
 EVICTION_BATCH_SIZE = 8
-# Limit of a list of schedulable nodes; if there are more, pods can be scheduled elsewhere for sure.
+# Page size for the list of schedulable nodes; if there are more, other nodes can certainly run the pods.
 MAX_NODES_LISTED = 20
-# Label and taint of masters, as kubeadm has them.
-MASTER = "node-role.kubernetes.io/control-plane"
+# The taint that kubeadm gives to masters.
+MASTER_TAINT = "node-role.kubernetes.io/control-plane"
 # No new pods, and no new connections from load balancers. NodeRestriction allows labels below node.kubernetes.io.
 CORDON_PATCH = {
     "metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}},
     "spec": {"unschedulable": True},
 }
-STATE = "meta-data/autoscaling/target-lifecycle-state"
-SPOT_ACTION = "meta-data/spot/instance-action"
+LIFECYCLE_STATE_PATH = "meta-data/autoscaling/target-lifecycle-state"
+SPOT_ACTION_PATH = "meta-data/spot/instance-action"
 
 
 def start(machine: Machine, boot: NodeBoot) -> str:
@@ -55,18 +56,18 @@ def start(machine: Machine, boot: NodeBoot) -> str:
 def watch(machine: Machine, boot: NodeBoot) -> str:
     """Wait until this instance is about to be terminated, drain it, and complete the lifecycle action."""
     spot_noticed = False
-    while machine.metadata(STATE, missing="") != "Terminated":
-        if not spot_noticed and machine.metadata(SPOT_ACTION, missing=""):
+    while machine.metadata(LIFECYCLE_STATE_PATH, missing="") != "Terminated":
+        if not spot_noticed and machine.metadata(SPOT_ACTION_PATH, missing=""):
             spot_noticed = True
-            machine.say("EC2 takes this spot instance back: " + drain(machine, boot, SPOT_DRAIN_SECONDS))
-        machine.sleep(INTERVAL)
+            machine.say("EC2 is about to interrupt this Spot Instance: " + drain(machine, boot, SPOT_DRAIN_SECONDS))
+        machine.sleep(POLL_SECONDS)
     outcome = drain(machine, boot, boot.config["drain"] * 60)
     response = _notify_auto_scaling(machine, boot, "complete_lifecycle_action", LifecycleActionResult="CONTINUE")
-    return f"this instance is to be terminated: {outcome}; {response}"
+    return f"this instance is being terminated: {outcome}; {response}"
 
 
 def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
-    """Cordon the node and evict its pods, except those of DaemonSets, until they are gone or the time-out is over.
+    """Cordon the node and evict its pods, except those of DaemonSets, until they are gone or the time-out has passed.
 
     Pod disruption budgets are honoured. If the API server does not answer it is retried: masters may be being replaced.
 
@@ -76,7 +77,7 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
         seconds: time-out.
 
     Returns:
-        How it ended, for the log.
+        The outcome, for the log.
     """
     if not machine.exists(kubelet.KUBELET_CONF):
         return "it never joined the cluster"
@@ -85,7 +86,7 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
 
     def send_heartbeat() -> None:
         nonlocal last_heartbeat
-        if machine.clock() - last_heartbeat >= HEARTBEAT:
+        if machine.clock() - last_heartbeat >= HEARTBEAT_SECONDS:
             last_heartbeat = machine.clock()
             _notify_auto_scaling(machine, boot, "record_lifecycle_action_heartbeat")
 
@@ -93,13 +94,12 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
         try:
             pods = _cordon_and_list_pods(machine, boot)
             elapsed, remaining = machine.clock() - start_time, sorted("/".join(pod) for pod in pods)
-            outcome = f"{len(remaining)} pods are still there after {seconds:.0f} s: {', '.join(remaining)}"
+            outcome = f"{len(remaining)} pods remain after {seconds:.0f} s: {', '.join(remaining)}"
             if not remaining:
-                return f"its pods are gone after {elapsed:.0f} s"
-            if not _has_room_elsewhere(machine, boot):
-                return (
-                    f"{len(remaining)} pods stay after {elapsed:.0f} s, no other node takes any: {', '.join(remaining)}"
-                )
+                return f"all its pods are gone after {elapsed:.0f} s"
+            if not _can_other_nodes_run_pods(machine, boot):
+                names = ", ".join(remaining)
+                return f"{len(remaining)} pods remain after {elapsed:.0f} s, as no other node can run them: {names}"
             not_terminating = [pod for pod, is_terminating in pods.items() if not is_terminating]
             for first in range(0, len(not_terminating), EVICTION_BATCH_SIZE):
                 batch = not_terminating[first : first + EVICTION_BATCH_SIZE]
@@ -107,15 +107,15 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
                     list(pool.map(lambda pod: _evict(machine, *pod), batch))
                 send_heartbeat()
         except BootError as error:
-            outcome = f"its pods stay, the API server does not answer: {error}"
+            outcome = f"its pods were not evicted, the API server does not answer: {error}"
         if machine.clock() - start_time >= seconds:
             return outcome
         send_heartbeat()
-        machine.sleep(INTERVAL)
+        machine.sleep(POLL_SECONDS)
 
 
 def _cordon_and_list_pods(machine: Machine, boot: NodeBoot) -> dict[tuple[str, str], bool]:
-    """Cordon the node; return its pods to evict by (namespace, name), and whether each is terminating already."""
+    """Cordon the node; return whether each pod that must leave it is already terminating, by (namespace, name)."""
     name = boot.facts["instanceId"]
     _kubectl(machine, "patch", "node", name, "-p", json.dumps(CORDON_PATCH))
     selector = "--field-selector=spec.nodeName=" + name
@@ -130,17 +130,17 @@ def _cordon_and_list_pods(machine: Machine, boot: NodeBoot) -> dict[tuple[str, s
     return pods
 
 
-def _has_room_elsewhere(machine: Machine, boot: NodeBoot) -> bool:
-    """Return whether another node is schedulable, or whether that is unknown: older masters let nodes list no nodes.
+def _can_other_nodes_run_pods(machine: Machine, boot: NodeBoot) -> bool:
+    """Return whether another node is schedulable; also True if the nodes cannot be listed, as with older masters.
 
-    If a cluster or its last node group is deleted there is none, and disruption budgets would block evictions until the
-    time-out.
+    When the cluster or its last node group is deleted, there is no such node, and disruption budgets would block
+    evictions until the time-out.
     """
     query = urlencode({"fieldSelector": "spec.unschedulable=false", "limit": MAX_NODES_LISTED})
     try:
         node_list = json.loads(_kubectl(machine, "get", "--raw", f"/api/v1/nodes?{query}"))
     except BootError as error:
-        machine.log(f"nobody knows which other nodes there are: {error}")
+        machine.log(f"could not list the other nodes: {error}")
         return True
     other_nodes = [node for node in node_list["items"] if node["metadata"]["name"] != boot.facts["instanceId"]]
     return bool(node_list["metadata"].get("continue")) or any(_is_schedulable(node) for node in other_nodes)
@@ -151,12 +151,14 @@ def _is_schedulable(node: JsonObject) -> bool:
     spec, conditions = node.get("spec", {}), node.get("status", {}).get("conditions", [])
     is_ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return (
-        is_ready and not spec.get("unschedulable") and MASTER not in [taint["key"] for taint in spec.get("taints", [])]
+        is_ready
+        and not spec.get("unschedulable")
+        and MASTER_TAINT not in [taint["key"] for taint in spec.get("taints", [])]
     )
 
 
 def _evict(machine: Machine, namespace: str, name: str) -> None:
-    """Request a pod's eviction; if a disruption budget forbids it, the caller tries again."""
+    """Request a pod's eviction; if a disruption budget forbids it, this is only logged, as the caller tries again."""
     eviction = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
@@ -165,19 +167,20 @@ def _evict(machine: Machine, namespace: str, name: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
     create = (*command(kubelet.KUBELET_CONF), "create", "--raw", path, "-f", "-")
     try:
-        machine.run(*create, stdin=json.dumps(eviction), timeout=REQUEST_TIMEOUT)
+        machine.run(*create, stdin=json.dumps(eviction), timeout=REQUEST_TIMEOUT_SECONDS)
     except BootError as error:
-        machine.log(f"{namespace}/{name} is not evicted: {error}")
+        machine.log(f"{namespace}/{name} could not be evicted: {error}")
 
 
 def _kubectl(machine: Machine, *arguments: str) -> str:
-    return kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=REQUEST_TIMEOUT)[1]
+    """Run kubectl with the kubelet's credentials; return its output."""
+    return kubectl(machine, *arguments, kubeconfig=kubelet.KUBELET_CONF, timeout=REQUEST_TIMEOUT_SECONDS)[1]
 
 
-def _notify_auto_scaling(machine: Machine, boot: NodeBoot, operation: str, **arguments: str) -> str:
-    """Call a lifecycle operation of Auto Scaling; return a note for the log.
+def _notify_auto_scaling(machine: Machine, boot: NodeBoot, lifecycle_operation: str, **arguments: str) -> str:
+    """Call an operation of Auto Scaling on this instance's lifecycle action; return the result, for the log.
 
-    It is no error if no lifecycle action is waiting, or not any more.
+    It is no error if no lifecycle action is waiting, or no longer.
     """
     facts = boot.facts
     try:
@@ -189,14 +192,14 @@ def _notify_auto_scaling(machine: Machine, boot: NodeBoot, operation: str, **arg
         )
         response = machine.aws(
             "autoscaling",
-            operation,
-            "ValidationError",
+            lifecycle_operation,
+            "ValidationError",  # the error code if no lifecycle action is waiting
             AutoScalingGroupName=resource["StackResourceDetail"]["PhysicalResourceId"],
-            LifecycleHookName=HOOK,
+            LifecycleHookName=LIFECYCLE_HOOK,
             InstanceId=facts["instanceId"],
             **arguments,
         )
     except BootError as error:
         # The lifecycle hook's own time-out then ends the wait.
-        return f"Auto Scaling was not told: {error}"
-    return response["Error"]["Message"] if "Error" in response else "Auto Scaling was told"
+        return f"the lifecycle action was not completed: {error}"
+    return response["Error"]["Message"] if "Error" in response else "the lifecycle action was completed"

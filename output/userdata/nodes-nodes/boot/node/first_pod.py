@@ -1,8 +1,8 @@
 """Runs a pod of the pause image, to prove that a node can run pods before it signals success to CloudFormation.
 
 A Node is Ready as soon as the kubelet and the CRI answer, even if no image can be unpacked and no container started. So
-the kubelet gets a static pod, which needs no scheduler and no network plug-in, and containerd tells whether it runs. A
-master needs no such check: its API server and etcd are static pods, too.
+this step gives the kubelet a static pod, which needs no scheduler and no network plug-in, and queries containerd until
+it runs. A master needs no such check: its API server and etcd are static pods, too.
 """
 
 from __future__ import annotations
@@ -22,23 +22,25 @@ NAME = "cfngen-first-pod"
 MANIFEST = f"{kubelet.MANIFESTS}/{NAME}.yaml"
 RAN_FILE = HOME + "/first-pod"
 CTR = ("ctr", "-n", "k8s.io")
-# Of a container, not of the sandbox around it (containerd's internal/cri/labels).
+# Match the pod's container, not its sandbox, which is a container too (containerd's internal/cri/labels).
 LABELS = 'labels."io.kubernetes.pod.namespace"==kube-system,labels."io.cri-containerd.kind"==container'
-HINT = "`journalctl -u kubelet -u containerd`; can the instance reach the registry of the pause image?"
+HINT = "`journalctl -u kubelet -u containerd`; check that the instance can reach the registry of the pause image"
 
 
 def run(machine: Machine, boot: NodeBoot) -> str:
-    """Run a pod of the pause image for a moment, once in the instance's life: later there may be no capacity for it.
+    """Run a pod of the pause image for a moment.
+
+    This is done only once in the instance's life: after a reboot other pods may leave no capacity for it.
 
     Raises:
-        BootError: it does not run; the message includes the kubelet's last error about it.
+        BootError: the pod does not run; the message includes the kubelet's last error about it.
     """
     instance = boot.facts["instanceId"]
     if machine.read(RAN_FILE) == instance:
         return "ran before"
     folder = boot.config["kubeletPatch"].get("staticPodPath", kubelet.MANIFESTS)
     if folder != kubelet.MANIFESTS:
-        return "left out: the cluster file moves static pods elsewhere"
+        return "skipped: the cluster file sets another staticPodPath"
     machine.write(MANIFEST, json.dumps(manifest(boot.config["pause"])), 0o600)
     try:
         machine.wait("a first pod to run", lambda: _check_running(machine), HINT, boot.remaining(machine))
@@ -51,7 +53,7 @@ def run(machine: Machine, boot: NodeBoot) -> str:
 
 
 def manifest(image: str) -> JsonObject:
-    """Return the pod: with hostNetwork, as there may be no pod network yet, and with a short grace period."""
+    """Return the pod's manifest: with hostNetwork, as there may be no pod network yet, and a short grace period."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -66,19 +68,19 @@ def manifest(image: str) -> JsonObject:
 
 
 def _check_running(machine: Machine) -> None:
-    """Return if a container of the pod runs.
+    """Check that the pod's container runs.
 
     Raises:
-        Pending: it does not, or containerd does not answer.
+        Pending: it does not run, or containerd does not answer.
     """
-    own = f'labels."io.kubernetes.pod.name"~="^{NAME}-",{LABELS}'
-    code, containers = machine.run(*CTR, "containers", "ls", "-q", own, expect=(0, 1))
+    container_filter = f'labels."io.kubernetes.pod.name"~="^{NAME}-",{LABELS}'
+    code, containers = machine.run(*CTR, "containers", "ls", "-q", container_filter, expect=(0, 1))
     if code:
         raise Pending("containerd does not answer")
     _, tasks = machine.run(*CTR, "tasks", "ls", expect=(0, 1))
     running = {line.split()[0] for line in tasks.splitlines() if line.split()[2:] == ["RUNNING"]}
     if not running & set(containers.split()):
-        raise Pending("no container of it runs yet")
+        raise Pending("its container is not running yet")
 
 
 def _last_kubelet_error(machine: Machine) -> str:

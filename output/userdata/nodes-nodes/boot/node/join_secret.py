@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def read(machine: Machine, boot: NodeBoot) -> JoinInformation:
-    """Return the join information; empty if there is none yet."""
+    """Return the join information; empty if no master has published it yet."""
     arn = boot.facts["joinSecretArn"]
     response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=arn)
     information: JoinInformation = json.loads(response.get("SecretString") or "{}")

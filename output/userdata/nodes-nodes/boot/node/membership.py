@@ -1,4 +1,4 @@
-"""The steps of a node after the common ones: it waits until a master has published how to join, and joins."""
+"""The steps of a node after the common ones: wait until a master has published the join information, and join."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from . import join_secret
 if TYPE_CHECKING:
     from ..contract import JoinInformation, NodeBoot
 
-JOIN = HOME + "/join.yaml"
+JOIN_CONFIG = HOME + "/join.yaml"
 TIMER = "cfngen-addresses.timer"
-# In the kubelet's Ready condition if the node has no CNI configuration.
+# Reason in the message of the Ready condition if the node has no CNI configuration.
 NO_NETWORK_PLUGIN = "NetworkPluginNotReady"
 
 
 def join(machine: Machine, boot: NodeBoot) -> str:
-    """Join the cluster, unless this instance did before; try again with new join information while there is time."""
+    """Join the cluster, unless this instance has joined before; retry with new join information until the time-out."""
     if kubelet.is_set_up(machine, boot):
-        # Debian's cloud-init writes /etc/hosts anew at each boot (`manage_etc_hosts`).
+        # Debian's cloud-init rewrites /etc/hosts at each boot (`manage_etc_hosts`).
         if hosts.BEGIN not in machine.read(hosts.HOSTS):
             addresses(machine, boot)
         machine.run("systemctl", "start", "kubelet")
         return "joined before"
     kubelet.patch(machine, boot)
-    hint = "did a master's boot fail? Its console says why; on it: `systemctl status cfngen-boot cfngen-join`"
+    hint = "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join`"
     seconds = boot.remaining(machine)
     return machine.wait("joining", lambda: _join_once(machine, boot), hint, seconds, (BootError, Pending))
 
@@ -36,7 +36,7 @@ def join(machine: Machine, boot: NodeBoot) -> str:
 def follow(machine: Machine, boot: NodeBoot) -> str:
     """Start the timer that keeps the masters' addresses up to date, as masters may be added."""
     machine.run("systemctl", "enable", "--now", TIMER)
-    return "the masters' addresses are looked up every hour"
+    return "the masters' addresses are updated every hour"
 
 
 def addresses(machine: Machine, boot: NodeBoot) -> str:
@@ -47,17 +47,23 @@ def addresses(machine: Machine, boot: NodeBoot) -> str:
     """
     try:
         _write_hosts(machine, boot, _join_information(machine, boot))
-    except Pending as missing:
-        raise BootError(str(missing), "`systemctl status cfngen-join`, on a master") from missing
+    except Pending as pending:
+        raise BootError(str(pending), "`systemctl status cfngen-join`, on a master") from pending
     return ""
 
 
 def _write_hosts(machine: Machine, boot: NodeBoot, information: JoinInformation) -> None:
+    """Write the API's name and the masters' addresses to /etc/hosts."""
     # The endpoint's name is in no DNS zone: only /etc/hosts resolves it.
     hosts.of_node(machine, boot, information["endpoint"], information["addresses"])
 
 
 def _join_information(machine: Machine, boot: NodeBoot) -> JoinInformation:
+    """Return the join information.
+
+    Raises:
+        Pending: no master has published it yet.
+    """
     information = join_secret.read(machine, boot)
     if "token" not in information:
         raise Pending("no master has published the join information yet")
@@ -65,9 +71,15 @@ def _join_information(machine: Machine, boot: NodeBoot) -> JoinInformation:
 
 
 def _join_once(machine: Machine, boot: NodeBoot) -> str:
+    """Run `kubeadm join` with the current join information.
+
+    Raises:
+        Pending: the information is missing or expired, or a master has an older version.
+        BootError: `kubeadm join` failed.
+    """
     information = _join_information(machine, boot)
     if information["expires"] <= machine.time(60):
-        raise Pending(f"the published token ended at {information['expires']} and no master has renewed it")
+        raise Pending(f"the published token expired at {information['expires']} and no master has renewed it")
     versions.await_masters(boot, information)
     _write_hosts(machine, boot, information)
     discovery = {
@@ -80,17 +92,17 @@ def _join_once(machine: Machine, boot: NodeBoot) -> str:
     machine.run("mkdir", "-p", kubelet.MANIFESTS)
     machine.remove("/etc/kubernetes/pki/ca.crt")
     # In a file that only root may read: arguments are visible to every process.
-    machine.write(JOIN, json.dumps({**boot.config["join"], "discovery": {"bootstrapToken": discovery}}), 0o600)
+    machine.write(JOIN_CONFIG, json.dumps({**boot.config["join"], "discovery": {"bootstrapToken": discovery}}), 0o600)
     try:
-        machine.run("kubeadm", "join", "--config", JOIN)
+        machine.run("kubeadm", "join", "--config", JOIN_CONFIG)
     finally:
-        machine.remove(JOIN)
+        machine.remove(JOIN_CONFIG)
     kubelet.mark_set_up(machine, boot)
     return f"joined {information['endpoint']}"
 
 
 def ready(machine: Machine, boot: NodeBoot) -> str:
-    """Wait until this node is Ready; if cfngen installs no network plug-in, a node that lacks only that is enough."""
+    """Wait until this node is Ready; if cfngen installs no network plug-in, everything except that must be ready."""
     name = boot.facts["instanceId"]
 
     def probe() -> str:
@@ -100,14 +112,14 @@ def ready(machine: Machine, boot: NodeBoot) -> str:
             {} if code else {item["type"]: item for item in json.loads(text).get("status", {}).get("conditions", [])}
         )
         condition = conditions.get(
-            "Ready", {"status": "", "message": "the API server does not know it, or does not answer"}
+            "Ready", {"status": "", "message": "the API server has no such node, or does not answer"}
         )
         message = condition.get("message", "")
         if condition["status"] == "True":
             return f"node {name} is Ready"
         if NO_NETWORK_PLUGIN in message and not boot.config["podNetwork"]["awaited"]:
-            return f"node {name} has joined and lacks a network plug-in, which is yours to install"
+            return f"node {name} has joined; it becomes Ready once you install a network plug-in"
         raise Pending(message)
 
-    hint = "`journalctl -u kubelet -u containerd`; without a pod CIDR look at the controller managers on the master"
+    hint = "`journalctl -u kubelet -u containerd`; without a pod CIDR check the controller managers on the master"
     return machine.wait(f"node {name} to be Ready", probe, hint, boot.remaining(machine))

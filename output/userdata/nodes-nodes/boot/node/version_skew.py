@@ -1,7 +1,7 @@
-"""Lets a new node wait for older masters: in an upgrade nodes and masters are replaced at the same time.
+"""Makes a new node wait for older masters: in an upgrade nodes and masters are replaced at the same time.
 
-The wait does not count for the node's own time-out but extends its deadline. The time-out of the stack update includes
-the wait, so a later failure is still signalled in time.
+The wait extends the deadline of the node's boot. The time-out of the stack update includes the wait, so a later failure
+is still signalled in time.
 """
 
 from __future__ import annotations
@@ -22,14 +22,18 @@ def wait(machine: Machine, boot: NodeBoot) -> str:
     Raises:
         BootError: a master is still older after that time.
     """
-    start = machine.clock()
+    started_at = machine.clock()
 
     def probe() -> str:
         versions.await_masters(boot, join_secret.read(machine, boot))
-        waited = machine.clock() - start
-        return f"new enough after {waited:.0f} s" if waited else "new enough, or not there yet"
+        waited = machine.clock() - started_at
+        return (
+            f"the masters are new enough after {waited:.0f} s"
+            if waited
+            else "the masters are new enough, or not running yet"
+        )
 
-    hint = "is the masters' update done? If it failed, its events say why; then update the stack again"
+    hint = "check the stack events for a failed update of the masters; then update the stack again"
     outcome = machine.wait("masters of this version", probe, hint, boot.config["upgradeWait"] * 60)
-    boot.deadline += machine.clock() - start
+    boot.deadline += machine.clock() - started_at
     return outcome

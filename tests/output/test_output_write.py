@@ -387,7 +387,7 @@ def test_a_difference_shows_a_short_diff(tmp_path: Path) -> None:
     lines = [f"line {number}" for number in range(100)]
     (tmp_path / "a.txt").write_text("\n".join(lines))
     wanted = [*lines[:50], "changed " + "x" * 1000, *lines[51:]]
-    (difference,) = differences(tmp_path, {"a.txt": "\n".join(expected).encode()})
+    (difference,) = differences(tmp_path, {"a.txt": "\n".join(wanted).encode()})
     assert str(difference).splitlines()[:6] == [
         "a.txt: differs",
         "--- a.txt (present)",

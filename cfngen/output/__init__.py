@@ -5,4 +5,4 @@ from cfngen.output.errors import OutputError
 from cfngen.output.render import render
 from cfngen.output.write import WriteReport, write
 
-__all__ = ["Difference", "OutputError", "WriteReport", "render", "differences", "write"]
+__all__ = ["Difference", "OutputError", "WriteReport", "differences", "render", "write"]

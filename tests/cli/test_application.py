@@ -60,6 +60,7 @@ def test_each_commands_help_says_what_it_is_for_and_shows_examples(cfngen, name)
     assert ran.code == 0
     assert "Examples:\n" in ran.out
     assert f"cfngen {name}" in ran.out.partition("Examples:")[2]
+    assert "\\b" not in ran.out  # click's mark for a paragraph that is not wrapped
 
 
 def test_version(cfngen):

@@ -28,8 +28,27 @@ def _check_account(context: click.Context, parameter: click.Parameter, value: st
     return value
 
 
+HELP = """Print the IAM policies that this cluster needs, narrowed to its region, its stacks and its name.
+
+NAME is who needs the permissions; without NAME all policies are printed:
+
+\b
+  operator       who deploys, watches and deletes the cluster with cfngen
+  execution      CloudFormation's service role (--role-arn), or an operator who deploys without one
+  etcd           who takes and restores snapshots of etcd, in addition to operator
+  master         the role of the masters' instances
+  nodes-<group>  the role of a node group's instances; the group's name alone will do
+
+The policies of instances are for review: the templates create these roles themselves. One policy is printed as the
+JSON that `aws iam create-policy` takes, several with a heading each. A managed policy of IAM has at most 6,144
+characters; larger ones are split, e.g. into execution-1 and execution-2. Attach all parts; each can be printed
+alone. AWS is not called.
+"""
+
+
 @click.command(
     "permissions",
+    help=HELP,
     short_help="Print the IAM policies that the cluster needs.",
     epilog=examples(
         "cfngen permissions",
@@ -60,22 +79,7 @@ def command(
     role_arn: str,
     output: Literal["text", "json"],
 ) -> None:
-    r"""Print the IAM policies that this cluster needs, narrowed to its region, its stacks and its name.
-
-    NAME is who needs the permissions; without NAME all policies are printed:
-
-    \b
-      operator       who deploys, watches and deletes the cluster with cfngen
-      execution      CloudFormation's service role (--role-arn), or an operator who deploys without one
-      etcd           who takes and restores snapshots of etcd, in addition to operator
-      master         the role of the masters' instances
-      nodes-<group>  the role of a node group's instances; the group's name alone will do
-
-    The policies of instances are for review: the templates create these roles themselves. One policy is printed as the
-    JSON that `aws iam create-policy` takes, several with a heading each. A managed policy of IAM has at most 6,144
-    characters; larger ones are split, e.g. into execution-1 and execution-2. Attach all parts; each can be printed
-    alone. AWS is not called.
-    """
+    """Print the policies of one grantee, or of all."""
     from cfngen.permissions.grants import grants, scope_of
     from cfngen.permissions.operators import SERVICE_ROLE
 

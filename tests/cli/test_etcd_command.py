@@ -91,7 +91,7 @@ def test_restore_shows_its_progress_and_ends_with_a_working_cluster(run: Command
     assert "terminating the instance of master a" in ran.err
     assert re.search(r"master a booting \(i-[0-9a-f]+\); API does not answer", ran.err)
     assert "master a ready" in ran.err
-    assert re.search(r"^kubernetes works on kubernetes/etcd/hourly/.*Z\.db, after ", ran.out, re.MULTILINE)
+    assert re.search(r"^kubernetes is restored from kubernetes/etcd/hourly/.*Z\.db, after ", ran.out, re.MULTILINE)
     assert "Next: cfngen validate cluster" in ran.out
     assert where.kubernetes.state.get("configmaps", "later", "default") is None
 
@@ -116,7 +116,7 @@ def test_a_restore_that_goes_on_is_seen_in_the_list_and_the_status(run: Command,
     s3 = where.account.client("s3")
     snapshot = json.loads(run("etcd", "list", "-o", "json").out)["snapshots"][0]["key"]
     s3.put_object(Bucket=bucket, Key=key, Body=json.dumps({"id": "1", "snapshot": snapshot}).encode())
-    assert f"Mhe masters are being restored from {snapshot}" in run("etcd", "list").out
+    assert f"The masters are being restored from {snapshot}" in run("etcd", "list").out
     assert f"mhe masters are being restored from {snapshot}" in run("status").out
     s3.delete_object(Bucket=bucket, Key=key)
 

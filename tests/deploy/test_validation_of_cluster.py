@@ -108,7 +108,7 @@ def test_a_route_to_a_living_instance_without_node_is_found(where):
     found = looked(where)
     state.put("nodes", item)
     [problem] = route_problems(found)
-    assert problem.subject == where.kubernetes.controllers.route_table
+    assert problem.subject == where.kubernetes.controllers.route_table_id
     pods = item["spec"]["podCIDR"]
     assert problem.text.startswith(f"has a route for {pods} to {node}, which is not a Node: ")
     assert f"terminate-instances --instance-ids {node}" in problem.hint
@@ -116,7 +116,7 @@ def test_a_route_to_a_living_instance_without_node_is_found(where):
 
 def test_a_route_through_an_instance_that_is_no_clusters_is_found(where):
     # A NAT instance, as old VPCs have them.
-    ec2, table = client("ec2", "us-west-2"), where.kubernetes.controllers.route_table
+    ec2, table = client("ec2", "us-west-2"), where.kubernetes.controllers.route_table_id
     image = ec2.describe_images(Owners=["self"])["Images"][0]["ImageId"]
     [found] = ec2.describe_route_tables(RouteTableIds=[table])["RouteTables"]
     [subnet] = [each["SubnetId"] for each in found["Associations"] if "SubnetId" in each]

@@ -117,7 +117,7 @@ def test_a_restore_that_goes_on_is_seen_in_the_list_and_the_status(run: Command,
     snapshot = json.loads(run("etcd", "list", "-o", "json").out)["snapshots"][0]["key"]
     s3.put_object(Bucket=bucket, Key=key, Body=json.dumps({"id": "1", "snapshot": snapshot}).encode())
     assert f"The masters are being restored from {snapshot}" in run("etcd", "list").out
-    assert f"mhe masters are being restored from {snapshot}" in run("status").out
+    assert f"the masters are being restored from {snapshot}" in run("status").out
     s3.delete_object(Bucket=bucket, Key=key)
 
 

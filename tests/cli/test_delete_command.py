@@ -79,7 +79,7 @@ def test_a_dry_run_refuses_what_the_real_run_refuses(cloud: Cloud, cluster: Any,
     made.admit(place.account, database, place.node_group)
     ran = deleted(cfngen, "--dry-run")
     assert ran.code == 1
-    assert f"{database}: security group database has rules that name" in ran.err
+    assert f"{database}: security group database has rules that refer to" in ran.err
     assert "Deleted with the stack" in ran.out
     assert deleted(cfngen, "--dry-run", "--even-if-occupied").code == 0
 
@@ -99,7 +99,7 @@ def test_what_a_living_cluster_uses_is_told_without_a_command_and_not_deleted(
         ran = deleted(cfngen, "--stack-name", "fresh2", *arguments)
         told = " ".join(ran.out.split())
         assert ran.code == 0, ran.err
-        assert "The cluster kubernetes already exists in the stack kubernetes. What follows may be theirs" in told
+        assert "The cluster kubernetes already exists in the stack kubernetes. These resources may belong to it" in told
         assert volume in told
         assert "delete-volume" not in ran.out + refused.out
         assert "aws s3 rm" not in ran.out + refused.out
@@ -159,7 +159,7 @@ def test_what_cannot_be_deleted_is_named_and_the_next_run_goes_on(cloud: Cloud, 
     cloud.engine.fail("Vpc", "it has a dependency that nobody knows", during="DELETE", times=3)
     ran = deleted(cfngen, "--yes")
     assert ran.code == 1
-    assert "try 3 of 3" in ran.err
+    assert "attempt 3 of 3" in ran.err
     assert "it has a dependency that nobody knows" in ran.err
     assert "kubernetes: DELETE_FAILED, after" in ran.out
     assert "AWS::EC2::VPC vpc-" in ran.out
@@ -192,7 +192,7 @@ def test_detaching_leaves_the_rest_to_cloudformation(cloud: Cloud, cluster: Any,
 
 def test_nothing_to_delete_is_no_failure(cloud: Cloud, cfngen: Shell) -> None:
     ran = deleted(cfngen)
-    assert (ran.code, "There is nothing of the cluster kubernetes to delete." in ran.out) == (0, True), ran.err
+    assert (ran.code, "There is nothing to delete for the cluster kubernetes." in ran.out) == (0, True), ran.err
 
 
 @pytest.mark.parametrize("wish", ["--delete-volumes", "--delete-snapshots", "--empty-bucket", "--delete-bucket"])
@@ -238,5 +238,5 @@ def test_somebody_at_a_keyboard_is_asked_what_becomes_of_the_authorities(
     chosen = delete_command._ask_copy_method(shown, Path("one-authorities.json"), yes=False)
     assert chosen.how == how
     asked = capsys.readouterr().err
-    assert "Without a copy no snapshot can be restored again" in asked
+    assert "Without a copy, no snapshot can be restored" in asked
     assert "one-authorities.json" in asked

@@ -199,7 +199,7 @@ def test_a_second_cluster_of_one_name_is_refused_before_anything_is_uploaded(run
     for command in ("plan", "deploy"):
         ran = run(command, *ALLOWED, "--set", "name=first", stack="second")
         assert ran.code == 1
-        assert "the cluster first already exists in the stack first already" in ran.err
+        assert "the cluster first already exists in the stack first: a second cluster" in ran.err
         assert "choose another `name`" in ran.err
     assert not [call for call in where.served.faults.calls[before:] if call.operation.startswith(("Put", "Create"))]
 
@@ -219,13 +219,13 @@ def test_parameters_come_from_flags_and_files(run: Command, directory) -> None:
     assert wrong.code == 1
     assert "ApiAllowedCidr" in wrong.err
     twice = run("plan", "-p", "A=1", "-p", "A=2", stack="file")
-    assert (twice.code, "A is given twice" in twice.err) == (64, True)
+    assert (twice.code, "A is specified twice" in twice.err) == (64, True)
 
 
 def test_the_wrong_account_is_refused_before_anything_else(run: Command) -> None:
     ran = run("deploy", "--yes", "--account", "999999999999", *ALLOWED, stack="account")
     assert ran.code == 1
-    assert "not of 999999999999" in ran.err
+    assert "not to 999999999999" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,14 @@ pytestmark = pytest.mark.drill
 
 MAKE_VARIABLES = re.findall(r"^([A-Z]+) \?=", (ROOT / "Makefile").read_text(), re.MULTILINE)
 EXAMPLE = next(part.text for part in read(ROOT / "README.md") if isinstance(part, ClusterFile))
-# How blocks begin that are neither commands nor cluster files: drawings, lines that a program prints, parameter files.
+# How blocks begin that are neither commands nor cluster files: drawings, lines that a program prints, parameter files,
+# and lists of changed files.
 OTHER_BLOCKS = (
     "cluster.yaml ─►",
     "people ─►",
     "ensure deployable ─►",
+    "flowchart TD",
+    "cfngen/cluster/",
     "cfngen: [6/17]",
     '{"ApiAllowedCidr"',
 )

@@ -142,7 +142,7 @@ def test_who_is_about_to_deploy_is_told_of_before_anything_is_uploaded(operator:
         return False
 
     operator.answer = meanwhile
-    with pytest.raises(Exception, match="did not agree"):
+    with pytest.raises(Exception, match="you declined"):
         operator.deploy(LARGER)
     told = second.messages[0]
     assert isinstance(told, Notice)

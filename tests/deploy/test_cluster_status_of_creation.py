@@ -35,7 +35,7 @@ def test_a_cluster_that_is_being_created():
     assert isinstance(early.api, Unknown)
     assert "has not been initialised" in early.api.unknown
     assert [master.ready for master in early.masters] == [None]
-    assert "(the creation is under way)" in text
+    assert "(the creation is in progress)" in text
     assert "Next: cfngen watch" in text
     assert later.stack.status == "CREATE_IN_PROGRESS"
     assert later.api.version == "1.36.3"

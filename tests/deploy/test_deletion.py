@@ -373,12 +373,12 @@ def test_a_rehearsal_refuses_what_the_deletion_would(cloud: Cloud, operator: Ope
         operator.account, DeletionRequest(NAME, NAME, bucket="mine" if wish else "", **wishes)
     )
     assert type(refusal) is (TemplatesInUseError if wish else BusyError)
-    assert ("also those of the stack staging" if wish else "another operation is in progress") in str(refusal)
+    assert ("also used by the stack staging" if wish else "another operation is in progress") in str(refusal)
 
 
 def test_a_part_of_a_cluster_is_refused(cloud: Cloud, operator: Operator) -> None:
     stack = created(cloud)
-    with pytest.raises(ForeignStackError, match="part of another"):
+    with pytest.raises(ForeignStackError, match="is a nested stack"):
         operator.deletes(stack.children["VpcStack"].name)
 
 
@@ -408,7 +408,7 @@ def test_a_rule_of_others_that_names_the_nodes_is_named_before(cloud: Cloud, ope
     place = place_of(created(cloud), operator.account)
     database = made.security_group(place, "database", {})
     made.admit(operator.account, database, place.node_group)
-    with pytest.raises(OccupiedError, match=f"{database}: security group database has rules that name"):
+    with pytest.raises(OccupiedError, match=f"{database}: security group database has rules that refer to"):
         operator.deletes()
 
 

@@ -241,6 +241,6 @@ def test_nothing_of_a_clusters_own_is_taken_for_an_obstacle(case: str) -> None:
 def test_templates_that_another_stack_lives_on_are_not_deleted(cloud: Cloud, operator: Operator) -> None:
     created(cloud)
     created(cloud, name="the-other")
-    with pytest.raises(TemplatesInUseError, match="also those of the stack the-other"):
+    with pytest.raises(TemplatesInUseError, match="also used by the stack the-other"):
         operator.deletes(bucket="templates-of-the-operator", empty_bucket=True)
     assert operator.questions == []

@@ -159,7 +159,7 @@ def test_without_a_master_nobody_answers(where: Place, said: list[Message]) -> N
 
 def test_no_bucket_is_told(where: Place) -> None:
     other = where.cluster.model_copy(update={"name": "other"})
-    with pytest.raises(BackupsOffError, match="no stack nothing that names a bucket") as caught:
+    with pytest.raises(BackupsOffError, match="no stack nothing that would name the bucket") as caught:
         find_store(where.account, "nothing", other)
     assert "--set etcd.backups.bucket=NAME" in str(caught.value.hint)
     assert "cfngen deploy" not in str(caught.value.hint)
@@ -232,7 +232,7 @@ def test_an_interrupted_restore_goes_on_when_asked_for_again(where: Place, said:
     with pytest.raises(RestoreDetachedError) as caught:
         set_back(where, said)
     assert error_exit_code(caught.value.code) == 130
-    assert "`cfngen etcd restore` attaches again" in str(caught.value.hint)
+    assert "`cfngen etcd restore` continues it" in str(caught.value.hint)
     request = backups(where).read("restore.json")
     said.clear()
     done = set_back(where, said)
@@ -272,7 +272,7 @@ def test_of_two_who_begin_at_the_same_moment_one_is_refused(where: Place, said: 
         return True
 
     old = masters(where)
-    with pytest.raises(RestoreInProgressError, match="someone else has begun"):
+    with pytest.raises(RestoreInProgressError, match="someone else has just started to restore"):
         set_back(where, said, consent=meanwhile)
     assert backups(where).read("restore.json") == request
     assert masters(where) == old

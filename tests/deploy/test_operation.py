@@ -146,7 +146,7 @@ def test_a_kept_failure_is_continued(operator: Operator):
     operator.cloud.engine.fail("MasterAVolume", "broken")
     assert operator.deploy(ONE, on_failure="keep").status == "CREATE_FAILED"
     assert operator.deploy(ONE).status == "UPDATE_COMPLETE"
-    assert "with rollback off" in operator.reported(Notice)[0].text
+    assert "with rollback disabled" in operator.reported(Notice)[0].text
     assert operator.reported(Plan)[0].on_failure == "DO_NOTHING"
 
 
@@ -220,7 +220,7 @@ def test_ctrl_c_before_the_execution_leaves_nothing(operator: Operator, nth: int
 
 def test_ctrl_c_at_the_moment_of_beginning_does_not_say_that_nothing_happens(operator: Operator):
     operator.cloud.faults.after("ExecuteChangeSet", interrupt)
-    with pytest.raises(StartInterruptedError, match="may be at work on the stack one") as raised:
+    with pytest.raises(StartInterruptedError, match="may be running on the stack one") as raised:
         operator.deploy(ONE)
     assert error_exit_code(raised.value.code) == 6
     operator.cloud.clock.sleep(3600)

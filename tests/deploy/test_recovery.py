@@ -228,7 +228,7 @@ def test_no_second_cluster_of_a_name_is_created(operator: Operator, status: str)
     before = len(operator.cloud.faults.calls)
     for attempt in (operator.plan, operator.deploy):
         with pytest.raises(
-            NameConflictError, match="the cluster one already exists in the stack one already"
+            NameConflictError, match="the cluster one already exists in the stack one: a second cluster"
         ) as raised:
             attempt(ONE, stack_name="two")
     assert "choose another `name`" in raised.value.hint

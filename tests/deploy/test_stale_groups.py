@@ -127,7 +127,7 @@ def test_the_program_of_a_group_left_behind_comes_back_and_goes_again(skipped: O
     [added] = found.changes
     assert (added.action, added.logical_id) == ("add", behind(skipped)[0].program)
     [meaning] = found.predicted
-    assert (meaning.danger, "new instances do not boot" in meaning.text) == (Danger.DISRUPTIVE, True)
+    assert (meaning.danger, "new instances cannot boot" in meaning.text) == (Danger.DISRUPTIVE, True)
     assert skipped.deploy(GREEN).status == "UPDATE_COMPLETE"
     assert boots(skipped)
     [left] = behind(skipped)
@@ -154,7 +154,7 @@ def test_a_program_that_nobody_has_any_more_is_named(skipped: Operator):
         if each["Key"].endswith("/nodes-general.json"):
             s3.delete_object(Bucket=bucket, Key=each["Key"])
     skipped.deploy(GREEN)
-    assert any("in none of the uploaded templates" in each.text for each in skipped.reported(Notice))
+    assert any("no longer in any uploaded template" in each.text for each in skipped.reported(Notice))
     assert skipped.reported(Plan)[0].is_empty
 
 

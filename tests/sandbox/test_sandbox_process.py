@@ -132,7 +132,7 @@ def test_instances_fail_as_they_are_told_to(running: process.RunningSandbox) -> 
 
 
 def test_only_who_knows_the_token_is_believed(running: process.RunningSandbox) -> None:
-    with pytest.raises(SandboxGoneError, match="is not the sandbox"):
+    with pytest.raises(SandboxGoneError, match="another program answers"):
         request_report(SandboxState(running.endpoint, running.pid, "of another", FAST))
 
 
@@ -217,7 +217,7 @@ def test_only_who_begins_anew_gets_an_empty_one(tmp_path: Path, monkeypatch: pyt
     file.parent.mkdir()
     monkeypatch.setattr(process, "_spawn", lambda *_: pytest.fail("a sandbox was started"))
     write_last_sandbox(file, LastSandbox("old", ("k8s in us-west-2",), end))
-    with pytest.raises(process.SandboxEndedError, match="gone: k8s in us-west-2"):
+    with pytest.raises(process.SandboxEndedError, match="its stacks are lost: k8s in us-west-2"):
         process.start(own)
     assert not process.stop(own)
     for spawned in (lambda: process.start(own), lambda: process.start(own, anew=True)):

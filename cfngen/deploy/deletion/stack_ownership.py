@@ -33,8 +33,8 @@ def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
                 f"for the cluster {cluster}",
                 hint=CommandText(
                     suggest("deploy", stack=stack.name),
-                    " creates the cluster in it; if it is not needed, "
-                    f"`aws cloudformation delete-stack --region {account.region} --stack-name {stack.name}` deletes it.",
+                    " creates the cluster in it; if it is not needed, delete it: "
+                    f"`aws cloudformation delete-stack --region {account.region} --stack-name {stack.name}`.",
                 ),
             )
         return False

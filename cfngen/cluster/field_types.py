@@ -17,26 +17,26 @@ from pydantic_core import PydanticCustomError, core_schema
 from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME, TextLimit
 
 
-def _refuse(message: str) -> PydanticCustomError:
+def _invalid_value(message: str) -> PydanticCustomError:
     # Passed as a placeholder, since braces in the message itself would be placeholders of pydantic.
     return PydanticCustomError("cfngen", "{text}", {"text": message})
 
 
-def _network(value: object) -> IPv4Network:
+def _parse_cidr(value: object) -> IPv4Network:
     if isinstance(value, IPv4Network):
         return value
     if not isinstance(value, str) or "/" not in value:
-        raise _refuse(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16")
+        raise _invalid_value(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16")
     try:
         return IPv4Network(value)
     except (AddressValueError, NetmaskValueError):
-        raise _refuse(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16") from None
+        raise _invalid_value(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16") from None
     except ValueError:
         aligned = IPv4Network(value, strict=False)
-        raise _refuse(f"{value} is not aligned to its prefix; the network it lies in is {aligned}") from None
+        raise _invalid_value(f"{value} is not aligned to its prefix; the network it lies in is {aligned}") from None
 
 
-def _address(value: object) -> IPv4Address:
+def _parse_address(value: object) -> IPv4Address:
     if isinstance(value, IPv4Address):
         return value
     try:
@@ -44,7 +44,7 @@ def _address(value: object) -> IPv4Address:
             return IPv4Address(value)
     except AddressValueError:
         pass
-    raise _refuse(f"{value!r} is not an IPv4 address such as 172.20.0.9")
+    raise _invalid_value(f"{value!r} is not an IPv4 address such as 172.20.0.9")
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class Text:
         if "number" in self.json_type and type(value) is int:
             value = str(value)
         if not isinstance(value, str):
-            raise _refuse(f"{value!r} is not {self.expected}; write it as text")
+            raise _invalid_value(f"{value!r} is not {self.expected}; write it as text")
         if self.limit and (fault := self.limit.fault(value)):
-            raise _refuse(f"{value!r} is not {self.expected}: it {fault}")
+            raise _invalid_value(f"{value!r} is not {self.expected}: it {fault}")
         if not re.fullmatch(self.pattern, value):
-            raise _refuse(f"{value!r} is not {self.expected}")
+            raise _invalid_value(f"{value!r} is not {self.expected}")
         return value
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
@@ -89,13 +89,13 @@ _NAME_RULE = "lower-case letters, digits and hyphens, beginning with a letter an
 
 Cidr = Annotated[
     IPv4Network,
-    BeforeValidator(_network),
+    BeforeValidator(_parse_cidr),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$"}),
 ]
 Address = Annotated[
     IPv4Address,
-    BeforeValidator(_address),
+    BeforeValidator(_parse_address),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "format": "ipv4"}),
 ]

@@ -125,7 +125,7 @@ class ValidationResult:
         """Return the problem with the place where its value, or the value it is derived from, was written."""
         if problem.source:
             return problem
-        return Problem(problem.path, problem.message, problem.touches, self._source(problem.path))
+        return Problem(problem.path, problem.message, touches=problem.touches, source=self._source(problem.path))
 
     def _source(self, path: Path) -> Source | None:
         visited: set[Path] = set()

@@ -17,7 +17,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 
 
-def _masters(cluster: Cluster) -> Iterator[Problem]:
+def _check_no_masters_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
     count = cluster.control_plane.count
     if count == 1 and (cluster.api.elastic_ip or not cluster.api.public):
         return
@@ -30,10 +30,10 @@ def _masters(cluster: Cluster) -> Iterator[Problem]:
                 f"({', '.join(masters)}); place them in subnets of Availability Zones (controlPlane.addresses)"
             )
             touches = (("controlPlane", "addresses"), ("controlPlane", "count"))
-            yield Problem(subnet_path(index, "zone"), message, touches)
+            yield Problem(subnet_path(index, "zone"), message, touches=touches)
 
 
-def _groups(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
         local = [zone for zone in group.zones if is_local_zone(zone)]
         if not local:
@@ -50,5 +50,5 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(("nodeGroups", index, "rootVolume", "type"), message)
 
 
-PROBLEMS = (_masters,)
-WARNINGS = (_groups,)
+PROBLEMS = (_check_no_masters_in_local_zones,)
+WARNINGS = (_warn_of_groups_in_local_zones,)

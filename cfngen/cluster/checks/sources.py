@@ -17,7 +17,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
-_QUOTAS: Path = ("network", "quotas")
+_QUOTAS_PATH: Path = ("network", "quotas")
 # A template has 500 resources at most ("CloudFormation quotas", November 2026); its stack has some twenty others.
 _MAX_RULES_OF_STACK = 460
 _ROLE_NAMES: dict[SecurityGroupRole, str] = {
@@ -27,7 +27,7 @@ _ROLE_NAMES: dict[SecurityGroupRole, str] = {
 }
 
 
-def _quotas(cluster: Cluster) -> Iterator[Problem]:
+def _check_quotas(cluster: Cluster) -> Iterator[Problem]:
     quotas = cluster.network.quotas
     product = quotas.rules_per_security_group * quotas.security_groups_per_interface
     if product > MAX_RULES_PER_INTERFACE:
@@ -35,10 +35,12 @@ def _quotas(cluster: Cluster) -> Iterator[Problem]:
             f"{quotas.rules_per_security_group} rules in each of {quotas.security_groups_per_interface} security "
             f"groups make {product} of an interface; AWS allows {MAX_RULES_PER_INTERFACE}: lower one of the two"
         )
-        yield Problem((*_QUOTAS, "rulesPerSecurityGroup"), message, ((*_QUOTAS, "securityGroupsPerInterface"),))
+        yield Problem(
+            (*_QUOTAS_PATH, "rulesPerSecurityGroup"), message, touches=((*_QUOTAS_PATH, "securityGroupsPerInterface"),)
+        )
 
 
-def _prefix_lists(cluster: Cluster) -> Iterator[Problem]:
+def _check_prefix_list_sizes(cluster: Cluster) -> Iterator[Problem]:
     max_rules = rules_that_fit(cluster, 1)
     for section, prefix_lists in (("api", cluster.api.allowed_prefix_lists), ("ssh", cluster.ssh.allowed_prefix_lists)):
         for position, prefix_list in enumerate(prefix_lists):
@@ -48,10 +50,10 @@ def _prefix_lists(cluster: Cluster) -> Iterator[Problem]:
                     f"{max_rules}: make its greatest number of entries smaller, or have the account's quota raised and "
                     "name it in network.quotas"
                 )
-                yield Problem((section, "allowedPrefixLists", position, "maxEntries"), message, (_QUOTAS,))
+                yield Problem((section, "allowedPrefixLists", position, "maxEntries"), message, touches=(_QUOTAS_PATH,))
 
 
-def _groups(cluster: Cluster) -> Iterator[Problem]:
+def _check_additional_group_count(cluster: Cluster) -> Iterator[Problem]:
     """Check that an interface can have the cluster's own security group and the user's additional ones."""
     max_groups = cluster.network.quotas.security_groups_per_interface
     for path, instances in all_instances(cluster):
@@ -65,10 +67,10 @@ def _groups(cluster: Cluster) -> Iterator[Problem]:
                 f"{additional_groups} further security groups and the cluster's own are more than the {max_groups} of "
                 "an interface; name fewer, or have the account's quota raised and name it in network.quotas"
             )
-            yield Problem((*path, "additionalSecurityGroups"), message, (_QUOTAS,))
+            yield Problem((*path, "additionalSecurityGroups"), message, touches=(_QUOTAS_PATH,))
 
 
-def _rules(cluster: Cluster) -> Iterator[Problem]:
+def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
     quotas = cluster.network.quotas
     for role in SECURITY_GROUP_ROLES:
         needed_groups = len(sources_by_group(cluster, role))
@@ -95,10 +97,10 @@ def _rules(cluster: Cluster) -> Iterator[Problem]:
             f"({quotas.rules_per_security_group} rules each, some of them kept free): name fewer and larger ranges, or "
             "have the account's quotas raised and name them in network.quotas"
         )
-        yield Problem((purpose, key), message, (_QUOTAS,))
+        yield Problem((purpose, key), message, touches=(_QUOTAS_PATH,))
 
 
-def _resources(cluster: Cluster) -> Iterator[Problem]:
+def _check_stack_resource_count(cluster: Cluster) -> Iterator[Problem]:
     rules = sum(1 for role in SECURITY_GROUP_ROLES for _ in sources(cluster, role))
     if rules > _MAX_RULES_OF_STACK:
         key = "api" if len(cluster.api.allowed_cidrs) >= 2 * len(cluster.ssh.allowed_cidrs) else "ssh"
@@ -109,7 +111,7 @@ def _resources(cluster: Cluster) -> Iterator[Problem]:
         yield Problem((key, "allowedCidrs"), message)
 
 
-def _groups_before_their_vpc(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_groups_before_vpc_exists(cluster: Cluster) -> Iterator[Problem]:
     """Warn about additional security groups where the VPC is created with the cluster.
 
     A warning only: once the cluster exists, its VPC may hold security groups of the user. `cfngen deploy` refuses them
@@ -124,8 +126,14 @@ def _groups_before_their_vpc(cluster: Cluster) -> Iterator[Problem]:
                 "before cannot be used, and EC2 refuses it; create the cluster without the key and name a group of its "
                 "VPC afterwards, or name an existing VPC in network.vpc.id"
             )
-            yield Problem((*path, "additionalSecurityGroups"), message, (("network", "vpc", "id"),))
+            yield Problem((*path, "additionalSecurityGroups"), message, touches=(("network", "vpc", "id"),))
 
 
-PROBLEMS = (_quotas, _prefix_lists, _groups, _rules, _resources)
-WARNINGS = (_groups_before_their_vpc,)
+PROBLEMS = (
+    _check_quotas,
+    _check_prefix_list_sizes,
+    _check_additional_group_count,
+    _check_rules_fit,
+    _check_stack_resource_count,
+)
+WARNINGS = (_warn_of_groups_before_vpc_exists,)

@@ -25,9 +25,9 @@ _PORTS_IN_USE = {
     10259: "kube-scheduler",
 }
 _NODE_PORTS = range(30000, 32768)
-# A role takes ten managed policies by default, and up to twenty where the quota was raised ("IAM and AWS STS quotas",
-# IAM User Guide, November 2026). Two of the masters' are cfngen's own: for add-ons, and for a plug-in that uses VPC
-# addresses.
+# A role can have ten managed policies by default, and up to twenty if the account's quota was raised ("IAM and AWS STS
+# quotas", IAM User Guide, November 2026). cfngen adds two to the masters' role: one for add-ons, and one for a network
+# plug-in that uses VPC addresses.
 _DEFAULT_POLICY_QUOTA, _MAX_POLICY_QUOTA = 10, 20
 _CFNGEN_POLICIES_OF_MASTERS = 2
 
@@ -41,9 +41,11 @@ def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
 
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
     port = cluster.api.port
-    user = _PORTS_IN_USE.get(port) or ("the ports of services (30000 to 32767)" if port in _NODE_PORTS else None)
-    if user:
-        yield Problem(("api", "port"), f"{port} is used by {user}; use 443 or 6443")
+    port_user = _PORTS_IN_USE.get(port)
+    if port in _NODE_PORTS:
+        port_user = "the ports of services (30000 to 32767)"
+    if port_user:
+        yield Problem(("api", "port"), f"{port} is used by {port_user}; use 443 or 6443")
 
 
 def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
@@ -97,12 +99,15 @@ def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
-    """Yield key, number of managed policies and a note on reserved ones of each role with additional policies."""
+    """Yield the path, the number of managed policies and a note for each role to which the user adds policies.
+
+    The number includes the policies that cfngen itself adds to the masters' role; the note says how many those are.
+    """
     for path, instances in all_instances(cluster):
-        own = _CFNGEN_POLICIES_OF_MASTERS if path == ("controlPlane",) else 0
-        reserved = f", {own} of them reserved for add-ons and the network plug-in" if own else ""
+        reserved_count = _CFNGEN_POLICIES_OF_MASTERS if path == ("controlPlane",) else 0
+        note = f", {reserved_count} of them reserved for add-ons and the network plug-in" if reserved_count else ""
         if instances.additional_policies:
-            yield (*path, "additionalPolicies"), len(instances.additional_policies) + own, reserved
+            yield (*path, "additionalPolicies"), len(instances.additional_policies) + reserved_count, note
 
 
 def _check_policy_count(cluster: Cluster) -> Iterator[Problem]:
@@ -125,6 +130,7 @@ def _warn_of_policy_count(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield the path and the text of each ARN in the cluster file."""
     if cluster.iam.permissions_boundary:
         yield ("iam", "permissionsBoundary"), cluster.iam.permissions_boundary
     for path, instances in all_instances(cluster):
@@ -139,12 +145,16 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
 
 
 def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
+    """Check that ARNs are in the region's partition, and KMS keys and secrets in the region itself.
+
+    The partitions of isolated regions and of the European Sovereign Cloud are not checked.
+    """
     expected = aws_partition(cluster.region)
     parts = cluster.region.split("-")
-    has_other_partition = parts[0] == "eusc" or any(part.startswith("iso") for part in parts)
+    has_unchecked_partition = parts[0] == "eusc" or any(part.startswith("iso") for part in parts)
     for path, arn in _arns(cluster):
         _, partition, service, region, *_ = arn.split(":")
-        if partition != expected and not has_other_partition:
+        if partition != expected and not has_unchecked_partition:
             message = (
                 f"the ARN is in the partition {partition}, but {cluster.region} is in {expected}; "
                 f"use an ARN of {expected}"

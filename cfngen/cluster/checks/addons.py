@@ -51,13 +51,14 @@ def _check_fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_release_names(cluster: Cluster) -> Iterator[Problem]:
-    first: dict[str, int] = {}
+    """Check that each chart's Helm release has a name of its own, which no release of cfngen has."""
+    first_index: dict[str, int] = {}
     for index, chart in enumerate(cluster.addons.charts):
         path = ("addons", "charts", index, "name")
-        earlier = first.setdefault(chart.name, index)
-        if earlier != index:
-            message = f"{chart.name} is also the name of charts[{earlier}]; give each release a different name"
-            yield Problem(path, message, touches=(("addons", "charts", earlier, "name"),))
+        earlier_index = first_index.setdefault(chart.name, index)
+        if earlier_index != index:
+            message = f"{chart.name} is also the name of charts[{earlier_index}]; give each release a different name"
+            yield Problem(path, message, touches=(("addons", "charts", earlier_index, "name"),))
         elif chart.name in RELEASES:
             yield Problem(path, f"{chart.name} is the name of a Helm release that cfngen installs; use another name")
 
@@ -65,9 +66,8 @@ def _check_release_names(cluster: Cluster) -> Iterator[Problem]:
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
     port = cluster.api.port
     for field, listeners in LISTENERS.items():
-        if getattr(cluster.addons, field).enabled and port in {
-            listener.port for listener in listeners if listener.network == "host"
-        }:
+        host_ports = {listener.port for listener in listeners if listener.network == "host"}
+        if getattr(cluster.addons, field).enabled and port in host_ports:
             key = type(cluster.addons).model_fields[field].alias or field
             message = f"{port} is used by addons.{key}, whose pods use the masters' network; use 443 or 6443"
             yield Problem(("api", "port"), message, touches=(("addons", key, "enabled"),))

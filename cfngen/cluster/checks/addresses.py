@@ -17,6 +17,7 @@ SERVICES: Path = ("network", "serviceCidr")
 DNS: Path = ("network", "dnsServiceIp")
 # https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html, November 2026
 _MIN_PREFIX, _MAX_PREFIX = 16, 28
+# AWS reserves the first four addresses and the last one of each subnet.
 _RESERVED_FIRST_ADDRESSES, _RESERVED_ADDRESSES = 4, 5
 _RESERVED_NETWORKS = {
     "this host": IPv4Network("0.0.0.0/8"),
@@ -61,6 +62,7 @@ def _check_service_range_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
+    """Check that podCidr is large enough for one node, and not larger than kube-controller-manager can divide."""
     if not network_plugin(cluster).pod_range:
         return
     cidr = cluster.network.pod_cidr
@@ -73,6 +75,7 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _cluster_ranges(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
+    """Return the address ranges of the VPC, of pods (if the network plug-in uses podCidr) and of services."""
     network = cluster.network
     pods = ((PODS, network.pod_cidr),) if network_plugin(cluster).pod_range else ()
     return ((VPC, network.vpc.cidr), *pods, (SERVICES, network.service_cidr))
@@ -87,7 +90,7 @@ def _check_no_reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _subnets_with_cidr(cluster: Cluster) -> Iterator[tuple[int, Subnet]]:
-    """Yield the subnets whose CIDR is known; `cfngen.cluster.checks.existing` reports the others."""
+    """Yield index and subnet where the CIDR is known; `cfngen.cluster.checks.existing` reports missing CIDRs."""
     for index, subnet in enumerate(cluster.network.subnets):
         if "cidr" in subnet.model_fields_set:
             yield index, subnet
@@ -104,21 +107,23 @@ def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
-    for (first, one), (second, other) in combinations(_subnets_with_cidr(cluster), 2):
-        if one.cidr.overlaps(other.cidr):
-            message = f"{other.cidr} overlaps {dotted(subnet_path(first))} ({one.cidr}); give each subnet its own range"
-            yield Problem(subnet_path(second), message, touches=(subnet_path(first),))
+    for (first_index, first), (second_index, second) in combinations(_subnets_with_cidr(cluster), 2):
+        if first.cidr.overlaps(second.cidr):
+            first_path = subnet_path(first_index)
+            message = f"{second.cidr} overlaps {dotted(first_path)} ({first.cidr}); give each subnet its own range"
+            yield Problem(subnet_path(second_index), message, touches=(first_path,))
 
 
 def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
     """Check that VPC, pods and services do not overlap: each address must have one route only."""
-    for (first, one), (second, other) in combinations(_cluster_ranges(cluster), 2):
-        if one.overlaps(other):
-            message = f"{other} overlaps {dotted(first)} ({one}); choose another range"
-            yield Problem(second, message, touches=(first,))
+    for (first_path, first), (second_path, second) in combinations(_cluster_ranges(cluster), 2):
+        if first.overlaps(second):
+            message = f"{second} overlaps {dotted(first_path)} ({first}); choose another range"
+            yield Problem(second_path, message, touches=(first_path,))
 
 
 def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
+    """Check that there is one address for each master, that each is usable in a subnet, and that all are distinct."""
     path: Path = ("controlPlane", "addresses")
     addresses = cluster.control_plane.addresses
     if len(addresses) != cluster.control_plane.count:
@@ -133,14 +138,15 @@ def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
     for index, address in enumerate(addresses):
         fault = _master_address_problem(cluster, address)
         if fault:
-            touches = tuple(subnet_path(at) for at in range(len(cluster.network.subnets)))
-            yield Problem((*path, index), fault, touches=(*touches, VPC))
+            subnet_paths = tuple(subnet_path(position) for position in range(len(cluster.network.subnets)))
+            yield Problem((*path, index), fault, touches=(*subnet_paths, VPC))
         elif address in addresses[:index]:
-            first = f"{dotted(path)}[{addresses.index(address)}]"
-            yield Problem((*path, index), f"{address} is also {first}; each master needs a different address")
+            first_key = f"{dotted(path)}[{addresses.index(address)}]"
+            yield Problem((*path, index), f"{address} is also {first_key}; each master needs a different address")
 
 
 def _master_address_problem(cluster: Cluster, address: IPv4Address) -> str | None:
+    """Return why a master cannot have an address in any of the cluster's subnets, or None if it can."""
     ranges = [subnet.cidr for subnet in cluster.network.subnets if subnet.cidr.num_addresses > _RESERVED_ADDRESSES]
     if not ranges:
         return None
@@ -172,10 +178,12 @@ def _check_dns_address(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _kubeadm_dns_address(cidr: IPv4Network) -> IPv4Address:
+    """Return the address that kubeadm gives to the cluster DNS: the tenth of the service range."""
     return cidr.network_address + _DNS_HOST_NUMBER
 
 
 def _warn_of_pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if pods keep their own addresses as source addresses towards networks outside the VPC."""
     network = cluster.network
     not_masqueraded, vpc, pods = network.non_masquerade_cidr, network.vpc.cidr, network.pod_cidr
     if not_masqueraded is None or not_masqueraded.subnet_of(vpc) or not vpc.subnet_of(not_masqueraded):

@@ -24,6 +24,7 @@ def _check_vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
 def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
+        # `cfngen.cluster.defaults` has filled in every CIDR that it can derive.
         if "cidr" in subnet.model_fields_set:
             continue
         if subnet.id:

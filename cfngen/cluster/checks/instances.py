@@ -23,6 +23,7 @@ def _check_types_suitable(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_types_offered(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the region offers all instance types; `_check_types_suitable` reports types that are too small."""
     offered_types = instance_types.types_in_region(cluster.region)
     if offered_types is None:
         return
@@ -77,7 +78,7 @@ def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
 
 
 def _groups_without_public_addresses(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Yield the key that denies instances a public address, and whether these are masters or nodes."""
+    """Yield the path of each key that gives instances no public address, and whether they are masters or nodes."""
     if not cluster.api.public:
         yield ("api", "public"), "masters"
     for index, group in enumerate(cluster.node_groups):
@@ -86,7 +87,7 @@ def _groups_without_public_addresses(cluster: Cluster) -> Iterator[tuple[Path, s
 
 
 def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
-    # The subnets that cfngen makes lead to an internet gateway, which serves public addresses only.
+    # Subnets that cfngen creates have a route to an internet gateway, which needs public addresses.
     if cluster.network.subnets[0].id:
         return
     for path, role in _groups_without_public_addresses(cluster):

@@ -1,4 +1,4 @@
-"""Checks of Kubernetes' configuration: the version is in the catalogue, and keys that cfngen sets are left out."""
+"""Checks of Kubernetes' configuration: the version is in the catalogue, and the file has no keys that cfngen sets."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def _check_version(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _kubernetes_configuration(cluster: Cluster) -> Mapping[str, object]:
+    """Return the user's configuration of Kubernetes with the same paths as in the cluster file."""
     kubernetes = cluster.kubernetes
     configurations = {
         "clusterConfiguration": kubernetes.cluster_configuration,
@@ -75,6 +76,7 @@ def _check_no_owned_keys(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_extra_args(cluster: Cluster) -> Iterator[Problem]:
+    """Check the form of each component's extraArgs, and that they have no flag that cfngen sets."""
     configuration = _kubernetes_configuration(cluster)
     for component in _COMPONENTS:
         path = (*_CLUSTER_CONFIGURATION_PATH, *component, "extraArgs")

@@ -34,7 +34,7 @@ def _check_non_masquerade_cidr(cluster: Cluster) -> Iterator[Problem]:
 
 def _check_route_table_used(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
-    # For subnets that cfngen creates, `existing` reports the key.
+    # If cfngen creates the subnets, `cfngen.cluster.checks.existing` reports the key.
     if network.route_table and network.subnets[0].id and not network_plugin(cluster).routes:
         message = f"{network.plugin} adds no routes to the VPC, so no route table is needed; remove the key"
         yield Problem(("network", "routeTable"), message, touches=(_PLUGIN_PATH,))
@@ -58,10 +58,15 @@ def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the subnets have addresses for the minimum number of instances and their pods.
+
+    Only for a network plug-in that gives VPC addresses to pods.
+    """
     if not network_plugin(cluster).interfaces:
         return
     min_instances = cluster.control_plane.count + sum(group.min_size for group in cluster.node_groups)
-    available, needed = _usable_address_count(cluster), min_instances * (1 + FOR_PODS)
+    available = _usable_address_count(cluster)
+    needed = min_instances * (1 + FOR_PODS)
     if needed > available:
         message = (
             f"the subnets have {available} addresses, but {pluralize(min_instances, 'instance')} with pods need "
@@ -72,10 +77,12 @@ def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if the subnets have too few addresses for the maximum number of instances and their pods."""
     if not network_plugin(cluster).interfaces:
         return
     max_instances = cluster.control_plane.count + sum(group.max_size for group in cluster.node_groups)
-    available, addresses_per_instance = _usable_address_count(cluster), 1 + FOR_PODS + _ADDRESSES_FOR_INTERFACES
+    available = _usable_address_count(cluster)
+    addresses_per_instance = 1 + FOR_PODS + _ADDRESSES_FOR_INTERFACES
     needed = max_instances * addresses_per_instance
     if needed > available:
         message = (
@@ -97,6 +104,7 @@ def _warn_of_no_plugin(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _usable_address_count(cluster: Cluster) -> int:
+    """Return how many addresses instances and pods can use in all subnets."""
     return sum(map(usable, cluster.network.subnets))
 
 

@@ -18,11 +18,13 @@ from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME, TextLimit
 
 
 def _invalid_value(message: str) -> PydanticCustomError:
-    # Passed as a placeholder, since braces in the message itself would be placeholders of pydantic.
+    """Return the error of an invalid value, for a validator to raise."""
+    # The message is passed as the value of a placeholder, since pydantic would replace braces in the template itself.
     return PydanticCustomError("cfngen", "{text}", {"text": message})
 
 
 def _parse_cidr(value: object) -> IPv4Network:
+    """Return a CIDR as a network; its address must be the first of the network."""
     if isinstance(value, IPv4Network):
         return value
     if not isinstance(value, str) or "/" not in value:
@@ -54,7 +56,7 @@ class Text:
     Attributes:
         pattern: regular expression, matched against the whole value.
         expected: what a valid value is, with an example; completes the sentence "… is not".
-        json_type: the type in the JSON Schema.
+        json_type: the type or types in the JSON Schema; with `number`, a whole number is accepted and becomes text.
         limit: characters and length that the AWS service accepts.
     """
 
@@ -65,7 +67,9 @@ class Text:
 
     def check(self, value: object) -> str:
         """Return the text; raise PydanticCustomError if it is not valid."""
-        if "number" in self.json_type and type(value) is int:
+        accepts_numbers = "number" in self.json_type
+        # Not isinstance: a boolean is an int, too.
+        if accepts_numbers and type(value) is int:
             value = str(value)
         if not isinstance(value, str):
             raise _invalid_value(f"{value!r} is not {self.expected}; write it as text")
@@ -109,10 +113,12 @@ Zone = Annotated[
     str, Text(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]{3}-[0-9])?[a-z]", "an Availability Zone such as us-west-2a")
 ]
 KubernetesVersion = Annotated[
-    str, Text(r"v?1\.[0-9]+(\.[0-9]+)?", 'a Kubernetes version such as "1.36" or "1.36.3"', _NUMBER_LIKE)
+    str, Text(r"v?1\.[0-9]+(\.[0-9]+)?", 'a Kubernetes version such as "1.36" or "1.36.3"', json_type=_NUMBER_LIKE)
 ]
 InstanceType = Annotated[str, Text(r"[a-z0-9-]+\.[a-z0-9-]+", "an EC2 instance type such as t3.medium")]
-Price = Annotated[str, Text(r"[0-9]{1,4}(\.[0-9]{1,6})?", "a price in US dollars per hour such as 0.05", _NUMBER_LIKE)]
+Price = Annotated[
+    str, Text(r"[0-9]{1,4}(\.[0-9]{1,6})?", "a price in US dollars per hour such as 0.05", json_type=_NUMBER_LIKE)
+]
 PublicKey = Annotated[
     str,
     Text(

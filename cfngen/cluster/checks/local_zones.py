@@ -1,8 +1,9 @@
 """Checks of Local Zones: nodes may be there, but not masters behind Elastic IPs or network load balancers.
 
 An Elastic IP belongs to a network border group, and a Local Zone has a different one than its region ("How Local Zones
-work", AWS Local Zones User Guide; "AllocateAddress", Amazon EC2 API Reference: addresses do not move between them). Network load
-balancers take subnets of Availability Zones only ("CreateLoadBalancer", Elastic Load Balancing API Reference). NAT
+work", AWS Local Zones User Guide; "AllocateAddress", Amazon EC2 API Reference: addresses do not move between network
+border groups). Network load balancers take subnets of Availability Zones only ("CreateLoadBalancer", Elastic Load
+Balancing API Reference). NAT
 gateways are in few Local Zones and gp3 is not in all; no API tells in which ("AWS Local Zones features"). Read in
 November 2026.
 """
@@ -40,8 +41,10 @@ def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
         local_zones = [zone for zone in group.zones if is_local_zone(zone)]
         if not local_zones:
             continue
-        message = f"{', '.join(local_zones)}: the Local Zone must be enabled in your account and must offer "
+        message = (
+            f"{', '.join(local_zones)}: the Local Zone must be enabled in your account and must offer "
             f"{group.instance_type}"
+        )
         yield Problem(("nodeGroups", index, "zones"), message)
         if group.root_volume.type == "gp3":
             message = (

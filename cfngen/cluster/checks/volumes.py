@@ -78,22 +78,26 @@ def _check_iops(cluster: Cluster) -> Iterator[Problem]:
     for path, volume in _all_volumes(cluster):
         limits = TYPES[volume.type]
         iops_path = (*path, "iops")
-        touches = ((*path, "type"), (*path, "size"))
+        related_paths = ((*path, "type"), (*path, "size"))
         if volume.iops is None:
             if limits.needs_iops:
                 yield Problem(
-                    iops_path, f"is missing; a volume of type {volume.type} needs a number of IOPS", touches=touches
+                    iops_path,
+                    f"is missing; a volume of type {volume.type} needs a number of IOPS",
+                    touches=related_paths,
                 )
         elif limits.iops is None:
             yield Problem(
-                iops_path, f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3", touches=touches
+                iops_path,
+                f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3",
+                touches=related_paths,
             )
         elif not limits.iops[0] <= volume.iops <= limits.iops[1]:
             min_iops, max_iops = limits.iops
             yield Problem(
                 iops_path,
                 f"{volume.iops} is outside the {min_iops} to {max_iops} IOPS of a {volume.type} volume",
-                touches=touches,
+                touches=related_paths,
             )
         elif volume.iops > max(limits.iops_per_gib * volume.size, limits.iops[0]):
             max_iops = limits.iops_per_gib * volume.size
@@ -101,7 +105,7 @@ def _check_iops(cluster: Cluster) -> Iterator[Problem]:
                 f"{volume.size} GiB of {volume.type} carry at most {max_iops} IOPS ({limits.iops_per_gib} for each "
                 f"GiB), not {volume.iops}; enlarge the volume or lower the number"
             )
-            yield Problem(iops_path, message, touches=touches)
+            yield Problem(iops_path, message, touches=related_paths)
 
 
 def _check_throughput(cluster: Cluster) -> Iterator[Problem]:

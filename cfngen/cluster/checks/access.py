@@ -49,6 +49,7 @@ def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
+    """Check that an Elastic IP is public and is for the public API of a single master."""
     if cluster.api.elastic_ip and not cluster.api.public:
         message = "without a public address the API has no Elastic IP; remove the key or set api.public to true"
         yield Problem(("api", "elasticIp"), message, touches=(("api", "public"),))
@@ -111,6 +112,7 @@ def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
 
 
 def _check_policy_count(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no role exceeds the number of managed policies to which AWS can raise the quota."""
     for path, count, reserved in _policy_counts(cluster):
         if count > _MAX_POLICY_QUOTA:
             message = (
@@ -120,6 +122,7 @@ def _check_policy_count(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_policy_count(cluster: Cluster) -> Iterator[Problem]:
+    """Warn of a role whose managed policies exceed the default quota; the account's may be higher."""
     for path, count, reserved in _policy_counts(cluster):
         if _DEFAULT_POLICY_QUOTA < count <= _MAX_POLICY_QUOTA:
             message = (
@@ -188,6 +191,7 @@ def _warn_of_no_shell_access(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if Session Manager is the only access, and the image has no agent for it."""
     ssh = cluster.ssh
     if not ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
         return

@@ -64,6 +64,7 @@ def _check_release_names(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no enabled add-on listens on the API's port on masters."""
     port = cluster.api.port
     for field, listeners in LISTENERS.items():
         host_ports = {listener.port for listener in listeners if listener.network == "host"}

@@ -167,6 +167,7 @@ def _master_address_problem(cluster: Cluster, address: IPv4Address) -> str | Non
 
 
 def _check_dns_address(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the cluster DNS has the address that kubeadm gives to it."""
     cidr, address = cluster.network.service_cidr, cluster.network.dns_service_ip
     expected = _kubeadm_dns_address(cidr)
     if address not in cidr:

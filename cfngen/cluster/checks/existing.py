@@ -13,6 +13,7 @@ _VPC_ID_PATH: Path = ("network", "vpc", "id")
 
 
 def _check_vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the CIDR of an existing VPC is in the file: cfngen does not request it from AWS."""
     vpc = cluster.network.vpc
     if vpc.id and "cidr" not in vpc.model_fields_set:
         message = (
@@ -22,6 +23,7 @@ def _check_vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each subnet has a CIDR, from the file or derived from the VPC's."""
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
         # `cfngen.cluster.defaults` has filled in every CIDR that it can derive.
@@ -52,6 +54,7 @@ def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_all_subnets_exist_or_none(cluster: Cluster) -> Iterator[Problem]:
+    """Check that either all subnets have the id of an existing subnet, or none has one."""
     subnets = cluster.network.subnets
     if not any(subnet.id for subnet in subnets):
         return

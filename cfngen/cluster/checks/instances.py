@@ -48,6 +48,7 @@ def _not_offered_message(instance_type: str, region: str) -> str:
 
 
 def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each image is for the CPU architecture of its instance type."""
     for path, instances in all_instances(cluster):
         type_architecture = instance_types.architecture(instances.instance_type)
         image_architecture = instances.image.architecture
@@ -66,6 +67,7 @@ def _check_image_sources(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
+    """Check that an image has one source, and a root device only if the user chose the image."""
     if image.id and image.ssm_parameter:
         message = "image.id and image.ssmParameter cannot be combined; keep one of them"
         yield Problem((*path, "ssmParameter"), message, touches=((*path, "id"),))

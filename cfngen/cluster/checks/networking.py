@@ -20,12 +20,14 @@ _ADDRESSES_FOR_INTERFACES = 2
 
 
 def _check_pod_range_used(cluster: Cluster) -> Iterator[Problem]:
+    """Check that podCidr is set only if the network plug-in uses it."""
     if "pod_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).pod_range:
         message = f"with {cluster.network.plugin} pods get addresses from the subnets; remove the key"
         yield Problem(PODS, message, touches=(_PLUGIN_PATH,))
 
 
 def _check_non_masquerade_cidr(cluster: Cluster) -> Iterator[Problem]:
+    """Check that nonMasqueradeCidr is set only if pods use VPC routes."""
     network = cluster.network
     if "non_masquerade_cidr" in network.model_fields_set and not network_plugin(cluster).routes:
         message = f"{network.plugin} decides itself which traffic gets the node's address; remove the key"
@@ -50,6 +52,7 @@ def _check_plugin_values(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the network plug-in does not listen on the API's port."""
     port = cluster.api.port
     if port in network_plugin(cluster).taken:
         yield Problem(

@@ -56,6 +56,7 @@ def _all_volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
 
 
 def _check_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each volume has a size that its type allows."""
     for path, volume in _all_volumes(cluster):
         min_size, max_size = TYPES[volume.type].size_gib
         if not min_size <= volume.size <= max_size:
@@ -75,6 +76,7 @@ def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_iops(cluster: Cluster) -> Iterator[Problem]:
+    """Check that IOPS are set where the type requires them, and fit the type and the size."""
     for path, volume in _all_volumes(cluster):
         limits = TYPES[volume.type]
         iops_path = (*path, "iops")
@@ -109,6 +111,7 @@ def _check_iops(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_throughput(cluster: Cluster) -> Iterator[Problem]:
+    """Check that only gp3 volumes have a throughput, and that they have enough IOPS for it."""
     for path, volume in _all_volumes(cluster):
         if volume.throughput is None:
             continue

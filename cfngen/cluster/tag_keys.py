@@ -12,7 +12,7 @@ from cfngen.text_limits import TAG_KEY
 
 NAME, CLUSTER = "Name", "KubernetesCluster"
 # Besides Name and KubernetesCluster: tags that templates give to subnets, masters' volumes and groups, and tags by
-# which the cloud controller manager, EBS CSI driver, load balancer controller and VPC plug-in recognise their resources.
+# which the cloud controller manager, EBS CSI driver, load balancer controller and VPC CNI recognise their resources.
 _RESERVED_KEYS = re.compile(
     r"kubernetes\.io/(cluster/.*|role/.*|created-for/.*|service-name)"
     r"|k8s\.io/(role/.*|cluster-autoscaler/(?!node-template/).*)"

@@ -41,7 +41,7 @@ class Source(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """Number of security group rules that it counts as."""
+        """Number of rules that the source counts as; EC2 counts a prefix list's maximum number of entries."""
         return self.origin.max_entries if isinstance(self.origin, PrefixList) else 1
 
 
@@ -58,6 +58,7 @@ def sources(cluster: Cluster, role: SecurityGroupRole) -> Iterator[Source]:
 
 
 def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:
+    """Return the CIDRs, then the prefix lists, of the `api` or `ssh` section."""
     return [*section.allowed_cidrs, *section.allowed_prefix_lists]
 
 
@@ -73,11 +74,12 @@ def sources_by_group(cluster: Cluster, role: SecurityGroupRole) -> tuple[tuple[S
     A source that is too large for any group gets a group of its own; `cfngen.cluster.checks.sources` refuses it.
     """
     groups: list[list[Source]] = [[]]
-    remaining = rules_that_fit(cluster, 0)
+    remaining_rules = rules_that_fit(cluster, position=0)
     for source in sources(cluster, role):
-        if source.weight > remaining and (groups[-1] or len(groups) == 1):
+        # An additional group without sources has its full size: another new group would not be larger.
+        if source.weight > remaining_rules and (groups[-1] or len(groups) == 1):
             groups.append([])
-            remaining = rules_that_fit(cluster, len(groups) - 1)
+            remaining_rules = rules_that_fit(cluster, position=len(groups) - 1)
         groups[-1].append(source)
-        remaining -= source.weight
+        remaining_rules -= source.weight
     return tuple(map(tuple, groups))

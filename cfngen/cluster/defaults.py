@@ -187,13 +187,16 @@ def _cidrs(completed: Completed) -> None:
     subnets = list(completed.items(("network", "subnets")))
     if vpc is None or not subnets or lookup(completed.data, ("network", "vpc", "id")):
         return
-    taken = [cidr for _, subnet in subnets if (cidr := network_of(subnet.get("cidr")))]
-    share = vpc.prefixlen + (len(subnets) - 1).bit_length()
-    free = iter(vpc.subnets(new_prefix=min(max(SUBNET_PREFIX, share), 32))) if share <= 32 else iter(())
+    used_cidrs = [cidr for _, subnet in subnets if (cidr := network_of(subnet.get("cidr")))]
+    # Prefix length of an equal share of the VPC for each subnet; /32 is a single address.
+    share_prefix = vpc.prefixlen + (len(subnets) - 1).bit_length()
+    if share_prefix > 32:
+        return
+    candidates = iter(vpc.subnets(new_prefix=max(SUBNET_PREFIX, share_prefix)))
     for path, subnet in subnets:
         if "cidr" in subnet or "id" in subnet:
             continue
-        cidr = next((candidate for candidate in free if not any(map(candidate.overlaps, taken))), None)
+        cidr = next((candidate for candidate in candidates if not any(map(candidate.overlaps, used_cidrs))), None)
         if cidr is None:
             return
         is_default = str(vpc) == VPC_CIDR and len(subnets) == 1
@@ -212,10 +215,10 @@ def _master_addresses(completed: Completed) -> None:
     addresses: list[str] = []
     for index in range(count if subnets else 0):
         cidr = network_of(subnets[index % len(subnets)][1].get("cidr"))
-        host = MASTER_HOST + index // len(subnets)
-        if cidr is None or host >= cidr.num_addresses:
+        host_number = MASTER_HOST + index // len(subnets)
+        if cidr is None or host_number >= cidr.num_addresses:
             return
-        addresses.append(str(cidr[host]))
+        addresses.append(str(cidr[host_number]))
     if addresses:
         source: Path = (*subnets[0][0], "cidr")
         derivation = Derivation(f"from {dotted(source)}", source) if addresses != ["172.20.0.9"] else None
@@ -277,13 +280,14 @@ def _images(completed: Completed) -> None:
 def _inherited_image_keys(cluster_image: Mapping[str, object], image: Mapping[str, object]) -> Sequence[str]:
     """Return the keys of the cluster's image that masters or a group with an `image` of their own inherit.
 
-    An AMI has one distribution and one architecture: with another one, its newest image is used instead of that AMI.
+    The cluster's AMI is not inherited by an `image` with another AMI, distribution or architecture: an AMI is for one
+    distribution and one architecture. Without an AMI, instances use the newest image of their distribution.
     """
-    names_another_system = any(
+    has_other_system = any(
         key in image and image[key] != cluster_image.get(key) for key in ("distribution", "architecture")
     )
-    names_own_image = names_another_system or "id" in image or "ssmParameter" in image
-    return [key for key in cluster_image if not (names_own_image and key in _AMI_KEYS)]
+    has_other_ami = has_other_system or "id" in image or "ssmParameter" in image
+    return [key for key in cluster_image if not (has_other_ami and key in _AMI_KEYS)]
 
 
 def _version(completed: Completed) -> None:
@@ -298,5 +302,7 @@ def _version(completed: Completed) -> None:
         completed.fill(("kubernetesVersion",), exact)
     elif exact != requested:
         completed.data["kubernetesVersion"] = exact
-        why = f"newest known patch of {requested}" if exact != requested.removeprefix("v") else f"from {requested}"
-        completed.derived["kubernetesVersion",] = Derivation(why, ("kubernetesVersion",))
+        is_only_spelling = exact == requested.removeprefix("v")
+        reason = f"from {requested}" if is_only_spelling else f"newest known patch of {requested}"
+        path: Path = ("kubernetesVersion",)
+        completed.derived[path] = Derivation(reason, source=path)

@@ -60,9 +60,10 @@ def unknown_key(path: Path) -> str:
     close_matches = difflib.get_close_matches(key.replace("_", "").replace("-", "").lower(), by_lower, n=1, cutoff=0.65)
     if close_matches:
         return f"there is no such key; did you mean {by_lower[close_matches[0]]}?"
-    other_places = [dotted(place) for place in sections_with(key)]
-    if len(other_places) == 1:
-        return f"there is no such key here; it belongs under {other_places[0].rpartition('.')[0] or 'the top level'}"
+    paths_elsewhere = [dotted(path_elsewhere) for path_elsewhere in sections_with(key)]
+    if len(paths_elsewhere) == 1:
+        section_name = paths_elsewhere[0].rpartition(".")[0] or "the top level"
+        return f"there is no such key here; it belongs under {section_name}"
     return f"there is no such key; the keys here are {', '.join(known_keys)}"
 
 
@@ -96,14 +97,14 @@ def _choice(value: object, context: Mapping[str, object]) -> str:
     return f"{allowed}, not {described(value)}" + (f"; did you mean {close_matches[0]}?" if close_matches else "")
 
 
-def _bound(words: str, key: str) -> Callable[[object, Mapping[str, object]], str]:
+def _bound(words: str, *, key: str) -> Callable[[object, Mapping[str, object]], str]:
     def write(value: object, context: Mapping[str, object]) -> str:
         return f"must be {words} {context[key]}, not {value}"
 
     return write
 
 
-def _items(words: str, key: str) -> Callable[[object, Mapping[str, object]], str]:
+def _items(words: str, *, key: str) -> Callable[[object, Mapping[str, object]], str]:
     def write(value: object, context: Mapping[str, object]) -> str:
         limit = context[key]
         return f"must hold {words} {limit} item{'s' if limit != 1 else ''}, not {context['actual_length']}"
@@ -111,7 +112,7 @@ def _items(words: str, key: str) -> Callable[[object, Mapping[str, object]], str
     return write
 
 
-def _length(words: str, key: str) -> Callable[[object, Mapping[str, object]], str]:
+def _length(words: str, *, key: str) -> Callable[[object, Mapping[str, object]], str]:
     def write(value: object, context: Mapping[str, object]) -> str:
         limit = context[key]
         return f"must have {words} {limit} character{'s' if limit != 1 else ''}, not {len(str(value))}"
@@ -119,6 +120,7 @@ def _length(words: str, key: str) -> Callable[[object, Mapping[str, object]], st
     return write
 
 
+# By type of pydantic's error; each function gets the invalid value and the `ctx` of the error.
 _MESSAGES: dict[str, Callable[[object, Mapping[str, object]], str]] = {
     "missing": lambda value, context: "is missing; give it a value",
     "int_type": _whole_number,
@@ -130,10 +132,10 @@ _MESSAGES: dict[str, Callable[[object, Mapping[str, object]], str]] = {
     "model_attributes_type": _mapping,
     "dict_type": _mapping,
     "literal_error": _choice,
-    "greater_than_equal": _bound("at least", "ge"),
-    "less_than_equal": _bound("at most", "le"),
-    "too_short": _items("at least", "min_length"),
-    "too_long": _items("at most", "max_length"),
-    "string_too_short": _length("at least", "min_length"),
-    "string_too_long": _length("at most", "max_length"),
+    "greater_than_equal": _bound("at least", key="ge"),
+    "less_than_equal": _bound("at most", key="le"),
+    "too_short": _items("at least", key="min_length"),
+    "too_long": _items("at most", key="max_length"),
+    "string_too_short": _length("at least", key="min_length"),
+    "string_too_long": _length("at most", key="max_length"),
 }

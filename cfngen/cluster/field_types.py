@@ -17,26 +17,28 @@ from pydantic_core import PydanticCustomError, core_schema
 from cfngen.text_limits import BUCKET_NAME, KEY_PAIR_NAME, TextLimit
 
 
-def _refuse(message: str) -> PydanticCustomError:
-    # Passed as a placeholder, since braces in the message itself would be placeholders of pydantic.
+def _invalid_value(message: str) -> PydanticCustomError:
+    """Return the error of an invalid value, for a validator to raise."""
+    # The message is passed as the value of a placeholder, since pydantic would replace braces in the template itself.
     return PydanticCustomError("cfngen", "{text}", {"text": message})
 
 
-def _network(value: object) -> IPv4Network:
+def _parse_cidr(value: object) -> IPv4Network:
+    """Return a CIDR as a network; its address must be the first of the network."""
     if isinstance(value, IPv4Network):
         return value
     if not isinstance(value, str) or "/" not in value:
-        raise _refuse(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16")
+        raise _invalid_value(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16")
     try:
         return IPv4Network(value)
     except (AddressValueError, NetmaskValueError):
-        raise _refuse(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16") from None
+        raise _invalid_value(f"{value!r} is not an IPv4 CIDR such as 172.20.0.0/16") from None
     except ValueError:
         aligned = IPv4Network(value, strict=False)
-        raise _refuse(f"{value} is not aligned to its prefix; the network it lies in is {aligned}") from None
+        raise _invalid_value(f"{value} is not aligned to its prefix; the network it lies in is {aligned}") from None
 
 
-def _address(value: object) -> IPv4Address:
+def _parse_address(value: object) -> IPv4Address:
     if isinstance(value, IPv4Address):
         return value
     try:
@@ -44,7 +46,7 @@ def _address(value: object) -> IPv4Address:
             return IPv4Address(value)
     except AddressValueError:
         pass
-    raise _refuse(f"{value!r} is not an IPv4 address such as 172.20.0.9")
+    raise _invalid_value(f"{value!r} is not an IPv4 address such as 172.20.0.9")
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Text:
     Attributes:
         pattern: regular expression, matched against the whole value.
         expected: what a valid value is, with an example; completes the sentence "… is not".
-        json_type: the type in the JSON Schema.
+        json_type: the type or types in the JSON Schema; with `number`, a whole number is accepted and becomes text.
         limit: characters and length that the AWS service accepts.
     """
 
@@ -65,14 +67,16 @@ class Text:
 
     def check(self, value: object) -> str:
         """Return the text; raise PydanticCustomError if it is not valid."""
-        if "number" in self.json_type and type(value) is int:
+        accepts_numbers = "number" in self.json_type
+        # Not isinstance: a boolean is an int, too.
+        if accepts_numbers and type(value) is int:
             value = str(value)
         if not isinstance(value, str):
-            raise _refuse(f"{value!r} is not {self.expected}; write it as text")
+            raise _invalid_value(f"{value!r} is not {self.expected}; write it as text")
         if self.limit and (fault := self.limit.fault(value)):
-            raise _refuse(f"{value!r} is not {self.expected}: it {fault}")
+            raise _invalid_value(f"{value!r} is not {self.expected}: it {fault}")
         if not re.fullmatch(self.pattern, value):
-            raise _refuse(f"{value!r} is not {self.expected}")
+            raise _invalid_value(f"{value!r} is not {self.expected}")
         return value
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
@@ -89,13 +93,13 @@ _NAME_RULE = "lower-case letters, digits and hyphens, beginning with a letter an
 
 Cidr = Annotated[
     IPv4Network,
-    BeforeValidator(_network),
+    BeforeValidator(_parse_cidr),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$"}),
 ]
 Address = Annotated[
     IPv4Address,
-    BeforeValidator(_address),
+    BeforeValidator(_parse_address),
     PlainSerializer(str),
     WithJsonSchema({"type": "string", "format": "ipv4"}),
 ]
@@ -109,10 +113,12 @@ Zone = Annotated[
     str, Text(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]{3}-[0-9])?[a-z]", "an Availability Zone such as us-west-2a")
 ]
 KubernetesVersion = Annotated[
-    str, Text(r"v?1\.[0-9]+(\.[0-9]+)?", 'a Kubernetes version such as "1.36" or "1.36.3"', _NUMBER_LIKE)
+    str, Text(r"v?1\.[0-9]+(\.[0-9]+)?", 'a Kubernetes version such as "1.36" or "1.36.3"', json_type=_NUMBER_LIKE)
 ]
 InstanceType = Annotated[str, Text(r"[a-z0-9-]+\.[a-z0-9-]+", "an EC2 instance type such as t3.medium")]
-Price = Annotated[str, Text(r"[0-9]{1,4}(\.[0-9]{1,6})?", "a price in US dollars per hour such as 0.05", _NUMBER_LIKE)]
+Price = Annotated[
+    str, Text(r"[0-9]{1,4}(\.[0-9]{1,6})?", "a price in US dollars per hour such as 0.05", json_type=_NUMBER_LIKE)
+]
 PublicKey = Annotated[
     str,
     Text(

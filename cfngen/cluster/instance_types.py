@@ -19,7 +19,7 @@ _TYPES_BY_REGION_FILE = "data/schemas/extensions/aws_ec2_instance/instancetype_e
 _PROVIDER_SCHEMAS_DIRECTORY = "data/schemas/providers"
 # Graviton families carry a g after the generation: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
 _ARM_FAMILY = re.compile(r"[a-z]+[0-9]+g[a-z]*|a1|p6e-gb[0-9]+")
-# They start paravirtual images only: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/virtualization_types.html
+# These families start paravirtual images only: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/virtualization_types.html
 _PARAVIRTUAL_FAMILIES = ("c1", "m1", "m2", "t1")
 # The burstable families whose medium size has two vCPU; in every other family it has one:
 # https://docs.aws.amazon.com/ec2/latest/instancetypes/gp.html
@@ -75,9 +75,9 @@ def regions_of(instance_type: str) -> list[str]:
 def similar(instance_type: str, region: str) -> list[str]:
     """Return up to three suitable types of a region with a name similar to `instance_type`."""
     candidates = [candidate for candidate in types_in_region(region) or () if not why_unsuitable(candidate, "node")]
-    target = architecture(instance_type)
-    candidates = [candidate for candidate in candidates if architecture(candidate) == target] or candidates
-    return difflib.get_close_matches(instance_type, sorted(candidates), n=3, cutoff=0.6)
+    wanted_architecture = architecture(instance_type)
+    same_architecture = [candidate for candidate in candidates if architecture(candidate) == wanted_architecture]
+    return difflib.get_close_matches(instance_type, sorted(same_architecture or candidates), n=3, cutoff=0.6)
 
 
 def _why_too_small(family: str, size: str) -> str | None:
@@ -95,6 +95,7 @@ def _alternative(instance_type: str) -> str:
 
 
 def _cfn_lint_path(path: str) -> Path | None:
+    """Return the path of a file or directory in the installed cfn-lint, or None if it is not there."""
     spec = importlib.util.find_spec("cfnlint")
     locations = list(spec.submodule_search_locations or ()) if spec else []
     paths = [file for location in locations if (file := Path(location) / path).exists()]
@@ -106,17 +107,18 @@ def _types_by_region() -> dict[str, frozenset[str]]:
     """Return the instance types by region. In the file a region's entry may name another region with the same types."""
     file = _cfn_lint_path(_TYPES_BY_REGION_FILE)
     entries = json.loads(file.read_text(encoding="utf-8")) if file else {}
-    lists: dict[str, frozenset[str]] = {}
+    types_by_region: dict[str, frozenset[str]] = {}
     for region, entry in entries.items():
         while isinstance(entry, str) and entry in entries and entry != region:
             entry = entries[entry]
         if "-" in region and isinstance(entry, dict) and entry.get("enum"):
-            lists[region] = frozenset(entry["enum"])
-    return lists
+            types_by_region[region] = frozenset(entry["enum"])
+    return types_by_region
 
 
 @cache
 def _regions() -> frozenset[str]:
+    """Return the regions for which cfn-lint has a list of instance types or a directory of resource schemas."""
     directory = _cfn_lint_path(_PROVIDER_SCHEMAS_DIRECTORY)
-    named = (file.stem for file in directory.glob("*-*.json")) if directory else ()
-    return frozenset(_types_by_region()) | frozenset(named)
+    schema_regions = (file.stem for file in directory.glob("*-*.json")) if directory else ()
+    return frozenset(_types_by_region()) | frozenset(schema_regions)

@@ -14,7 +14,7 @@ from cfngen.text import pluralize
 
 @dataclass(frozen=True)
 class Named:
-    """In a path: the item of a list of `{name: …, value: …}` with this name; it is added if there is none."""
+    """In a path: the item with this name in a list of `{name: …, value: …}`; the item is added if it is missing."""
 
     name: str
 
@@ -34,19 +34,19 @@ class Assignment:
     source: Source
 
 
-# Lists that have one section with default values if the file does not set them.
-_LISTS_WITH_ONE_DEFAULT: tuple[Path, ...] = (("nodeGroups",), ("network", "subnets"))
+# Lists that get one item with default values if the cluster file does not set them.
+_LISTS_WITH_ONE_DEFAULT_ITEM: tuple[Path, ...] = (("nodeGroups",), ("network", "subnets"))
 
 
 class MergedValues:
     """The values merged so far and their sources.
 
     Attributes:
-        data: the merged values; a null means that the key is left out.
+        data: the merged values, without keys whose value is null.
         sources: source of every leaf, and of every mapping and list in the file, by path.
-        unused: assignments to every item of a list that is empty, so that they have no effect.
-        replaced: values of the file that an environment variable replaced: the path, the variable, and the value's
-            position in the file.
+        unused: assignments to all items of a list (`nodeGroups[*].…`) that has no items; they have no effect.
+        replaced: values of the file that an environment variable replaced: the path, the variable, and the line where
+            the file sets the value.
     """
 
     def __init__(self, file: YamlFile | None, name: str) -> None:
@@ -72,6 +72,7 @@ class MergedValues:
         return None
 
     def _expand(self, assignment: Assignment) -> list[Path]:
+        """Return the paths that an assignment sets: one for each item where its path has `EVERY`."""
         paths: list[Path] = [()]
         for part in assignment.path:
             if isinstance(part, Named):
@@ -85,12 +86,17 @@ class MergedValues:
         return paths
 
     def _section_indexes(self, path: Path) -> list[int]:
+        """Return the positions of the sections in the list at `path`; a missing list is created with one section."""
         items = self._get_or_create(path, [{}])
-        return [index for index, item in enumerate(items) if isinstance(item, dict)] if isinstance(items, list) else []
+        if not isinstance(items, list):
+            return []
+        return [index for index, item in enumerate(items) if isinstance(item, dict)]
 
     def _index_of_named(self, path: Path, name: str, source: Source) -> int:
+        """Return the position of the item with a name in the list at `path`; a missing item is appended."""
         items = self._get_or_create(path, [])
         if not isinstance(items, list):
+            # `_set` then ignores the assignment, and validation reports the value that is no list.
             return 0
         for index, item in enumerate(items):
             if isinstance(item, dict) and item.get("name") == name:
@@ -102,9 +108,10 @@ class MergedValues:
         """Return the value at `path`, set to `default` if missing; None if a value on the way has another type."""
         current: object = self.data
         for depth, part in enumerate(path):
-            next_part = path[depth + 1] if depth + 1 < len(path) else None
-            new = copy.deepcopy(default) if next_part is None else [] if isinstance(next_part, int) else {}
-            if new == [] and path[: depth + 1] in _LISTS_WITH_ONE_DEFAULT:
+            is_last = depth + 1 == len(path)
+            container: object = [] if not is_last and isinstance(path[depth + 1], int) else {}
+            new = copy.deepcopy(default) if is_last else container
+            if new == [] and path[: depth + 1] in _LISTS_WITH_ONE_DEFAULT_ITEM:
                 new = [{}]
             if isinstance(current, dict) and isinstance(part, str):
                 current = current.setdefault(part, new)
@@ -123,23 +130,32 @@ class MergedValues:
         return current
 
     def _set(self, path: Path, new: object, source: Source) -> None:
-        written = self.sources.get(path)
-        if source.kind == "environment" and written and written.kind == "file" and lookup(self.data, path) != new:
-            self.replaced.append((path, source, written))
-        parent = self._get_or_create(path[:-1], [] if isinstance(path[-1], int) else {}) if len(path) > 1 else self.data
+        """Set the value at `path`, or remove the key if the new value is None, and record the source.
+
+        If the parent is neither a mapping nor a list as the path expects, nothing is set: validation reports it.
+        """
+        old_source = self.sources.get(path)
+        is_in_file = old_source is not None and old_source.kind == "file"
+        if old_source and is_in_file and source.kind == "environment" and lookup(self.data, path) != new:
+            self.replaced.append((path, source, old_source))
+        parent: object = self.data
+        if len(path) > 1:
+            parent = self._get_or_create(path[:-1], [] if isinstance(path[-1], int) else {})
         last = path[-1]
         if isinstance(parent, dict) and isinstance(last, str):
             parent.pop(last, None)
             if new is not None:
                 parent[last] = copy.deepcopy(new)
         elif isinstance(parent, list) and isinstance(last, int):
+            # Appends an item if the list ends before it.
             self._get_or_create(path, None)
             parent[last] = copy.deepcopy(new)
         else:
             return
-        for old in [old for old in self.sources if within(old, path)]:
-            del self.sources[old]
-        self.sources.update(dict.fromkeys([path, *(leaf for leaf, _ in leaves(new, path))], source))
+        for replaced_path in [old_path for old_path in self.sources if within(old_path, path)]:
+            del self.sources[replaced_path]
+        leaf_paths = [leaf_path for leaf_path, _ in leaves(new, path)]
+        self.sources.update(dict.fromkeys([path, *leaf_paths], source))
 
 
 def parse_overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Problem]]:

@@ -43,9 +43,11 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     """
     file = Source("file", str(path)) if path else None
     merged = layers.MergedValues(yaml_file.read(path) if path else None, file.name if file else "")
-    from_environment, environment_faults = assignments(environ)
-    from_flags, flag_faults = layers.parse_overrides(overrides)
-    problems = [*environment_faults, *merged.apply(from_environment), *flag_faults, *merged.apply(from_flags)]
+    environment_assignments, environment_problems = assignments(environ)
+    flag_assignments, flag_problems = layers.parse_overrides(overrides)
+    # Flags are applied last: they replace values of the environment.
+    problems = [*environment_problems, *merged.apply(environment_assignments)]
+    problems += [*flag_problems, *merged.apply(flag_assignments)]
 
     result = ValidationResult(merged.data, file=file, sources=merged.sources)
     cluster = result.cluster(problems)

@@ -68,7 +68,7 @@ SINGLE_IDS = frozenset(
         "TemplateBucket", "TemplatePrefix",
     }
 )  # fmt: skip
-"""Logical ids of what a cluster has once at most."""
+"""Logical ids of resources, parameters and outputs of which a cluster has one at most."""
 
 
 def pascal(text: str) -> str:
@@ -137,7 +137,8 @@ class ProgramId:
     """The resource that holds the boot program of masters or a node group, e.g. `MasterProgram0123456789ab`.
 
     Attributes:
-        owner: `Master` for all masters, or the prefix of a master's or node group's ids (`slot_id`, `group_id`).
+        owner: whose program it is: `Master` for all masters, or the prefix of the logical ids of one master (`slot_id`)
+            or node group (`group_id`).
         digest: the first twelve digits of the program's SHA-256 digest.
     """
 
@@ -194,9 +195,10 @@ class SubnetId:
 
     def zone_in(self, region: str) -> str:
         """Return the name of the zone in a region, e.g. `us-west-2a` or `us-west-2-lax-1a`."""
-        local, letter = self.zone[:-1], self.zone[-1:]
-        place = f"-{local[:3]}-{local[3:]}" if local else ""
-        return f"{region}{place}{letter}".lower()
+        # `A` is an Availability Zone; in `Lax1A`, `Lax` is the Local Zone's city and `1` its number there.
+        local_zone, letter = self.zone[:-1], self.zone[-1:]
+        infix = f"-{local_zone[:3]}-{local_zone[3:]}" if local_zone else ""
+        return f"{region}{infix}{letter}".lower()
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,8 @@ class RuleId:
 
     Attributes:
         role: whose security group has the rule.
-        purpose: what it is for, e.g. `Api`; empty for every port, and for the API's load balancer.
+        purpose: what the open port is for, e.g. `Api`; empty if the rule opens every port, and for rules of the API's
+            load balancer.
         source: who may connect: other instances or the load balancer of the cluster, the range of the parameter
             `ApiAllowedCidr`, or a CIDR or prefix list as `source_id` spells it.
     """
@@ -252,7 +255,7 @@ class RuleId:
 
     @property
     def from_outside(self) -> bool:
-        """Whether it lets others connect than instances and the load balancer of the cluster."""
+        """Whether the rule's source is neither an instance nor the load balancer of the cluster."""
         return self.source not in ("Masters", "Nodes", "LoadBalancer")
 
     @property
@@ -342,7 +345,7 @@ FORMS = (SingleId, MasterId, NodeGroupId, ProgramId, SubnetId, ZoneId, RuleId, S
 
 
 def parse(logical_id: str) -> LogicalId | None:
-    """Return the parts of a logical id of whatever form, or None if cfngen makes no such id."""
+    """Return the parts of a logical id of any form, or None if the id has none of the forms that cfngen creates."""
     return next((parsed for form in FORMS if (parsed := form.parse(logical_id))), None)
 
 
@@ -373,14 +376,14 @@ def launch_template(prefix: str) -> str:
 
 def is_auto_scaling_group(logical_id: str) -> bool:
     """Return whether a logical id is that of a master's or node group's Auto Scaling group."""
-    owned = MasterId.parse(logical_id) or NodeGroupId.parse(logical_id)
-    return owned is not None and owned.part == "AutoScalingGroup"
+    parsed = MasterId.parse(logical_id) or NodeGroupId.parse(logical_id)
+    return parsed is not None and parsed.part == "AutoScalingGroup"
 
 
 def is_node_group_stack(logical_id: str) -> bool:
     """Return whether a logical id is that of a node group's nested stack."""
-    owned = NodeGroupId.parse(logical_id)
-    return owned is not None and owned.part == "Stack"
+    parsed = NodeGroupId.parse(logical_id)
+    return parsed is not None and parsed.part == "Stack"
 
 
 def zone_id(zone: str) -> str:

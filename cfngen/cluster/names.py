@@ -17,7 +17,7 @@ DRAIN_HOOK = "cfngen-drain"
 CHANGE_SET_PREFIX = "cfngen-plan-"
 """Prefix of the names of cfngen's change sets."""
 
-# CloudFormation names nested stacks after the root stack and their logical id and appends up to 13 characters.
+# CloudFormation names a nested stack ROOT-STACK-LOGICAL-ID and appends a hyphen and up to 13 characters.
 _GENERATED_SUFFIX = "-" + "X" * 13
 
 _PARTITIONS = {
@@ -37,9 +37,9 @@ class DerivedName:
     """A name that is derived from the cluster's name, or from the cluster's and a node group's.
 
     Attributes:
-        subject: what has the name.
-        pattern: how it is made, with the placeholders `{cluster}`, `{group}` and `{id}` (the group's logical id).
-        text: the limits of such a name.
+        subject: the kind of resource or tag that has the name.
+        pattern: the name with the placeholders `{cluster}`, `{group}` and `{id}` (the group's name in PascalCase).
+        text: the length and the characters that AWS accepts in the name.
     """
 
     subject: str
@@ -72,13 +72,14 @@ GROUP_NAMES = (
 def load_balancer_name(cluster: Cluster) -> str:
     """Return the name of the API's load balancer.
 
-    It depends on the scheme: the replacement of a named load balancer needs another name.
+    The name depends on the scheme (public or internal): a change of the scheme replaces the load balancer, and the new
+    one cannot have the name of the old one while both exist.
     """
     return f"{cluster.name}-api" if cluster.api.public else f"{cluster.name}-int"
 
 
 def api_host(cluster: Cluster) -> str:
-    """Return the host name by which instances reach the Kubernetes API; it is in /etc/hosts of each.
+    """Return the host name by which instances reach the Kubernetes API; each has it in /etc/hosts.
 
     A name, and not an address, because masters may be added and clients try all addresses of a name.
     """

@@ -18,10 +18,10 @@ class Opening:
     """A port of masters that must be open to nodes.
 
     Attributes:
-        name: part of the rule's logical id.
+        name: part of the security group rule's logical id.
         protocol: `tcp`, `udp` or `icmp`.
-        port: the port; for ICMP the type.
-        purpose: what it is for; the description of the rule.
+        port: the port number; for ICMP the message type.
+        purpose: description of the security group rule.
     """
 
     name: str
@@ -38,13 +38,13 @@ class NetworkPlugin:
         routes: whether pods use VPC routes, written by the cloud controller manager; instances then forward packets
             that are not addressed to them.
         pod_range: whether pods' addresses come from `network.podCidr`.
-        node_ranges: whether kube-controller-manager gives each node a /24 of it.
-        least_prefix: prefix length of the smallest block of it that a node takes; 0 if none.
-        interfaces: whether pods have VPC addresses, of the instance's network interfaces.
-        installed: whether cfngen installs it, as Helm releases.
-        openings: ports of masters that must be open to nodes. Without a tunnel that is DNS: the cluster's DNS pods
-            tolerate masters, and start there while no node has joined.
-        taken: TCP ports that its programs listen on, on each instance.
+        node_ranges: whether kube-controller-manager gives each node a /24 of `network.podCidr`.
+        least_prefix: prefix length of the smallest block of `network.podCidr` that a node gets; 0 if nodes get none.
+        interfaces: whether pods have VPC addresses, assigned to the instance's network interfaces.
+        installed: whether cfngen installs the plug-in, as Helm releases.
+        openings: ports of masters that must be open to nodes. For a plug-in without a tunnel these are the DNS ports:
+            the cluster's DNS pods tolerate the masters' taint, and start there while no node has joined.
+        taken: TCP ports that the plug-in's programs listen on, on each instance.
     """
 
     routes: bool = False

@@ -16,7 +16,7 @@ class Source:
     Attributes:
         kind: `file`, `environment` or `flag`.
         name: the file as the user named it, the variable's name, or the whole `--set` text.
-        line: line in the file, counted from 1; 0 elsewhere.
+        line: line in the file, counted from 1; 0 if it is not known, and for variables and flags.
     """
 
     kind: str
@@ -24,7 +24,7 @@ class Source:
     line: int = 0
 
     def __str__(self) -> str:
-        """The source as a message begins with it, e.g. `cluster.yaml:12` or `environment variable NUM_NODES`."""
+        """Return the start of a message, e.g. `cluster.yaml:12` or `environment variable NUM_NODES`."""
         if self.kind == "environment":
             return f"environment variable {self.name}"
         if self.kind == "flag":
@@ -37,10 +37,11 @@ class Problem:
     """One error or warning about the cluster file.
 
     Attributes:
-        path: the key that it is about; empty for the whole file.
+        path: the key with the problem; empty if the problem is about the whole file.
         message: what is wrong and, after a semicolon, what to do.
-        touches: further keys that the message depends on; if one of them is refused, this problem is not reported.
-        source: where the value was written, if it was.
+        touches: further keys that the message depends on. If the value of one of them is refused, the problem is not
+            reported, since it may only be a consequence.
+        source: where the value was written; None for a default, and until validation looks it up.
     """
 
     path: Path

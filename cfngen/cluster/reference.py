@@ -121,9 +121,12 @@ def pages() -> dict[str, str]:
 
 
 def _effect(variable: kube_up.Variable) -> str:
-    proper = variable.explanation.startswith(("etcd", "kubeadm", "kubelet"))
-    sentence = variable.explanation if proper else variable.explanation[:1].upper() + variable.explanation[1:]
-    sentence = sentence if not sentence or sentence.endswith(".") else f"{sentence}."
+    """Return the keys that a variable sets, the values that it accepts, and its explanation, as sentences."""
+    sentence = variable.explanation
+    if not sentence.startswith(("etcd", "kubeadm", "kubelet")):
+        sentence = sentence[:1].upper() + sentence[1:]
+    if sentence and not sentence.endswith("."):
+        sentence += "."
     parts = ["Sets " + ", ".join(f"`{key}`" for key in variable.keys) + "."] if variable.keys else []
     if variable.accepted_values and "*" not in variable.accepted_values:
         parts.append("Accepted: " + ", ".join(f"`{value}`" for value in variable.accepted_values) + ".")
@@ -131,27 +134,28 @@ def _effect(variable: kube_up.Variable) -> str:
 
 
 def _sections() -> Iterator[tuple[str, str, type[BaseModel]]]:
-    """Every section once, with the places at which it stands as its title."""
-    places: dict[type[BaseModel], list[str]] = {}
+    """Yield title, description and class of each section; the title lists the paths that have the section."""
+    paths_by_section: dict[type[BaseModel], list[str]] = {}
 
-    def visit(section: type[BaseModel], place: str) -> None:
-        places.setdefault(section, []).append(place)
+    def visit(section: type[BaseModel], path: str) -> None:
+        paths_by_section.setdefault(section, []).append(path)
         for name, field in fields(section).items():
             inner = section_of(field.annotation)
             if inner:
-                visit(inner, f"{place}.{name}".lstrip(".") + ("[]" if is_list(field) else ""))
+                visit(inner, f"{path}.{name}".lstrip(".") + ("[]" if is_list(field) else ""))
 
     visit(Cluster, "")
-    for section, titles in places.items():
-        title = ", ".join(f"`{place}`" for place in titles) if titles != [""] else "Top level"
+    for section, paths in paths_by_section.items():
+        title = ", ".join(f"`{path}`" for path in paths) if paths != [""] else "Top level"
         yield title, (section.__doc__ or "").strip().splitlines()[0], section
 
 
 def _row(name: str, field: FieldInfo) -> str:
     inner = section_of(field.annotation)
-    value_type = (
-        f"{'list of sections' if is_list(field) else 'section'}" if inner else _type(field.annotation, field.metadata)
-    )
+    if inner:
+        value_type = "list of sections" if is_list(field) else "section"
+    else:
+        value_type = _type(field.annotation, field.metadata)
     return f"| `{name}` | {_cell(value_type)} | {_default(field)} | {_cell(field.description or '')} |\n"
 
 

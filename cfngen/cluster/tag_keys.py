@@ -11,8 +11,8 @@ import re
 from cfngen.text_limits import TAG_KEY
 
 NAME, CLUSTER = "Name", "KubernetesCluster"
-# Besides these two: tags that templates give to subnets, masters' volumes and groups, and tags by which the cloud
-# controller manager, EBS CSI driver, load balancer controller and Amazon VPC plug-in recognise their resources.
+# Besides Name and KubernetesCluster: tags that templates give to subnets, masters' volumes and groups, and tags by
+# which the cloud controller manager, EBS CSI driver, load balancer controller and VPC CNI recognise their resources.
 _RESERVED_KEYS = re.compile(
     r"kubernetes\.io/(cluster/.*|role/.*|created-for/.*|service-name)"
     r"|k8s\.io/(role/.*|cluster-autoscaler/(?!node-template/).*)"
@@ -23,14 +23,14 @@ _RESERVED_KEYS = re.compile(
 
 
 def key_fault(key: str) -> str:
-    """Return why a user may not choose a key, or an empty string."""
+    """Return why a user may not choose a tag key, or an empty string if the key is allowed."""
     if key.lower().startswith("aws:"):
         return "keys that begin with aws: belong to AWS; choose another"
-    for own in (NAME, CLUSTER):
-        if key == own:
+    for cfngen_key in (NAME, CLUSTER):
+        if key == cfngen_key:
             return "cfngen sets this tag itself; remove it"
-        if key.casefold() == own.casefold():
-            return f"cfngen sets {own} itself, and IAM takes both for one; choose another key"
+        if key.casefold() == cfngen_key.casefold():
+            return f"cfngen sets {cfngen_key} itself, and IAM takes both for one; choose another key"
     if _RESERVED_KEYS.fullmatch(key):
         return "cfngen or Kubernetes sets such tags; remove it, or choose another key"
     fault = TAG_KEY.fault(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cfngen.cluster.model import Cluster, NodeGroup
 
-# Minutes for the replacement of one master, which usually takes less.
+# Minutes that nodes wait for the replacement of one master, which usually takes less.
 ONE_MASTER = 10
 # CloudFormation's longest PauseTime of a rolling update ("UpdatePolicy attribute", AWS CloudFormation User Guide).
 MAX_PAUSE_MINUTES = 60

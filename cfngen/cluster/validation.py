@@ -106,15 +106,17 @@ class ValidationResult:
         """Return the problems that are no consequence of a refused value or of an earlier problem."""
         causes: list[Problem] = []
         for problem in problems:
-            wrong = {*self._refused, *(cause.path for cause in causes)}
+            wrong_paths = {*self._refused, *(cause.path for cause in causes)}
             sources = [self._derivation_source(path) for path in (problem.path, *problem.touches)]
             depends_on = [*problem.touches, *filter(None, sources)]
-            follows = any(_overlaps(path, cause) for path in depends_on for cause in wrong)
-            if not follows and not any(_overlaps(problem.path, refused) for refused in self._refused):
+            is_consequence = any(_overlaps(path, wrong_path) for path in depends_on for wrong_path in wrong_paths)
+            is_refused = any(_overlaps(problem.path, refused_path) for refused_path in self._refused)
+            if not is_consequence and not is_refused:
                 causes.append(problem)
         return causes
 
     def _derivation_source(self, path: Path) -> Path:
+        """Return the path that the value at `path`, or a section around it, is derived from; empty if there is none."""
         for length in range(len(path), 0, -1):
             derivation = self._completed.derived.get(path[:length])
             if derivation:
@@ -125,9 +127,10 @@ class ValidationResult:
         """Return the problem with the place where its value, or the value it is derived from, was written."""
         if problem.source:
             return problem
-        return Problem(problem.path, problem.message, problem.touches, self._source(problem.path))
+        return Problem(problem.path, problem.message, touches=problem.touches, source=self._source(problem.path))
 
     def _source(self, path: Path) -> Source | None:
+        """Return where a value, the value it is derived from, or else the section around it was written."""
         visited: set[Path] = set()
         while path not in self._sources and path not in visited and (source := self._derivation_source(path)):
             visited.add(path)
@@ -164,8 +167,9 @@ def _is_miscounted(error: ErrorDetails) -> bool:
     return error["type"] == "too_short" and len(error["input"]) >= int(error["ctx"]["min_length"])
 
 
-def _overlaps(one: Path, other: Path) -> bool:
-    return within(one, other) or within(other, one)
+def _overlaps(first: Path, second: Path) -> bool:
+    """Return whether two paths are equal, or one is below the other."""
+    return within(first, second) or within(second, first)
 
 
 def _path_to_drop(error: ErrorDetails) -> Path:

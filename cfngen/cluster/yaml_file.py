@@ -43,7 +43,8 @@ _LIKELY_CAUSES: Mapping[str, str] = {
     "expected <block end>": "a wrong indentation; align the key with its neighbours",
 }
 _TOO_DEEP = f"lists and mappings are nested more than {_MAX_DEPTH} levels deep here, and no key is that deep"
-# Marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9).
+# Marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9). They are refused because they
+# make a line look different from what is parsed (CVE-2021-42574, "Trojan Source").
 _BIDI_CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -52,7 +53,7 @@ class _BoundsError(Exception):
     """The file exceeds a limit, which the message names.
 
     Attributes:
-        line: where, counted from 1.
+        line: line where the file exceeds the limit, counted from 1.
     """
 
     def __init__(self, message: str, line: int) -> None:
@@ -92,8 +93,8 @@ def read(file: FilePath) -> YamlFile:
             not a single mapping with unique keys.
     """
     name = str(file)
-    text = _text(file, name)
-    node = _root(text, name)
+    text = _read_text(file, name)
+    node = _root_node(text, name)
     if node is None:
         content = "holds nothing but comments" if text.strip() else "is empty"
         message = f"the file {content}; write a cluster into it (`cfngen init` makes one to start from)"
@@ -118,13 +119,14 @@ def value(text: str, path: Path) -> object:
 
     Args:
         text: a scalar or a flow collection such as `[10.0.0.0/8]`.
-        path: the key it is meant for.
+        path: the key that gets the value; free-form sections may have fractions.
 
     Raises:
         ValueError: it is not YAML; the message says why.
     """
-    bare = not text.lstrip().startswith(("{", "[", '"', "'"))
-    if "\n" in text.strip() or (bare and ": " in text):
+    # Text of several lines, and a plain scalar with `: `, would not be valid YAML here, but are valid as text.
+    is_plain = not text.lstrip().startswith(("{", "[", '"', "'"))
+    if "\n" in text.strip() or (is_plain and ": " in text):
         return text
     try:
         _check_bounds(text)
@@ -142,49 +144,52 @@ def value(text: str, path: Path) -> object:
     return data
 
 
-def _text(file: FilePath, name: str) -> str:
-    def refuse(message: str, line: int = 0) -> ClusterFileError:
+def _read_text(file: FilePath, name: str) -> str:
+    """Return the text of a file; an error that prevents this is raised as a ClusterFileError."""
+
+    def error_of(message: str, line: int = 0) -> ClusterFileError:
         return ClusterFileError([Problem((), message, source=Source("file", name, line))])
 
     try:
         content = file.read_bytes()
     except FileNotFoundError:
-        raise refuse("there is no such file; `cfngen init` writes one to start from") from None
+        raise error_of("there is no such file; `cfngen init` writes one to start from") from None
     except IsADirectoryError:
-        raise refuse("this is a directory; name the cluster file in it") from None
+        raise error_of("this is a directory; name the cluster file in it") from None
     except PermissionError:
-        raise refuse("the file cannot be read; give yourself permission to read it") from None
+        raise error_of("the file cannot be read; give yourself permission to read it") from None
     except OSError as error:
-        raise refuse(f"the file cannot be read: {error.strerror or error}") from None
+        raise error_of(f"the file cannot be read: {error.strerror or error}") from None
     if len(content) > _MAX_BYTES:
-        raise refuse(f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}")
+        raise error_of(f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise refuse("the file is UTF-16; save it as UTF-8")
+        raise error_of("the file is UTF-16; save it as UTF-8")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise refuse(f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", line) from None
-    # Refused in comments as well: it can make what follows look like a part of the comment.
+        raise error_of(f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", line) from None
+    # Refused in comments as well: such a character can make the line after a comment look like a part of the comment.
     if match := _BIDI_CONTROL.search(text):
         character = match.group()
         message = (
             f"U+{ord(character):04X} ({unicodedata.name(character).lower()}) stands in this line, which makes it read "
             "otherwise than it is; remove it"
         )
-        raise refuse(message, text.count("\n", 0, match.start()) + 1)
+        raise error_of(message, text.count("\n", 0, match.start()) + 1)
     return text
 
 
-def _root(text: str, name: str) -> yaml.Node | None:
+def _root_node(text: str, name: str) -> yaml.Node | None:
+    """Return the node of the only YAML document in a file, or None if the file has comments only."""
     try:
         _check_bounds(text)
         nodes: list[yaml.Node] = list(yaml.compose_all(text, Loader=_Composer))
     except _BoundsError as error:
         raise ClusterFileError([Problem((), str(error), source=Source("file", name, error.line))]) from None
     except yaml.reader.ReaderError as error:
-        at = error.position
-        line = text.count("\n", 0, at) + 1 if isinstance(at, int) else 0
+        position = error.position
+        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 0
         message = "a control character stands in the file, which YAML does not allow; remove it"
         raise ClusterFileError([Problem((), message, source=Source("file", name, line))]) from None
     except yaml.YAMLError as error:
@@ -209,16 +214,19 @@ def _check_bounds(text: str) -> None:
         _BoundsError: it exceeds a limit.
         yaml.YAMLError: it is not YAML.
     """
-    depth = nodes = 0
+    depth = 0
+    node_count = 0
     for event in yaml.parse(text, Loader=_Parser):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        nodes += isinstance(event, yaml.NodeEvent)
+        if isinstance(event, yaml.NodeEvent):
+            node_count += 1
         if depth > _MAX_DEPTH:
             raise _BoundsError(_TOO_DEEP, _line(event))
-        if nodes > 2 * _MAX_VALUES:  # a key is one too
+        # A key is a node, too.
+        if node_count > 2 * _MAX_VALUES:
             message = f"the file goes on beyond {_MAX_VALUES:,} values, and no cluster needs as many; shorten it"
             raise _BoundsError(message, _line(event))
 
@@ -236,9 +244,9 @@ def _reason(error: yaml.YAMLError, text: str) -> str:
     if "\t" in indentation or (mark and line[mark.column : mark.column + 1] == "\t"):
         return "a tab stands where YAML wants spaces; indent with spaces"
     problem = str(getattr(error, "problem", None) or error)
-    for words, meaning in _LIKELY_CAUSES.items():
-        if words in problem:
-            return meaning
+    for message_part, likely_cause in _LIKELY_CAUSES.items():
+        if message_part in problem:
+            return likely_cause
     context = getattr(error, "context", None)
     return "not valid YAML: " + (f"{context}: {problem}" if context else problem)
 
@@ -249,17 +257,19 @@ class _Builder:
     def __init__(self) -> None:
         self.lines: dict[Path, int] = {}
         self.faults: list[tuple[Path, str, int]] = []
-        self._open: set[int] = set()
-        self._built = 0
+        # Nodes whose content is being built: an alias to one of them contains itself.
+        self._unfinished: set[int] = set()
+        # An alias is counted each time it is used, since it multiplies values ("billion laughs").
+        self._built_count = 0
 
     def build(self, node: yaml.Node, path: Path) -> object:
         """Return the data of `node`, whose path is `path`."""
         self.lines.setdefault(path, node.start_mark.line + 1)
-        self._built += 1
-        if id(node) in self._open:
+        self._built_count += 1
+        if id(node) in self._unfinished:
             self._fault(path, "an alias (*) that contains itself; write the value out", node)
             return None
-        if self._built > _MAX_VALUES:
+        if self._built_count > _MAX_VALUES:
             message = f"aliases (*) multiply the file's values to more than {_MAX_VALUES:,}; write out what is needed"
             raise _BoundsError(message, node.start_mark.line + 1)
         if len(path) > _MAX_DEPTH:
@@ -270,10 +280,10 @@ class _Builder:
             return None
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
-        self._open.add(id(node))
+        self._unfinished.add(id(node))
         build: Callable[[Any, Path], object] = self._mapping if isinstance(node, yaml.MappingNode) else self._sequence
         data = build(node, path)
-        self._open.remove(id(node))
+        self._unfinished.remove(id(node))
         return data
 
     def _fault(self, path: Path, message: str, node: yaml.Node) -> None:
@@ -285,6 +295,7 @@ class _Builder:
             if text in _CONSTANTS:
                 return _CONSTANTS[text]
             if _INTEGER.fullmatch(text):
+                # A number of 20 characters or more may exceed 64 bits; it stays text.
                 return int(text) if len(text) < 20 else text
             if is_free_form(path) and _FRACTION.fullmatch(text):
                 return float(text)
@@ -309,14 +320,14 @@ class _Builder:
             if key == "<<" and key_node.tag == "plain":
                 self._fault((*path, key), "merge keys are not part of YAML 1.2; write the keys out", key_node)
                 continue
-            inner = (*path, key)
+            key_path = (*path, key)
             line = key_node.start_mark.line + 1
             if key in data:
-                message = f"the key appears twice, first in line {self.lines[inner]}; remove one"
-                self.faults.append((inner, message, line))
+                message = f"the key appears twice, first in line {self.lines[key_path]}; remove one"
+                self.faults.append((key_path, message, line))
                 continue
-            self.lines[inner] = line
-            data[key] = self.build(value_node, inner)
+            self.lines[key_path] = line
+            data[key] = self.build(value_node, key_path)
         return data
 
 

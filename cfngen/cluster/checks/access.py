@@ -25,11 +25,11 @@ _PORTS_IN_USE = {
     10259: "kube-scheduler",
 }
 _NODE_PORTS = range(30000, 32768)
-# A role takes ten managed policies by default, and up to twenty where the quota was raised ("IAM and AWS STS quotas",
-# IAM User Guide, November 2026). Two of the masters' are cfngen's own: for add-ons, and for a plug-in that uses VPC
-# addresses.
+# A role can have ten managed policies by default, and up to twenty if the account's quota was raised ("IAM and AWS STS
+# quotas", IAM User Guide, November 2026). cfngen adds two to the masters' role: one for add-ons, and one for a network
+# plug-in that uses VPC addresses.
 _DEFAULT_POLICY_QUOTA, _MAX_POLICY_QUOTA = 10, 20
-_OWN_POLICIES_OF_MASTERS = 2
+_CFNGEN_POLICIES_OF_MASTERS = 2
 
 
 def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
@@ -39,23 +39,26 @@ def all_instances(cluster: Cluster) -> Iterator[tuple[Path, Instances]]:
         yield ("nodeGroups", index), group
 
 
-def _api_port(cluster: Cluster) -> Iterator[Problem]:
+def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
     port = cluster.api.port
-    user = _PORTS_IN_USE.get(port) or ("the ports of services (30000 to 32767)" if port in _NODE_PORTS else None)
-    if user:
-        yield Problem(("api", "port"), f"{port} is used by {user}; use 443 or 6443")
+    port_user = _PORTS_IN_USE.get(port)
+    if port in _NODE_PORTS:
+        port_user = "the ports of services (30000 to 32767)"
+    if port_user:
+        yield Problem(("api", "port"), f"{port} is used by {port_user}; use 443 or 6443")
 
 
-def _elastic_ip(cluster: Cluster) -> Iterator[Problem]:
+def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
+    """Check that an Elastic IP is public and is for the public API of a single master."""
     if cluster.api.elastic_ip and not cluster.api.public:
         message = "without a public address the API has no Elastic IP; remove the key or set api.public to true"
-        yield Problem(("api", "elasticIp"), message, (("api", "public"),))
+        yield Problem(("api", "elasticIp"), message, touches=(("api", "public"),))
     elif cluster.api.elastic_ip and cluster.control_plane.count > 1:
         message = (
             f"{cluster.control_plane.count} masters are behind a load balancer, which has no Elastic IP; remove "
             "the key, or set controlPlane.count to 1"
         )
-        yield Problem(("api", "elasticIp"), message, (("controlPlane", "count"),))
+        yield Problem(("api", "elasticIp"), message, touches=(("controlPlane", "count"),))
     elif cluster.api.elastic_ip and cluster.api.elastic_ip.address.is_private:
         address = cluster.api.elastic_ip.address
         yield Problem(
@@ -64,16 +67,16 @@ def _elastic_ip(cluster: Cluster) -> Iterator[Problem]:
         )
 
 
-def _key_given_twice(cluster: Cluster) -> Iterator[Problem]:
+def _check_one_ssh_key(cluster: Cluster) -> Iterator[Problem]:
     if cluster.ssh.key_name and cluster.ssh.public_key:
         message = (
             "an instance has one SSH key; keep ssh.keyName (an existing key pair) or ssh.publicKey (a key to "
             "import), not both"
         )
-        yield Problem(("ssh", "publicKey"), message, (("ssh", "keyName"),))
+        yield Problem(("ssh", "publicKey"), message, touches=(("ssh", "keyName"),))
 
 
-def _duplicates(cluster: Cluster) -> Iterator[Problem]:
+def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
     lists: list[tuple[Path, tuple[object, ...]]] = [
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs),
         (
@@ -97,15 +100,19 @@ def _duplicates(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _policy_counts(cluster: Cluster) -> Iterator[tuple[Path, int, str]]:
-    """Yield key, number of managed policies and a note on reserved ones of each role with additional policies."""
+    """Yield the path, the number of managed policies and a note for each role to which the user adds policies.
+
+    The number includes the policies that cfngen itself adds to the masters' role; the note says how many those are.
+    """
     for path, instances in all_instances(cluster):
-        own = _OWN_POLICIES_OF_MASTERS if path == ("controlPlane",) else 0
-        reserved = f", {own} of them reserved for add-ons and the network plug-in" if own else ""
+        reserved_count = _CFNGEN_POLICIES_OF_MASTERS if path == ("controlPlane",) else 0
+        note = f", {reserved_count} of them reserved for add-ons and the network plug-in" if reserved_count else ""
         if instances.additional_policies:
-            yield (*path, "additionalPolicies"), len(instances.additional_policies) + own, reserved
+            yield (*path, "additionalPolicies"), len(instances.additional_policies) + reserved_count, note
 
 
-def _too_many_policies(cluster: Cluster) -> Iterator[Problem]:
+def _check_policy_count(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no role exceeds the number of managed policies to which AWS can raise the quota."""
     for path, count, reserved in _policy_counts(cluster):
         if count > _MAX_POLICY_QUOTA:
             message = (
@@ -114,7 +121,8 @@ def _too_many_policies(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(path, message)
 
 
-def _many_policies(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_policy_count(cluster: Cluster) -> Iterator[Problem]:
+    """Warn of a role whose managed policies exceed the default quota; the account's may be higher."""
     for path, count, reserved in _policy_counts(cluster):
         if _DEFAULT_POLICY_QUOTA < count <= _MAX_POLICY_QUOTA:
             message = (
@@ -125,6 +133,7 @@ def _many_policies(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield the path and the text of each ARN in the cluster file."""
     if cluster.iam.permissions_boundary:
         yield ("iam", "permissionsBoundary"), cluster.iam.permissions_boundary
     for path, instances in all_instances(cluster):
@@ -138,37 +147,41 @@ def _arns(cluster: Cluster) -> Iterator[tuple[Path, str]]:
         yield ("certificateAuthority", "secret"), cluster.certificate_authority.secret
 
 
-def _arn_partitions(cluster: Cluster) -> Iterator[Problem]:
+def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
+    """Check that ARNs are in the region's partition, and KMS keys and secrets in the region itself.
+
+    The partitions of isolated regions and of the European Sovereign Cloud are not checked.
+    """
     expected = aws_partition(cluster.region)
     parts = cluster.region.split("-")
-    has_other_partition = parts[0] == "eusc" or any(part.startswith("iso") for part in parts)
+    has_unchecked_partition = parts[0] == "eusc" or any(part.startswith("iso") for part in parts)
     for path, arn in _arns(cluster):
         _, partition, service, region, *_ = arn.split(":")
-        if partition != expected and not has_other_partition:
+        if partition != expected and not has_unchecked_partition:
             message = (
                 f"the ARN is in the partition {partition}, but {cluster.region} is in {expected}; "
                 f"use an ARN of {expected}"
             )
-            yield Problem(path, message, (("region",),))
+            yield Problem(path, message, touches=(("region",),))
         elif service == "kms" and region != cluster.region:
             message = f"the key is in {region}, but the volumes are in {cluster.region}; use a key in {cluster.region}"
-            yield Problem(path, message, (("region",),))
+            yield Problem(path, message, touches=(("region",),))
         elif service == "secretsmanager" and region != cluster.region:
             message = (
                 f"the secret is in {region}, but masters read it in {cluster.region}; replicate it to {cluster.region} "
                 "and use the replica's ARN"
             )
-            yield Problem(path, message, (("region",),))
+            yield Problem(path, message, touches=(("region",),))
 
 
-def _ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
     if ssh.is_open and not (ssh.key_name or ssh.public_key):
         message = "port 22 is open, but nobody can log in without a key; add ssh.keyName or ssh.publicKey"
         yield Problem(("ssh", "allowedCidrs" if ssh.allowed_cidrs else "allowedPrefixLists"), message)
 
 
-def _no_shell_access(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_no_shell_access(cluster: Cluster) -> Iterator[Problem]:
     ssh = cluster.ssh
     if ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
         return
@@ -177,7 +190,8 @@ def _no_shell_access(cluster: Cluster) -> Iterator[Problem]:
     )
 
 
-def _no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if Session Manager is the only access, and the image has no agent for it."""
     ssh = cluster.ssh
     if not ssh.session_manager or (ssh.is_open and (ssh.key_name or ssh.public_key)):
         return
@@ -191,7 +205,7 @@ def _no_session_manager_agent(cluster: Cluster) -> Iterator[Problem]:
             return
 
 
-def _open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
     for path, cidrs, target in (
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs, "the Kubernetes API"),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs, "port 22 of every instance"),
@@ -201,5 +215,18 @@ def _open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*path, position), f"{cidr} lets the whole internet reach {target}; use your own ranges")
 
 
-PROBLEMS = (_api_port, _elastic_ip, _key_given_twice, _duplicates, _too_many_policies, _arn_partitions)
-WARNINGS = (_ssh_without_key, _no_shell_access, _no_session_manager_agent, _open_to_the_world, _many_policies)
+PROBLEMS = (
+    _check_api_port_free,
+    _check_elastic_ip,
+    _check_one_ssh_key,
+    _check_no_duplicates,
+    _check_policy_count,
+    _check_arn_partitions_and_regions,
+)
+WARNINGS = (
+    _warn_of_ssh_without_key,
+    _warn_of_no_shell_access,
+    _warn_of_no_session_manager_agent,
+    _warn_of_open_to_the_world,
+    _warn_of_policy_count,
+)

@@ -30,16 +30,16 @@ RELEASES = frozenset(
 )
 
 
-def _external_dns_zones(cluster: Cluster) -> Iterator[Problem]:
+def _check_external_dns_zones(cluster: Cluster) -> Iterator[Problem]:
     external_dns = cluster.addons.external_dns
     if external_dns.enabled and not external_dns.zones:
         message = (
             "is empty, so externalDns cannot write any records; add the ids of hosted zones, or disable externalDns"
         )
-        yield Problem(("addons", "externalDns", "zones"), message, (("addons", "externalDns", "enabled"),))
+        yield Problem(("addons", "externalDns", "zones"), message, touches=(("addons", "externalDns", "enabled"),))
 
 
-def _fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
+def _check_fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
     fluent_bit = cluster.addons.fluent_bit
     config = fluent_bit.values.get("config")
     if fluent_bit.enabled and not (isinstance(config, dict) and config.get("outputs")):
@@ -47,30 +47,31 @@ def _fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
             "does not say where logs go; set config.outputs to a text with fluent-bit's [OUTPUT] sections, or disable "
             "fluentBit"
         )
-        yield Problem(("addons", "fluentBit", "values"), message, (("addons", "fluentBit", "enabled"),))
+        yield Problem(("addons", "fluentBit", "values"), message, touches=(("addons", "fluentBit", "enabled"),))
 
 
-def _release_names(cluster: Cluster) -> Iterator[Problem]:
-    first: dict[str, int] = {}
+def _check_release_names(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each chart's Helm release has a name of its own, which no release of cfngen has."""
+    first_index: dict[str, int] = {}
     for index, chart in enumerate(cluster.addons.charts):
         path = ("addons", "charts", index, "name")
-        earlier = first.setdefault(chart.name, index)
-        if earlier != index:
-            message = f"{chart.name} is also the name of charts[{earlier}]; give each release a different name"
-            yield Problem(path, message, (("addons", "charts", earlier, "name"),))
+        earlier_index = first_index.setdefault(chart.name, index)
+        if earlier_index != index:
+            message = f"{chart.name} is also the name of charts[{earlier_index}]; give each release a different name"
+            yield Problem(path, message, touches=(("addons", "charts", earlier_index, "name"),))
         elif chart.name in RELEASES:
             yield Problem(path, f"{chart.name} is the name of a Helm release that cfngen installs; use another name")
 
 
-def _api_port(cluster: Cluster) -> Iterator[Problem]:
+def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no enabled add-on listens on the API's port on masters."""
     port = cluster.api.port
     for field, listeners in LISTENERS.items():
-        if getattr(cluster.addons, field).enabled and port in {
-            listener.port for listener in listeners if listener.network == "host"
-        }:
+        host_ports = {listener.port for listener in listeners if listener.network == "host"}
+        if getattr(cluster.addons, field).enabled and port in host_ports:
             key = type(cluster.addons).model_fields[field].alias or field
             message = f"{port} is used by addons.{key}, whose pods use the masters' network; use 443 or 6443"
-            yield Problem(("api", "port"), message, (("addons", key, "enabled"),))
+            yield Problem(("api", "port"), message, touches=(("addons", key, "enabled"),))
 
 
-PROBLEMS = (_external_dns_zones, _fluent_bit_outputs, _release_names, _api_port)
+PROBLEMS = (_check_external_dns_zones, _check_fluent_bit_outputs, _check_release_names, _check_api_port_free)

@@ -17,6 +17,7 @@ SERVICES: Path = ("network", "serviceCidr")
 DNS: Path = ("network", "dnsServiceIp")
 # https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html, November 2026
 _MIN_PREFIX, _MAX_PREFIX = 16, 28
+# AWS reserves the first four addresses and the last one of each subnet.
 _RESERVED_FIRST_ADDRESSES, _RESERVED_ADDRESSES = 4, 5
 _RESERVED_NETWORKS = {
     "this host": IPv4Network("0.0.0.0/8"),
@@ -43,7 +44,7 @@ def usable(subnet: Subnet) -> int:
     return max(subnet.cidr.num_addresses - _RESERVED_ADDRESSES, 0)
 
 
-def _vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
+def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
     ranges = [(VPC, cluster.network.vpc.cidr, "a VPC")]
     ranges += [(subnet_path(index), subnet.cidr, "a subnet") for index, subnet in enumerate(cluster.network.subnets)]
     for path, cidr, network in ranges:
@@ -53,14 +54,15 @@ def _vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
             )
 
 
-def _service_size(cluster: Cluster) -> Iterator[Problem]:
+def _check_service_range_size(cluster: Cluster) -> Iterator[Problem]:
     cidr = cluster.network.service_cidr
     if not _MIN_SERVICE_PREFIX <= cidr.prefixlen <= _MAX_SERVICE_PREFIX:
         allowed = f"/{_MIN_SERVICE_PREFIX} to /{_MAX_SERVICE_PREFIX}"
         yield Problem(SERVICES, f"{cidr} is a /{cidr.prefixlen}; Kubernetes allows {allowed} for services")
 
 
-def _pod_size(cluster: Cluster) -> Iterator[Problem]:
+def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
+    """Check that podCidr is large enough for one node, and not larger than kube-controller-manager can divide."""
     if not network_plugin(cluster).pod_range:
         return
     cidr = cluster.network.pod_cidr
@@ -72,14 +74,15 @@ def _pod_size(cluster: Cluster) -> Iterator[Problem]:
         )
 
 
-def _ranges(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
+def _cluster_ranges(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
+    """Return the address ranges of the VPC, of pods (if the network plug-in uses podCidr) and of services."""
     network = cluster.network
     pods = ((PODS, network.pod_cidr),) if network_plugin(cluster).pod_range else ()
     return ((VPC, network.vpc.cidr), *pods, (SERVICES, network.service_cidr))
 
 
-def _reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
-    for path, cidr in _ranges(cluster):
+def _check_no_reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
+    for path, cidr in _cluster_ranges(cluster):
         for purpose, reserved in _RESERVED_NETWORKS.items():
             if cidr.overlaps(reserved):
                 yield Problem(path, f"{cidr} overlaps {reserved}, {purpose}; use a private range such as 10.0.0.0/16")
@@ -87,38 +90,40 @@ def _reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _subnets_with_cidr(cluster: Cluster) -> Iterator[tuple[int, Subnet]]:
-    """Yield the subnets whose CIDR is known; `cfngen.cluster.checks.existing` reports the others."""
+    """Yield index and subnet where the CIDR is known; `cfngen.cluster.checks.existing` reports missing CIDRs."""
     for index, subnet in enumerate(cluster.network.subnets):
         if "cidr" in subnet.model_fields_set:
             yield index, subnet
 
 
-def _subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
+def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
     vpc = cluster.network.vpc.cidr
     for index, subnet in _subnets_with_cidr(cluster):
         if not subnet.cidr.subnet_of(vpc):
             message = (
                 f"{subnet.cidr} is not inside the VPC's {vpc}; choose a range inside it, or change network.vpc.cidr"
             )
-            yield Problem(subnet_path(index), message, (VPC,))
+            yield Problem(subnet_path(index), message, touches=(VPC,))
 
 
-def _subnets_apart(cluster: Cluster) -> Iterator[Problem]:
-    for (first, one), (second, other) in combinations(_subnets_with_cidr(cluster), 2):
-        if one.cidr.overlaps(other.cidr):
-            message = f"{other.cidr} overlaps {dotted(subnet_path(first))} ({one.cidr}); give each subnet its own range"
-            yield Problem(subnet_path(second), message, (subnet_path(first),))
+def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
+    for (first_index, first), (second_index, second) in combinations(_subnets_with_cidr(cluster), 2):
+        if first.cidr.overlaps(second.cidr):
+            first_path = subnet_path(first_index)
+            message = f"{second.cidr} overlaps {dotted(first_path)} ({first.cidr}); give each subnet its own range"
+            yield Problem(subnet_path(second_index), message, touches=(first_path,))
 
 
-def _ranges_apart(cluster: Cluster) -> Iterator[Problem]:
+def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
     """Check that VPC, pods and services do not overlap: each address must have one route only."""
-    for (first, one), (second, other) in combinations(_ranges(cluster), 2):
-        if one.overlaps(other):
-            message = f"{other} overlaps {dotted(first)} ({one}); choose another range"
-            yield Problem(second, message, (first,))
+    for (first_path, first), (second_path, second) in combinations(_cluster_ranges(cluster), 2):
+        if first.overlaps(second):
+            message = f"{second} overlaps {dotted(first_path)} ({first}); choose another range"
+            yield Problem(second_path, message, touches=(first_path,))
 
 
-def _master_addresses(cluster: Cluster) -> Iterator[Problem]:
+def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
+    """Check that there is one address for each master, that each is usable in a subnet, and that all are distinct."""
     path: Path = ("controlPlane", "addresses")
     addresses = cluster.control_plane.addresses
     if len(addresses) != cluster.control_plane.count:
@@ -126,19 +131,22 @@ def _master_addresses(cluster: Cluster) -> Iterator[Problem]:
             f"{len(addresses)} address{'es' if len(addresses) != 1 else ''} for {cluster.control_plane.count} master"
         )
         plural = "s" if cluster.control_plane.count != 1 else ""
-        yield Problem(path, f"{counted}{plural}; list one address for each master", (("controlPlane", "count"),))
+        yield Problem(
+            path, f"{counted}{plural}; list one address for each master", touches=(("controlPlane", "count"),)
+        )
         return
     for index, address in enumerate(addresses):
-        fault = _address_fault(cluster, address)
+        fault = _master_address_problem(cluster, address)
         if fault:
-            touches = tuple(subnet_path(at) for at in range(len(cluster.network.subnets)))
-            yield Problem((*path, index), fault, (*touches, VPC))
+            subnet_paths = tuple(subnet_path(position) for position in range(len(cluster.network.subnets)))
+            yield Problem((*path, index), fault, touches=(*subnet_paths, VPC))
         elif address in addresses[:index]:
-            first = f"{dotted(path)}[{addresses.index(address)}]"
-            yield Problem((*path, index), f"{address} is also {first}; each master needs a different address")
+            first_key = f"{dotted(path)}[{addresses.index(address)}]"
+            yield Problem((*path, index), f"{address} is also {first_key}; each master needs a different address")
 
 
-def _address_fault(cluster: Cluster, address: IPv4Address) -> str | None:
+def _master_address_problem(cluster: Cluster, address: IPv4Address) -> str | None:
+    """Return why a master cannot have an address in any of the cluster's subnets, or None if it can."""
     ranges = [subnet.cidr for subnet in cluster.network.subnets if subnet.cidr.num_addresses > _RESERVED_ADDRESSES]
     if not ranges:
         return None
@@ -158,22 +166,25 @@ def _address_fault(cluster: Cluster, address: IPv4Address) -> str | None:
     return None
 
 
-def _dns_address(cluster: Cluster) -> Iterator[Problem]:
+def _check_dns_address(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the cluster DNS has the address that kubeadm gives to it."""
     cidr, address = cluster.network.service_cidr, cluster.network.dns_service_ip
     expected = _kubeadm_dns_address(cidr)
     if address not in cidr:
         message = f"{address} is not inside network.serviceCidr ({cidr}); remove the key to use {expected}"
-        yield Problem(DNS, message, (SERVICES,))
+        yield Problem(DNS, message, touches=(SERVICES,))
     elif address != expected:
         message = f"kubeadm always uses the tenth address of {cidr} for the cluster DNS, {expected}; remove the key"
-        yield Problem(DNS, message, (SERVICES,))
+        yield Problem(DNS, message, touches=(SERVICES,))
 
 
 def _kubeadm_dns_address(cidr: IPv4Network) -> IPv4Address:
+    """Return the address that kubeadm gives to the cluster DNS: the tenth of the service range."""
     return cidr.network_address + _DNS_HOST_NUMBER
 
 
-def _pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if pods keep their own addresses as source addresses towards networks outside the VPC."""
     network = cluster.network
     not_masqueraded, vpc, pods = network.non_masquerade_cidr, network.vpc.cidr, network.pod_cidr
     if not_masqueraded is None or not_masqueraded.subnet_of(vpc) or not vpc.subnet_of(not_masqueraded):
@@ -187,14 +198,14 @@ def _pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
 
 
 PROBLEMS = (
-    _vpc_and_subnet_sizes,
-    _service_size,
-    _pod_size,
-    _reserved_ranges,
-    _subnets_inside_vpc,
-    _subnets_apart,
-    _ranges_apart,
-    _master_addresses,
-    _dns_address,
+    _check_vpc_and_subnet_sizes,
+    _check_service_range_size,
+    _check_pod_range_size,
+    _check_no_reserved_ranges,
+    _check_subnets_inside_vpc,
+    _check_subnets_do_not_overlap,
+    _check_ranges_do_not_overlap,
+    _check_master_addresses,
+    _check_dns_address,
 )
-WARNINGS = (_pods_unreachable_beyond_vpc,)
+WARNINGS = (_warn_of_pods_unreachable_beyond_vpc,)

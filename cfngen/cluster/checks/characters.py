@@ -14,20 +14,22 @@ from cfngen.cluster.paths import Path, leaves
 from cfngen.cluster.problems import Problem
 
 # Line and paragraph separators, control and format characters, surrogates. Unassigned and private-use characters are
-# visible, so they are not among them.
+# visible, so their categories are missing here.
 _INVISIBLE_CATEGORIES = ("Zl", "Zp", "Cc", "Cf", "Cs")
-_ALLOWED = frozenset("\t\n")
+_ALLOWED_CONTROL_CHARACTERS = frozenset("\t\n")
 
 
-def _invisible(cluster: Cluster) -> Iterator[Problem]:
-    keys: set[Path] = set()
+def _check_no_invisible_characters(cluster: Cluster) -> Iterator[Problem]:
+    """Check all keys and texts of the cluster file. A key is reported once, not for each value below it."""
+    reported_keys: set[Path] = set()
     for path, value in leaves(cluster.model_dump(mode="json", by_alias=True)):
         for length, part in enumerate(path, start=1):
-            if isinstance(part, str) and path[:length] not in keys and (character := first_invisible(part)):
-                keys.add(path[:length])
-                yield Problem(path[:length], f"the key {_message(character)}")
+            key_path = path[:length]
+            if isinstance(part, str) and key_path not in reported_keys and (character := first_invisible(part)):
+                reported_keys.add(key_path)
+                yield Problem(key_path, f"the key {_invisible_character_message(character)}")
         if isinstance(value, str) and (character := first_invisible(value)):
-            yield Problem(path, f"the text {_message(character)}")
+            yield Problem(path, f"the text {_invisible_character_message(character)}")
 
 
 def first_invisible(text: str) -> str:
@@ -39,15 +41,15 @@ def first_invisible(text: str) -> str:
         (
             character
             for character in text
-            if character not in _ALLOWED and unicodedata.category(character) in _INVISIBLE_CATEGORIES
+            if character not in _ALLOWED_CONTROL_CHARACTERS and unicodedata.category(character) in _INVISIBLE_CATEGORIES
         ),
         "",
     )
 
 
-def _message(character: str) -> str:
+def _invisible_character_message(character: str) -> str:
     name = unicodedata.name(character, "control character").lower()
     return f"contains U+{ord(character):04X} ({name}), which is invisible in a review; remove it"
 
 
-PROBLEMS = (_invisible,)
+PROBLEMS = (_check_no_invisible_characters,)

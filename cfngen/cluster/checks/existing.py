@@ -9,10 +9,11 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
-_VPC_ID: Path = ("network", "vpc", "id")
+_VPC_ID_PATH: Path = ("network", "vpc", "id")
 
 
-def _vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
+def _check_vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the CIDR of an existing VPC is in the file: cfngen does not request it from AWS."""
     vpc = cluster.network.vpc
     if vpc.id and "cidr" not in vpc.model_fields_set:
         message = (
@@ -21,9 +22,11 @@ def _vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(VPC, message)
 
 
-def _subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
+def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each subnet has a CIDR, from the file or derived from the VPC's."""
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
+        # `cfngen.cluster.defaults` has filled in every CIDR that it can derive.
         if "cidr" in subnet.model_fields_set:
             continue
         if subnet.id:
@@ -38,70 +41,73 @@ def _subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
             )
         else:
             message = f"is missing, and {vpc.cidr} has no room for another subnet; enlarge network.vpc.cidr"
-        yield Problem(subnet_path(index), message, (subnet_path(index, "id"),))
+        yield Problem(subnet_path(index), message, touches=(subnet_path(index, "id"),))
 
 
-def _subnets_need_vpc(cluster: Cluster) -> Iterator[Problem]:
+def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:
     if cluster.network.vpc.id:
         return
     for index, subnet in enumerate(cluster.network.subnets):
         if subnet.id:
             message = f"{subnet.id} is in an existing VPC; set network.vpc.id (or VPC_ID) to the id of that VPC"
-            yield Problem(subnet_path(index, "id"), message, (_VPC_ID,))
+            yield Problem(subnet_path(index, "id"), message, touches=(_VPC_ID_PATH,))
 
 
-def _all_subnets_or_none(cluster: Cluster) -> Iterator[Problem]:
+def _check_all_subnets_exist_or_none(cluster: Cluster) -> Iterator[Problem]:
+    """Check that either all subnets have the id of an existing subnet, or none has one."""
     subnets = cluster.network.subnets
     if not any(subnet.id for subnet in subnets):
         return
     for index, subnet in enumerate(subnets):
         if not subnet.id:
             message = "is missing; either all subnets are existing ones (with an id) or none is"
-            yield Problem(subnet_path(index, "id"), message, (("network", "subnets"),))
+            yield Problem(subnet_path(index, "id"), message, touches=(("network", "subnets"),))
 
 
-def _same_subnet_twice(cluster: Cluster) -> Iterator[Problem]:
+def _check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
     ids = [subnet.id for subnet in cluster.network.subnets]
     for index, subnet_id in enumerate(ids):
         if subnet_id and subnet_id in ids[:index]:
             yield Problem(subnet_path(index, "id"), f"{subnet_id} appears twice; each zone needs its own subnet")
 
 
-def _route_table(cluster: Cluster) -> Iterator[Problem]:
+def _check_route_table(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
     if network.route_table and not any(subnet.id for subnet in network.subnets):
         message = "subnets that cfngen creates get a new route table; remove the key, or list existing subnets by id"
-        yield Problem(("network", "routeTable"), message, (("network", "subnets"),))
+        yield Problem(("network", "routeTable"), message, touches=(("network", "subnets"),))
 
 
-def _internet_gateway(cluster: Cluster) -> Iterator[Problem]:
+def _check_internet_gateway(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
     path: Path = ("network", "internetGateway")
     if not network.internet_gateway:
         return
     if not network.vpc.id:
         yield Problem(
-            path, "a VPC that cfngen creates gets a new gateway; remove the key, or set network.vpc.id", (_VPC_ID,)
+            path,
+            "a VPC that cfngen creates gets a new gateway; remove the key, or set network.vpc.id",
+            touches=(_VPC_ID_PATH,),
         )
     elif any(subnet.id for subnet in network.subnets):
         message = "existing subnets have their own routes to the internet; remove the key"
-        yield Problem(path, message, (("network", "subnets"),))
+        yield Problem(path, message, touches=(("network", "subnets"),))
 
 
-def _dhcp_options(cluster: Cluster) -> Iterator[Problem]:
+def _check_dhcp_options(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
     if network.dhcp_options and network.vpc.id:
         message = f"{network.vpc.id} is an existing VPC and keeps its DHCP options; remove the key"
-        yield Problem(("network", "dhcpOptions"), message, (_VPC_ID,))
+        yield Problem(("network", "dhcpOptions"), message, touches=(_VPC_ID_PATH,))
 
 
 PROBLEMS = (
-    _subnets_need_vpc,
-    _all_subnets_or_none,
-    _vpc_range_known,
-    _subnet_ranges_known,
-    _same_subnet_twice,
-    _route_table,
-    _internet_gateway,
-    _dhcp_options,
+    _check_subnets_have_vpc,
+    _check_all_subnets_exist_or_none,
+    _check_vpc_range_known,
+    _check_subnet_ranges_known,
+    _check_subnets_distinct,
+    _check_route_table,
+    _check_internet_gateway,
+    _check_dhcp_options,
 )

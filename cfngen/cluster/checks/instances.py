@@ -13,7 +13,7 @@ from cfngen.cluster.problems import Problem
 _MAX_REGIONS_SHOWN = 3
 
 
-def _types_fit(cluster: Cluster) -> Iterator[Problem]:
+def _check_types_suitable(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
         reason = instance_types.why_unsuitable(
             instances.instance_type, "master" if path == ("controlPlane",) else "node"
@@ -22,7 +22,8 @@ def _types_fit(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*path, "instanceType"), reason)
 
 
-def _types_exist(cluster: Cluster) -> Iterator[Problem]:
+def _check_types_offered(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the region offers all instance types; `_check_types_suitable` reports types that are too small."""
     offered_types = instance_types.types_in_region(cluster.region)
     if offered_types is None:
         return
@@ -31,7 +32,7 @@ def _types_exist(cluster: Cluster) -> Iterator[Problem]:
         if instance_type in offered_types or instance_types.why_unsuitable(instance_type, "node"):
             continue
         message = _not_offered_message(instance_type, cluster.region)
-        yield Problem((*path, "instanceType"), message, (("region",),))
+        yield Problem((*path, "instanceType"), message, touches=(("region",),))
 
 
 def _not_offered_message(instance_type: str, region: str) -> str:
@@ -46,7 +47,8 @@ def _not_offered_message(instance_type: str, region: str) -> str:
     return f"AWS has no instance type {instance_type}; {advice}"
 
 
-def _architectures(cluster: Cluster) -> Iterator[Problem]:
+def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each image is for the CPU architecture of its instance type."""
     for path, instances in all_instances(cluster):
         type_architecture = instance_types.architecture(instances.instance_type)
         image_architecture = instances.image.architecture
@@ -55,29 +57,30 @@ def _architectures(cluster: Cluster) -> Iterator[Problem]:
                 f"the image is for {image_architecture}, but {instances.instance_type} is {type_architecture}; "
                 "change one of them"
             )
-            yield Problem((*path, "image", "architecture"), message, ((*path, "instanceType"),))
+            yield Problem((*path, "image", "architecture"), message, touches=((*path, "instanceType"),))
 
 
-def _image_sources(cluster: Cluster) -> Iterator[Problem]:
-    yield from _image_source(("image",), cluster.image)
+def _check_image_sources(cluster: Cluster) -> Iterator[Problem]:
+    yield from _check_image_source(("image",), cluster.image)
     for path, instances in all_instances(cluster):
-        yield from _image_source((*path, "image"), instances.image)
+        yield from _check_image_source((*path, "image"), instances.image)
 
 
-def _image_source(path: Path, image: Image) -> Iterator[Problem]:
+def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
+    """Check that an image has one source, and a root device only if the user chose the image."""
     if image.id and image.ssm_parameter:
         message = "image.id and image.ssmParameter cannot be combined; keep one of them"
-        yield Problem((*path, "ssmParameter"), message, ((*path, "id"),))
+        yield Problem((*path, "ssmParameter"), message, touches=((*path, "id"),))
     if image.root_device and not (image.id or image.ssm_parameter):
         message = (
             "cfngen knows the root device of the distributions' images; remove the key, or set image.id or "
             "image.ssmParameter too"
         )
-        yield Problem((*path, "rootDevice"), message, ((*path, "id"), (*path, "ssmParameter")))
+        yield Problem((*path, "rootDevice"), message, touches=((*path, "id"), (*path, "ssmParameter")))
 
 
-def _private_instances(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Yield the key that denies instances a public address, and whether these are masters or nodes."""
+def _groups_without_public_addresses(cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield the path of each key that gives instances no public address, and whether they are masters or nodes."""
     if not cluster.api.public:
         yield ("api", "public"), "masters"
     for index, group in enumerate(cluster.node_groups):
@@ -85,20 +88,20 @@ def _private_instances(cluster: Cluster) -> Iterator[tuple[Path, str]]:
             yield ("nodeGroups", index, "publicIp"), "nodes"
 
 
-def _private_without_nat(cluster: Cluster) -> Iterator[Problem]:
-    # The subnets that cfngen makes lead to an internet gateway, which serves public addresses only.
+def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
+    # Subnets that cfngen creates have a route to an internet gateway, which needs public addresses.
     if cluster.network.subnets[0].id:
         return
-    for path, role in _private_instances(cluster):
+    for path, role in _groups_without_public_addresses(cluster):
         message = (
             f"{role} without public addresses cannot download Kubernetes: the subnets that cfngen creates "
             "have no NAT gateway; list existing subnets with a route to one in network.subnets, or remove the key"
         )
-        yield Problem(path, message, (("network", "subnets"),))
+        yield Problem(path, message, touches=(("network", "subnets"),))
 
 
-def _private_in_existing_subnets(cluster: Cluster) -> Iterator[Problem]:
-    for path, role in _private_instances(cluster):
+def _warn_of_private_instances(cluster: Cluster) -> Iterator[Problem]:
+    for path, role in _groups_without_public_addresses(cluster):
         message = (
             f"{role} without public addresses cannot reach the internet directly; their subnets need a route through "
             "a NAT gateway, otherwise Kubernetes cannot be installed"
@@ -106,5 +109,11 @@ def _private_in_existing_subnets(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(path, message)
 
 
-PROBLEMS = (_types_fit, _types_exist, _architectures, _image_sources, _private_without_nat)
-WARNINGS = (_private_in_existing_subnets,)
+PROBLEMS = (
+    _check_types_suitable,
+    _check_types_offered,
+    _check_image_architectures,
+    _check_image_sources,
+    _check_private_instances_have_nat,
+)
+WARNINGS = (_warn_of_private_instances,)

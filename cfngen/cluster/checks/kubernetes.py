@@ -1,4 +1,4 @@
-"""Checks of Kubernetes' configuration: the version is in the catalogue, and keys that cfngen sets are left out."""
+"""Checks of Kubernetes' configuration: the version is in the catalogue, and the file has no keys that cfngen sets."""
 
 from __future__ import annotations
 
@@ -9,27 +9,32 @@ from cfngen.cluster.paths import Path, lookup
 from cfngen.cluster.problems import Problem
 from cfngen.releases import UnknownReleaseError, exact_version
 
-_CLUSTER: Path = ("kubernetes", "clusterConfiguration")
-_KUBELET: Path = ("kubernetes", "kubeletConfiguration")
+_CLUSTER_CONFIGURATION_PATH: Path = ("kubernetes", "clusterConfiguration")
+_KUBELET_CONFIGURATION_PATH: Path = ("kubernetes", "kubeletConfiguration")
 _REMOVE = "remove it"
 OWNED: Mapping[Path, str] = {
-    (*_CLUSTER, "apiVersion"): _REMOVE,
-    (*_CLUSTER, "kind"): _REMOVE,
-    (*_CLUSTER, "kubernetesVersion"): "use kubernetesVersion",
-    (*_CLUSTER, "clusterName"): "use name",
-    (*_CLUSTER, "controlPlaneEndpoint"): "use api",
-    (*_CLUSTER, "certificatesDir"): _REMOVE,
-    (*_CLUSTER, "networking", "podSubnet"): "use network.podCidr",
-    (*_CLUSTER, "networking", "serviceSubnet"): "use network.serviceCidr",
-    (*_CLUSTER, "networking", "dnsDomain"): "use network.dnsDomain",
-    (*_CLUSTER, "etcd", "local", "dataDir"): "remove it, etcd's data is on the master's volume (controlPlane.volume)",
-    (*_CLUSTER, "etcd", "external"): "remove it, etcd runs on the masters",
-    (*_CLUSTER, "apiServer", "certSANs"): "use api.additionalNames",
-    (*_KUBELET, "apiVersion"): _REMOVE,
-    (*_KUBELET, "kind"): _REMOVE,
-    (*_KUBELET, "clusterDNS"): "use network.dnsServiceIp",
-    (*_KUBELET, "clusterDomain"): "use network.dnsDomain",
-    (*_KUBELET, "providerID"): _REMOVE,
+    (*_CLUSTER_CONFIGURATION_PATH, "apiVersion"): _REMOVE,
+    (*_CLUSTER_CONFIGURATION_PATH, "kind"): _REMOVE,
+    (*_CLUSTER_CONFIGURATION_PATH, "kubernetesVersion"): "use kubernetesVersion",
+    (*_CLUSTER_CONFIGURATION_PATH, "clusterName"): "use name",
+    (*_CLUSTER_CONFIGURATION_PATH, "controlPlaneEndpoint"): "use api",
+    (*_CLUSTER_CONFIGURATION_PATH, "certificatesDir"): _REMOVE,
+    (*_CLUSTER_CONFIGURATION_PATH, "networking", "podSubnet"): "use network.podCidr",
+    (*_CLUSTER_CONFIGURATION_PATH, "networking", "serviceSubnet"): "use network.serviceCidr",
+    (*_CLUSTER_CONFIGURATION_PATH, "networking", "dnsDomain"): "use network.dnsDomain",
+    (
+        *_CLUSTER_CONFIGURATION_PATH,
+        "etcd",
+        "local",
+        "dataDir",
+    ): "remove it, etcd's data is on the master's volume (controlPlane.volume)",
+    (*_CLUSTER_CONFIGURATION_PATH, "etcd", "external"): "remove it, etcd runs on the masters",
+    (*_CLUSTER_CONFIGURATION_PATH, "apiServer", "certSANs"): "use api.additionalNames",
+    (*_KUBELET_CONFIGURATION_PATH, "apiVersion"): _REMOVE,
+    (*_KUBELET_CONFIGURATION_PATH, "kind"): _REMOVE,
+    (*_KUBELET_CONFIGURATION_PATH, "clusterDNS"): "use network.dnsServiceIp",
+    (*_KUBELET_CONFIGURATION_PATH, "clusterDomain"): "use network.dnsDomain",
+    (*_KUBELET_CONFIGURATION_PATH, "providerID"): _REMOVE,
 }
 """Keys that cfngen sets itself, and what the user can do instead."""
 
@@ -45,14 +50,15 @@ _OWNED_ARGUMENTS = {
 _COMPONENTS: tuple[Path, ...] = (("apiServer",), ("controllerManager",), ("scheduler",), ("etcd", "local"))
 
 
-def _version(cluster: Cluster) -> Iterator[Problem]:
+def _check_version(cluster: Cluster) -> Iterator[Problem]:
     try:
         exact_version(cluster.kubernetes_version)
     except UnknownReleaseError as error:
         yield Problem(("kubernetesVersion",), f"{error}; choose one of them")
 
 
-def _configuration(cluster: Cluster) -> Mapping[str, object]:
+def _kubernetes_configuration(cluster: Cluster) -> Mapping[str, object]:
+    """Return the user's configuration of Kubernetes with the same paths as in the cluster file."""
     kubernetes = cluster.kubernetes
     configurations = {
         "clusterConfiguration": kubernetes.cluster_configuration,
@@ -61,18 +67,19 @@ def _configuration(cluster: Cluster) -> Mapping[str, object]:
     return {"kubernetes": configurations}
 
 
-def _owned_keys(cluster: Cluster) -> Iterator[Problem]:
-    configuration = _configuration(cluster)
+def _check_no_owned_keys(cluster: Cluster) -> Iterator[Problem]:
+    configuration = _kubernetes_configuration(cluster)
     for path, instead in OWNED.items():
         parent = lookup(configuration, path[:-1])
         if isinstance(parent, Mapping) and path[-1] in parent:
             yield Problem(path, f"cfngen sets this key itself; {instead}")
 
 
-def _arguments(cluster: Cluster) -> Iterator[Problem]:
-    configuration = _configuration(cluster)
+def _check_extra_args(cluster: Cluster) -> Iterator[Problem]:
+    """Check the form of each component's extraArgs, and that they have no flag that cfngen sets."""
+    configuration = _kubernetes_configuration(cluster)
     for component in _COMPONENTS:
-        path = (*_CLUSTER, *component, "extraArgs")
+        path = (*_CLUSTER_CONFIGURATION_PATH, *component, "extraArgs")
         arguments = lookup(configuration, path)
         if arguments is None:
             continue
@@ -82,10 +89,10 @@ def _arguments(cluster: Cluster) -> Iterator[Problem]:
             )
             continue
         for index, argument in enumerate(arguments):
-            yield from _argument((*path, index), component, argument)
+            yield from _check_extra_arg((*path, index), component, argument)
 
 
-def _argument(path: Path, component: Path, argument: object) -> Iterator[Problem]:
+def _check_extra_arg(path: Path, component: Path, argument: object) -> Iterator[Problem]:
     if not isinstance(argument, Mapping) or set(argument) != {"name", "value"}:
         yield Problem(path, "a flag has a name and a value; write it as `{name: …, value: …}`")
         return
@@ -96,4 +103,4 @@ def _argument(path: Path, component: Path, argument: object) -> Iterator[Problem
         yield Problem((*path, "name"), f"cfngen sets --{argument['name']} itself; {instead}")
 
 
-PROBLEMS = (_version, _owned_keys, _arguments)
+PROBLEMS = (_check_version, _check_no_owned_keys, _check_extra_args)

@@ -1,8 +1,9 @@
 """Checks of Local Zones: nodes may be there, but not masters behind Elastic IPs or network load balancers.
 
-Elastic IPs belong to a network border group, a Local Zone to another one than its region ("How Local Zones work", AWS
-Local Zones User Guide; "AllocateAddress", Amazon EC2 API Reference: addresses do not move between them). Network load
-balancers take subnets of Availability Zones only ("CreateLoadBalancer", Elastic Load Balancing API Reference). NAT
+An Elastic IP belongs to a network border group, and a Local Zone has a different one than its region ("How Local Zones
+work", AWS Local Zones User Guide; "AllocateAddress", Amazon EC2 API Reference: addresses do not move between network
+border groups). Network load balancers take subnets of Availability Zones only ("CreateLoadBalancer", Elastic Load
+Balancing API Reference). NAT
 gateways are in few Local Zones and gp3 is not in all; no API tells in which ("AWS Local Zones features"). Read in
 November 2026.
 """
@@ -17,8 +18,10 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 
 
-def _masters(cluster: Cluster) -> Iterator[Problem]:
+def _check_no_masters_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
+    """Check that masters that need cfngen's Elastic IP or a load balancer are not in Local Zones."""
     count = cluster.control_plane.count
+    # A single master needs neither if the API is private or if the user names an Elastic IP.
     if count == 1 and (cluster.api.elastic_ip or not cluster.api.public):
         return
     resources = "Elastic IPs" if count == 1 else "network load balancers"
@@ -30,25 +33,27 @@ def _masters(cluster: Cluster) -> Iterator[Problem]:
                 f"({', '.join(masters)}); place them in subnets of Availability Zones (controlPlane.addresses)"
             )
             touches = (("controlPlane", "addresses"), ("controlPlane", "count"))
-            yield Problem(subnet_path(index, "zone"), message, touches)
+            yield Problem(subnet_path(index, "zone"), message, touches=touches)
 
 
-def _groups(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
+    """Warn of node groups in Local Zones, which may lack the instance type or gp3 volumes."""
     for index, group in enumerate(cluster.node_groups):
-        local = [zone for zone in group.zones if is_local_zone(zone)]
-        if not local:
+        local_zones = [zone for zone in group.zones if is_local_zone(zone)]
+        if not local_zones:
             continue
         message = (
-            f"{', '.join(local)}: the Local Zone must be enabled in your account and must offer {group.instance_type}"
+            f"{', '.join(local_zones)}: the Local Zone must be enabled in your account and must offer "
+            f"{group.instance_type}"
         )
         yield Problem(("nodeGroups", index, "zones"), message)
         if group.root_volume.type == "gp3":
             message = (
-                f"not every Local Zone has gp3 volumes ({', '.join(local)}), and where there are none, no node starts; "
-                "gp2 is in all of them. Claims of pods there need a StorageClass of that type too"
+                f"not every Local Zone has gp3 volumes ({', '.join(local_zones)}), and where there are none, no node "
+                "starts; gp2 is in all of them. Claims of pods there need a StorageClass of that type too"
             )
             yield Problem(("nodeGroups", index, "rootVolume", "type"), message)
 
 
-PROBLEMS = (_masters,)
-WARNINGS = (_groups,)
+PROBLEMS = (_check_no_masters_in_local_zones,)
+WARNINGS = (_warn_of_groups_in_local_zones,)

@@ -11,43 +11,46 @@ from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
 
-def _cluster_name(cluster: Cluster) -> Iterator[Problem]:
+def _check_cluster_name_length(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the AWS names that contain the cluster's name are not too long."""
     match = names.cluster_name_too_long(cluster.name)
     if match:
-        derived, name = match
-        longest = len(cluster.name) - (len(name) - derived.limit)
+        derived, too_long_name = match
+        max_length = len(cluster.name) - (len(too_long_name) - derived.limit)
         message = (
             f"has {len(cluster.name)} characters; the {derived.subject} is named after it and may have "
-            f"{derived.limit}, so use at most {longest}"
+            f"{derived.limit}, so use at most {max_length}"
         )
         yield Problem(("name",), message)
 
 
-def _balancer_name(cluster: Cluster) -> Iterator[Problem]:
-    # "Name", CreateLoadBalancer, Elastic Load Balancing API Reference.
+def _check_load_balancer_name(cluster: Cluster) -> Iterator[Problem]:
+    """Check that a load balancer can be named after the cluster ("Name", CreateLoadBalancer, ELB API Reference)."""
     if cluster.control_plane.count > 1 and cluster.name.startswith("internal-"):
         message = (
             "the load balancer of several masters is named after the cluster, and such a name cannot start with "
             "internal-; "
             "use another name"
         )
-        yield Problem(("name",), message, (("controlPlane", "count"),))
+        yield Problem(("name",), message, touches=(("controlPlane", "count"),))
 
 
-def _group_names(cluster: Cluster) -> Iterator[Problem]:
+def _check_group_name_lengths(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the AWS names that contain a node group's name are not too long."""
     for index, group in enumerate(cluster.node_groups):
         match = names.group_name_too_long(cluster, group.name)
         if match:
-            derived, name = match
-            longest = len(group.name) - (len(name) - derived.limit)
+            derived, too_long_name = match
+            max_length = len(group.name) - (len(too_long_name) - derived.limit)
             message = (
                 f"has {len(group.name)} characters; the {derived.subject} is named after it and may have "
-                f"{derived.limit}, so use at most {longest}"
+                f"{derived.limit}, so use at most {max_length}"
             )
-            yield Problem(("nodeGroups", index, "name"), message, (("name",),))
+            yield Problem(("nodeGroups", index, "name"), message, touches=(("name",),))
 
 
-def _groups_distinct(cluster: Cluster) -> Iterator[Problem]:
+def _check_group_names_distinct(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no two node groups would have the same logical ids."""
     first_index: dict[str, int] = {}
     for index, group in enumerate(cluster.node_groups):
         logical_id = pascal(group.name)
@@ -62,11 +65,15 @@ def _groups_distinct(cluster: Cluster) -> Iterator[Problem]:
                 f"{group.name} and {other} (nodeGroups[{earlier_index}]) differ by hyphens only and would share the "
                 f"logical id {logical_id}; rename one"
             )
-        yield Problem(("nodeGroups", index, "name"), message, (("nodeGroups", earlier_index, "name"),))
+        yield Problem(("nodeGroups", index, "name"), message, touches=(("nodeGroups", earlier_index, "name"),))
 
 
-def _dynamic_references(cluster: Cluster) -> Iterator[Problem]:
-    # CloudFormation resolves them everywhere and has no escape ("Dynamic references", AWS CloudFormation User Guide).
+def _check_no_dynamic_references(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the SSH key contains no dynamic reference.
+
+    CloudFormation resolves `{{resolve:…}}` everywhere in a template, and there is no way to escape one ("Dynamic
+    references", AWS CloudFormation User Guide).
+    """
     texts: tuple[tuple[Path, str | None], ...] = (
         (("ssh", "keyName"), cluster.ssh.key_name),
         (("ssh", "publicKey"), cluster.ssh.public_key),
@@ -76,4 +83,10 @@ def _dynamic_references(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(path, "CloudFormation replaces {{resolve:…}} in every text; remove it")
 
 
-PROBLEMS = (_cluster_name, _balancer_name, _group_names, _groups_distinct, _dynamic_references)
+PROBLEMS = (
+    _check_cluster_name_length,
+    _check_load_balancer_name,
+    _check_group_name_lengths,
+    _check_group_names_distinct,
+    _check_no_dynamic_references,
+)

@@ -11,67 +11,81 @@ from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
 
-_PLUGIN: Path = ("network", "plugin")
-_SUBNETS: Path = ("network", "subnets")
+_PLUGIN_PATH: Path = ("network", "plugin")
+_SUBNETS_PATH: Path = ("network", "subnets")
 # Addresses that the Amazon VPC plug-in allocates for a node with few pods, by the targets that cfngen sets
 # (`MINIMUM_IP_TARGET`, cfngen.userdata.pod_network): ten for pods, and one for each network interface that has them.
 FOR_PODS = 10
 _ADDRESSES_FOR_INTERFACES = 2
 
 
-def _pod_range(cluster: Cluster) -> Iterator[Problem]:
+def _check_pod_range_used(cluster: Cluster) -> Iterator[Problem]:
+    """Check that podCidr is set only if the network plug-in uses it."""
     if "pod_cidr" in cluster.network.model_fields_set and not network_plugin(cluster).pod_range:
         message = f"with {cluster.network.plugin} pods get addresses from the subnets; remove the key"
-        yield Problem(PODS, message, (_PLUGIN,))
+        yield Problem(PODS, message, touches=(_PLUGIN_PATH,))
 
 
-def _non_masquerade_cidr(cluster: Cluster) -> Iterator[Problem]:
+def _check_non_masquerade_cidr(cluster: Cluster) -> Iterator[Problem]:
+    """Check that nonMasqueradeCidr is set only if pods use VPC routes."""
     network = cluster.network
     if "non_masquerade_cidr" in network.model_fields_set and not network_plugin(cluster).routes:
         message = f"{network.plugin} decides itself which traffic gets the node's address; remove the key"
-        yield Problem(("network", "nonMasqueradeCidr"), message, (_PLUGIN,))
+        yield Problem(("network", "nonMasqueradeCidr"), message, touches=(_PLUGIN_PATH,))
 
 
-def _route_table(cluster: Cluster) -> Iterator[Problem]:
+def _check_route_table_used(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
-    # For subnets that cfngen creates, `existing` reports the key.
+    # If cfngen creates the subnets, `cfngen.cluster.checks.existing` reports the key.
     if network.route_table and network.subnets[0].id and not network_plugin(cluster).routes:
         message = f"{network.plugin} adds no routes to the VPC, so no route table is needed; remove the key"
-        yield Problem(("network", "routeTable"), message, (_PLUGIN,))
+        yield Problem(("network", "routeTable"), message, touches=(_PLUGIN_PATH,))
 
 
-def _plugin_values(cluster: Cluster) -> Iterator[Problem]:
+def _check_plugin_values(cluster: Cluster) -> Iterator[Problem]:
     network = cluster.network
     if network.plugin_values and not network_plugin(cluster).installed:
         instead = "; set them with your chart in addons.charts" if network.plugin == "none" else "; remove the key"
-        yield Problem(("network", "pluginValues"), f"{network.plugin} has no Helm chart{instead}", (_PLUGIN,))
+        yield Problem(
+            ("network", "pluginValues"), f"{network.plugin} has no Helm chart{instead}", touches=(_PLUGIN_PATH,)
+        )
 
 
-def _api_port(cluster: Cluster) -> Iterator[Problem]:
+def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the network plug-in does not listen on the API's port."""
     port = cluster.api.port
     if port in network_plugin(cluster).taken:
-        yield Problem(("api", "port"), f"{port} is used by {cluster.network.plugin}; use 443 or 6443", (_PLUGIN,))
+        yield Problem(
+            ("api", "port"), f"{port} is used by {cluster.network.plugin}; use 443 or 6443", touches=(_PLUGIN_PATH,)
+        )
 
 
-def _too_few_addresses(cluster: Cluster) -> Iterator[Problem]:
+def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the subnets have addresses for the minimum number of instances and their pods.
+
+    Only for a network plug-in that gives VPC addresses to pods.
+    """
     if not network_plugin(cluster).interfaces:
         return
     min_instances = cluster.control_plane.count + sum(group.min_size for group in cluster.node_groups)
-    available, needed = _available_addresses(cluster), min_instances * (1 + FOR_PODS)
+    available = _usable_address_count(cluster)
+    needed = min_instances * (1 + FOR_PODS)
     if needed > available:
         message = (
             f"the subnets have {available} addresses, but {pluralize(min_instances, 'instance')} with pods need "
             f"{needed} or more ({1 + FOR_PODS} each); enlarge them, or choose a plug-in with a separate range "
             "for pods (cilium)"
         )
-        yield Problem(_SUBNETS, message, (_PLUGIN, ("nodeGroups",), ("network", "vpc")))
+        yield Problem(_SUBNETS_PATH, message, touches=(_PLUGIN_PATH, ("nodeGroups",), ("network", "vpc")))
 
 
-def _too_few_addresses_at_max_size(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if the subnets have too few addresses for the maximum number of instances and their pods."""
     if not network_plugin(cluster).interfaces:
         return
     max_instances = cluster.control_plane.count + sum(group.max_size for group in cluster.node_groups)
-    available, addresses_per_instance = _available_addresses(cluster), 1 + FOR_PODS + _ADDRESSES_FOR_INTERFACES
+    available = _usable_address_count(cluster)
+    addresses_per_instance = 1 + FOR_PODS + _ADDRESSES_FOR_INTERFACES
     needed = max_instances * addresses_per_instance
     if needed > available:
         message = (
@@ -79,22 +93,30 @@ def _too_few_addresses_at_max_size(cluster: Cluster) -> Iterator[Problem]:
             f"({addresses_per_instance} each and one for each further pod), but the subnets have {available}; pods "
             "without an address stay in ContainerCreating"
         )
-        yield Problem(_SUBNETS, message)
+        yield Problem(_SUBNETS_PATH, message)
 
 
-def _no_plugin_installed(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_no_plugin(cluster: Cluster) -> Iterator[Problem]:
     if cluster.network.plugin == "none" and not cluster.addons.charts:
         message = (
             "no plug-in is installed: nodes join but do not become Ready, and pods stay Pending, until you install "
             "one; "
             "list its chart in addons.charts"
         )
-        yield Problem(_PLUGIN, message)
+        yield Problem(_PLUGIN_PATH, message)
 
 
-def _available_addresses(cluster: Cluster) -> int:
+def _usable_address_count(cluster: Cluster) -> int:
+    """Return how many addresses instances and pods can use in all subnets."""
     return sum(map(usable, cluster.network.subnets))
 
 
-PROBLEMS = (_pod_range, _non_masquerade_cidr, _route_table, _plugin_values, _api_port, _too_few_addresses)
-WARNINGS = (_too_few_addresses_at_max_size, _no_plugin_installed)
+PROBLEMS = (
+    _check_pod_range_used,
+    _check_non_masquerade_cidr,
+    _check_route_table_used,
+    _check_plugin_values,
+    _check_api_port_free,
+    _check_addresses_for_min_size,
+)
+WARNINGS = (_warn_of_too_few_addresses_for_max_size, _warn_of_no_plugin)

@@ -11,7 +11,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, lookup
 from cfngen.cluster.problems import Problem
 
-_GROUPS: Path = ("nodeGroups",)
+_NODE_GROUPS_PATH: Path = ("nodeGroups",)
 # Labels that Kubernetes and the cloud controller manager set themselves: `pkg/kubelet/apis/well_known_labels.go` of
 # Kubernetes, and the AWS cloud provider's labels.
 _WELL_KNOWN_LABELS = (
@@ -50,8 +50,8 @@ CFNGEN_PATHS = (
     r"/usr/local/sbin/runc",
     r"/var/lib/kubelet/(config\.yaml|kubeadm-flags\.env|pki/.*)",
 )
-"""Paths of files that cfngen, or what it installs, writes on an instance; regular expressions."""
-_MIRROR_FILE = re.compile(r"/etc/containerd/certs\.d/([^/]+)/hosts\.toml")
+"""Paths of files that cfngen, or software that cfngen installs, writes on an instance; regular expressions."""
+_REGISTRY_MIRROR_FILE = re.compile(r"/etc/containerd/certs\.d/([^/]+)/hosts\.toml")
 _OWNED_CONTAINERD_KEYS: Mapping[Path, str] = {
     ("version",): "remove it, the version is 4",
     ("plugins", "io.containerd.cri.v1.images", "registry"): "use containerd.registryMirrors",
@@ -60,26 +60,26 @@ _OWNED_CONTAINERD_KEYS: Mapping[Path, str] = {
 }
 
 
-def _labels(cluster: Cluster) -> Iterator[Problem]:
+def _check_labels(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
         for key in group.labels:
-            reason = _label_fault(key)
+            reason = _label_problem(key)
             if reason:
-                yield Problem((*_GROUPS, index, "labels", key), reason)
+                yield Problem((*_NODE_GROUPS_PATH, index, "labels", key), reason)
 
 
-def _label_fault(key: str) -> str:
-    """Return why a kubelet may not, or must not, register with a label."""
+def _label_problem(key: str) -> str:
+    """Return why a group's nodes cannot, or should not, get a label from their kubelets, or an empty string."""
     namespace = key.rpartition("/")[0]
     if key in _WELL_KNOWN_LABELS:
         return "Kubernetes sets this label itself; remove it"
-    if _in_domain(namespace, _NODE_RESTRICTION_DOMAIN):
+    if _is_in_domain(namespace, _NODE_RESTRICTION_DOMAIN):
         return (
             f"nodes are not allowed to set labels of {_NODE_RESTRICTION_DOMAIN} themselves; "
             "remove it, and label the nodes as an administrator"
         )
-    kubernetes = _in_domain(namespace, "kubernetes.io") or _in_domain(namespace, "k8s.io")
-    if kubernetes and not any(_in_domain(namespace, domain) for domain in _ALLOWED_LABEL_DOMAINS):
+    is_kubernetes_label = _is_in_domain(namespace, "kubernetes.io") or _is_in_domain(namespace, "k8s.io")
+    if is_kubernetes_label and not any(_is_in_domain(namespace, domain) for domain in _ALLOWED_LABEL_DOMAINS):
         return (
             "the API server rejects a node that gives itself a label of kubernetes.io or k8s.io, such as a role; use a "
             "different name, e.g. example.com/role, or label the nodes as an administrator"
@@ -89,15 +89,17 @@ def _label_fault(key: str) -> str:
     return ""
 
 
-def _in_domain(namespace: str, domain: str) -> bool:
+def _is_in_domain(namespace: str, domain: str) -> bool:
+    """Return whether the prefix of a label's key is a domain or one of its subdomains."""
     return namespace == domain or namespace.endswith("." + domain)
 
 
-def _taints(cluster: Cluster) -> Iterator[Problem]:
+def _check_taints(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no group has two taints with the same key and effect, and that cluster-autoscaler's tags fit."""
     for index, group in enumerate(cluster.node_groups):
         seen_taints = set()
         for position, taint in enumerate(group.taints):
-            path: Path = (*_GROUPS, index, "taints", position)
+            path: Path = (*_NODE_GROUPS_PATH, index, "taints", position)
             if (taint.key, taint.effect) in seen_taints:
                 yield Problem(path, f"{taint.key} with the effect {taint.effect} appears twice; remove one")
             seen_taints.add((taint.key, taint.effect))
@@ -108,37 +110,50 @@ def _taints(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*path, "key"), message)
 
 
-def _tags(cluster: Cluster) -> Iterator[Problem]:
+def _check_tag_count(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the tags of each Auto Scaling group do not exceed the quota.
+
+    Besides the cluster's tags, cluster-autoscaler needs a tag for each label and for each key of a taint.
+    """
     for index, group in enumerate(cluster.node_groups):
-        count = len(group.labels) + len({taint.key for taint in group.taints}) + len(cluster.tags)
-        if count > _MAX_GROUP_TAGS:
+        taint_keys = {taint.key for taint in group.taints}
+        tag_count = len(group.labels) + len(taint_keys) + len(cluster.tags)
+        if tag_count > _MAX_GROUP_TAGS:
             message = (
-                f"labels, taints and tags need {count} tags of the Auto Scaling group, but only {_MAX_GROUP_TAGS} are "
-                "possible; remove some"
+                f"labels, taints and tags need {tag_count} tags of the Auto Scaling group, but only {_MAX_GROUP_TAGS} "
+                "are possible; remove some"
             )
-            yield Problem((*_GROUPS, index, "labels"), message, ((*_GROUPS, index, "taints"), ("tags",)))
+            yield Problem(
+                (*_NODE_GROUPS_PATH, index, "labels"),
+                message,
+                touches=((*_NODE_GROUPS_PATH, index, "taints"), ("tags",)),
+            )
 
 
-def _kubelet_configuration(cluster: Cluster) -> Iterator[Problem]:
+def _check_kubelet_configuration(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the kubelet configuration of masters and groups has none of the keys that cfngen sets."""
     section: Path = ("kubernetes", "kubeletConfiguration")
-    owned = {path[-1]: instead for path, instead in OWNED.items() if path[:2] == section}
+    owned_keys = {path[-1]: instead for path, instead in OWNED.items() if path[:2] == section}
     for path, instances in all_instances(cluster):
-        for key, instead in owned.items():
+        for key, instead in owned_keys.items():
             if key in instances.kubelet_configuration:
                 yield Problem((*path, "kubeletConfiguration", key), f"cfngen sets this key itself; {instead}")
 
 
-def _containerd_configuration(cluster: Cluster) -> Iterator[Problem]:
+def _check_containerd_configuration(cluster: Cluster) -> Iterator[Problem]:
+    """Check that containerd's configuration has no key that cfngen sets, and no null, which TOML does not have."""
     for path, instances in all_instances(cluster):
-        configuration, section = instances.containerd.configuration, (*path, "containerd", "configuration")
-        for inner, instead in _OWNED_CONTAINERD_KEYS.items():
-            parent = lookup(configuration, inner[:-1])
-            if isinstance(parent, Mapping) and inner[-1] in parent:
-                yield Problem((*section, *inner), f"cfngen sets this key itself; {instead}")
-        empty = _first_null(configuration)
-        if empty is not None:
+        configuration = instances.containerd.configuration
+        configuration_path: Path = (*path, "containerd", "configuration")
+        for owned_key, instead in _OWNED_CONTAINERD_KEYS.items():
+            parent = lookup(configuration, owned_key[:-1])
+            if isinstance(parent, Mapping) and owned_key[-1] in parent:
+                yield Problem((*configuration_path, *owned_key), f"cfngen sets this key itself; {instead}")
+        null_path = _first_null(configuration)
+        if null_path is not None:
             yield Problem(
-                (*section, *empty), "containerd's configuration has no null; enter a value, or remove the key"
+                (*configuration_path, *null_path),
+                "containerd's configuration has no null; enter a value, or remove the key",
             )
 
 
@@ -154,7 +169,8 @@ def _first_null(data: object, path: Path = ()) -> Path | None:
     return next((null_path for null_path in nulls if null_path is not None), None)
 
 
-def _files(cluster: Cluster) -> Iterator[Problem]:
+def _check_file_paths(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the user's files and units do not replace each other, or files that cfngen writes or installs."""
     for path, instances in all_instances(cluster):
         file_paths = [((*path, "files", index, "path"), file.path) for index, file in enumerate(instances.files)]
         file_paths += [
@@ -163,8 +179,8 @@ def _files(cluster: Cluster) -> Iterator[Problem]:
         ]
         seen_paths: set[str] = set()
         for key_path, file_path in file_paths:
-            mirror = _MIRROR_FILE.fullmatch(file_path)
-            if any(re.fullmatch(own_path, file_path) for own_path in CFNGEN_PATHS):
+            mirror = _REGISTRY_MIRROR_FILE.fullmatch(file_path)
+            if any(re.fullmatch(pattern, file_path) for pattern in CFNGEN_PATHS):
                 yield Problem(
                     key_path, f"{file_path} belongs to cfngen or to software that it installs; choose another path"
                 )
@@ -177,7 +193,8 @@ def _files(cluster: Cluster) -> Iterator[Problem]:
             seen_paths.add(file_path)
 
 
-def _time_to_drain(cluster: Cluster) -> Iterator[Problem]:
+def _check_replacement_time(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if CloudFormation may time out before a drained node is replaced by a ready one."""
     for index, group in enumerate(cluster.node_groups):
         if group.drain_timeout + group.creation_timeout > _MAX_REPLACEMENT_MINUTES:
             message = (
@@ -185,8 +202,15 @@ def _time_to_drain(cluster: Cluster) -> Iterator[Problem]:
                 f"({group.creation_timeout}) and drainTimeout ({group.drain_timeout}) make more than "
                 f"{_MAX_REPLACEMENT_MINUTES} minutes: a healthy update may time out and be rolled back"
             )
-            yield Problem((*_GROUPS, index, "drainTimeout"), message)
+            yield Problem((*_NODE_GROUPS_PATH, index, "drainTimeout"), message)
 
 
-PROBLEMS = (_labels, _taints, _tags, _kubelet_configuration, _containerd_configuration, _files)
-WARNINGS = (_time_to_drain,)
+PROBLEMS = (
+    _check_labels,
+    _check_taints,
+    _check_tag_count,
+    _check_kubelet_configuration,
+    _check_containerd_configuration,
+    _check_file_paths,
+)
+WARNINGS = (_check_replacement_time,)

@@ -12,7 +12,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.problems import Problem
 
 
-def _region_exists(cluster: Cluster) -> Iterator[Problem]:
+def _check_region_exists(cluster: Cluster) -> Iterator[Problem]:
     regions = instance_types.regions()
     if regions and cluster.region not in regions:
         similar_regions = difflib.get_close_matches(cluster.region, sorted(regions), n=3, cutoff=0.7)
@@ -24,35 +24,39 @@ def _region_exists(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("region",), f"AWS has no region {cluster.region}; {advice}")
 
 
-def _zones_in_region(cluster: Cluster) -> Iterator[Problem]:
+def _check_zones_in_region(cluster: Cluster) -> Iterator[Problem]:
     for index, subnet in enumerate(cluster.network.subnets):
         if zone_region(subnet.zone) != cluster.region:
             message = f"{subnet.zone} is not a zone of {cluster.region}; a cluster is in one region"
-            yield Problem(subnet_path(index, "zone"), message, (("region",),))
+            yield Problem(subnet_path(index, "zone"), message, touches=(("region",),))
 
 
-def _zones_distinct(cluster: Cluster) -> Iterator[Problem]:
+def _check_zones_distinct(cluster: Cluster) -> Iterator[Problem]:
     zones = [subnet.zone for subnet in cluster.network.subnets]
     for index, zone in enumerate(zones):
-        first = zones.index(zone)
-        if first < index:
-            message = f"{zone} already has a subnet (network.subnets[{first}]); a cluster has one subnet in each zone"
-            yield Problem(subnet_path(index, "zone"), message, (subnet_path(first, "zone"),))
+        first_index = zones.index(zone)
+        if first_index < index:
+            message = (
+                f"{zone} already has a subnet (network.subnets[{first_index}]); a cluster has one subnet in each zone"
+            )
+            yield Problem(subnet_path(index, "zone"), message, touches=(subnet_path(first_index, "zone"),))
 
 
-def _group_zones(cluster: Cluster) -> Iterator[Problem]:
+def _check_group_zones(cluster: Cluster) -> Iterator[Problem]:
     zones = [subnet.zone for subnet in cluster.network.subnets]
+    """Check that each zone of a node group has a subnet and is listed once."""
     for index, group in enumerate(cluster.node_groups):
         for position, zone in enumerate(group.zones):
             path = ("nodeGroups", index, "zones", position)
             if zone not in zones:
                 message = f"no subnet is in {zone}; use {', '.join(zones)} or add a subnet there"
-                yield Problem(path, message, (("network", "subnets"),))
+                yield Problem(path, message, touches=(("network", "subnets"),))
             elif zone in group.zones[:position]:
                 yield Problem(path, f"{zone} appears twice; remove one")
 
 
-def _other_partition(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_untested_partition(cluster: Cluster) -> Iterator[Problem]:
+    """Warn about China, the European Sovereign Cloud and isolated regions, where cfngen has not been tested."""
     region = cluster.region
     if region.startswith(("cn-", "us-iso", "eu-iso", "eusc-")):
         message = (
@@ -63,9 +67,11 @@ def _other_partition(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("region",), message)
 
 
-def _masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
-    """Warn where losing one zone would lose the quorum: half of the masters or more are in it."""
-    count, zones = cluster.control_plane.count, [slot.subnet.zone for slot in cluster.slots]
+def _warn_of_masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if most of several masters are in one zone: without that zone, etcd would lose its quorum."""
+    count = cluster.control_plane.count
+    zones = [slot.subnet.zone for slot in cluster.slots]
+    # `addresses` reports masters without an address.
     if count == 1 or len(zones) != count:
         return
     fullest_zone = max(zones, key=zones.count)
@@ -80,5 +86,5 @@ def _masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
     yield Problem(("controlPlane", "count"), message)
 
 
-PROBLEMS = (_region_exists, _zones_in_region, _zones_distinct, _group_zones)
-WARNINGS = (_masters_in_few_zones, _other_partition)
+PROBLEMS = (_check_region_exists, _check_zones_in_region, _check_zones_distinct, _check_group_zones)
+WARNINGS = (_warn_of_masters_in_few_zones, _warn_of_untested_partition)

@@ -11,100 +11,113 @@ from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 from cfngen.text import pluralize
 
-_GROUPS: Path = ("nodeGroups",)
+_NODE_GROUPS_PATH: Path = ("nodeGroups",)
 # The quota "Routes per route table" of older accounts, which kube-up's users ran into (kubernetes/kubernetes#40307);
 # new accounts have more: https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html
 _DEFAULT_ROUTE_QUOTA = 50
 
 
-def _size_order(cluster: Cluster) -> Iterator[Problem]:
+def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
+    """Check that minSize <= desiredSize <= maxSize in each node group."""
     for index, group in enumerate(cluster.node_groups):
-        min_path, max_path = (*_GROUPS, index, "minSize"), (*_GROUPS, index, "maxSize")
-        desired_path = (*_GROUPS, index, "desiredSize")
+        min_path, max_path = (*_NODE_GROUPS_PATH, index, "minSize"), (*_NODE_GROUPS_PATH, index, "maxSize")
+        desired_path = (*_NODE_GROUPS_PATH, index, "desiredSize")
         if group.min_size > group.max_size:
             message = f"{group.max_size} is less than minSize ({group.min_size}); raise it or lower minSize"
-            yield Problem(max_path, message, (min_path,))
+            yield Problem(max_path, message, touches=(min_path,))
         elif group.desired_size is not None and not group.min_size <= group.desired_size <= group.max_size:
             message = f"{group.desired_size} is not between minSize ({group.min_size}) and maxSize ({group.max_size})"
-            yield Problem(desired_path, message, (min_path, max_path))
+            yield Problem(desired_path, message, touches=(min_path, max_path))
 
 
-def _spot_price(cluster: Cluster) -> Iterator[Problem]:
+def _check_spot_price(cluster: Cluster) -> Iterator[Problem]:
     for index, group in enumerate(cluster.node_groups):
         if group.spot_price is not None and float(group.spot_price) == 0:
             message = "a price of 0 never gets an instance; enter a price, or remove the key for on-demand instances"
-            yield Problem((*_GROUPS, index, "spotPrice"), message)
+            yield Problem((*_NODE_GROUPS_PATH, index, "spotPrice"), message)
 
 
-def _max_nodes(cluster: Cluster) -> int:
+def _max_node_count(cluster: Cluster) -> int:
+    """Return the number of nodes, without masters, if all groups have their maximum size."""
     return sum(group.max_size for group in cluster.node_groups)
 
 
-def _group_paths(cluster: Cluster, key: str) -> tuple[Path, ...]:
-    return tuple((*_GROUPS, index, key) for index in range(len(cluster.node_groups)))
+def _paths_in_all_groups(cluster: Cluster, key: str) -> tuple[Path, ...]:
+    """Return the path of a key in each node group."""
+    return tuple((*_NODE_GROUPS_PATH, index, key) for index in range(len(cluster.node_groups)))
 
 
-def _pod_ranges(cluster: Cluster) -> Iterator[Problem]:
-    pods, prefix = cluster.network.pod_cidr, network_plugin(cluster).least_prefix
-    if not prefix or pods.prefixlen > NODE_PREFIX:
+def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
+    """Check that podCidr contains a range for each instance, if all groups have their maximum size."""
+    pod_cidr = cluster.network.pod_cidr
+    prefix = network_plugin(cluster).least_prefix
+    # `addresses` reports a podCidr that is smaller than the /24 of one node.
+    if not prefix or pod_cidr.prefixlen > NODE_PREFIX:
         return
-    ranges = 2 ** (prefix - pods.prefixlen)
-    needed = _max_nodes(cluster) + cluster.control_plane.count
-    if needed > ranges:
+    range_count = 2 ** (prefix - pod_cidr.prefixlen)
+    max_nodes = _max_node_count(cluster)
+    if max_nodes + cluster.control_plane.count > range_count:
         masters = pluralize(cluster.control_plane.count, "master")
         message = (
-            f"{pods} contains {ranges} ranges of /{prefix}, but up to {_max_nodes(cluster)} nodes and {masters} need "
-            "one "
-            "each; enlarge it or lower maxSize"
+            f"{pod_cidr} contains {range_count} ranges of /{prefix}, but up to {max_nodes} nodes and {masters} need "
+            "one each; enlarge it or lower maxSize"
         )
-        yield Problem(PODS, message, _group_paths(cluster, "maxSize"))
+        yield Problem(PODS, message, touches=_paths_in_all_groups(cluster, "maxSize"))
 
 
-def _usable_addresses(cluster: Cluster, zones: tuple[str, ...]) -> int:
+def _usable_address_count(cluster: Cluster, zones: tuple[str, ...]) -> int:
+    """Return how many addresses instances can use in the subnets of these zones."""
     return sum(usable(subnet) for subnet in cluster.network.subnets if subnet.zone in zones)
 
 
-def _subnet_addresses(cluster: Cluster) -> Iterator[Problem]:
+def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the subnets of each node group have enough addresses for its minimum size."""
     for index, group in enumerate(cluster.node_groups):
-        available = _usable_addresses(cluster, group.zones)
+        available = _usable_address_count(cluster, group.zones)
         if group.min_size > available:
             message = (
                 f"the group's subnets have addresses for {available} instances, not {group.min_size}; enlarge them "
                 "or lower minSize"
             )
-            touches: tuple[Path, ...] = (("network", "subnets"), (*_GROUPS, index, "zones"))
-            yield Problem((*_GROUPS, index, "minSize"), message, touches)
+            touches: tuple[Path, ...] = (("network", "subnets"), (*_NODE_GROUPS_PATH, index, "zones"))
+            yield Problem((*_NODE_GROUPS_PATH, index, "minSize"), message, touches=touches)
 
 
-def _subnet_addresses_at_most(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
     available = (
-        _usable_addresses(cluster, tuple(subnet.zone for subnet in cluster.network.subnets))
+        _usable_address_count(cluster, tuple(subnet.zone for subnet in cluster.network.subnets))
         - cluster.control_plane.count
     )
-    if _max_nodes(cluster) > available:
+    if _max_node_count(cluster) > available:
         message = (
             f"the subnets have addresses for {available} nodes beside the masters, but maxSize allows "
-            f"{_max_nodes(cluster)}"
+            f"{_max_node_count(cluster)}"
         )
-        yield Problem(_GROUPS, message)
+        yield Problem(_NODE_GROUPS_PATH, message)
 
 
-def _routes(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_route_quota(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if the VPC routes to the instances' pod ranges may exceed the account's quota.
+
+    The account's actual quota is not known here, so this is a warning only.
+    """
     if not network_plugin(cluster).routes:
         return
-    instances = _max_nodes(cluster) + cluster.control_plane.count
-    if instances > _DEFAULT_ROUTE_QUOTA:
+    max_instances = _max_node_count(cluster) + cluster.control_plane.count
+    if max_instances > _DEFAULT_ROUTE_QUOTA:
         message = (
-            f'up to {instances} nodes and masters need a VPC route each; check the quota "Routes per route table" '
+            f'up to {max_instances} nodes and masters need a VPC route each; check the quota "Routes per route table" '
             f"of your account ({_DEFAULT_ROUTE_QUOTA} in older accounts) and ask AWS to raise it if needed"
         )
-        yield Problem(_GROUPS, message)
+        yield Problem(_NODE_GROUPS_PATH, message)
 
 
-def _no_groups(cluster: Cluster) -> Iterator[Problem]:
+def _warn_of_no_node_groups(cluster: Cluster) -> Iterator[Problem]:
     if not cluster.node_groups:
-        yield Problem(_GROUPS, "there is no node group: the cluster only has masters, which do not run ordinary pods")
+        yield Problem(
+            _NODE_GROUPS_PATH, "there is no node group: the cluster only has masters, which do not run ordinary pods"
+        )
 
 
-PROBLEMS = (_size_order, _spot_price, _pod_ranges, _subnet_addresses)
-WARNINGS = (_subnet_addresses_at_most, _routes, _no_groups)
+PROBLEMS = (_check_size_order, _check_spot_price, _check_pod_range_size, _check_addresses_for_min_size)
+WARNINGS = (_warn_of_too_few_addresses_for_max_size, _warn_of_route_quota, _warn_of_no_node_groups)

@@ -17,7 +17,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
 
-_QUOTAS: Path = ("network", "quotas")
+_QUOTAS_PATH: Path = ("network", "quotas")
 # A template has 500 resources at most ("CloudFormation quotas", November 2026); its stack has some twenty others.
 _MAX_RULES_OF_STACK = 460
 _ROLE_NAMES: dict[SecurityGroupRole, str] = {
@@ -27,19 +27,25 @@ _ROLE_NAMES: dict[SecurityGroupRole, str] = {
 }
 
 
-def _quotas(cluster: Cluster) -> Iterator[Problem]:
+def _check_quotas(cluster: Cluster) -> Iterator[Problem]:
+    """Check that rules per security group times security groups per network interface is a quota that AWS grants."""
     quotas = cluster.network.quotas
-    product = quotas.rules_per_security_group * quotas.security_groups_per_interface
-    if product > MAX_RULES_PER_INTERFACE:
+    rules_per_interface = quotas.rules_per_security_group * quotas.security_groups_per_interface
+    if rules_per_interface > MAX_RULES_PER_INTERFACE:
         message = (
             f"{quotas.rules_per_security_group} rules in each of {quotas.security_groups_per_interface} security "
-            f"groups make {product} of an interface; AWS allows {MAX_RULES_PER_INTERFACE}: lower one of the two"
+            f"groups make {rules_per_interface} of an interface; AWS allows {MAX_RULES_PER_INTERFACE}: lower one of "
+            "the two"
         )
-        yield Problem((*_QUOTAS, "rulesPerSecurityGroup"), message, ((*_QUOTAS, "securityGroupsPerInterface"),))
+        yield Problem(
+            (*_QUOTAS_PATH, "rulesPerSecurityGroup"), message, touches=((*_QUOTAS_PATH, "securityGroupsPerInterface"),)
+        )
 
 
-def _prefix_lists(cluster: Cluster) -> Iterator[Problem]:
-    max_rules = rules_that_fit(cluster, 1)
+def _check_prefix_list_sizes(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each prefix list fits into a security group: EC2 counts its maximum number of entries as rules."""
+    # An additional security group (position 1) has more room than the first, which also has cfngen's own rules.
+    max_rules = rules_that_fit(cluster, position=1)
     for section, prefix_lists in (("api", cluster.api.allowed_prefix_lists), ("ssh", cluster.ssh.allowed_prefix_lists)):
         for position, prefix_list in enumerate(prefix_lists):
             if prefix_list.max_entries > max_rules:
@@ -48,27 +54,29 @@ def _prefix_lists(cluster: Cluster) -> Iterator[Problem]:
                     f"{max_rules}: make its greatest number of entries smaller, or have the account's quota raised and "
                     "name it in network.quotas"
                 )
-                yield Problem((section, "allowedPrefixLists", position, "maxEntries"), message, (_QUOTAS,))
+                yield Problem((section, "allowedPrefixLists", position, "maxEntries"), message, touches=(_QUOTAS_PATH,))
 
 
-def _groups(cluster: Cluster) -> Iterator[Problem]:
-    """Check that an interface can have the cluster's own security group and the user's additional ones."""
+def _check_additional_group_count(cluster: Cluster) -> Iterator[Problem]:
+    """Check that an interface can have cfngen's only security group and the user's additional ones.
+
+    `_check_rules_fit` reports a role whose rules need more than one of cfngen's groups.
+    """
     max_groups = cluster.network.quotas.security_groups_per_interface
     for path, instances in all_instances(cluster):
         role: SecurityGroupRole = "Master" if path == ("controlPlane",) else "Node"
-        own_groups, additional_groups = (
-            len(sources_by_group(cluster, role)),
-            len(instances.additional_security_groups),
-        )
-        if additional_groups and own_groups == 1 and own_groups + additional_groups > max_groups:
+        cfngen_groups = len(sources_by_group(cluster, role))
+        additional_groups = len(instances.additional_security_groups)
+        if additional_groups and cfngen_groups == 1 and cfngen_groups + additional_groups > max_groups:
             message = (
                 f"{additional_groups} further security groups and the cluster's own are more than the {max_groups} of "
                 "an interface; name fewer, or have the account's quota raised and name it in network.quotas"
             )
-            yield Problem((*path, "additionalSecurityGroups"), message, (_QUOTAS,))
+            yield Problem((*path, "additionalSecurityGroups"), message, touches=(_QUOTAS_PATH,))
 
 
-def _rules(cluster: Cluster) -> Iterator[Problem]:
+def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the rules of each role fit into the security groups that one of its interfaces can have."""
     quotas = cluster.network.quotas
     for role in SECURITY_GROUP_ROLES:
         needed_groups = len(sources_by_group(cluster, role))
@@ -88,17 +96,18 @@ def _rules(cluster: Cluster) -> Iterator[Problem]:
         section = cluster.api if purpose == "api" else cluster.ssh
         key = "allowedCidrs" if section.allowed_cidrs else "allowedPrefixLists"
         rules = sum(source.weight for source in allowed_sources)
-        max_rules = sum(rules_that_fit(cluster, position) for position in range(allowed_groups))
+        max_rules = sum(rules_that_fit(cluster, position=position) for position in range(allowed_groups))
         message = (
             f"{len(allowed_sources)} sources count as {rules} rules of {_ROLE_NAMES[role]}, and the "
             f"{allowed_groups} security groups that an interface may have for them hold {max_rules} at most "
             f"({quotas.rules_per_security_group} rules each, some of them kept free): name fewer and larger ranges, or "
             "have the account's quotas raised and name them in network.quotas"
         )
-        yield Problem((purpose, key), message, (_QUOTAS,))
+        yield Problem((purpose, key), message, touches=(_QUOTAS_PATH,))
 
 
-def _resources(cluster: Cluster) -> Iterator[Problem]:
+def _check_stack_resource_count(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the security groups' stack does not exceed CloudFormation's number of resources: one for each rule."""
     rules = sum(1 for role in SECURITY_GROUP_ROLES for _ in sources(cluster, role))
     if rules > _MAX_RULES_OF_STACK:
         key = "api" if len(cluster.api.allowed_cidrs) >= 2 * len(cluster.ssh.allowed_cidrs) else "ssh"
@@ -109,11 +118,11 @@ def _resources(cluster: Cluster) -> Iterator[Problem]:
         yield Problem((key, "allowedCidrs"), message)
 
 
-def _groups_before_their_vpc(cluster: Cluster) -> Iterator[Problem]:
-    """Warn about additional security groups where the VPC is created with the cluster.
+def _warn_of_groups_before_vpc_exists(cluster: Cluster) -> Iterator[Problem]:
+    """Warn about additional security groups if cfngen creates the VPC.
 
-    A warning only: once the cluster exists, its VPC may hold security groups of the user. `cfngen deploy` refuses them
-    when it creates the cluster, and refuses those of other VPCs at any time.
+    This is no error, since the user may create security groups in the VPC once the cluster exists. `cfngen deploy`
+    refuses additional security groups when it creates the cluster, and refuses those of other VPCs at any time.
     """
     if cluster.network.vpc.id:
         return
@@ -124,8 +133,14 @@ def _groups_before_their_vpc(cluster: Cluster) -> Iterator[Problem]:
                 "before cannot be used, and EC2 refuses it; create the cluster without the key and name a group of its "
                 "VPC afterwards, or name an existing VPC in network.vpc.id"
             )
-            yield Problem((*path, "additionalSecurityGroups"), message, (("network", "vpc", "id"),))
+            yield Problem((*path, "additionalSecurityGroups"), message, touches=(("network", "vpc", "id"),))
 
 
-PROBLEMS = (_quotas, _prefix_lists, _groups, _rules, _resources)
-WARNINGS = (_groups_before_their_vpc,)
+PROBLEMS = (
+    _check_quotas,
+    _check_prefix_list_sizes,
+    _check_additional_group_count,
+    _check_rules_fit,
+    _check_stack_resource_count,
+)
+WARNINGS = (_warn_of_groups_before_vpc_exists,)

@@ -3,7 +3,7 @@
 Limits: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html and CreateVolume in the Amazon EC2 API
 Reference, as of November 2026. gp3 reaches 64 TiB, 80,000 IOPS and 2,000 MiB/s since September 2025
 (https://aws.amazon.com/about-aws/whats-new/2025/09/amazon-ebs-size-provisioned-performance-gp3-volumes/). A test
-compares them with CloudFormation's schemas.
+compares the limits below with CloudFormation's schemas.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class VolumeType:
 
     Attributes:
         size_gib: minimum and maximum size in GiB.
-        iops: minimum and maximum provisioned IOPS; None if they cannot be provisioned.
-        iops_per_gib: maximum ratio of IOPS to GiB; 0 if none can be provisioned.
-        needs_iops: whether IOPS are required.
+        iops: minimum and maximum provisioned IOPS; None if the type has no provisioned IOPS.
+        iops_per_gib: maximum ratio of provisioned IOPS to GiB; 0 if the type has no provisioned IOPS.
+        needs_iops: whether CreateVolume requires a number of IOPS.
     """
 
     size_gib: tuple[int, int]
@@ -40,56 +40,66 @@ TYPES = {
     "io1": VolumeType(size_gib=(4, 16384), iops=(100, 64000), iops_per_gib=50, needs_iops=True),
     "io2": VolumeType(size_gib=(4, 65536), iops=(100, 256000), iops_per_gib=1000, needs_iops=True),
 }
+# A gp3 volume has 3,000 IOPS if the user sets no number.
 _GP3_BASE_IOPS = 3000
-# 0.25 MiB/s for each IOPS at most.
+# A gp3 volume has at most 0.25 MiB/s for each IOPS: 1 MiB/s needs four.
 _IOPS_PER_MIB_PER_SECOND = 4
 # The distributions' images have snapshots of 8 GiB, which was the root volume of kube-up's master.
 _MIN_ROOT_SIZE_GIB = 8
 
 
-def _volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
+def _all_volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
+    """Yield each EBS volume with its path: the masters' data volume and all root volumes."""
     yield ("controlPlane", "volume"), cluster.control_plane.volume
     for path, instances in all_instances(cluster):
         yield (*path, "rootVolume"), instances.root_volume
 
 
-def _sizes(cluster: Cluster) -> Iterator[Problem]:
-    for path, volume in _volumes(cluster):
+def _check_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each volume has a size that its type allows."""
+    for path, volume in _all_volumes(cluster):
         min_size, max_size = TYPES[volume.type].size_gib
         if not min_size <= volume.size <= max_size:
             message = f"{volume.size} GiB is outside the {min_size} to {max_size} GiB of a {volume.type} volume"
-            yield Problem((*path, "size"), message, ((*path, "type"),))
+            yield Problem((*path, "size"), message, touches=((*path, "type"),))
 
 
-def _root_sizes(cluster: Cluster) -> Iterator[Problem]:
+def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the distributions' images fit on the root volumes; the size of a user's image is not known."""
     for path, instances in all_instances(cluster):
-        if instances.root_volume.size < _MIN_ROOT_SIZE_GIB and not (
-            instances.image.id or instances.image.ssm_parameter
-        ):
+        has_own_image = bool(instances.image.id or instances.image.ssm_parameter)
+        if instances.root_volume.size < _MIN_ROOT_SIZE_GIB and not has_own_image:
             message = (
                 f"the distributions' images need {_MIN_ROOT_SIZE_GIB} GiB or more, not {instances.root_volume.size}"
             )
-            yield Problem((*path, "rootVolume", "size"), message, ((*path, "image"),))
+            yield Problem((*path, "rootVolume", "size"), message, touches=((*path, "image"),))
 
 
-def _iops(cluster: Cluster) -> Iterator[Problem]:
-    for path, volume in _volumes(cluster):
+def _check_iops(cluster: Cluster) -> Iterator[Problem]:
+    """Check that IOPS are set where the type requires them, and fit the type and the size."""
+    for path, volume in _all_volumes(cluster):
         limits = TYPES[volume.type]
         iops_path = (*path, "iops")
-        touches = ((*path, "type"), (*path, "size"))
+        related_paths = ((*path, "type"), (*path, "size"))
         if volume.iops is None:
             if limits.needs_iops:
-                yield Problem(iops_path, f"is missing; a volume of type {volume.type} needs a number of IOPS", touches)
+                yield Problem(
+                    iops_path,
+                    f"is missing; a volume of type {volume.type} needs a number of IOPS",
+                    touches=related_paths,
+                )
         elif limits.iops is None:
             yield Problem(
-                iops_path, f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3", touches
+                iops_path,
+                f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3",
+                touches=related_paths,
             )
         elif not limits.iops[0] <= volume.iops <= limits.iops[1]:
             min_iops, max_iops = limits.iops
             yield Problem(
                 iops_path,
                 f"{volume.iops} is outside the {min_iops} to {max_iops} IOPS of a {volume.type} volume",
-                touches,
+                touches=related_paths,
             )
         elif volume.iops > max(limits.iops_per_gib * volume.size, limits.iops[0]):
             max_iops = limits.iops_per_gib * volume.size
@@ -97,24 +107,25 @@ def _iops(cluster: Cluster) -> Iterator[Problem]:
                 f"{volume.size} GiB of {volume.type} carry at most {max_iops} IOPS ({limits.iops_per_gib} for each "
                 f"GiB), not {volume.iops}; enlarge the volume or lower the number"
             )
-            yield Problem(iops_path, message, touches)
+            yield Problem(iops_path, message, touches=related_paths)
 
 
-def _throughput(cluster: Cluster) -> Iterator[Problem]:
-    for path, volume in _volumes(cluster):
+def _check_throughput(cluster: Cluster) -> Iterator[Problem]:
+    """Check that only gp3 volumes have a throughput, and that they have enough IOPS for it."""
+    for path, volume in _all_volumes(cluster):
         if volume.throughput is None:
             continue
         throughput_path = (*path, "throughput")
         iops = volume.iops or _GP3_BASE_IOPS
         if volume.type != "gp3":
             message = f"only gp3 volumes have a provisioned throughput, not {volume.type}; remove the key or use gp3"
-            yield Problem(throughput_path, message, ((*path, "type"),))
+            yield Problem(throughput_path, message, touches=((*path, "type"),))
         elif volume.throughput * _IOPS_PER_MIB_PER_SECOND > iops:
             message = (
                 f"{volume.throughput} MiB/s need {volume.throughput * _IOPS_PER_MIB_PER_SECOND} IOPS "
                 f"({_IOPS_PER_MIB_PER_SECOND} for each MiB/s), not {iops}; raise iops or lower throughput"
             )
-            yield Problem(throughput_path, message, ((*path, "iops"),))
+            yield Problem(throughput_path, message, touches=((*path, "iops"),))
 
 
-PROBLEMS = (_sizes, _root_sizes, _iops, _throughput)
+PROBLEMS = (_check_volume_sizes, _check_root_volume_sizes, _check_iops, _check_throughput)

@@ -42,10 +42,10 @@ def assignments(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Prob
         name, value = next(iter(set_variables.items()), ("", ""))
         if not name:
             continue
-        for old, other in set_variables.items():
-            if other != value:
+        for old_name, old_value in set_variables.items():
+            if old_value != value:
                 message = f"it is the old name of {name}, which has a different value ({value!r}); unset one of them"
-                problems.append(Problem((), message, source=Source("environment", old)))
+                problems.append(Problem((), message, source=Source("environment", old_name)))
         source = Source("environment", name)
         try:
             result += [Assignment(path, setting, source) for path, setting in variable.settings(value)]

@@ -43,7 +43,7 @@ def _distribution(value: str) -> Sequence[Setting]:
 
 
 def _size_in_gib(name: str, key: str, old_names: Sequence[str] = ()) -> Variable:
-    return sets_keys(name, key, as_number(key), "In GiB.", old_names)
+    return sets_keys(name, key, as_number(key), explanation="In GiB.", old_names=old_names)
 
 
 _INSTANCE_SECTIONS = ("controlPlane", "nodeGroups[]")
@@ -79,7 +79,7 @@ VARIABLES: tuple[Variable, ...] = (
     sets_keys("MASTER_ROOT_DISK_TYPE", "controlPlane.rootVolume.type"),
     _size_in_gib("MASTER_ROOT_DISK_SIZE", "controlPlane.rootVolume.size"),
     sets_keys("NODE_ROOT_DISK_TYPE", "nodeGroups[].rootVolume.type", old_names=("MINION_ROOT_DISK_TYPE",)),
-    _size_in_gib("NODE_ROOT_DISK_SIZE", "nodeGroups[].rootVolume.size", ("MINION_ROOT_DISK_SIZE",)),
+    _size_in_gib("NODE_ROOT_DISK_SIZE", "nodeGroups[].rootVolume.size", old_names=("MINION_ROOT_DISK_SIZE",)),
     sets_keys("NODE_SPOT_PRICE", "nodeGroups[].spotPrice"),
     sets_keys(
         "KUBE_AWS_STORAGE",

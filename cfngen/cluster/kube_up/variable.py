@@ -102,7 +102,7 @@ def true_if(key: str, *values: str) -> Conversion:
 
 
 def whole_number(value: str) -> int:
-    """Return a text as a whole number.
+    """Return a variable's value as a whole number.
 
     Raises:
         ValueError: it is not a whole number.
@@ -125,18 +125,24 @@ def sets_keys(
     explanation: str = "",
     old_names: Sequence[str] = (),
 ) -> Variable:
-    """Return a variable that is translated into keys; without a conversion, their value is the variable's text."""
-    named = (keys,) if isinstance(keys, str) else tuple(keys)
-    return Variable(name, "honoured", explanation, named, convert or as_text(*named), old_names=tuple(old_names))
+    """Return a variable that sets keys of the cluster file, by default to the variable's value as text."""
+    all_keys = (keys,) if isinstance(keys, str) else tuple(keys)
+    return Variable(
+        name,
+        handling="honoured",
+        explanation=explanation,
+        keys=all_keys,
+        convert=convert or as_text(*all_keys),
+        old_names=tuple(old_names),
+    )
 
 
 def accepted_only(name: str, values: str | Sequence[str], explanation: str) -> Variable:
     """Return a variable that may only have the given values, which describe what cfngen does anyway."""
-    return Variable(
-        name, "accepted", explanation, accepted_values=(values,) if isinstance(values, str) else tuple(values)
-    )
+    accepted_values = (values,) if isinstance(values, str) else tuple(values)
+    return Variable(name, handling="accepted", explanation=explanation, accepted_values=accepted_values)
 
 
 def refused(name: str, explanation: str) -> Variable:
     """Return a variable that is an error with any value, since it has no meaning any more."""
-    return Variable(name, "refused", explanation)
+    return Variable(name, handling="refused", explanation=explanation)

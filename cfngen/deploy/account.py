@@ -10,7 +10,7 @@ from cfngen.deploy.clock import Clock
 from cfngen.errors import CfngenError
 
 MAX_ATTEMPTS = 8
-TIMEOUTS_SECONDS = {"connect_timeout": 10, "read_timeout": 60}  # seconds
+TIMEOUTS_SECONDS = {"connect_timeout": 10, "read_timeout": 60}  # arguments of botocore's Config
 
 
 class WrongAccountError(CfngenError):
@@ -94,10 +94,19 @@ def connect(
             f"these credentials belong to account {identity['Account']} ({caller}), not to {expected_account}",
             hint="choose another --profile, or correct --account.",
         )
-    return Account(str(identity["Account"]), region, caller.split(":")[1], caller, session, clock, attempts)
+    return Account(
+        id=str(identity["Account"]),
+        region=region,
+        partition=caller.split(":")[1],  # the caller's ARN is arn:PARTITION:…
+        caller=caller,
+        session=session,
+        clock=clock,
+        attempts=attempts,
+    )
 
 
 def _client(session: Session, service: str, region: str, attempts: int) -> Client:
+    """Return a new boto3 client of a service, with cfngen's time-outs, retries and user agent."""
     from botocore.config import Config
 
     from cfngen import __version__

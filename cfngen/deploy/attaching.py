@@ -36,7 +36,9 @@ class NothingUnderWayError(CfngenError):
 
 
 def attach(account: Account, stack_name: str, cluster: str, interaction: Interaction) -> Finished:
-    """Watch a stack's latest operation until it ends, then protect the stack as its deployment would have done.
+    """Watch a stack's latest operation until it ends, then do what an interrupted deployment has left undone.
+
+    After a deployment, this enables termination protection and sets the stack policies.
 
     Args:
         account: account and region of the stack.
@@ -73,15 +75,16 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
 
 
 def _finish_deployment(account: Account, stack: StackView, outcome: WatchResult, report: Report) -> None:
-    """Protect the stack after a creation or update, as the deployment that started it would have done."""
+    """After a creation or update, enable termination protection and set the stack policies, as `deploy` does."""
     if outcome.action not in _DEPLOYMENT_ACTIONS or (outcome.action == "create" and not outcome.succeeded):
         protection.unprotect_failed_creation(account, stack, report)
         return
-    # After a failed update the stack policies are set too, because its deployment may have lifted them.
+    # The stack policies are also set after a failed update, because the update's deployment may have lifted them.
     try:
         origin = operation_origin.read_origin(account, stack)
         # Deployments with --no-protect, and operations not started by cfngen, leave termination protection as it is.
-        protection.protect(account, stack, origin is not None and origin.protect is True, report=report)
+        enable_termination_protection = origin is not None and origin.protect is True
+        protection.protect(account, stack, termination=enable_termination_protection, report=report)
     except AwsError as error:
         text = f"{stack.name} is up to date, but not protected: {error}"
         report(Notice(text, error.hint or "the next deployment tries again."))

@@ -123,7 +123,7 @@ def as_aws_error(error: Exception) -> AwsError:
         return UnreachableError(
             str(error), hint="check the network, the proxy (HTTPS_PROXY) and that the region exists, and repeat."
         )
-    # Connect time-outs, proxy and TLS errors are of the first class; errors after connecting are of the second.
+    # ConnectionError: connect time-outs, proxy and TLS errors; HTTPClientError: errors after connecting.
     if isinstance(error, (exceptions.ConnectionError, exceptions.HTTPClientError)):
         return UnreachableError(f"the connection to AWS failed: {error}", hint="check the network, and repeat.")
     return AwsError(f"{type(error).__name__}: {error}")
@@ -131,7 +131,7 @@ def as_aws_error(error: Exception) -> AwsError:
 
 @contextmanager
 def translate_aws_errors() -> Iterator[None]:
-    """Raise `AwsError` in place of errors of boto3 that leave the body.
+    """Raise an `AwsError` in place of each error of boto3 that the `with` block raises.
 
     Raises:
         AwsError: in place of an error of boto3 or botocore.
@@ -161,14 +161,16 @@ def is_transient(error: Exception) -> bool:
 
 
 def _from_client_error(error: Exception) -> AwsError:
+    """Translate a `ClientError`, which is AWS's response to a refused or failed call, by its error code."""
     response = error.response  # type: ignore[attr-defined]
-    code, message = error_code(error), str(response.get("Error", {}).get("Message", "")) or str(error)
+    code = error_code(error)
+    message = str(response.get("Error", {}).get("Message", "")) or str(error)
     operation = getattr(error, "operation_name", "")
     attributes = {"operation": operation, "aws_code": code}
     if code in EXPIRED_CODES:
         return ExpiredCredentialsError(f"the AWS credentials have expired ({operation})", hint=LOGIN_HINT, **attributes)
     if code in INVALID_CREDENTIALS_CODES:
-        # A region that is not enabled in the account returns the same codes.
+        # AWS returns these codes also for valid credentials, in a region that is not enabled in the account.
         hint = f"{LOGIN_HINT} A region that is not enabled in the account accepts no credentials."
         return CredentialsError(f"AWS does not accept the credentials: {message}", hint=hint, **attributes)
     if code in REGION_DISABLED_CODES:

@@ -21,8 +21,9 @@ class BusyError(CfngenError):
     code = "operation-in-progress"
 
     def __init__(self, stack: StackView, since: str = "") -> None:
+        suffix = f" {since}" if since else ""
         super().__init__(
-            f"another operation is in progress: the stack {stack.name} is in {stack.status}{since and f' {since}'}",
+            f"another operation is in progress: the stack {stack.name} is in {stack.status}{suffix}",
             hint=CommandText(suggest("watch", stack=stack.name), " shows it; run the command again when it has ended."),
         )
         self.stack = stack

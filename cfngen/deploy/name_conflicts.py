@@ -44,7 +44,7 @@ def find_live_stacks(account: Account, cluster: str, *, besides: str = "") -> tu
     Args:
         account: account and region to search.
         cluster: name of the cluster.
-        besides: name or ARN of a root stack to leave out.
+        besides: name or ARN of a root stack that is ignored: the one that the cluster itself uses.
     """
     from botocore.exceptions import ClientError
 
@@ -68,13 +68,13 @@ def check(account: Account, cluster: str, stack: str) -> None:
         stack: name of the root stack that is to be created.
 
     Raises:
-        NameConflictError: there is such a cluster.
+        NameConflictError: another stack contains a cluster of this name.
     """
     if conflicting_stacks := find_live_stacks(account, cluster, besides=stack):
         raise NameConflictError(cluster, stack, conflicting_stacks)
 
 
 def _conflicts(stack: StackView, besides: str) -> bool:
-    """Return whether a stack has resources and is not the one to leave out."""
+    """Return whether a stack has resources and is not the ignored stack, which `besides` names."""
     is_in_use = stack.status.exists and stack.status.health is not StackHealth.EMPTY
     return is_in_use and stack.status.name not in EMPTY_STACK_STATUSES and besides not in (stack.name, stack.id)

@@ -90,10 +90,10 @@ class DeploymentRequest:
 
     Attributes:
         cluster: the complete cluster.
-        documents: its templates.
+        documents: the templates generated from the cluster.
         stack_name: name of the root stack.
-        bucket: the operator's bucket for templates; empty means cfngen's own.
-        kms_key: KMS key for the encryption of cfngen's own bucket; empty means S3's key.
+        bucket: the operator's bucket for templates; empty means the bucket that cfngen creates.
+        kms_key: KMS key that encrypts the bucket that cfngen creates; empty means S3's managed key.
         flags: parameters given on the command line.
         file: parameters given in a file; None if there is none.
         keep: parameters that keep the value they have in the stack.
@@ -159,7 +159,8 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
         if overall_plan.refusal:
             raise ImpossiblePlanError(overall_plan.refusal)
         _require_consent(interaction, request, overall_plan)
-        if existing is not None and (overall_plan.is_dangerous or any(map(_is_protected, overall_plan.changes))):
+        changes_protected_resource = any(_is_protected(change) for change in overall_plan.changes)
+        if existing is not None and (overall_plan.is_dangerous or changes_protected_resource):
             # `cleanup` restores the stack policies however the operation ends.
             cleanup.enter_context(protection.lift_policies(account, existing, report=interaction.report))
         if existing is None and request.protect and request.on_failure != "delete":
@@ -192,7 +193,7 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
 
 @dataclass(frozen=True)
 class _Preparation:
-    """A plan, the existing stack if there is one, and the phases of a plan that is split into phases."""
+    """A plan with the existing stack (None if there is none) and, if the plan is split into phases, the phases."""
 
     plan: Plan
     existing: StackView | None
@@ -206,21 +207,21 @@ def _prepare(
     name = request.cluster.name
     with translate_aws_errors():
         existing = ensure_deployable(account, request.stack_name, name, interaction)
-        previous_template = template(account, existing.id) if existing else {}
-        immutable_impacts = setting_impacts(previous_template, request.cluster)
+        deployed_template = template(account, existing.id) if existing else {}
+        immutable_impacts = setting_impacts(deployed_template, request.cluster)
         templates_to_upload = add_old_programs(
             account, request.documents, existing, cluster=name, bucket=request.bucket, report=interaction.report
         )
         request = replace(request, documents=templates_to_upload.documents)
-        # Errors in the parameters are reported before anything is uploaded.
-        *_, root = address_templates(account, request.documents, cluster=name, bucket=request.bucket)
+        # The parameters are checked against the root template, which comes last, before anything is uploaded.
+        *_nested_templates, root = address_templates(account, request.documents, cluster=name, bucket=request.bucket)
         parameters = parameter_values.choose_values(
             root.document.body,
             flags=request.flags,
             file=request.file,
             keep=request.keep,
             previous=existing,
-            previous_root=previous_template or None,
+            previous_root=deployed_template or None,
         )
         values = {**_parameter_defaults(root.document.body), **parameters.values}
         foundations.check(existing.parameters if existing else {}, values)
@@ -256,7 +257,7 @@ def _prepare(
             quotas=() if current_demand is None else service_quotas.check(account, new_demand, current_demand),
             quotas_ignored=request.ignore_quotas,
             costs=() if current_demand is None or existing is None else cost_differences(current_demand, new_demand),
-            masters=int(recorded_settings(previous_template).get(COUNT_KEY, 0)),
+            masters=int(recorded_settings(deployed_template).get(COUNT_KEY, 0)),
         )
         interaction.report(Step("creating a change set"))
         overall_plan = change_sets.make_plan(account, plan_request, report=interaction.report)
@@ -271,7 +272,7 @@ def _prepare(
             return _Preparation(overall_plan, existing)
         phases = update.plan_phases(
             overall_plan,
-            read_deployed(account, existing.id, previous_template),
+            read_deployed(account, existing.id, deployed_template),
             request.documents,
             PartPlanner(account, plan_request, upload, interaction.report, cleanup),
             lambda plan: change_sets.discard(account, plan, interaction.report),
@@ -297,20 +298,21 @@ def _parameter_defaults(root: TemplatePart) -> dict[str, str]:
 
 
 def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], plan: Plan) -> Expectation:
-    """Return which resources the operation will touch and how, for the progress display."""
-    by_name = {document.name: document.body for document in documents}
-    bodies: dict[tuple[str, ...], TemplatePart] = {(): by_name["cluster"]}
-    for logical_id, name in nested(by_name["cluster"]).items():
-        bodies[logical_id,] = by_name[name]
+    """Return which resources the operation will create, change or delete, for the progress display."""
+    templates_by_name = {document.name: document.body for document in documents}
+    # Keys are paths of logical ids from the root stack: () is the root itself.
+    templates_by_path: dict[tuple[str, ...], TemplatePart] = {(): templates_by_name["cluster"]}
+    for logical_id, name in nested(templates_by_name["cluster"]).items():
+        templates_by_path[logical_id,] = templates_by_name[name]
     values = {**(request.file.values if request.file else {}), **request.flags}
     if plan.operation == "create":
-        return expect_operation(bodies, "create", values)
+        return expect_operation(templates_by_path, "create", values)
     actions: dict[tuple[tuple[str, ...], str], Action] = {}
     for stack in plan.stacks:
         for change in stack.changes:
             is_replaced = change.replacement is not Replacement.NO
             actions[stack.path, change.logical_id] = "replace" if is_replaced else _EXPECTED_ACTIONS[change.action]
-    return expect_operation(bodies, actions, values)
+    return expect_operation(templates_by_path, actions, values)
 
 
 def _require_consent(interaction: Interaction, request: DeploymentRequest, plan: Plan) -> None:

@@ -75,8 +75,10 @@ def read_origin(account: Account, stack: StackView) -> OperationOrigin | None:
 
 def _read_first_event_and_token(account: Account, stack: StackView) -> tuple[Event, str] | None:
     """Return the first event of the stack itself in its latest operation, and that operation's client request token."""
-    is_older, first_event = LastOperation(with_failure=True), None
+    is_older = LastOperation(with_failure=True)
+    first_event: tuple[Event, str] | None = None
     pages = account.client("cloudformation").get_paginator("describe_stack_events").paginate(StackName=stack.id)
+    # Events are listed newest first, so the last event before an older operation is the first one of the latest.
     for entry in (entry for page in pages for entry in page["StackEvents"]):
         event = parse_event(entry, ())
         if is_older(event):

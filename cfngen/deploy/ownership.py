@@ -34,7 +34,7 @@ def check(stack: StackView, cluster: str) -> None:
     A stack that was created in the console from cfngen's templates lacks the tag, and is updated in the console.
 
     Raises:
-        ForeignStackError: it belongs to another cluster, or was not created by cfngen.
+        ForeignStackError: the stack belongs to another cluster, or was not created by `cfngen deploy`.
     """
     if stack.cluster == cluster:
         return

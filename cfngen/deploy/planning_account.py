@@ -17,7 +17,7 @@ from cfngen.errors import CfngenError
 
 # Prefixes of API operations that change nothing; botocore's models do not mark them as read-only.
 _READ_ONLY_PREFIXES = ("Describe", "Get", "Head", "List")
-_CREATES_STACK_KEY = "cfngen_new_stack"
+_CREATES_STACK_KEY = "cfngen_new_stack"  # key in botocore's request context: whether the call creates an empty stack
 _UPLOAD_OPERATIONS = frozenset(
     {
         "CreateBucket",
@@ -80,7 +80,7 @@ class PlanningAccount(Account):
         return client
 
     def _check(self, params: AwsArguments, model: Any, context: AwsArguments, **_: object) -> None:
-        """Allow or refuse a call.
+        """Allow or refuse a call; botocore calls this before it sends the request.
 
         Raises:
             PlanChangesError: a plan must not make this call.
@@ -98,7 +98,9 @@ class PlanningAccount(Account):
         context[_CREATES_STACK_KEY] = params.get("ChangeSetType") == "CREATE"
 
     def _remember(self, http_response: Any, parsed: AwsArguments, context: AwsArguments, **_: object) -> None:
-        if http_response.status_code < 300:
+        """Record the ARNs of a created change set and of its empty stack, so that the plan may delete them."""
+        is_successful = http_response.status_code < 300
+        if is_successful:
             self.created_arns.add(parsed["Id"])
             if context.get(_CREATES_STACK_KEY):
                 self.created_arns.add(parsed["StackId"])

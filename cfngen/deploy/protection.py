@@ -77,7 +77,7 @@ class NotRestoredError(CfngenError):
 
 
 def protect(account: Account, root: StackView, termination: bool = True, *, report: Report) -> None:
-    """Enable termination protection and set the stack policies, where that has not been done yet.
+    """Enable termination protection, and set the stack policy of each stack that has none or one that allows all.
 
     Args:
         account: the account.
@@ -90,9 +90,9 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
     """
     with translate_aws_errors():
         if termination and not root.protected:
-            _set_termination_protection(account, root, protected=True)
-        for stack, policy in _find_intended_policies(account, root):
-            current_policy = _read_policy(account, stack)
+            _set_termination_protection(account, root, enabled=True)
+        for stack, policy in _intended_stack_policies(account, root):
+            current_policy = _read_stack_policy(account, stack)
             if current_policy == policy:
                 continue
             if current_policy not in (None, ALLOW_ALL):
@@ -101,7 +101,7 @@ def protect(account: Account, root: StackView, termination: bool = True, *, repo
                     Notice(f"the stack {stack_name(stack)} has a policy that is not cfngen's; it is unchanged", hint)
                 )
                 continue
-            _set_policy(account, stack, policy)
+            _set_stack_policy(account, stack, policy)
 
 
 @contextmanager
@@ -121,19 +121,19 @@ def lift_policies(account: Account, root: StackView, *, report: Report) -> Itera
         NotRestoredError: the update succeeded, but a policy could not be restored.
         AwsError: a policy cannot be lifted.
     """
-    lifted: dict[str, Policy] = {}
-    failed = True
+    lifted_policies: dict[str, Policy] = {}
+    update_failed = True
     try:
         with translate_aws_errors():
-            for stack, _ in _find_intended_policies(account, root):
-                current_policy = _read_policy(account, stack)
-                if current_policy not in (None, ALLOW_ALL):
-                    lifted[stack] = current_policy or {}
-                    _set_policy(account, stack, ALLOW_ALL)
+            for stack, _ in _intended_stack_policies(account, root):
+                current_policy = _read_stack_policy(account, stack)
+                if current_policy is not None and current_policy != ALLOW_ALL:
+                    lifted_policies[stack] = current_policy
+                    _set_stack_policy(account, stack, ALLOW_ALL)
         yield
-        failed = False
+        update_failed = False
     finally:
-        _restore_policies(account, root, lifted, update_failed=failed, report=report)
+        _restore_stack_policies(account, root, lifted_policies, update_failed=update_failed, report=report)
 
 
 def protect_new(account: Account, stack_id: str) -> None:
@@ -176,8 +176,8 @@ def find_stacks_without_policy(account: Account, root: StackView) -> tuple[str, 
     with translate_aws_errors():
         unprotected = [
             stack
-            for stack, _ in _find_intended_policies(account, root)
-            if _read_policy(account, stack) in (None, ALLOW_ALL)
+            for stack, _ in _intended_stack_policies(account, root)
+            if _read_stack_policy(account, stack) in (None, ALLOW_ALL)
         ]
     return tuple(stack_name(stack) for stack in unprotected)
 
@@ -190,17 +190,17 @@ def unprotect(account: Account, root: StackView) -> None:
     """
     if root.protected:
         with translate_aws_errors():
-            _set_termination_protection(account, root, protected=False)
+            _set_termination_protection(account, root, enabled=False)
 
 
-def _set_termination_protection(account: Account, root: StackView, *, protected: bool) -> None:
+def _set_termination_protection(account: Account, root: StackView, *, enabled: bool) -> None:
     account.client("cloudformation").update_termination_protection(
-        StackName=root.id, EnableTerminationProtection=protected
+        StackName=root.id, EnableTerminationProtection=enabled
     )
 
 
-def _find_intended_policies(account: Account, root: StackView) -> list[tuple[str, Policy]]:
-    """Return the ARN of each existing stack that should have a policy, with that policy."""
+def _intended_stack_policies(account: Account, root: StackView) -> list[tuple[str, Policy]]:
+    """Return the policies that `protect` sets: the ARN of the root and of each stateful stack, with its policy."""
     stateful_stacks = [
         resource.physical_id
         for resource in resources(account, root.id)
@@ -212,24 +212,27 @@ def _find_intended_policies(account: Account, root: StackView) -> list[tuple[str
     return [(root.id, ROOT_POLICY), *((stateful_stack, STATEFUL_STACK_POLICY) for stateful_stack in stateful_stacks)]
 
 
-def _read_policy(account: Account, stack: str) -> Policy | None:
+def _read_stack_policy(account: Account, stack: str) -> Policy | None:
     """Return the stack policy; None if the stack has none."""
-    body = account.client("cloudformation").get_stack_policy(StackName=stack).get("StackPolicyBody")
-    if not body:
+    policy_json = account.client("cloudformation").get_stack_policy(StackName=stack).get("StackPolicyBody")
+    if not policy_json:
         return None
-    policy: Policy = json.loads(body)
+    policy: Policy = json.loads(policy_json)
     return policy
 
 
-def _set_policy(account: Account, stack: str, policy: Policy) -> None:
+def _set_stack_policy(account: Account, stack: str, policy: Policy) -> None:
     account.client("cloudformation").set_stack_policy(StackName=stack, StackPolicyBody=json.dumps(policy))
 
 
-def _restore_policies(
-    account: Account, root: StackView, policies: Mapping[str, Policy], *, update_failed: bool, report: Report
+def _restore_stack_policies(
+    account: Account, root: StackView, lifted_policies: Mapping[str, Policy], *, update_failed: bool, report: Report
 ) -> None:
-    """Restore lifted stack policies; report or raise if that fails."""
-    if policies and _is_in_progress(account, root.id):
+    """Set lifted stack policies again; if that fails, raise an error, or report it if the update failed too.
+
+    While the update is still in progress (the user has detached from it), nothing is restored.
+    """
+    if lifted_policies and _is_in_progress(account, root.id):
         # A nested stack that the update has not reached yet would accept its policy, and then fail to be updated.
         hint = CommandText(suggest("watch", stack=root.name), " sets them again at the end of the update.")
         report(Notice("the stack policies stay lifted while the update continues", hint))
@@ -237,10 +240,10 @@ def _restore_policies(
     unrestored: list[str] = []
     reason: Exception | None = None
     interrupted: KeyboardInterrupt | None = None
-    for stack, policy in policies.items():
+    for stack, policy in lifted_policies.items():
         try:
-            _restore_policy(account, stack, policy)
-        except KeyboardInterrupt as error:  # noqa: PERF203  a second Ctrl-C must not leave the others open
+            _restore_stack_policy(account, stack, policy)
+        except KeyboardInterrupt as error:  # noqa: PERF203  the next policies are restored despite a second Ctrl-C
             interrupted, reason = error, RuntimeError("interrupted")
             unrestored.append(stack)
         except CfngenError as error:
@@ -250,21 +253,21 @@ def _restore_policies(
         restore_error = NotRestoredError(tuple(unrestored), reason)
         if not update_failed and not interrupted:
             raise restore_error
-        # The error of the update itself is being raised, so this one is only reported.
+        # The error of the update itself is being raised, so this error is only reported.
         report(Notice(str(restore_error), restore_error.hint))
     if interrupted:
         raise interrupted
 
 
-def _restore_policy(account: Account, stack: str, policy: Policy) -> None:
+def _restore_stack_policy(account: Account, stack: str, policy: Policy) -> None:
     """Restore a stack policy, unless the stack has been deleted."""
     from botocore.exceptions import ClientError
 
     with translate_aws_errors():
         try:
-            _set_policy(account, stack, policy)
+            _set_stack_policy(account, stack, policy)
         except ClientError as error:
-            # It is no error if the update has deleted this nested stack.
+            # If the update has deleted this nested stack, there is no policy to restore.
             if error_code(error) == "ValidationError" and _is_deleted(account, stack):
                 return
             raise

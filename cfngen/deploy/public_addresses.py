@@ -69,10 +69,10 @@ def find_lost_addresses(
     Raises:
         AwsError: a call failed.
     """
-    existing = {resource.logical_id: resource.physical_id for resource in resources if _exists(resource)}
+    physical_ids = {resource.logical_id: resource.physical_id for resource in resources if _exists(resource)}
     interfaces = {
-        association.letter: existing.get(str(association.sibling("NetworkInterface")), "")
-        for logical_id in sorted(existing)
+        association.letter: physical_ids.get(str(association.sibling("NetworkInterface")), "")
+        for logical_id in sorted(physical_ids)
         if (association := MasterId.parse(logical_id)) and association.part == "ElasticIpAssociation"
     }
     if not any(interfaces.values()):
@@ -87,7 +87,16 @@ def find_lost_addresses(
         network_interface["NetworkInterfaceId"]: network_interface.get("Association", {}).get("PublicIp", "")
         for network_interface in network_interfaces
     }
-    return tuple(_find_lost(account.region, interfaces, public_ips, existing, addresses, parameters))
+    return tuple(
+        _find_lost(
+            account.region,
+            interfaces=interfaces,
+            public_ips=public_ips,
+            physical_ids=physical_ids,
+            addresses=addresses,
+            parameters=parameters,
+        )
+    )
 
 
 def report_lost_addresses(account: Account, stack: StackView, report: Report) -> None:
@@ -120,18 +129,28 @@ def _exists(resource: ResourceView) -> bool:
 
 def _find_lost(
     region: str,
+    *,
     interfaces: Mapping[str, str],
     public_ips: Mapping[str, str],
-    existing: Mapping[str, str],
+    physical_ids: Mapping[str, str],
     addresses: Iterable[Mapping[str, str]],
     parameters: Mapping[str, str],
 ) -> Iterator[LostAddress]:
-    """Yield the Elastic IPs that are not associated with the interface of their master."""
+    """Yield the Elastic IPs that are not associated with the network interface of their master.
+
+    Args:
+        region: the AWS region.
+        interfaces: id of each master's network interface, by the master's letter.
+        public_ips: the public IP that each network interface has now, by the interface's id.
+        physical_ids: physical ids of the cluster's resources, by logical id.
+        addresses: all Elastic IPs of the region, as EC2 describes them.
+        parameters: values of the root's parameters.
+    """
     by_address = {address["PublicIp"]: address for address in addresses}
     by_allocation = {address.get("AllocationId", ""): address for address in addresses}
     for letter, interface in interfaces.items():
         # The physical id is the IP, or, as in the CloudFormation registry, the IP, `|` and the allocation id.
-        stack_ip = existing.get(str(MasterId(letter, "ElasticIp")), "").partition("|")[0]
+        stack_ip = physical_ids.get(str(MasterId(letter, "ElasticIp")), "").partition("|")[0]
         if stack_ip:
             elastic_ip = by_address.get(stack_ip)
         else:
@@ -140,10 +159,10 @@ def _find_lost(
         if elastic_ip is None or interface not in public_ips or public_ips[interface] == elastic_ip["PublicIp"]:
             continue
         yield LostAddress(
-            letter,
-            elastic_ip["PublicIp"],
-            elastic_ip["AllocationId"],
-            interface,
-            elastic_ip.get("NetworkInterfaceId", ""),
-            region,
+            slot=letter,
+            address=elastic_ip["PublicIp"],
+            allocation=elastic_ip["AllocationId"],
+            interface=interface,
+            associated_with=elastic_ip.get("NetworkInterfaceId", ""),
+            region=region,
         )

@@ -104,9 +104,9 @@ def ensure_deployable(account: Account, stack_name: str, cluster: str, interacti
         BusyError: another operation is in progress.
         BlockedError: another command must be run first.
         LostError: the rollback of an import failed.
-        NameConflictError: the stack does not exist yet, and another one contains a cluster of this name.
-        DeclinedError: it must be deleted first, and the user declined.
-        RemainsError: it must be deleted first, but only a plan was requested.
+        NameConflictError: the stack does not exist yet, and another stack contains a cluster of this name.
+        DeclinedError: the failed creation must be deleted first, and the user declined.
+        RemainsError: the failed creation must be deleted first, but only a plan was requested.
     """
     stack = find(account, stack_name)
     if stack is None or stack.status.health is StackHealth.EMPTY:
@@ -162,7 +162,7 @@ def rollback(
     Args:
         account: account and region of the stack.
         stack_name: name of the root stack.
-        cluster: name of the cluster that it must belong to.
+        cluster: name of the cluster that the stack must belong to.
         interaction: communicates with the user.
         skip: resources to skip, each `LogicalId` or `NestedStackName.LogicalId`.
         force: skip every resource that fails to roll back; the list is computed again for each attempt.
@@ -243,13 +243,14 @@ def _continue_rollback(
             _report_stale_groups(account, stack, interaction)
         if not force or outcome.detached or outcome.status.health is not StackHealth.UPDATE_ROLLBACK_FAILED:
             return outcome
+        # Without a further resource to skip, another attempt would fail in the same way.
         if set(find_rollback_blockers(account, stack)) <= set(skipped):
             return outcome
     return outcome
 
 
 def _report_stale_groups(account: Account, stack: StackView, interaction: Interaction) -> None:
-    """Report the groups that the rollback skipped, so that they use another launch template version than recorded."""
+    """Report groups that the rollback skipped and that still use the launch template version of the failed update."""
     try:
         with translate_aws_errors():
             views = [resource.view for resource in tree(account, stack.id)]
@@ -268,11 +269,13 @@ def _delete_failed_creation(account: Account, stack: StackView, interaction: Int
     ]
     if account.only_planning:
         raise RemainsError(stack, tuple(resource.logical_id for resource in remaining))
+    if remaining:
+        content = f"it still contains: {', '.join(resource.logical_id for resource in remaining)}"
+    else:
+        content = "it no longer contains resources"
     consequences = (
         f"{stack.name} is in {stack.status}: its creation failed, so that CloudFormation can only delete it",
-        f"it still contains: {', '.join(resource.logical_id for resource in remaining)}"
-        if remaining
-        else "it no longer contains resources",
+        content,
     )
     # The deletion does not endanger a bucket with snapshots: S3 does not delete a bucket that contains objects.
     is_dangerous = stack.status.name == "ROLLBACK_FAILED" and not leftovers.only_backup_buckets_left(account, stack)

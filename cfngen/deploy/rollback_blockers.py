@@ -1,10 +1,10 @@
 """Finds the resources that made a rollback fail; continuing the rollback can skip them.
 
-CloudFormation skips "only resources that are in the UPDATE_FAILED state because a rollback failed", none that are in it
-"for other reasons, for example, because an update was canceled" (API reference, ContinueUpdateRollback). The status
-alone does not tell the two apart: a resource whose update was cancelled, and that the rollback did not reach, is in
-UPDATE_FAILED as well. The events tell them apart: a resource that failed after the stack started to roll back failed
-because of the rollback.
+CloudFormation skips "only resources that are in the UPDATE_FAILED state because a rollback failed", and no resources
+that are in this state "for other reasons, for example, because an update was canceled" (API reference,
+ContinueUpdateRollback). The status alone does not show the reason: a resource whose update was cancelled, and that the
+rollback did not reach, is in UPDATE_FAILED as well. The events show the reason: a resource that failed after the stack
+started to roll back failed because of the rollback.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.stacks import NESTED_STACK, ResourceView, StackView, find, resources
 from cfngen.deploy.watching.events import is_cancelled, parse_event
 
-# Statuses of a nested stack in which the nested stack itself can be skipped, according to the same reference.
+# A nested stack in one of these statuses can be skipped as a whole (API reference, ContinueUpdateRollback).
 DELETION_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
 
 

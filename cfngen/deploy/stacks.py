@@ -120,13 +120,13 @@ class StackResource:
 
 
 def find(account: Account, name_or_id: str) -> StackView | None:
-    """Return a stack, or None if there is none of that name; a deleted stack is found by its ARN."""
+    """Return a stack, or None if no stack has this name or ARN; a deleted stack is found only by its ARN."""
     from botocore.exceptions import ClientError
 
     try:
         response = account.client("cloudformation").describe_stacks(StackName=name_or_id)
     except ClientError as error:
-        # CloudFormation has no separate error code for this; other deployment tools match the text, too.
+        # CloudFormation has no separate error code for a missing stack; other deployment tools match the text, too.
         if error_code(error) == "ValidationError" and "does not exist" in str(error):
             return None
         raise
@@ -137,7 +137,7 @@ def existing(account: Account, name: str) -> StackView:
     """Return the stack of that name.
 
     Raises:
-        NoStackError: there is none.
+        NoStackError: there is no stack of that name.
     """
     stack = find(account, name)
     if stack is None or not stack.status.exists:
@@ -146,7 +146,7 @@ def existing(account: Account, name: str) -> StackView:
 
 
 def reread(account: Account, stack: StackView) -> StackView:
-    """Return the current state of a stack; the given one if CloudFormation no longer knows the stack."""
+    """Return the current state of a stack, or `stack` itself if CloudFormation no longer knows it."""
     return find(account, stack.id) or stack
 
 
@@ -175,7 +175,7 @@ def parse_stack(stack: AwsObject) -> StackView:
 def resources(account: Account, name_or_id: str) -> tuple[ResourceView, ...]:
     """Return every resource of one stack, without those of nested stacks.
 
-    It calls ListStackResources, because DescribeStackResources returns at most 100 resources.
+    This calls ListStackResources, because DescribeStackResources returns at most 100 resources.
     """
     pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name_or_id)
     return tuple(

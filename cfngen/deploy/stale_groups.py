@@ -18,7 +18,7 @@ from cfngen.deploy.stacks import AUTO_SCALING_GROUP, ResourceView
 from cfngen.userdata.first_stage import unpacked
 
 _LAUNCH_TEMPLATE = "AWS::EC2::LaunchTemplate"
-_BATCH_SIZE = 50  # names in one DescribeAutoScalingGroups
+_BATCH_SIZE = 50  # group names in one call of DescribeAutoScalingGroups; all of them fit into one page (MaxRecords)
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,21 @@ def _check_group(
     newest_versions: Mapping[str, str],
     logical_ids: frozenset[str],
 ) -> StaleGroup | None:
-    """Return the group if it is stale; None if its launch template version is current and its instances can boot."""
+    """Return the group if it is stale; None if its launch template version is current and its instances can boot.
+
+    Args:
+        account: account and region of the cluster.
+        logical_id: logical id of the group.
+        group: the group as Auto Scaling describes it.
+        newest_versions: newest version of each of the stacks' launch templates, by the launch template's id.
+        logical_ids: logical ids of all existing resources of the stacks, among them the boot programs.
+    """
     mixed_specification = (
         group.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}).get("LaunchTemplateSpecification")
     )
     specification = group.get("LaunchTemplate") or mixed_specification or {}
-    template_id, version = str(specification.get("LaunchTemplateId", "")), str(specification.get("Version", ""))
+    template_id = str(specification.get("LaunchTemplateId", ""))
+    version = str(specification.get("Version", ""))
     latest = newest_versions.get(template_id, "")
     launch_data = _read_launch_template_data(account, template_id, version)
     first_stage = unpacked(str(launch_data.get("UserData", ""))) if launch_data else None
@@ -106,14 +115,14 @@ def _check_group(
     if is_current and not unbootable:
         return None
     return StaleGroup(
-        logical_id,
-        str(group["AutoScalingGroupName"]),
-        template_id,
-        version,
-        version if is_current else latest,
-        first_stage.program if first_stage else "",
-        first_stage.sha256 if first_stage else "",
-        unbootable,
+        group=logical_id,
+        id=str(group["AutoScalingGroupName"]),
+        launch_template=template_id,
+        version=version,
+        newest=version if is_current else latest,
+        program=first_stage.program if first_stage else "",
+        sha256=first_stage.sha256 if first_stage else "",
+        unbootable=unbootable,
     )
 
 
@@ -162,7 +171,5 @@ def _read_launch_template_data(account: Account, template_id: str, version: str)
         if error_code(error).startswith("InvalidLaunchTemplate"):
             return {}
         raise
-    return next(
-        (dict(entry["LaunchTemplateData"]) for entry in response["LaunchTemplateVersions"]),
-        {},
-    )
+    versions = response["LaunchTemplateVersions"]
+    return dict(versions[0]["LaunchTemplateData"]) if versions else {}

@@ -41,7 +41,7 @@ _HEALTH_BY_STATUS = {
     "DELETE_COMPLETE": StackHealth.ABSENT,
     "": StackHealth.ABSENT,
 }
-_SUCCESSES = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE", "DELETE_COMPLETE"})
+_SUCCEEDED = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE", "DELETE_COMPLETE"})
 
 _ROLLED_BACK = frozenset(
     {"ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE", "DELETE_COMPLETE"}
@@ -80,7 +80,7 @@ class StackStatus:
     @property
     def succeeded(self) -> bool:
         """Whether the last operation succeeded."""
-        return self.name in _SUCCESSES
+        return self.name in _SUCCEEDED
 
     @property
     def rolled_back(self) -> bool:

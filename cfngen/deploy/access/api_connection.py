@@ -26,7 +26,9 @@ from cfngen.errors import CfngenError
 if TYPE_CHECKING:
     from urllib3 import PoolManager
 
-CONNECT_TIMEOUT, READ_TIMEOUT = 5.0, 15.0  # timeouts in seconds; security groups drop packets silently
+# In seconds. A connection that security groups do not allow is only noticed by a time-out: they drop packets silently.
+CONNECT_TIMEOUT = 5.0
+READ_TIMEOUT = 15.0
 
 
 class KubernetesError(CfngenError):
@@ -85,7 +87,7 @@ class Endpoint:
 
     @property
     def tls_name(self) -> str:
-        """Name that its certificate must contain, if that is not the host to connect to; else empty."""
+        """Name that the server's certificate must contain, if it is not the host to connect to; else empty."""
         return (urlsplit(self.url).hostname or "") if self.override else ""
 
     @property
@@ -130,7 +132,7 @@ class ApiConnection:
 
     Args:
         endpoint: the address of the API server.
-        authority: PEM of the certificate authority of its certificate.
+        authority: PEM of the certificate authority that issued the API server's certificate.
         client: client certificate and key.
     """
 
@@ -154,8 +156,8 @@ class ApiConnection:
             accept: media type of the response.
 
         Raises:
-            ApiUnreachableError: there is no answer.
-            WrongServerError: another server answers.
+            ApiUnreachableError: the API server does not answer.
+            WrongServerError: the server's certificate was not issued by the cluster's certificate authority.
             CertificateRefusedError: the TLS handshake fails.
         """
         from urllib3 import Timeout

@@ -83,12 +83,12 @@ def read_authority(account: Account, arn: str) -> Authority:
 
     Raises:
         EmptySecretError: the cluster has not been initialised.
-        MissingSecretError: there is no such secret.
-        SecretDeniedError: a permission is missing.
-        MalformedSecretError: its content is not what cfngen expects.
+        MissingSecretError: the secret does not exist, or is being deleted.
+        SecretDeniedError: the caller has no permission to read or decrypt the secret.
+        MalformedSecretError: the secret does not contain a certificate with its private key.
     """
     secret = _read_secret(account, arn)
-    # The repair is to restore the previous value; the boot program gives the same hint in a master's log.
+    # The boot program gives the same hint in a master's log.
     hint = (
         "put the secret's previous value (AWSPREVIOUS) as a new version; masters cannot boot with the "
         "current one either."
@@ -111,10 +111,10 @@ def read_join_information(account: Account, arn: str) -> JoinInformation:
     """Return the join information from its secret.
 
     Raises:
-        EmptySecretError: no master has written it yet.
-        MissingSecretError: there is no such secret.
-        SecretDeniedError: a permission is missing.
-        MalformedSecretError: its content is not what cfngen expects.
+        EmptySecretError: no master has written the secret yet.
+        MissingSecretError: the secret does not exist, or is being deleted.
+        SecretDeniedError: the caller has no permission to read or decrypt the secret.
+        MalformedSecretError: the secret does not contain join information.
     """
     secret = _read_secret(account, arn)
     try:
@@ -168,7 +168,7 @@ def _error_for(account: Account, arn: str, error: Exception) -> CfngenError:
 
 
 def _secret_exists(account: Account, arn: str) -> bool:
-    """Return whether a secret exists; also true if the caller has no permission to look."""
+    """Return whether a secret exists; also true if the caller has no permission to describe it."""
     from botocore.exceptions import ClientError
 
     try:
@@ -190,5 +190,6 @@ def _describe_key(account: Account, arn: str) -> str:
 
 
 def _error_message(error: Exception) -> str:
+    """Return AWS's message in an error of boto3, without the error code and the name of the operation."""
     response = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Message") or error)

@@ -74,13 +74,11 @@ def is_matching_pair(pair: KeyPair) -> bool:
     """Return whether a private key belongs to its certificate.
 
     Raises:
-        CertificateError: one of them cannot be read.
+        CertificateError: the certificate or the private key cannot be read.
     """
-    certificate_key, private_key = (
-        _load_certificate(pair.certificate).public_key(),
-        _load_private_key(pair.private_key).public_key(),
-    )
-    return bool(_public_key_bytes(certificate_key) == _public_key_bytes(private_key))
+    certificate_public_key = _load_certificate(pair.certificate).public_key()
+    public_key = _load_private_key(pair.private_key).public_key()
+    return bool(_public_key_bytes(certificate_public_key) == _public_key_bytes(public_key))
 
 
 def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: timedelta) -> KeyPair:
@@ -90,10 +88,10 @@ def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: ti
         authority: the cluster's certificate authority.
         identity: the user and groups in the certificate.
         now: the current time.
-        duration: how long it is valid.
+        duration: how long the client certificate is valid.
 
     Raises:
-        CertificateError: the authority expires earlier or cannot be read, or a name is too long.
+        CertificateError: the authority expires before the client certificate, or cannot be read; or a name is too long.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -135,7 +133,8 @@ def issue(authority: KeyPair, identity: Identity, *, now: datetime, duration: ti
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .add_extension(_authority_key_identifier(issuer), critical=False)
     )
-    return KeyPair(*_sign(builder, key, _load_private_key(authority.private_key)))
+    certificate, private_key = _sign(builder, key, signer=_load_private_key(authority.private_key))
+    return KeyPair(certificate, private_key)
 
 
 def server_certificate_validity(host: str, port: int, *, timeout: float) -> Validity:
@@ -190,7 +189,7 @@ def _load_private_key(pem: str) -> Any:
 
 
 def _validity(certificate: x509.Certificate) -> Validity:
-    return Validity(certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+    return Validity(begins=certificate.not_valid_before_utc, ends=certificate.not_valid_after_utc)
 
 
 def _public_key_bytes(key: Any) -> bytes:
@@ -212,8 +211,8 @@ def _authority_key_identifier(issuer: x509.Certificate) -> x509.AuthorityKeyIden
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
 
 
-def _sign(builder: x509.CertificateBuilder, key: Any, signer: Any) -> tuple[str, str]:
-    """Return the signed certificate and its private key, both PEM."""
+def _sign(builder: x509.CertificateBuilder, key: Any, *, signer: Any) -> tuple[str, str]:
+    """Sign a certificate with the authority's key, `signer`; return it and its private key `key`, both PEM."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 

@@ -44,7 +44,7 @@ def find_root(account: Account, stack_name: str) -> StackView:
     """Return the cluster's root stack.
 
     Raises:
-        NoStackError: there is none.
+        NoStackError: there is no stack of this name.
         AwsError: a call failed.
     """
     with translate_aws_errors():
@@ -74,26 +74,26 @@ def endpoint(stack: StackView, stack_outputs: Mapping[str, str], override: Overr
     """Return the endpoint of a cluster's API.
 
     Args:
-        stack: its root stack.
+        stack: the cluster's root stack.
         stack_outputs: the result of `read_outputs`.
-        override: returns the URL at which the API listens, if it is another one.
+        override: returns the URL at which the API listens, if it is not the URL in the outputs.
 
     Raises:
-        NoEndpointError: the stack has no such output.
+        NoEndpointError: the stack has no output with the API's URL.
     """
     url = stack_outputs.get(ENDPOINT, "")
     if not url:
         raise NoEndpointError(
             _missing_output(stack, ENDPOINT), hint=CommandText(suggest("status"), " shows the cluster's progress.")
         )
-    return Endpoint(url, override(url), stack.parameters.get(ALLOWED, ""))
+    return Endpoint(url, override=override(url), allowed=stack.parameters.get(ALLOWED, ""))
 
 
 def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[str, str]) -> Authority:
     """Return the certificate authority of a cluster.
 
     Raises:
-        NoEndpointError: the stack has no output for its secret.
+        NoEndpointError: the stack has no output with the ARN of the certificate authority's secret.
         CfngenError: see `read_authority`.
     """
     arn = stack_outputs.get(CA_SECRET, "")
@@ -105,7 +105,7 @@ def find_authority(account: Account, stack: StackView, stack_outputs: Mapping[st
 
 
 def connection(api_endpoint: Endpoint, ca: Authority, caller: str, now: datetime) -> Kubernetes:
-    """Return a connection as administrator, with a client certificate issued for it.
+    """Return a connection as administrator, with a short-lived client certificate that is issued for this connection.
 
     Args:
         api_endpoint: the API's endpoint.
@@ -116,6 +116,7 @@ def connection(api_endpoint: Endpoint, ca: Authority, caller: str, now: datetime
     Raises:
         CertificateError: the certificate authority has expired.
     """
+    # No client certificate outlives its authority; if the authority has expired, `issue` raises the error.
     duration = min(CLIENT_CERTIFICATE_LIFETIME, max(ca.ends - now, timedelta(seconds=1)))
     client = issue(ca.pair, Identity(user_name(caller)), now=now, duration=duration)
     return Kubernetes(api_endpoint, ca.pair.certificate, client)
@@ -128,7 +129,8 @@ def user_name(caller: str) -> str:
         caller: the caller's ARN.
     """
     match = _CALLER_ARN.fullmatch(caller)
-    name, suffix = match["name"] if match else caller, "@cfngen"
+    name = match["name"] if match else caller
+    suffix = "@cfngen"
     max_length = MAX_NAME_LENGTH - len(suffix)
     if len(name) > max_length:
         # The end of an ARN identifies a person: the role's session name, or the user name after its path.

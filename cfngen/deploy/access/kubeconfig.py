@@ -137,11 +137,11 @@ def merge_entries(text: str, access: Access, *, switch: bool) -> str:
     Args:
         text: the kubeconfig; may be empty.
         access: the content of the entries.
-        switch: whether to make it the current context.
+        switch: whether to make the cluster's context the current one.
 
     Raises:
         KubeconfigError: the text is no valid kubeconfig.
-        ForeignEntryError: an entry of that name is not this cluster's.
+        ForeignEntryError: an entry of that name belongs to another stack, or was not written by cfngen.
     """
     root = _parse(text)
     if root is None:
@@ -159,9 +159,9 @@ def merge_entries(text: str, access: Access, *, switch: bool) -> str:
                 f"the {SINGULAR_BY_LIST[plural]} {access.name!r} of the kubeconfig {owner_description}",
                 hint="choose another name with --context, or another file with --file.",
             )
-        body = _entry_body(existing_entry, SINGULAR_BY_LIST[plural])
+        existing_body = _entry_body(existing_entry, SINGULAR_BY_LIST[plural])
         for key, value in new_entry[SINGULAR_BY_LIST[plural]].items():
-            _set_key(body, key, value)
+            _set_key(existing_body, key, value)
     if switch:
         _set_key(root, "current-context", access.name)
     return _to_yaml(root)
@@ -256,32 +256,35 @@ def _parse(text: str) -> yaml.MappingNode | None:
     """Return a kubeconfig's root node, or None if it is empty.
 
     Raises:
-        KubeconfigError: it is no valid kubeconfig.
+        KubeconfigError: the text is no valid kubeconfig.
     """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         position = f" in line {mark.line + 1}" if mark else ""
-        # Without the parser's message: it quotes the line, which may contain a key.
-        raise _invalid(
+        # The parser's whole message is not shown: it quotes the line, which may contain a key.
+        raise _invalid_kubeconfig(
             f"is not valid YAML{position}: {getattr(error, 'problem', None) or type(error).__name__}"
         ) from None
     if root is None or root.tag == "tag:yaml.org,2002:null":
         return None
     if not isinstance(root, yaml.MappingNode):
-        raise _invalid("is not a mapping")
+        raise _invalid_kubeconfig("is not a mapping")
     kind = _child_text(root, "kind")
     if kind not in ("", "Config"):
-        raise _invalid(f"is a {kind}, not a Config")
+        raise _invalid_kubeconfig(f"is a {kind}, not a Config")
     for plural in SINGULAR_BY_LIST:
         for entry in _get_or_add_list(root, plural).value:
             if not isinstance(entry, yaml.MappingNode):
-                raise _invalid(f"has an entry in {plural} that is not a mapping (line {entry.start_mark.line + 1})")
+                raise _invalid_kubeconfig(
+                    f"has an entry in {plural} that is not a mapping (line {entry.start_mark.line + 1})"
+                )
     return root
 
 
-def _invalid(problem: str) -> KubeconfigError:
+def _invalid_kubeconfig(problem: str) -> KubeconfigError:
+    """Return the error for an invalid kubeconfig."""
     return KubeconfigError(
         f"the kubeconfig {problem}; nothing was changed", hint="fix it, or choose another file with --file."
     )
@@ -297,7 +300,7 @@ def _get_or_add_list(root: yaml.MappingNode, key: str) -> yaml.SequenceNode:
         list_node = yaml.SequenceNode("tag:yaml.org,2002:seq", [], flow_style=False)
         root.value.append((_to_node(key), list_node))
     if not isinstance(list_node, yaml.SequenceNode):
-        raise _invalid(f"has {key} that are not a list (line {list_node.start_mark.line + 1})")
+        raise _invalid_kubeconfig(f"has {key} that are not a list (line {list_node.start_mark.line + 1})")
     if not list_node.value:
         # An empty list is written as `[]`, in flow style; with entries it reads better in block style.
         list_node.flow_style = False
@@ -308,14 +311,16 @@ def _entry_body(entry: yaml.MappingNode, singular: str) -> yaml.MappingNode:
     """Return the mapping with an entry's content, e.g. the value of its key `cluster`."""
     body = _child(entry, singular)
     if not isinstance(body, yaml.MappingNode):
-        raise _invalid(f"has a {singular} that is not a mapping (line {entry.start_mark.line + 1})")
+        raise _invalid_kubeconfig(f"has a {singular} that is not a mapping (line {entry.start_mark.line + 1})")
     return body
 
 
 def _entry_owner(entry: yaml.MappingNode, singular: str) -> Owner | None:
     """Return the owner of an entry, or None if cfngen did not write it."""
     extensions = _child(_child(entry, singular), "extensions")
-    for extension in extensions.value if isinstance(extensions, yaml.SequenceNode) else ():
+    if not isinstance(extensions, yaml.SequenceNode):
+        return None
+    for extension in extensions.value:
         if _child_text(extension, "name") == EXTENSION_NAME:
             body = _child(extension, "extension")
             return Owner(_child_text(body, "account"), _child_text(body, "region"), _child_text(body, "stack"))
@@ -323,6 +328,7 @@ def _entry_owner(entry: yaml.MappingNode, singular: str) -> Owner | None:
 
 
 def _key_value_pairs(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    """Yield the keys and values of a mapping node; none if the node is no mapping."""
     yield from node.value if isinstance(node, yaml.MappingNode) else ()
 
 
@@ -332,7 +338,7 @@ def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
 
 
 def _child_text(node: yaml.Node | None, key: str) -> str:
-    """Return the scalar value of a key as text; empty if there is none."""
+    """Return the value of a key as text; empty if the key is missing or its value is no scalar."""
     child = _child(node, key)
     return str(child.value) if isinstance(child, yaml.ScalarNode) else ""
 

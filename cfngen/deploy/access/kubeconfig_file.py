@@ -43,15 +43,16 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
             raise KubeconfigError(f"{path} is not a file", hint="name a file, or use --print.")
+        # If the file does not exist and would be empty, neither its directory nor the lock file is created.
         if not target.exists() and not edit(""):
             return False
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _locked(path):
-            old = target.read_text(encoding="utf-8") if target.exists() else ""
-            new = edit(old)
-            if new != old:
-                _replace(target, new)
-            return new != old
+            old_text = target.read_text(encoding="utf-8") if target.exists() else ""
+            new_text = edit(old_text)
+            if new_text != old_text:
+                _replace(target, new_text)
+            return new_text != old_text
     except UnicodeDecodeError as error:
         raise KubeconfigError(f"{path} is not a kubeconfig: it is not UTF-8 text; nothing was changed") from error
     except OSError as error:
@@ -62,7 +63,7 @@ def edit_file(path: Path, edit: Callable[[str], str]) -> bool:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock file `<path>.lock`, which kubectl uses too; fail if it exists already."""
+    """Hold the lock file `<path>.lock`, which kubectl uses too; raise an error if the lock file exists already."""
     lock = path.with_name(path.name + ".lock")
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:

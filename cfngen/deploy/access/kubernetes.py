@@ -24,7 +24,7 @@ class Kubernetes:
 
     Args:
         endpoint: the address of the API server.
-        authority: PEM of the certificate authority of its certificate.
+        authority: PEM of the certificate authority that issued the API server's certificate.
         client: client certificate and key.
     """
 
@@ -54,14 +54,14 @@ class Kubernetes:
         """Return whether the API server is ready, and which of its health checks fail.
 
         Raises:
-            KubernetesError: it does not answer.
+            KubernetesError: the API does not answer, or denies the request.
         """
         response = self._connection.request("GET", "/readyz", {"verbose": "true"}, accept="*/*")
         if response.status == OK:
             return objects.readiness(response.body)
-        # If it is not ready, it answers 500 with the same list.
+        # An API server that is not ready answers with status 500 and the same list of checks.
         if response.status >= 500 and response.body:
-            return Readiness(False, objects.readiness(response.body).failing)
+            return Readiness(ready=False, failing=objects.readiness(response.body).failing)
         raise self._connection.error_for(response)
 
     def nodes(self) -> tuple[Node, ...]:
@@ -86,8 +86,12 @@ class Kubernetes:
         Raises:
             KubernetesError: the API does not answer, or denies the request.
         """
-        kinds = self._list("/api/v1/services", lambda item: (item.get("spec", {}).get("type"), item))
-        return tuple(objects.load_balancer(item) for kind, item in kinds if kind == "LoadBalancer")
+        services: tuple[Object, ...] = self._list("/api/v1/services", lambda service: service)
+        return tuple(
+            objects.load_balancer(service)
+            for service in services
+            if service.get("spec", {}).get("type") == "LoadBalancer"
+        )
 
     def persistent_volumes(self) -> tuple[str, ...]:
         """Return the names of all PersistentVolumes.
@@ -124,7 +128,9 @@ class Kubernetes:
         items: list[Item] = []
         continue_token = ""
         while True:
-            query = {"limit": str(PAGE_SIZE), **({"continue": continue_token} if continue_token else {})}
+            query = {"limit": str(PAGE_SIZE)}
+            if continue_token:
+                query["continue"] = continue_token
             response = self._get(path, query)
             items.extend(parse(item) for item in response.get("items") or ())
             continue_token = (response.get("metadata") or {}).get("continue") or ""

@@ -152,8 +152,8 @@ def version(item: Object) -> str:
 def readiness(text: str) -> Readiness:
     """Parse the verbose response of /readyz: one line for each check, beginning with `[-]` if it fails."""
     failing = tuple(line[3:].split(" ")[0] for line in text.splitlines() if line.startswith("[-]"))
-    last = text.strip().splitlines()[-1:]
-    return Readiness(not failing and last != ["readyz check failed"], failing)
+    last_line = text.strip().splitlines()[-1:]
+    return Readiness(ready=not failing and last_line != ["readyz check failed"], failing=failing)
 
 
 def _not_ready_reason(status: Object, conditions: Mapping[str, Object], containers: list[Object]) -> tuple[str, str]:
@@ -162,8 +162,9 @@ def _not_ready_reason(status: Object, conditions: Mapping[str, Object], containe
         state = _mapping(container, "state")
         for state_name in ("waiting", "terminated"):
             details = _mapping(state, state_name)
-            # A successful init container is terminated, too.
-            if details and not (state_name == "terminated" and details.get("exitCode") == 0):
+            # An init container that succeeded is terminated, too, and is no reason.
+            has_succeeded = state_name == "terminated" and details.get("exitCode") == 0
+            if details and not has_succeeded:
                 return str(details.get("reason") or state_name), str(details.get("message") or "")
     for condition_type in ("PodScheduled", "Ready"):
         condition = conditions.get(condition_type, {})

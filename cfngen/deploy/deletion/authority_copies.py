@@ -26,7 +26,8 @@ CopyMethod = Literal["file", "recovery-window", "destroy"]
 RECOVERY_WINDOW_DAYS = 30
 """Recovery window of a copy, in days; the longest that Secrets Manager allows."""
 KIND = "copy of the certificate authorities"
-# The secret has no value yet or does not exist; or it is scheduled for deletion.
+# Secrets Manager returns the first code if the secret does not exist or has no value yet, and the second if it is
+# scheduled for deletion.
 _NO_VALUE_CODES = frozenset({"ResourceNotFoundException", "InvalidRequestException"})
 
 
@@ -113,10 +114,10 @@ def read_authorities(account: Account, arns: Sequence[str], *, needed: bool) -> 
         needed: whether to raise an error if the caller has no permission to read a secret.
 
     Raises:
-        UnreadableAuthoritiesError: a permission is missing.
+        UnreadableAuthoritiesError: a copy is needed, and the caller has no permission to read a secret.
     """
-    texts = ((arn, _read_secret(account, arn, needed=needed)) for arn in arns)
-    return tuple(AuthoritySecret(arn, text) for arn, text in texts if text.strip() not in ("", "{}"))
+    secrets = (AuthoritySecret(arn, _read_secret(account, arn, needed=needed)) for arn in arns)
+    return tuple(secret for secret in secrets if secret.text.strip() not in ("", "{}"))
 
 
 def _read_secret(account: Account, arn: str, *, needed: bool) -> str:
@@ -177,19 +178,20 @@ def _write_private_file(path: Path, text: str) -> None:
 
 def _copy_to_secret(account: Account, cluster: str, secret: AuthoritySecret, report: Report) -> RetainedResource:
     """Create a secret with the copy and schedule its deletion at once: it can be restored, but is not billed."""
-    client, region = account.client("secretsmanager"), account.region
+    client = account.client("secretsmanager")
+    region = account.region
     name = f"{authority_copy_prefix(cluster)}{account.clock.now():%Y%m%dT%H%M%SZ}"
     report(Step(f"copying the certificate authorities to the secret {name}"))
     description = f"Certificate authorities of the deleted Kubernetes cluster {cluster}, copied from {secret.arn}"
     arn = client.create_secret(Name=name, Description=description, SecretString=secret.text)["ARN"]
-    deleted_on = (
-        client.delete_secret(SecretId=arn, RecoveryWindowInDays=RECOVERY_WINDOW_DAYS)["DeletionDate"].date().isoformat()
-    )
+    response = client.delete_secret(SecretId=arn, RecoveryWindowInDays=RECOVERY_WINDOW_DAYS)
+    deletion_date = response["DeletionDate"].date().isoformat()
+    restore_command = f"aws secretsmanager restore-secret --secret-id {name} --region {region}"
+    delete_command = "aws secretsmanager delete-secret --force-delete-without-recovery"
     return RetainedResource(
-        KIND,
-        name,
-        f"deleted on {deleted_on}; until then `aws secretsmanager restore-secret --secret-id {name} --region {region}` "
-        "restores it",
-        "not billed while its deletion is pending",
-        f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {name} --region {region}",
+        kind=KIND,
+        id=name,
+        why=f"deleted on {deletion_date}; until then `{restore_command}` restores it",
+        cost="not billed while its deletion is pending",
+        command=f"{delete_command} --secret-id {name} --region {region}",
     )

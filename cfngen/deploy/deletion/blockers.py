@@ -160,9 +160,8 @@ def _find_foreign_interfaces(
         for interface in network_interfaces.find_in_vpc(account, inventory.vpc_id)
         if _occupies_cluster(interface, inventory)
     ]
-    foreign_instance_ids = sorted(
-        set(filter(None, map(_attached_instance_id, interfaces))) - inventory.instances.keys()
-    )
+    attached_instance_ids = {_attached_instance_id(interface) for interface in interfaces} - {""}
+    foreign_instance_ids = sorted(attached_instance_ids - inventory.instances.keys())
     instance_descriptions = _describe_live_instances(account, foreign_instance_ids)
     orphan_ids = {orphan.id for orphan in orphans}
     orphaned_load_balancers = {orphan.name for orphan in orphans if orphan.kind == "load balancer"}
@@ -173,13 +172,13 @@ def _find_foreign_interfaces(
         for network_interface_id in content.item.get("NetworkInterfaceIds", ())
     }
     for interface in interfaces:
-        instance_id, tags = _attached_instance_id(interface), tag_map(interface.get("TagSet"))
-        if interface["NetworkInterfaceId"] in inventory.ids() | orphan_ids | listed_ids or is_owned_by(
-            tags, inventory.cluster
-        ):
+        instance_id = _attached_instance_id(interface)
+        tags = tag_map(interface.get("TagSet"))
+        is_known = interface["NetworkInterfaceId"] in inventory.ids() | orphan_ids | listed_ids
+        if is_known or is_owned_by(tags, inventory.cluster):
             continue
         if instance_id:
-            # An interface in use is reported as its instance, unless that is terminated.
+            # The instance is reported instead of its interface, unless the instance is terminated.
             if instance_id in instance_descriptions:
                 yield Blocker(instance_id, instance_descriptions[instance_id])
             continue
@@ -208,7 +207,10 @@ def _attached_instance_id(interface: AwsObject) -> str:
 
 
 def _describe_live_instances(account: Account, ids: list[str]) -> dict[str, str]:
-    """Return descriptions of the instances that still exist; a terminated one has its interface for a moment longer."""
+    """Return descriptions of the instances that are not terminated, by id.
+
+    A network interface may be listed as attached for a moment longer than its instance exists.
+    """
     if not ids:
         return {}
     descriptions = {}
@@ -233,7 +235,8 @@ def _belongs_to_stack_resource(interface: AwsObject, tags: Mapping[str, str], in
     if network_interfaces.load_balancer_name(description) in inventory.load_balancers:
         return True
     is_named = any(word in inventory.ids() for word in _split_words(description))
-    # The description of an endpoint's interface names only the service; one in the cluster's groups is the cluster's.
+    # The description of a VPC endpoint's interface names only the AWS service. An endpoint that uses the cluster's
+    # security groups is the cluster's.
     group_ids = {group["GroupId"] for group in interface.get("Groups", ())}
     is_endpoint = interface.get("InterfaceType") == "vpc_endpoint" and bool(group_ids & set(inventory.security_groups))
     return is_named or is_endpoint or _is_created_by_cluster_stack(tags, inventory)

@@ -44,7 +44,8 @@ def confirm_deletion(
 
 def _consequences(request: DeletionRequest, prepared: PreparedDeletion, copy: AuthorityCopy | None) -> list[str]:
     """Return the sentences of the confirmation prompt that say what will be deleted."""
-    stack, plan, consequences = prepared.stack, prepared.plan, []
+    stack, plan = prepared.stack, prepared.plan
+    consequences: list[str] = []
     if stack and stack.status.health is not StackHealth.EMPTY and stack.status.name != "DELETE_IN_PROGRESS":
         consequences.append(f"the stack {stack.name} ({stack.status}) is deleted, with every instance of the cluster")
         if plan.by_console:

@@ -58,8 +58,8 @@ def _count_kind(
         # A caller who deletes stacks through a service role may lack permission to describe their resources.
         if error_code(error) not in ACCESS_DENIED_CODES:
             raise
-        return Counted(kind, 0, unknown=tuple(ids))
-    return Counted(kind, len(ids) - len(remaining), tuple(sorted(remaining)))
+        return Counted(kind, gone=0, unknown=tuple(ids))
+    return Counted(kind, gone=len(ids) - len(remaining), left=tuple(sorted(remaining)))
 
 
 def _make_ec2_finder(
@@ -90,7 +90,8 @@ def _find_existing_addresses(account: Account, ids: list[str]) -> set[str]:
 
 def _find_existing_auto_scaling_groups(account: Account, ids: list[str]) -> set[str]:
     """Return the names of the Auto Scaling groups that still exist."""
-    autoscaling, existing_names = account.client("autoscaling"), set()
+    autoscaling = account.client("autoscaling")
+    existing_names: set[str] = set()
     for start in range(0, len(ids), GROUPS_BATCH_SIZE):
         batch = ids[start : start + GROUPS_BATCH_SIZE]
         response = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=batch)
@@ -145,23 +146,23 @@ def _filter_existing(
     describe: Callable[[str], AwsObject],
     is_deleted: Callable[[AwsObject], bool] = lambda response: False,
 ) -> set[str]:
-    """Return those of the ids that can be described, and are not marked as deleted."""
-    return {id_ for id_ in ids if _exists(id_, describe, is_deleted)}
+    """Return the ids of the resources that can be described and are not marked as deleted."""
+    return {resource_id for resource_id in ids if _exists(resource_id, describe, is_deleted)}
 
 
-def _exists(identity: str, describe: Callable[[str], AwsObject], is_deleted: Callable[[AwsObject], bool]) -> bool:
+def _exists(resource_id: str, describe: Callable[[str], AwsObject], is_deleted: Callable[[AwsObject], bool]) -> bool:
     """Return whether a resource can be described and is not marked as deleted."""
     from botocore.exceptions import ClientError
 
     try:
-        return not is_deleted(describe(identity))
+        return not is_deleted(describe(resource_id))
     except ClientError as error:
         if error_code(error) in NOT_FOUND_CODES:
             return False
         raise
 
 
-# (kind in the plural, type in CloudFormation, function that returns which of the ids exist)
+# Each row: the kind in words, its CloudFormation type, and the function that returns which of the given ids exist.
 _KINDS: tuple[tuple[str, str, Callable[[Account, list[str]], set[str]]], ...] = (
     ("Auto Scaling groups", AUTO_SCALING_GROUP, _find_existing_auto_scaling_groups),
     ("launch templates", "AWS::EC2::LaunchTemplate", _find_existing_launch_templates),

@@ -34,14 +34,14 @@ class DrainHooks:
     Args:
         account: the AWS account.
         groups: names of the cluster's Auto Scaling groups.
-        report: receives the failures.
+        report: receives a notice if the hooks cannot be removed or restored.
     """
 
     def __init__(self, account: Account, groups: Iterable[str], report: Report) -> None:
         self._account = account
         self._groups = tuple(groups)
         self._report = report
-        self._hooks: dict[str, AwsArguments] = {}
+        self._removed_hooks: dict[str, AwsArguments] = {}  # by group: the arguments of PutLifecycleHook
 
     def remove(self) -> None:
         """Delete the hooks; instances then terminate at once, also those that are being drained."""
@@ -59,9 +59,9 @@ class DrainHooks:
         """Create the deleted hooks again, in the groups that still exist."""
         try:
             with translate_aws_errors():
-                for group, hook in list(self._hooks.items()):
+                for group, hook in list(self._removed_hooks.items()):
                     self._call(self._account.client("autoscaling").put_lifecycle_hook, **hook)
-                    del self._hooks[group]
+                    del self._removed_hooks[group]
         except AwsError as error:
             text = f"nodes are no longer drained before they are terminated: {error}"
             try_later = CommandText("run ", suggest("delete"), " again to delete the cluster.")
@@ -74,7 +74,7 @@ class DrainHooks:
             autoscaling.describe_lifecycle_hooks, AutoScalingGroupName=group, LifecycleHookNames=[DRAIN_HOOK]
         )
         for hook in response.get("LifecycleHooks", ()):
-            self._hooks[group] = {key: hook[key] for key in _PUT_HOOK_KEYS if key in hook}
+            self._removed_hooks[group] = {key: hook[key] for key in _PUT_HOOK_KEYS if key in hook}
             self._call(
                 autoscaling.delete_lifecycle_hook,
                 AutoScalingGroupName=group,

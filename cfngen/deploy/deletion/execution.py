@@ -95,9 +95,9 @@ def delete(
         account: the AWS account.
         request: what to delete.
         interaction: reports to the user, and asks them.
-        drain: lets Kubernetes delete its load balancers; None: do not call the Kubernetes API.
-        choose: asks whether and where to keep a copy of the certificate authorities; called if the request does not
-            say.
+        drain: lets Kubernetes delete its load balancers; if None, the Kubernetes API is not called.
+        choose: asks whether and where to keep a copy of the certificate authorities; called only if `request` does not
+            say whether to keep a copy.
 
     Raises:
         ForeignStackError: the stack is not this cluster's.
@@ -186,10 +186,10 @@ class _Deletion:
         return (self.account.clock.now() - self.started_at).total_seconds()
 
     def _read_authorities(self, prepared: PreparedDeletion) -> tuple[AuthoritySecret, ...]:
-        """Return the certificate authorities to copy, and ask the user how; nothing is changed."""
+        """Return the certificate authorities to copy, and ask the user how to copy them; nothing is changed."""
         choice = self.request.authorities
         if choice is None and prepared.plan.status == "DELETE_IN_PROGRESS":
-            # This was decided when the deletion was started, and CloudFormation may delete the secret at any moment.
+            # The user chose when the deletion was started, and CloudFormation may delete the secret at any moment.
             return ()
         is_destroyed = choice is not None and choice.how == "destroy"
         secrets = authority_copies.read_authorities(self.account, prepared.plan.authorities, needed=not is_destroyed)
@@ -198,7 +198,7 @@ class _Deletion:
         return secrets
 
     def _report_and_record(self, message: Message) -> None:
-        """Pass a message on, and record removed resources and event times for the result of the deletion."""
+        """Report a message to the user; record removed resources and event times for the result of the deletion."""
         if isinstance(message, Removed):
             self.removed_by_id[message.orphan.kind, message.orphan.id] = message.orphan
         elif isinstance(message, Event):
@@ -271,7 +271,8 @@ class _Deletion:
 
         If the stack still exists, only return the result.
         """
-        objects, bucket_deleted = 0, False
+        deleted_objects = 0
+        bucket_deleted = False
         if remaining_stack is None:
             try:
                 self._remove_orphans(prepared.inventory, wait=True)
@@ -281,8 +282,8 @@ class _Deletion:
             self.remaining_orphans += orphan_removal.remove_pod_routes(
                 self.account, prepared.inventory, self.report
             ).remaining
-            objects, bucket_deleted = self._delete_templates()
-        return self._summarize(prepared, remaining_stack, objects=objects, bucket_deleted=bucket_deleted)
+            deleted_objects, bucket_deleted = self._delete_templates()
+        return self._summarize(prepared, remaining_stack, objects=deleted_objects, bucket_deleted=bucket_deleted)
 
     def _delete_templates(self) -> tuple[int, bool]:
         """Delete the templates and their bucket, if requested.
@@ -290,7 +291,8 @@ class _Deletion:
         Returns:
             The number of deleted object versions, and whether the bucket was deleted.
         """
-        objects, bucket_deleted = 0, False
+        deleted_objects = 0
+        bucket_deleted = False
         bucket = self.request.bucket
         if bucket and (self.request.empty_bucket or self.request.delete_bucket):
             templates = template_objects.find(self.account, bucket, self.request.cluster)
@@ -300,12 +302,12 @@ class _Deletion:
                         f"deleting {pluralize(templates.versions, 'object version')} in s3://{bucket}/{templates.prefix}"
                     )
                 )
-                objects = template_objects.empty(self.account, bucket, self.request.cluster)
+                deleted_objects = template_objects.empty(self.account, bucket, self.request.cluster)
             if templates.bucket and self.request.delete_bucket:
                 bucket_deleted = template_objects.delete_bucket(self.account, bucket)
                 if not bucket_deleted:
                     self.report(Notice(f"the bucket {bucket} was not deleted: it contains other objects"))
-        return objects, bucket_deleted
+        return deleted_objects, bucket_deleted
 
     def _summarize(
         self,

@@ -15,7 +15,7 @@ from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackResource, StackView, t
 VPC = "AWS::EC2::VPC"
 EXISTING_INSTANCE_STATES = ("pending", "running", "shutting-down", "stopping", "stopped")
 AUTO_SCALING_GROUP_TAG = "aws:autoscaling:groupName"
-GROUPS_BATCH_SIZE = 50  # names in one DescribeAutoScalingGroups
+GROUPS_BATCH_SIZE = 50  # group names in one call of DescribeAutoScalingGroups
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def read_inventory(
 
     Args:
         account: the AWS account.
-        stack: its root stack, which may be deleted; None if CloudFormation knows no such stack.
+        stack: the cluster's root stack, which may be deleted; None if CloudFormation knows no stack of that name.
         cluster: name of the cluster.
         vpc_id: the existing VPC that the cluster file names; empty if the stack creates one.
         pod_cidr: address range of the pods.
@@ -151,7 +151,8 @@ def _find_instances(
             group_members.update(
                 {instance["InstanceId"]: instance["LifecycleState"] for instance in group["Instances"]}
             )
-    states, unmanaged = dict(group_members), set()
+    states = dict(group_members)
+    unmanaged: set[str] = set()
     if vpc_id:
         filters = [
             {"Name": "vpc-id", "Values": [vpc_id]},
@@ -159,7 +160,8 @@ def _find_instances(
         ]
         for page in account.client("ec2").get_paginator("describe_instances").paginate(Filters=filters):
             for instance in (instance for reservation in page["Reservations"] for instance in reservation["Instances"]):
-                tags, state = tag_map(instance.get("Tags")), instance["State"]["Name"]
+                tags = tag_map(instance.get("Tags"))
+                state = instance["State"]["Name"]
                 if not is_owned_by(tags, cluster):
                     continue
                 states[instance["InstanceId"]] = state

@@ -2,9 +2,8 @@
 
 The resources that Kubernetes creates outside of the stacks can only be recognised by their tags.
 
-Sources: "Tagging" in the documentation of the
-EBS CSI driver, the tags of the AWS load balancer controller, `pkg/providers/v1/tags.go` of cloud-provider-aws, and the
-tags that amazon-vpc-cni-k8s gives to network interfaces.
+Sources: "Tagging" in the documentation of the EBS CSI driver, the tags of the AWS load balancer controller,
+`pkg/providers/v1/tags.go` of cloud-provider-aws, and the tags that amazon-vpc-cni-k8s gives to network interfaces.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ def cluster_tag(cluster: str) -> str:
 def is_owned_by(tags: Mapping[str, str], cluster: str) -> bool:
     """Return whether a resource belongs to this cluster alone.
 
-    Resources tagged for another cluster do not, nor do those tagged as `shared` with this one.
+    A resource with the tags of another cluster does not, even if it has this cluster's tags too; neither does a
+    resource whose tag for this cluster is `shared`.
     """
     lifecycles = {
         key.removeprefix(CLUSTER_TAG_PREFIX): value for key, value in tags.items() if key.startswith(CLUSTER_TAG_PREFIX)

@@ -114,10 +114,13 @@ def _find_retained_by_stack(account: Account, stack: StackView, cluster: str) ->
 
 
 def _find_deleted_stacks(account: Account, stack_name: str, cluster: str) -> list[StackView]:
-    """Return the cluster's deleted root stacks of a name; CloudFormation lists deleted stacks for 90 days."""
+    """Return up to `MAX_EARLIER_STACKS` deleted root stacks of this name that contained the cluster, the latest first.
+
+    CloudFormation lists deleted stacks for 90 days. A stack without the cluster's tag counts as the cluster's.
+    """
     stacks: list[StackView] = []
-    pages = account.client("cloudformation").get_paginator("list_stacks")
-    for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
+    paginator = account.client("cloudformation").get_paginator("list_stacks")
+    for page in paginator.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
         for stack_summary in page["StackSummaries"]:
             if stack_summary["StackName"] != stack_name or stack_summary.get("ParentId"):
                 continue

@@ -11,7 +11,7 @@ from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.kubernetes_tags import is_created_by_stack, is_owned_by, service_name, tag_map
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource, attempt, remove_each
 
-TAGS_BATCH_SIZE = 20  # the most that DescribeTags takes, for Classic Load Balancers and in ELBv2
+TAGS_BATCH_SIZE = 20  # maximum number of resources in one call of DescribeTags, in ELB and in ELBv2
 DELETION_PROTECTION = "deletion_protection.enabled"
 
 
@@ -89,7 +89,9 @@ def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedRe
     """Yield the Classic Load Balancers that Kubernetes created for the cluster."""
     elb = account.client("elb")
     pages = elb.get_paginator("describe_load_balancers").paginate()
-    descriptions_by_name = _list_in_vpc(pages, "LoadBalancerDescriptions", "LoadBalancerName", "VPCId", inventory)
+    descriptions_by_name = _list_in_vpc(
+        pages, items_key="LoadBalancerDescriptions", id_key="LoadBalancerName", vpc_key="VPCId", inventory=inventory
+    )
     names = list(descriptions_by_name)
     for start in range(0, len(names), TAGS_BATCH_SIZE):
         batch = names[start : start + TAGS_BATCH_SIZE]
@@ -98,7 +100,7 @@ def _find_classic(account: Account, inventory: Inventory) -> Iterator[OrphanedRe
         )
         for tag_description in tag_descriptions:
             name, tags = tag_description["LoadBalancerName"], tag_map(tag_description.get("Tags"))
-            if _created_by_kubernetes(name, tags, inventory):
+            if _is_created_by_kubernetes(name, tags, inventory):
                 vpc_id = descriptions_by_name[name].get("VPCId", "")
                 yield OrphanedResource(
                     "load balancer", name, name, service_name(tags), generation="classic", vpc_id=vpc_id
@@ -109,11 +111,14 @@ def _find_elbv2(account: Account, inventory: Inventory) -> Iterator[OrphanedReso
     """Yield the Application and Network Load Balancers that Kubernetes created for the cluster."""
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_load_balancers").paginate()
-    balancers_by_arn = _list_in_vpc(pages, "LoadBalancers", "LoadBalancerArn", "VpcId", inventory)
+    balancers_by_arn = _list_in_vpc(
+        pages, items_key="LoadBalancers", id_key="LoadBalancerArn", vpc_key="VpcId", inventory=inventory
+    )
     for arn, tags in _read_tags_by_arn(elbv2, list(balancers_by_arn)):
-        if not _created_by_kubernetes(arn, tags, inventory):
+        if not _is_created_by_kubernetes(arn, tags, inventory):
             continue
-        name, vpc_id = balancers_by_arn[arn]["LoadBalancerName"], balancers_by_arn[arn].get("VpcId", "")
+        name = balancers_by_arn[arn]["LoadBalancerName"]
+        vpc_id = balancers_by_arn[arn].get("VpcId", "")
         attributes: list[dict[str, str]] = []
         with attempt():
             attributes = elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)["Attributes"]
@@ -125,9 +130,11 @@ def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[Orph
     """Yield the target groups that Kubernetes created for the cluster."""
     elbv2 = account.client("elbv2")
     pages = elbv2.get_paginator("describe_target_groups").paginate()
-    groups_by_arn = _list_in_vpc(pages, "TargetGroups", "TargetGroupArn", "VpcId", inventory)
+    groups_by_arn = _list_in_vpc(
+        pages, items_key="TargetGroups", id_key="TargetGroupArn", vpc_key="VpcId", inventory=inventory
+    )
     for arn, tags in _read_tags_by_arn(elbv2, list(groups_by_arn)):
-        if _created_by_kubernetes(arn, tags, inventory):
+        if _is_created_by_kubernetes(arn, tags, inventory):
             group = groups_by_arn[arn]
             yield OrphanedResource(
                 "target group", arn, group["TargetGroupName"], service_name(tags), vpc_id=group.get("VpcId", "")
@@ -135,7 +142,7 @@ def _find_target_groups(account: Account, inventory: Inventory) -> Iterator[Orph
 
 
 def _list_in_vpc(
-    pages: Iterable[AwsObject], items_key: str, id_key: str, vpc_key: str, inventory: Inventory
+    pages: Iterable[AwsObject], *, items_key: str, id_key: str, vpc_key: str, inventory: Inventory
 ) -> dict[str, AwsObject]:
     """Return the listed items that are in the cluster's VPC, by name or ARN; all items if the VPC is not known."""
     items = (item for page in pages for item in page[items_key])
@@ -170,6 +177,9 @@ def _describe_tags(describe: Callable[[list[str]], AwsObject], requested_ids: li
     return tag_descriptions
 
 
-def _created_by_kubernetes(name: str, tags: Mapping[str, str], inventory: Inventory) -> bool:
-    """Return whether the tags name the cluster as only owner, and no stack created the resource."""
+def _is_created_by_kubernetes(name: str, tags: Mapping[str, str], inventory: Inventory) -> bool:
+    """Return whether the tags name this cluster as the only owner, and no stack created the resource.
+
+    `name` is the resource's ARN, or the name of a Classic Load Balancer.
+    """
     return is_owned_by(tags, inventory.cluster) and not is_created_by_stack(tags) and name not in inventory.ids()

@@ -1,6 +1,7 @@
 """Network interfaces that remain after their owner is deleted.
 
-ELB deletes the interfaces of a load balancer some minutes after it. Nothing deletes the interfaces of pods.
+ELB deletes the network interfaces of a load balancer some minutes after the load balancer. Nothing deletes the network
+interfaces that the VPC CNI created for pods.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def load_balancer_name(description: str) -> str:
 def remove(account: Account, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
     """Delete those interfaces that AWS does not delete by itself; return the deleted ones."""
     ec2 = account.client("ec2")
-    unused = (orphan for orphan in orphans if not orphan.deleted_by_aws)
-    return remove_each(unused, lambda orphan: ec2.delete_network_interface(NetworkInterfaceId=orphan.id))
+    to_delete = (orphan for orphan in orphans if not orphan.deleted_by_aws)
+    return remove_each(to_delete, lambda orphan: ec2.delete_network_interface(NetworkInterfaceId=orphan.id))
 
 
 def _belongs_to_cluster(

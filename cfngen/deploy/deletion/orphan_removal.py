@@ -1,8 +1,8 @@
 """Removes orphans: resources that Kubernetes created outside of the stacks and that block the network's deletion.
 
-They are found by their tags. Load balancers use network interfaces, network interfaces use security groups, and rules
-refer to other security groups; AWS deletes each resource only some time after the last resource that used it. So the
-removal runs in rounds: each round lists the resources that exist, and deletes those that are no longer in use. The
+Orphans are found by their tags. Load balancers use network interfaces, network interfaces use security groups, and
+rules refer to other security groups; AWS deletes each resource only some time after the last resource that used it. So
+the removal runs in rounds: each round lists the resources that exist, and deletes those that are no longer in use. The
 removal can therefore be interrupted and repeated at any time.
 """
 
@@ -40,11 +40,11 @@ class SameNameClusterError(CfngenError):
 
 @dataclass(frozen=True)
 class RemovalResult:
-    """The result of a removal.
+    """The result of a removal of orphans.
 
     Attributes:
-        removed: resources that were removed.
-        remaining: resources that could not be removed.
+        removed: orphans that were removed.
+        remaining: orphans that could not be removed.
     """
 
     removed: tuple[OrphanedResource, ...] = ()
@@ -81,7 +81,7 @@ def remove_orphans(
     while True:
         orphans = find(account, inventory)
         if not orphans:
-            return RemovalResult(tuple(removed.values()))
+            return RemovalResult(removed=tuple(removed.values()))
         if previously_waiting is None:
             check_name_conflict(account, inventory, orphans)
             report(
@@ -104,7 +104,10 @@ def remove_orphans(
         poll_interval = min(poll_interval * 1.5, MAX_POLL_INTERVAL_SECONDS)
     remaining = find(account, inventory)
     remaining_keys = {(orphan.kind, orphan.id) for orphan in remaining}
-    return RemovalResult(tuple(orphan for key, orphan in removed.items() if key not in remaining_keys), remaining)
+    # AWS may still list a resource after it has accepted the deletion: such a resource counts as remaining.
+    return RemovalResult(
+        removed=tuple(orphan for key, orphan in removed.items() if key not in remaining_keys), remaining=remaining
+    )
 
 
 def remove_pod_routes(account: Account, inventory: Inventory, report: Report) -> RemovalResult:
@@ -112,20 +115,20 @@ def remove_pod_routes(account: Account, inventory: Inventory, report: Report) ->
 
     Call it only after the cluster's instances are terminated.
     """
-    removed = pod_routes.remove(account, pod_routes.find(account, inventory))
-    for route in removed:
+    removed_routes = pod_routes.remove(account, pod_routes.find(account, inventory))
+    for route in removed_routes:
         report(Removed(route))
-    return RemovalResult(removed, pod_routes.find(account, inventory))
+    return RemovalResult(removed=removed_routes, remaining=pod_routes.find(account, inventory))
 
 
 def check_name_conflict(account: Account, inventory: Inventory, orphans: Sequence[OrphanedResource]) -> None:
     """Refuse to remove resources that may belong to another, existing cluster of the same name.
 
     Resources in the cluster's VPC belong to the cluster. If the VPC is not known, or the stack has neither a network
-    nor instances, only tags are left, and both clusters have the same tags.
+    nor instances, only the tags could tell, and the resources of both clusters have the same tags.
 
     Raises:
-        SameNameClusterError: there is such a cluster.
+        SameNameClusterError: another cluster of this name exists, and the resources may belong to it.
     """
     if not orphans:
         return
@@ -140,9 +143,9 @@ def check_name_conflict(account: Account, inventory: Inventory, orphans: Sequenc
 
 def describe_name_conflict(account: Account, inventory: Inventory) -> str:
     """Return a sentence about another cluster of this name in the region; empty if there is none."""
-    return _describe_conflict(
-        inventory, {} if inventory.same_name_stacks else find_instances_of_same_name(account, inventory)
-    )
+    # The sentence names either stacks or instances, so instances are read only if there are no stacks.
+    other_instances = {} if inventory.same_name_stacks else find_instances_of_same_name(account, inventory)
+    return _describe_conflict(inventory, other_instances)
 
 
 def _describe_conflict(inventory: Inventory, other_instances: Mapping[str, str]) -> str:
@@ -175,7 +178,7 @@ def find_instances_of_same_name(account: Account, inventory: Inventory) -> dict[
 def _remove_once(
     account: Account, inventory: Inventory, orphans: Sequence[OrphanedResource]
 ) -> tuple[OrphanedResource, ...]:
-    """Remove the resources that are no longer in use; return them."""
+    """Try once to remove each resource, which fails for those still in use; return the removed resources."""
     return (
         *load_balancers.remove(
             account, [orphan for orphan in orphans if orphan.kind in ("load balancer", "target group")]

@@ -43,7 +43,7 @@ IN_USE_CODES = frozenset(
         "DependencyViolation",
         "InvalidGroup.InUse",
         "InvalidNetworkInterface.InUse",
-        "InvalidParameterValue",  # DeleteNetworkInterface of one that is being detached
+        "InvalidParameterValue",  # DeleteNetworkInterface, for an interface that is being detached
         "IncorrectState",
         "InvalidSnapshot.InUse",
         "OperationInProgress",
@@ -140,7 +140,8 @@ def attempt() -> Iterator[Attempt]:
         yield result
     except ClientError as error:
         code = error_code(error)
-        result.not_found, result.in_use = code in NOT_FOUND_CODES, code in IN_USE_CODES
+        result.not_found = code in NOT_FOUND_CODES
+        result.in_use = code in IN_USE_CODES
         if not result.not_found and not result.in_use:
             raise
 

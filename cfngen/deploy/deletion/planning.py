@@ -26,7 +26,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     """Return what deleting a cluster would do, with its stack and its resources; nothing is changed.
 
     Raises:
-        ForeignStackError: the stack is not this cluster's.
+        ForeignStackError: the stack belongs to another cluster, or was not created by cfngen.
     """
     stack = find(account, request.stack_name)
     by_console = check_ownership(account, stack, request.cluster) if stack else False
@@ -43,10 +43,11 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
         volumes.find(account, inventory),
         volumes.find_snapshots(account, inventory),
     )
-    # Without another cluster of the same name, every resource tagged with the name belongs to this cluster.
-    cluster_resources, foreign_resources = tagged, _TaggedResources()
     if name_conflict:
         cluster_resources, foreign_resources = _split_by_ownership(account, inventory, tagged)
+    else:
+        # Without another cluster of the same name, every resource tagged with the name belongs to this cluster.
+        cluster_resources, foreign_resources = tagged, _TaggedResources()
     log_groups = retained_resources.find_log_groups(account, request.cluster)
     must_bucket_exist = request.empty_bucket or request.delete_bucket
     stored_templates = (
@@ -110,7 +111,7 @@ class _TaggedResources:
     Attributes:
         orphans: resources that Kubernetes created and that are deleted with the cluster.
         volumes: volumes of PersistentVolumeClaims.
-        snapshots: snapshots of these volumes.
+        snapshots: snapshots of the volumes of PersistentVolumeClaims.
     """
 
     orphans: tuple[OrphanedResource, ...] = ()
@@ -150,7 +151,8 @@ def _list_without_commands(
 ) -> tuple[RetainedResource, ...]:
     """Return the resources that may belong to the other cluster, without commands that would delete them."""
     tagged = (*foreign.orphans, *foreign.volumes, *foreign.snapshots)
-    uri, object_count = f"s3://{templates.bucket}/{templates.prefix}", pluralize(templates.versions, "object version")
+    uri = f"s3://{templates.bucket}/{templates.prefix}"
+    object_count = pluralize(templates.versions, "object version")
     return (
         *(
             RetainedResource(resource.kind, resource.id, resource.purpose or "is tagged with the cluster's name")
@@ -171,7 +173,7 @@ def find_last_deleted(account: Account, request: DeletionRequest) -> StackView |
     for page in pages.paginate(StackStatusFilter=["DELETE_COMPLETE"]):
         for stack_summary in page["StackSummaries"]:
             if stack_summary["StackName"] == request.stack_name and not stack_summary.get("ParentId"):
-                # CloudFormation lists the latest first.
+                # CloudFormation lists the stack that was deleted last first.
                 stack = find(account, stack_summary["StackId"])
                 if stack and stack.cluster in ("", request.cluster):
                     return stack
@@ -179,7 +181,7 @@ def find_last_deleted(account: Account, request: DeletionRequest) -> StackView |
 
 
 def _stack_parts(inventory: Inventory) -> Iterator[Part]:
-    """Yield the resources that are deleted with the stack, by kind."""
+    """Yield the resources that are deleted with the stack, grouped by kind."""
     if instance_ids := sorted(inventory.instances.keys() - inventory.unmanaged_instances):
         yield Part("instances", tuple(instance_ids))
     for kind, type_name in PART_TYPES:
@@ -207,19 +209,19 @@ def _find_remaining_resources(
     if stack:
         remaining += [
             RetainedResource(
-                "snapshot",
-                f"one of {resource_id}",
-                "CloudFormation takes it before it deletes a master's volume, so that etcd's data is not lost",
-                "EBS snapshot, billed per GiB of stored data and month",
+                kind="snapshot",
+                id=f"one of {resource_id}",
+                why="CloudFormation takes it before it deletes a master's volume, so that etcd's data is not lost",
+                cost="EBS snapshot, billed per GiB of stored data and month",
             )
             for resource_id in inventory.existing_ids("AWS::EC2::Volume")
         ]
         remaining += [
             RetainedResource(
-                "KMS key",
-                resource_id,
-                "KMS deletes it after a waiting period; until then the deletion can be cancelled",
-                "not billed while its deletion is pending",
+                kind="KMS key",
+                id=resource_id,
+                why="KMS deletes it after a waiting period; until then the deletion can be cancelled",
+                cost="not billed while its deletion is pending",
             )
             for resource_id in inventory.existing_ids("AWS::KMS::Key")
         ]

@@ -1,8 +1,8 @@
 """Routes to pods in an existing route table that the cluster uses.
 
 The cloud controller manager adds a route for each node, and removes it when the node is deleted. When the whole cluster
-is deleted, the controller stops before it has removed the routes of the last nodes. In a route table that the stack
-created they are deleted together with the table.
+is deleted, the controller stops before it has removed the routes of the last nodes. If the stack created the route
+table, the routes are deleted together with the route table.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def find_snapshots(
         account: the AWS account.
         inventory: the cluster.
         copy: name of the copy of the certificate authorities; empty if this deletion did not create one.
-        created: whether the cluster is known to have run, so that its volumes hold etcd data.
+        created: whether the cluster is known to have run, so that its volumes contain etcd's data.
     """
     authorities_note = f"{copy} contains a copy of them" if copy else "they were deleted with their secret"
     content = "etcd's data" if created else "etcd's data, or blank if no master came up"
@@ -65,12 +65,12 @@ def find_snapshots(
         for page in pages.paginate(Filters=filters, OwnerIds=["self"]):
             retained += [
                 RetainedResource(
-                    "snapshot",
-                    snapshot["SnapshotId"],
-                    f"{content}, of the master volume {snapshot['VolumeId']}; a master starts on it only with the "
+                    kind="snapshot",
+                    id=snapshot["SnapshotId"],
+                    why=f"{content}, of the master volume {snapshot['VolumeId']}; a master starts on it only with the "
                     f"cluster's old certificate authorities: {authorities_note}",
-                    _ebs_cost(f"snapshot of a volume of {snapshot['VolumeSize']} GiB"),
-                    f"aws ec2 delete-snapshot --snapshot-id {snapshot['SnapshotId']} --region {account.region}",
+                    cost=_ebs_cost(f"snapshot of a volume of {snapshot['VolumeSize']} GiB"),
+                    command=f"aws ec2 delete-snapshot --snapshot-id {snapshot['SnapshotId']} --region {account.region}",
                 )
                 for snapshot in page["Snapshots"]
             ]
@@ -103,27 +103,25 @@ def _find_volumes_in_events(account: Account, inventory: Inventory) -> frozenset
 
 def find_keys(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
     """Return the KMS keys of the stacks that are pending deletion."""
-    return tuple(filter(None, (_find_pending_key(account, id_) for id_ in sorted(inventory.ids("AWS::KMS::Key")))))
+    key_ids = sorted(inventory.ids("AWS::KMS::Key"))
+    return tuple(key for key_id in key_ids if (key := _find_pending_key(account, key_id)))
 
 
 def find_secrets(account: Account, inventory: Inventory) -> tuple[RetainedResource, ...]:
     """Return the secrets of the stacks that are scheduled for deletion (by hand) and can still be restored."""
-    return tuple(
-        filter(
-            None, (_find_pending_secret(account, id_) for id_ in sorted(inventory.ids("AWS::SecretsManager::Secret")))
-        )
-    )
+    arns = sorted(inventory.ids("AWS::SecretsManager::Secret"))
+    return tuple(secret for arn in arns if (secret := _find_pending_secret(account, arn)))
 
 
 def find_undeleted(account: Account, resources: Sequence[StackResource]) -> tuple[RetainedResource, ...]:
     """Return the resources that CloudFormation did not delete, except nested stacks."""
     return tuple(
         RetainedResource(
-            resource.view.type,
-            resource.view.physical_id or resource.view.logical_id,
-            _why_undeleted(resource),
-            COSTS.get(resource.view.type, ""),
-            _delete_command(resource, account.region),
+            kind=resource.view.type,
+            id=resource.view.physical_id or resource.view.logical_id,
+            why=_why_undeleted(resource),
+            cost=COSTS.get(resource.view.type, ""),
+            command=_delete_command(resource, account.region),
         )
         for resource in resources
         if resource.view.status in UNDELETED_STATUSES and resource.view.type != NESTED_STACK
@@ -141,16 +139,22 @@ def of_orphans(account: Account, orphans: Sequence[OrphanedResource], reason: st
     """Return the resources that Kubernetes created and that remain, with the given reason."""
     return tuple(
         RetainedResource(
-            orphan.kind,
-            orphan.id,
-            f"{orphan.purpose}: {reason}" if orphan.purpose else reason,
-            _ebs_cost(f"{orphan.kind} of {orphan.gigabytes} GiB")
-            if orphan.gigabytes
-            else ORPHAN_COSTS.get(orphan.kind, ""),
-            orphan.command(account.region),
+            kind=orphan.kind,
+            id=orphan.id,
+            why=f"{orphan.purpose}: {reason}" if orphan.purpose else reason,
+            cost=_orphan_cost(orphan),
+            command=orphan.command(account.region),
         )
         for orphan in orphans
     )
+
+
+def _orphan_cost(orphan: OrphanedResource) -> str:
+    """Return how a resource that Kubernetes created is billed; empty if it is free."""
+    is_volume_or_snapshot = orphan.gigabytes > 0
+    if is_volume_or_snapshot:
+        return _ebs_cost(f"{orphan.kind} of {orphan.gigabytes} GiB")
+    return ORPHAN_COSTS.get(orphan.kind, "")
 
 
 def templates(objects: Objects) -> tuple[RetainedResource, ...]:
@@ -158,15 +162,18 @@ def templates(objects: Objects) -> tuple[RetainedResource, ...]:
     if not objects.versions:
         return ()
     uri = f"s3://{objects.bucket}/{objects.prefix}"
+    is_less_than_mebibyte = objects.gigabytes < 1 / 1024
+    if is_less_than_mebibyte:
+        cost = "S3 storage, billed per GiB and month; less than a mebibyte"
+    else:
+        cost = f"S3 storage, {objects.gigabytes:.2f} GiB, billed per GiB and month"
     return (
         RetainedResource(
-            "templates",
-            uri,
-            f"{pluralize(objects.versions, 'object version')} of this cluster, kept unless --empty-bucket is given",
-            "S3 storage, billed per GiB and month; less than a mebibyte"
-            if objects.gigabytes < 1 / 1024
-            else f"S3 storage, {objects.gigabytes:.2f} GiB, billed per GiB and month",
-            CommandText(
+            kind="templates",
+            id=uri,
+            why=f"{pluralize(objects.versions, 'object version')} of this cluster, kept unless --empty-bucket is given",
+            cost=cost,
+            command=CommandText(
                 suggest("delete", "--empty-bucket"),
                 f"   (or, without old versions: aws s3 rm --recursive {uri})",
                 quote="",
@@ -176,7 +183,10 @@ def templates(objects: Objects) -> tuple[RetainedResource, ...]:
 
 
 def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, ...]:
-    """Return the log groups of Container Insights, whose names contain the cluster's; others cannot be recognised."""
+    """Return the log groups of Container Insights, whose names contain the cluster's name.
+
+    Nothing shows which cluster other log groups belong to.
+    """
     from botocore.exceptions import ClientError
 
     prefix = f"/aws/containerinsights/{cluster}/"
@@ -189,18 +199,23 @@ def find_log_groups(account: Account, cluster: str) -> tuple[RetainedResource, .
         return ()
     return tuple(
         RetainedResource(
-            "log group",
-            group["logGroupName"],
-            "created by a workload of the cluster",
-            f"CloudWatch Logs storage, {group.get('storedBytes', 0) / 2**30:.2f} GiB, billed per GiB and month",
-            f"aws logs delete-log-group --log-group-name {group['logGroupName']} --region {account.region}",
+            kind="log group",
+            id=group["logGroupName"],
+            why="created by a workload of the cluster",
+            cost=f"CloudWatch Logs storage, {group.get('storedBytes', 0) / 2**30:.2f} GiB, billed per GiB and month",
+            command=f"aws logs delete-log-group --log-group-name {group['logGroupName']} --region {account.region}",
         )
         for group in groups
     )
 
 
 def existing_resources(inventory: Inventory, parameters: Sequence[tuple[str, str]]) -> tuple[RetainedResource, ...]:
-    """Return the resources that existed before the cluster and that it used; they remain."""
+    """Return the resources that the cluster used but did not create; its deletion does not delete them.
+
+    Args:
+        inventory: the resources of the cluster's stacks.
+        parameters: names and values of the root's parameters; the values are the ids of these resources.
+    """
     kinds_by_parameter = {
         "VpcId": "VPC",
         "RouteTableId": "route table",
@@ -211,10 +226,10 @@ def existing_resources(inventory: Inventory, parameters: Sequence[tuple[str, str
     cluster_ids = inventory.ids()
     retained = [
         RetainedResource(
-            kinds_by_parameter.get(name, "subnet"),
-            value,
-            "yours: it existed before the cluster",
-            COSTS["AWS::EC2::EIP"] if name == "ApiElasticIpAllocationId" else "",
+            kind=kinds_by_parameter.get(name, "subnet"),
+            id=value,
+            why="yours: it existed before the cluster",
+            cost=COSTS["AWS::EC2::EIP"] if name == "ApiElasticIpAllocationId" else "",
         )
         for name, value in parameters
         if value and value not in cluster_ids and (name in kinds_by_parameter or is_subnet_parameter(name))
@@ -223,7 +238,7 @@ def existing_resources(inventory: Inventory, parameters: Sequence[tuple[str, str
 
 
 def _find_pending_key(account: Account, key_id: str) -> RetainedResource | None:
-    """Return a KMS key if it is pending deletion."""
+    """Return a KMS key as retained if it is pending deletion; else None, or if the caller may not describe it."""
     from botocore.exceptions import ClientError
 
     try:
@@ -237,15 +252,15 @@ def _find_pending_key(account: Account, key_id: str) -> RetainedResource | None:
     deletion_date = key["DeletionDate"].date().isoformat() if key.get("DeletionDate") else "a day that KMS does not say"
     cancel_command = f"aws kms cancel-key-deletion --key-id {key_id} --region {account.region}"
     return RetainedResource(
-        "KMS key",
-        key_id,
-        f"deleted on {deletion_date}; until then `{cancel_command}` cancels the deletion",
-        "not billed while its deletion is pending",
+        kind="KMS key",
+        id=key_id,
+        why=f"deleted on {deletion_date}; until then `{cancel_command}` cancels the deletion",
+        cost="not billed while its deletion is pending",
     )
 
 
 def _find_pending_secret(account: Account, arn: str) -> RetainedResource | None:
-    """Return a secret if it is scheduled for deletion."""
+    """Return a secret as retained if it is scheduled for deletion; else None, or if the caller may not describe it."""
     from botocore.exceptions import ClientError
 
     try:
@@ -258,11 +273,12 @@ def _find_pending_secret(account: Account, arn: str) -> RetainedResource | None:
         return None
     restore_command = f"aws secretsmanager restore-secret --secret-id {arn} --region {account.region}"
     return RetainedResource(
-        "secret",
-        arn,
-        f"deleted when its recovery window ends; until then `{restore_command}` restores it",
-        "not billed while its deletion is pending",
-        f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {arn} --region {account.region}",
+        kind="secret",
+        id=arn,
+        why=f"deleted when its recovery window ends; until then `{restore_command}` restores it",
+        cost="not billed while its deletion is pending",
+        command="aws secretsmanager delete-secret --force-delete-without-recovery "
+        f"--secret-id {arn} --region {account.region}",
     )
 
 

@@ -1,7 +1,8 @@
 """Security groups that Kubernetes created for load balancers, and the rules of other groups that refer to them.
 
-EC2 does not delete a security group that a rule of another group refers to (even a rule of the cluster's own node
-group), nor one that a network interface uses. That is the most frequent reason why a VPC cannot be deleted.
+EC2 does not delete a security group while a rule of another group refers to it (even a rule of the cluster's own node
+security group), or while a network interface uses it. Security groups that remain for these reasons are the most
+frequent reason why a VPC cannot be deleted.
 """
 
 from __future__ import annotations
@@ -74,23 +75,22 @@ def find_references(account: Account, inventory: Inventory, ids: Sequence[str]) 
 
 
 def remove(account: Account, inventory: Inventory, orphans: Sequence[OrphanedResource]) -> tuple[OrphanedResource, ...]:
-    """Revoke the rules of the cluster that refer to these groups, and delete the groups; return the deleted ones.
+    """Delete orphaned security groups, after revoking the cluster's rules that refer to them; return the deleted ones.
 
-    A group is not deleted yet while something uses it, or while a rule of a foreign group refers to it.
+    A group is not deleted while a network interface uses it, or while a rule of a foreign group refers to it.
     """
-    ids = [orphan.id for orphan in orphans]
-    for group_id in (
-        *ids,
-        *(reference.group_id for reference in find_references(account, inventory, ids) if reference.owned),
-    ):
-        _revoke_references(account, group_id, frozenset(ids) - {group_id})
+    orphan_ids = [orphan.id for orphan in orphans]
+    references = find_references(account, inventory, orphan_ids)
+    cluster_group_ids = [reference.group_id for reference in references if reference.owned]
+    for group_id in (*orphan_ids, *cluster_group_ids):
+        _revoke_references(account, group_id, frozenset(orphan_ids) - {group_id})
     return remove_each(orphans, lambda orphan: account.client("ec2").delete_security_group(GroupId=orphan.id))
 
 
 def _revoke_references(account: Account, group_id: str, referenced_ids: frozenset[str]) -> None:
-    """Revoke the rules of a group that refer to the given groups, each by its rule id so that no other rule matches."""
+    """Revoke the rules of a group that refer to the given groups; rule ids make sure that no other rule is revoked."""
     ec2 = account.client("ec2")
-    rule_ids_by_direction: dict[bool, list[str]] = {True: [], False: []}
+    rule_ids_by_direction: dict[bool, list[str]] = {True: [], False: []}  # True: egress rules; False: ingress rules
     pages = ec2.get_paginator("describe_security_group_rules")
     for page in pages.paginate(Filters=[{"Name": "group-id", "Values": [group_id]}]):
         for rule in page["SecurityGroupRules"]:

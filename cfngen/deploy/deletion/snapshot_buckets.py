@@ -26,7 +26,7 @@ def find(account: Account, inventory: Inventory, outputs: Mapping[str, str]) -> 
     Args:
         account: the AWS account.
         inventory: the cluster.
-        outputs: outputs of its root stack; they name the bucket, also if it is the operator's own.
+        outputs: outputs of the cluster's root stack; they name the bucket, even if the operator created it.
     """
     stack_buckets = sorted(inventory.ids(BUCKET_TYPE))
     operator_bucket = outputs.get(BUCKET_OUTPUT, "")
@@ -63,7 +63,7 @@ def _find_operator_bucket(account: Account, cluster: str, bucket: str) -> Retain
 
 
 def _describe_snapshots(store: Store) -> str | None:
-    """Return the number and size of the cluster's snapshots, in words; None if there is no such bucket."""
+    """Return the number and size of the cluster's snapshots, in words; None if the bucket does not exist."""
     try:
         sizes = [snapshot.size for snapshot in store.snapshots()]
     except NoBackupBucketError:

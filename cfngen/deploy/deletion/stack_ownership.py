@@ -19,7 +19,7 @@ def check_ownership(account: Account, stack: StackView, cluster: str) -> bool:
     A stack that was created in the console has no cfngen tags; the metadata of its template names the cluster.
 
     Raises:
-        ForeignStackError: it is not this cluster's.
+        ForeignStackError: the stack belongs to another cluster, or was not created by cfngen.
     """
     if stack.parent_id:
         raise ForeignStackError(

@@ -85,7 +85,7 @@ def remove(
         account: the AWS account.
         stack: the root stack.
         interaction: reports to the user, and asks about what cannot be deleted.
-        groups: its Auto Scaling groups; once all are deleted, Kubernetes no longer runs.
+        groups: names of the stack's Auto Scaling groups; once all are deleted, Kubernetes no longer runs.
         remove_orphans: removes resources that Kubernetes created and that block the deletion.
         find_blockers: finds the foreign resources that block the deletion.
         leave_behind: whether to retain, without asking, what cannot be deleted.
@@ -108,8 +108,14 @@ def remove(
         result = _watch_deletion(account, stack, report, interaction, last_seen)
         if result is None or result.status.in_progress or _is_rejected(result):
             return result
-        current, failed_resources, blockers = result, _find_failed_resources(account, stack.id), find_blockers()
-        interaction.report(DeletionFailed(stack.name, attempt, MAX_ATTEMPTS, failed_resources, blockers))
+        current = result
+        failed_resources = _find_failed_resources(account, stack.id)
+        blockers = find_blockers()
+        interaction.report(
+            DeletionFailed(
+                stack.name, round=attempt, rounds=MAX_ATTEMPTS, undeleted=failed_resources, blockers=blockers
+            )
+        )
         remove_orphans(True)
     return _delete_retaining(account, current, failed_resources, blockers, interaction, already_confirmed=leave_behind)
 
@@ -194,8 +200,8 @@ def _find_failed_resources(account: Account, root_id: str) -> tuple[Undeleted, .
 class _OrphanRemovalDuringDeletion:
     """A report function that also removes orphans while CloudFormation deletes the stack.
 
-    It starts when all Auto Scaling groups are deleted, since Kubernetes no longer runs then and creates no more
-    orphans. It repeats the removal at intervals, because AWS releases some resources late, such as the network
+    The removal starts when all Auto Scaling groups are deleted, since Kubernetes no longer runs then and creates no
+    more orphans. The removal is repeated at intervals, because AWS releases some resources late, such as the network
     interfaces of load balancers.
     """
 
@@ -204,14 +210,14 @@ class _OrphanRemovalDuringDeletion:
         self._report = report
         self._groups = set(groups)
         self._remove_orphans = remove_orphans
-        self._next_removal: float | None = None
+        self._next_removal: float | None = None  # time stamp; None while Auto Scaling groups still exist
 
     def __call__(self, message: Message) -> None:
         self._report(message)
         if isinstance(message, Event) and message.type == AUTO_SCALING_GROUP and message.status == "DELETE_COMPLETE":
             self._groups.discard(message.physical_id)
             if not self._groups and self._next_removal is None:
-                self._next_removal = 0.0
+                self._next_removal = 0.0  # at once
         now = self._clock.now().timestamp()
         if self._next_removal is not None and now >= self._next_removal:
             self._next_removal = now + ORPHAN_REMOVAL_INTERVAL_SECONDS

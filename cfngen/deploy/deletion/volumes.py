@@ -23,7 +23,7 @@ FILTER_BATCH_SIZE = 100  # values in one filter; EC2 takes 200
 TIMEOUT_SECONDS = 300.0  # a volume takes some time to be detached from its instance
 POLL_INTERVAL_SECONDS = 5.0
 VOLUME_CLUSTER_TAGS = ("KubernetesCluster", "ebs.csi.aws.com/cluster-name")
-"""Those of `CLUSTER_NAME_TAGS` that volumes have."""
+"""The tags of `CLUSTER_NAME_TAGS` that EBS volumes and snapshots have."""
 EBS_DRIVER_TAG = "ebs.csi.aws.com/cluster"
 """Tag of every volume and snapshot of the EBS CSI driver. Its value is `true`, not the cluster's name."""
 
@@ -119,7 +119,10 @@ def _describe_attached_volumes(account: Account, inventory: Inventory) -> dict[s
 
 
 def _tag_filters(cluster: str) -> Iterator[list[AwsArguments]]:
-    """Yield one filter for each tag that can name the cluster; EC2 would combine them by AND in one call."""
+    """Yield filters for each tag that can name the cluster, each for a separate call.
+
+    In one call, EC2 would return only the resources that match all of the filters.
+    """
     yield [{"Name": f"tag:{cluster_tag(cluster)}", "Values": ["owned"]}]
     yield from ([{"Name": f"tag:{key}", "Values": [cluster]}] for key in VOLUME_CLUSTER_TAGS)
 

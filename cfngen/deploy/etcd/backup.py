@@ -67,11 +67,14 @@ def take_snapshot(store: Store, report: Report, timeout: timedelta = TIMEOUT) ->
     last_progress = 0.0
     while True:
         for snapshot in store.snapshots():
+            # A daily snapshot is only a copy of an hourly one.
             if snapshot.key in ignored_keys or snapshot.period != "hourly":
                 continue
             if store.metadata(snapshot.key).get("request") == request_id:
                 elapsed = (clock.now() - started).total_seconds()
-                return BackupTaken(store.cluster, store.bucket, replace(snapshot, age=max(snapshot.age, 0.0)), elapsed)
+                # The age is negative if this machine's clock is behind the master's.
+                taken_snapshot = replace(snapshot, age=max(snapshot.age, 0.0))
+                return BackupTaken(store.cluster, store.bucket, taken_snapshot, elapsed)
             ignored_keys.add(snapshot.key)  # a scheduled snapshot that was taken at the same time
         elapsed = (clock.now() - started).total_seconds()
         if elapsed >= timeout.total_seconds():

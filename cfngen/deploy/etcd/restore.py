@@ -139,10 +139,10 @@ def restore(
         patience: timeout for the masters; None derives it from the cluster file.
 
     Raises:
-        NoStackError: there is no stack.
-        ForeignStackError: it is not this cluster's.
+        NoStackError: there is no stack of this name.
+        ForeignStackError: the stack belongs to another cluster.
         BusyError: a CloudFormation operation is in progress.
-        NoSnapshotError: there is no such snapshot.
+        NoSnapshotError: no snapshot has this name.
         RestoreInProgressError: another snapshot is being restored.
         DeclinedError: the user declined.
         RestoreFailedError: the masters are not ready before the timeout; the same command continues.
@@ -244,23 +244,27 @@ class _Restore:
         replaced = _masters_to_replace(master_groups, request)
         names = [f"{master.slot} ({', '.join(master.instances)})" for master in replaced]
         age = _format_age(snapshot.age)
+        if replaced:
+            replacement = (
+                f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: {join_and(names)}"
+            )
+        else:
+            replacement = "every master's instance has been replaced already"
         consequences = (
             f"everything written to Kubernetes since {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age} ago, is lost",
-            f"the instances of {pluralize(len(replaced), 'master')} are terminated and replaced: {join_and(names)}"
-            if replaced
-            else "every master's instance has been replaced already",
+            replacement,
             "the Kubernetes API is down for some minutes; pods on the nodes keep running",
             "volumes and load balancers are unchanged; Kubernetes no longer knows those created since the snapshot",
         )
         return RestorePlan(
-            self.cluster.name,
-            self.account.region,
-            self.account.id,
-            self.store.bucket,
-            snapshot,
-            replaced,
-            bool(request),
-            consequences,
+            cluster=self.cluster.name,
+            region=self.account.region,
+            account=self.account.id,
+            bucket=self.store.bucket,
+            snapshot=snapshot,
+            masters=replaced,
+            pending=bool(request),
+            consequences=consequences,
         )
 
     def _write_request(self, request: RestoreRequest, snapshot: Snapshot) -> RestoreRequest:
@@ -324,8 +328,9 @@ class _Restore:
 
 def _masters_to_replace(master_groups: tuple[Group, ...], request: RestoreRequest) -> tuple[ReplacedMaster, ...]:
     """Return the masters with instances that are still to be replaced."""
+    # Before the request lists the instances to replace, every current instance is one of them.
     old_instances = request.get("instances")
-    slots = (
+    masters = (
         ReplacedMaster(
             group.name,
             tuple(
@@ -336,12 +341,12 @@ def _masters_to_replace(master_groups: tuple[Group, ...], request: RestoreReques
         )
         for group in master_groups
     )
-    return tuple(slot for slot in slots if slot.instances)
+    return tuple(master for master in masters if master.instances)
 
 
 def _format_age(seconds: float) -> str:
     """Return a duration in its largest unit, e.g. `3 hours`."""
-    for noun, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
-        if seconds >= size:
-            return pluralize(int(seconds // size), noun)
+    for unit, unit_seconds in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= unit_seconds:
+            return pluralize(int(seconds // unit_seconds), unit)
     return pluralize(max(int(seconds), 0), "second")

@@ -109,9 +109,11 @@ class Store:
             AwsError: S3 denies the request.
         """
         now = self.account.clock.now()
-        parsed = [snapshot for object_ in self.objects() if (snapshot := _parse_snapshot(self.prefix, object_, now))]
-        # The daily snapshot is a copy of an hourly one with the same time; the hourly one is listed first.
-        return tuple(sorted(parsed, key=lambda snapshot: (snapshot.time, snapshot.period == "hourly"), reverse=True))
+        snapshots = [
+            snapshot for s3_object in self.objects() if (snapshot := _parse_snapshot(self.prefix, s3_object, now))
+        ]
+        # A daily snapshot is a copy of an hourly snapshot with the same time; the hourly snapshot is listed first.
+        return tuple(sorted(snapshots, key=lambda snapshot: (snapshot.time, snapshot.period == "hourly"), reverse=True))
 
     def objects(self) -> Iterator[AwsObject]:
         """Yield the objects under the prefix, as S3 lists them.
@@ -122,10 +124,10 @@ class Store:
         """
         from botocore.exceptions import ClientError
 
-        pages = self.account.client("s3").get_paginator("list_objects_v2")
+        paginator = self.account.client("s3").get_paginator("list_objects_v2")
         with translate_aws_errors():
             try:
-                for page in pages.paginate(Bucket=self.bucket, Prefix=self.prefix):
+                for page in paginator.paginate(Bucket=self.bucket, Prefix=self.prefix):
                     yield from page.get("Contents", ())
             except ClientError as error:
                 if error_code(error) not in _NO_BUCKET_CODES:
@@ -136,17 +138,17 @@ class Store:
                 ) from error
 
     def metadata(self, key: str) -> Mapping[str, str]:
-        """Return the metadata of an object.
+        """Return the user-defined metadata (`x-amz-meta-…`) of an object in the bucket.
 
         Raises:
-            AwsError: there is no such object, or S3 denies the request.
+            AwsError: the object does not exist, or S3 denies the request.
         """
         with translate_aws_errors():
             response = self.account.client("s3").head_object(Bucket=self.bucket, Key=key)
         return dict(response["Metadata"])
 
     def read(self, name: str) -> JsonObject:
-        """Return the JSON object in a file of the bucket; empty if there is none.
+        """Return the JSON object in a file of the bucket; a missing or damaged file counts as an empty object.
 
         Raises:
             AwsError: S3 denies the request.
@@ -172,17 +174,18 @@ class Store:
         Args:
             name: name of the file.
             content: the JSON object.
-            new: whether to write only if there is no such file yet.
+            new: whether to write only if the file does not exist yet.
 
         Returns:
-            Whether it was written.
+            Whether the file was written.
 
         Raises:
             AwsError: S3 denies the request.
         """
         from botocore.exceptions import ClientError
 
-        body, condition = json.dumps(content, indent=1).encode(), {"IfNoneMatch": "*"} if new else {}
+        body = json.dumps(content, indent=1).encode()
+        condition = {"IfNoneMatch": "*"} if new else {}  # S3 then refuses to overwrite an object
         location = {"Bucket": self.bucket, "Key": self.prefix + name}
         with translate_aws_errors():
             try:
@@ -195,7 +198,7 @@ class Store:
         return True
 
     def remove(self, name: str) -> None:
-        """Delete an object.
+        """Delete a file of the bucket.
 
         Raises:
             AwsError: S3 denies the request.
@@ -210,7 +213,7 @@ def find_store(account: Account, stack_name: str, cluster: Cluster) -> Store:
     With the bucket in the cluster file, the snapshots of a deleted cluster can be listed.
 
     Raises:
-        BackupsOffError: neither names a bucket.
+        BackupsOffError: neither the stack's outputs nor the cluster file names a bucket.
         AwsError: a call failed.
     """
     with translate_aws_errors():
@@ -271,4 +274,10 @@ def _parse_snapshot(prefix: str, s3_object: AwsObject, now: datetime) -> Snapsho
         return None
     # The time is taken from the key: LastModified in S3 is the time of the upload or copy.
     time = datetime.strptime(match["time"], "%Y-%m-%dT%H%M%SZ").replace(tzinfo=timezone.utc)
-    return Snapshot(str(s3_object["Key"]), match["period"], time, int(s3_object["Size"]), (now - time).total_seconds())
+    return Snapshot(
+        key=str(s3_object["Key"]),
+        period=match["period"],
+        time=time,
+        size=int(s3_object["Size"]),
+        age=(now - time).total_seconds(),
+    )

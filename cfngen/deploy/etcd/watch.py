@@ -93,11 +93,13 @@ class Masters:
         """Return as soon as every master and the API are ready.
 
         Raises:
-            RestoreFailedError: they are not ready before the timeout.
+            RestoreFailedError: the masters or the API are not ready before the timeout.
             AwsError: a call failed.
         """
         clock = self._account.clock
-        started, last_console_read, previous = clock.now(), 0.0, None
+        started = clock.now()
+        last_console_read = 0.0
+        previous: RestoreProgress | None = None
         while True:
             groups = self._find_groups()
             progress = self._read_progress(groups)
@@ -118,10 +120,11 @@ class Masters:
         """Return the current state of the masters and of the API."""
         # An old master may still serve the API, so the API is only called once all old masters are terminated.
         is_terminating = any(instance.id in self._old_instances for group in groups for instance in group.instances)
-        ready_instances, api = frozenset[str](), "is shutting down"
-        if not is_terminating:
-            ready_instances, api = self._read_api_state()
-        return RestoreProgress(tuple(self._master_state(group, ready_instances) for group in groups), api)
+        if is_terminating:
+            ready_instances, api_state = frozenset[str](), "is shutting down"
+        else:
+            ready_instances, api_state = self._read_api_state()
+        return RestoreProgress(tuple(self._master_state(group, ready_instances) for group in groups), api_state)
 
     def _master_state(self, group: Group, ready_instances: Collection[str]) -> RestoringMaster:
         """Return the state of one master; its new instance is ready once its Node is Ready."""
@@ -138,7 +141,9 @@ class Masters:
     def _read_api_state(self) -> tuple[frozenset[str], str]:
         """Return the ids of the instances that are Ready nodes, and the state of the API."""
         try:
-            outputs, authority = self._api_access = self._api_access or self._find_api_access()
+            if self._api_access is None:
+                self._api_access = self._find_api_access()
+            outputs, authority = self._api_access
             endpoint = cluster_access.endpoint(self._stack, outputs, self._override)
             with cluster_access.connection(endpoint, authority, self._account.caller, self._account.clock.now()) as api:
                 readiness = api.readiness()

@@ -87,13 +87,13 @@ def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
     resources: list[DriftedResource] = []
     deadline = account.clock.now() + TIMEOUT
     while detections:
-        timed_out = account.clock.now() >= deadline
+        is_timed_out = account.clock.now() >= deadline
         for stack_id, detection in list(detections.items()):
             name = stacks[stack_id]
             with _record_error(failures, name):
                 status = client.describe_stack_drift_detection_status(StackDriftDetectionId=detection)
                 in_progress = status["DetectionStatus"] == "DETECTION_IN_PROGRESS"
-                if in_progress and not timed_out:
+                if in_progress and not is_timed_out:
                     continue
                 if in_progress:
                     failures[name] = f"not finished after {TIMEOUT.total_seconds() // 60:.0f} minutes"
@@ -103,8 +103,8 @@ def detect(account: Account, stacks: Mapping[str, str]) -> Drift:
             del detections[stack_id]
         if detections:
             account.clock.sleep(INTERVAL)
-    order = list(stacks.values())
-    resources.sort(key=lambda resource: (order.index(resource.stack), resource.logical_id))
+    stack_order = list(stacks.values())
+    resources.sort(key=lambda resource: (stack_order.index(resource.stack), resource.logical_id))
     return Drift(tuple(resources), failures)
 
 
@@ -121,10 +121,10 @@ def _record_error(failures: dict[str, str], name: str) -> Iterator[None]:
 def _read_drifted_resources(client: Client, stack_id: str, stack_name: str) -> list[DriftedResource]:
     """Return the resources of one stack that CloudFormation found to be modified or deleted."""
     resources: list[DriftedResource] = []
-    token: dict[str, str] = {}
+    page_arguments: dict[str, str] = {}
     while True:
         response = client.describe_stack_resource_drifts(
-            StackName=stack_id, StackResourceDriftStatusFilters=list(DRIFTED_STATUSES), **token
+            StackName=stack_id, StackResourceDriftStatusFilters=list(DRIFTED_STATUSES), **page_arguments
         )
         resources += [
             DriftedResource(
@@ -147,4 +147,4 @@ def _read_drifted_resources(client: Client, stack_id: str, stack_name: str) -> l
         ]
         if not response.get("NextToken"):
             return resources
-        token = {"NextToken": response["NextToken"]}
+        page_arguments = {"NextToken": response["NextToken"]}

@@ -123,7 +123,8 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
     }
     result: list[Group] = []
     for group_name, resource in resources_by_name.items():
-        master, node_group = MasterId.parse(resource.logical_id), NodeGroupId.parse(resource.logical_id)
+        master = MasterId.parse(resource.logical_id)
+        node_group = NodeGroupId.parse(resource.logical_id)
         logical_name = node_group.group if node_group else resource.logical_id
         name = master.letter if master else node_group_names.get(resource.logical_id, logical_name)
         result.append(

@@ -31,7 +31,8 @@ def read_backups(account: Account, outputs: Mapping[str, str], cluster: Cluster)
     bucket = outputs.get(BUCKET_OUTPUT, "")
     if not bucket:
         return None
-    store, interval = Store(account, bucket, cluster.name), cluster.etcd.backups.interval
+    store = Store(account, bucket, cluster.name)
+    interval = cluster.etcd.backups.interval  # minutes
     snapshots = store.snapshots()
     newest = snapshots[0].time if snapshots else None
     is_late = newest is None or account.clock.now() - newest > timedelta(minutes=MAX_MISSED_INTERVALS * interval)

@@ -73,7 +73,7 @@ class _KubernetesState:
 
 
 class _UnknownError(CfngenError):
-    """A value cannot be read, because it depends on another one that could not be read."""
+    """A value cannot be read, because it depends on another value that could not be read."""
 
 
 def read_status(
@@ -91,7 +91,7 @@ def read_status(
         account: the AWS account.
         stack_name: name of the cluster's root stack.
         cluster: the cluster file.
-        override: returns another URL of the Kubernetes API, for emulators.
+        override: returns the URL at which the Kubernetes API listens, if it is not the one in the stack's output.
         detect_drift: whether to let CloudFormation detect drift, which takes some time.
         report: called when a slow step starts.
 
@@ -100,14 +100,14 @@ def read_status(
     """
     with translate_aws_errors():
         stack = find(account, stack_name)
-    now, template_version = account.clock.now(), target_version(cluster)
-    header = (cluster.name, account.region, account.id, now)
+    template_version = target_version(cluster)
+    header = (cluster.name, account.region, account.id, account.clock.now())  # the first fields of ClusterStatus
     if stack is None:
         return ClusterStatus(*header, StackState(stack_name), next_command(StackStatus("")), template_version)
     if stack.status.name in WITHOUT_RESOURCES:
         state = stack_state(stack, _read_or_unknown(lambda: _read_status_time(account, stack)))
         return ClusterStatus(*header, state, next_command(stack.status), template_version)
-    # boto3 clients are thread-safe, but creating them is not: they are created and cached before the threads start.
+    # boto3 clients are thread-safe, but their creation is not: `account` creates and caches them before threads start.
     for service in SERVICES:
         account.client(service)
     with ThreadPoolExecutor(MAX_PARALLEL_CALLS, thread_name_prefix="status") as pool:
@@ -187,15 +187,18 @@ def _find_stacks_without_policy(account: Account, stack: StackView) -> tuple[str
 
     Deployments set no policies on stacks created in the console, and update only stacks in certain statuses.
     """
-    deployable = stack.status.change_set_kind == "UPDATE"
-    return protection.find_stacks_without_policy(account, stack) if deployable and stack.cluster else ()
+    is_updatable = stack.status.change_set_kind == "UPDATE"
+    is_created_by_cfngen = bool(stack.cluster)
+    if not (is_updatable and is_created_by_cfngen):
+        return ()
+    return protection.find_stacks_without_policy(account, stack)
 
 
 def _require(value: Value | Unknown) -> Value:
     """Return a value that another value depends on.
 
     Raises:
-        _UnknownError: the value is `Unknown`, so the other one cannot be read either.
+        _UnknownError: `value` is `Unknown`, so the value that depends on it cannot be read either.
     """
     if isinstance(value, Unknown):
         raise _UnknownError(value.unknown, hint=value.hint)
@@ -246,11 +249,11 @@ def _read_kubernetes(
         with cluster_access.connection(_require(endpoint), ca, account.caller, account.clock.now()) as api:
             readiness = api.readiness()
             return _KubernetesState(
-                ApiState(api.version(), readiness.ready, readiness.failing),
-                api.nodes(),
-                _read_or_unknown(lambda: len(api.persistent_volumes())),
-                _read_or_unknown(lambda: api.config_map(reports.CERTIFICATES)),
-                _read_or_unknown(lambda: api.config_map(reports.ADDONS)),
+                api=ApiState(api.version(), readiness.ready, readiness.failing),
+                nodes=api.nodes(),
+                volumes=_read_or_unknown(lambda: len(api.persistent_volumes())),
+                certificates=_read_or_unknown(lambda: api.config_map(reports.CERTIFICATES)),
+                addons=_read_or_unknown(lambda: api.config_map(reports.ADDONS)),
             )
 
     kubernetes = _read_or_unknown(read_api)
@@ -258,6 +261,7 @@ def _read_kubernetes(
 
 
 def _read_serving_certificate_expiry(endpoint: Endpoint) -> datetime:
+    """Return when the certificate that the API server presents expires."""
     return server_certificate_validity(endpoint.host, endpoint.port, timeout=CONNECT_TIMEOUT).ends
 
 
@@ -284,7 +288,8 @@ def _stack_names(stack: StackView, stack_resources: Iterable[ResourceView]) -> d
         for resource in stack_resources
         if resource.type == NESTED_STACK
     }
-    return {stack.id: stack.name, **{key: name for key, name in nested.items() if key}}
+    # A nested stack that has not been created yet has no ARN.
+    return {stack.id: stack.name, **{arn: name for arn, name in nested.items() if arn}}
 
 
 def _read_image_dates(account: Account, groups: Sequence[Group]) -> dict[str, datetime]:
@@ -322,6 +327,7 @@ def _read_volume_states(account: Account, stack_resources: Iterable[ResourceView
 
 
 def _volume_state(slot: str, volume_id: str, description: AwsObject) -> VolumeState:
+    """Return the state of a master's data volume; `description` is EC2's, empty if EC2 does not list the volume."""
     attachment: AwsObject = next(iter(description.get("Attachments") or ()), {})
     return VolumeState(
         slot,

@@ -265,7 +265,7 @@ def find_problems(observed: ClusterState, cluster: Cluster, now: datetime) -> Va
 
 
 def _read_kubernetes(account: Account, stack: StackView, override: Override) -> Kubernetes | Problem:
-    """Read the Kubernetes API; if it cannot be reached, return that as a problem of the cluster."""
+    """Read the Kubernetes API; if it cannot be reached, return a `Problem` that says why."""
     try:
         outputs = cluster_access.read_outputs(account, stack)
         endpoint = cluster_access.endpoint(stack, outputs, override)
@@ -278,9 +278,9 @@ def _read_kubernetes(account: Account, stack: StackView, override: Override) -> 
 
 def _stack_problems(stack: StackView) -> Iterator[Problem]:
     """Yield a problem if the stack's status is not a healthy one."""
-    health, cleaning_up = stack.status.health, stack.status.cleaning_up
-    # During cleanup only replaced resources are deleted; the new ones are in service already.
-    if health is not StackHealth.HEALTHY and not cleaning_up:
+    is_healthy = stack.status.health is StackHealth.HEALTHY
+    # During cleanup only replaced resources are deleted; the new resources are in service already.
+    if not is_healthy and not stack.status.cleaning_up:
         hint = as_hint(next_steps(stack.status))
         yield Problem("stack", stack.name, f"is {stack.status}", stack.reason, hint)
 
@@ -400,7 +400,9 @@ def _route_problems(observed: ClusterState, nodes: dict[str, Node]) -> Iterator[
         member = instances.get(route.instance)
         if route.instance in nodes or (member and member.leaving):
             continue
-        remove = f"aws ec2 delete-route --route-table-id {route.table} --destination-cidr-block {route.destination}"
+        delete_command = (
+            f"aws ec2 delete-route --route-table-id {route.table} --destination-cidr-block {route.destination}"
+        )
         if member:
             # While a master is being replaced, the route exists before its new Node.
             hint = (
@@ -411,7 +413,7 @@ def _route_problems(observed: ClusterState, nodes: dict[str, Node]) -> Iterator[
         else:
             hint = (
                 "it is not an instance of the cluster: change the target of the route (e.g. to a NAT "
-                f"gateway), or {remove}"
+                f"gateway), or {delete_command}"
             )
         yield Problem(
             "route",

@@ -14,7 +14,7 @@ def target_version(cluster: Cluster) -> str:
 
 
 def skew(kubelet: str, server: str) -> str:
-    """Return in words why a kubelet's version is not supported by the API server; an empty text if it is.
+    """Return in words why the API server does not support a kubelet's version; an empty text if it does.
 
     A kubelet may be up to three minor versions older than the API server, and must not be newer.
     """

@@ -78,8 +78,8 @@ class _Node:
     line: int = 0
 
     @property
-    def place(self) -> str:
-        """Its line, as it follows the file's path in a message."""
+    def line_prefix(self) -> str:
+        """The node's line, in the form that follows the file's path in a message, e.g. `:3: `."""
         return f":{self.line}: " if self.line else ": "
 
 
@@ -112,7 +112,7 @@ class _Reader:
                 self._read_item(item)
             return
         if node.kind != "map":
-            self.problems.append(f"{node.place}contains a single value; parameters are keys and values")
+            self.problems.append(f"{node.line_prefix}contains a single value; parameters are keys and values")
             return
         parameters = next(
             (value for key, value in node.pairs if key == "Parameters" and value.kind in ("map", "list")), None
@@ -123,20 +123,24 @@ class _Reader:
         for key, value in node.pairs:
             if key in _OTHER_SECTIONS and (value.pairs or value.items or value.text):
                 message = f"{key} in a parameter file is not supported; remove it (set tags in the cluster file)"
-                self.problems.append(f"{value.place}{message}")
+                self.problems.append(f"{value.line_prefix}{message}")
             elif key != "Parameters" and key not in _OTHER_SECTIONS:
-                self.problems.append(f"{value.place}{key} is next to Parameters; move it into Parameters, or remove it")
+                self.problems.append(
+                    f"{value.line_prefix}{key} is next to Parameters; move it into Parameters, or remove it"
+                )
         self.read(parameters)
 
     def _read_mapping(self, node: _Node) -> None:
+        """Read the parameters from a mapping of keys to values."""
         for key, value in node.pairs:
             self._add_value(key, self._value_text(key, value), value)
 
     def _read_item(self, node: _Node) -> None:
+        """Read an item of a list: `Key=Value`, the AWS CLI's ParameterKey and ParameterValue, or a mapping."""
         if node.kind == "text":
             key, equals, value = node.text.partition("=")
             if not equals or not key:
-                self.problems.append(f"{node.place}an item is not Key=Value; put a = between name and value")
+                self.problems.append(f"{node.line_prefix}an item is not Key=Value; put a = between name and value")
             else:
                 self._add_value(key, value, node)
             return
@@ -145,7 +149,7 @@ class _Reader:
             if fields:  # a list of `- Key: Value`
                 self._read_mapping(node)
             else:
-                self.problems.append(f"{node.place}an item of the list is not a parameter")
+                self.problems.append(f"{node.line_prefix}an item of the list is not a parameter")
             return
         key = self._value_text("ParameterKey", fields["ParameterKey"]) or ""
         use_previous = fields.get("UsePreviousValue")
@@ -153,23 +157,21 @@ class _Reader:
         # The output of `aws cloudformation describe-stacks` also has ResolvedValue.
         unknown = fields.keys() - {"ParameterKey", "ParameterValue", "UsePreviousValue", "ResolvedValue"}
         for name in sorted(unknown):
-            self.problems.append(f"{node.place}{key}: {name} is not a field of a parameter; remove it")
+            self.problems.append(f"{node.line_prefix}{key}: {name} is not a field of a parameter; remove it")
         # The AWS CLI's skeleton (`--generate-cli-skeleton`) has all fields, including empty ones.
         if keeps_previous and "ParameterValue" in fields and fields["ParameterValue"].text:
-            self.problems.append(f"{node.place}{key}: has a value and UsePreviousValue; remove one of them")
+            self.problems.append(f"{node.line_prefix}{key}: has a value and UsePreviousValue; remove one of them")
         elif not keeps_previous and "ParameterValue" not in fields:
-            self.problems.append(f"{node.place}{key}: has no ParameterValue; add one, or UsePreviousValue: true")
+            self.problems.append(f"{node.line_prefix}{key}: has no ParameterValue; add one, or UsePreviousValue: true")
+        elif keeps_previous:
+            self._add_value(key, None, node, keeps_previous=True)
         else:
-            self._add_value(
-                key,
-                None if keeps_previous else self._value_text(key, fields["ParameterValue"]),
-                node,
-                keeps_previous=keeps_previous,
-            )
+            self._add_value(key, self._value_text(key, fields["ParameterValue"]), node)
 
     def _add_value(self, key: str, value: str | None, node: _Node, *, keeps_previous: bool = False) -> None:
+        """Record the value of a parameter; without `keeps_previous`, None is a value that has a problem."""
         if key in self.values:
-            self.problems.append(f"{node.place}{key}: appears twice; remove one")
+            self.problems.append(f"{node.line_prefix}{key}: appears twice; remove one")
         elif value is not None or keeps_previous:
             self.values[key] = value
 
@@ -184,7 +186,7 @@ class _Reader:
             if node.kind == "null"
             else "has a nested value; use a string"
         )
-        self.problems.append(f"{node.place}{key}: {problem}")
+        self.problems.append(f"{node.line_prefix}{key}: {problem}")
         return None
 
 
@@ -209,7 +211,7 @@ def _parse_json(name: str, text: str) -> _Node:
             text, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=lambda word: word
         )
     except json.JSONDecodeError as error:
-        # YAML in braces, which is not valid JSON.
+        # YAML also has mappings in braces and lists in brackets, which need not be valid JSON.
         try:
             return _parse_yaml(name, text)
         except ParameterFileError:

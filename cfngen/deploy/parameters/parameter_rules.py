@@ -21,12 +21,16 @@ def broken_rule(name: str, definition: TemplatePart, value: str) -> str:
         definition: the parameter in the template.
         value: the value as text.
     """
-    kind = str(definition.get("Type", ""))
-    is_list = kind.startswith(("List<", "AWS::SSM::Parameter::Value<List<")) or "CommaDelimitedList" in kind
+    parameter_type = str(definition.get("Type", ""))
+    is_list = (
+        parameter_type.startswith(("List<", "AWS::SSM::Parameter::Value<List<"))
+        or "CommaDelimitedList" in parameter_type
+    )
     # If the value is the name of an SSM parameter, the rules apply to the name.
-    for item in [part.strip() for part in value.split(",")] if is_list else [value]:
-        description = str(definition.get("ConstraintDescription", ""))
-        if reason := _broken_bound(definition, item, numeric=kind in ("Number", "List<Number>")):
+    items = [item.strip() for item in value.split(",")] if is_list else [value]
+    description = str(definition.get("ConstraintDescription", ""))
+    for item in items:
+        if reason := _broken_bound(definition, item, numeric=parameter_type in ("Number", "List<Number>")):
             return f"{description} ({reason})" if description else reason
         if not _fits_pattern(definition, item):
             # The constraint description explains the pattern.
@@ -37,6 +41,7 @@ def broken_rule(name: str, definition: TemplatePart, value: str) -> str:
 
 
 def _broken_bound(definition: TemplatePart, item: str, *, numeric: bool) -> str:
+    """Return which bound (allowed values, minimum, maximum, or length) a value exceeds; empty if none."""
     allowed = [str(allowed_value) for allowed_value in definition.get("AllowedValues", ())]
     if allowed and item not in allowed:
         return f"is not one of {', '.join(allowed)}"
@@ -56,8 +61,9 @@ def _cidr_problem(item: str) -> str:
     try:
         IPv4Network(item, strict=False)
     except ValueError as error:
-        # Python's message, without the part that repeats the value.
-        return str(error).partition(" in ")[0][:1].lower() + str(error).partition(" in ")[0][1:]
+        # Python's messages end with "in" and the value, which the caller's message contains already.
+        reason, _, _ = str(error).partition(" in ")
+        return reason[:1].lower() + reason[1:]
     return ""
 
 

@@ -112,20 +112,27 @@ def choose_values(
         is_no_echo = _is_no_echo(definition)
         keeps_value = name in keep or (name in file.keep and name not in flags)
         if name in flags:
-            values[name], source = flags[name], f"--parameter {name}"
+            value = flags[name]
+            source = f"--parameter {name}"
         elif name in file.values and not keeps_value:
-            values[name], source = file.values[name], f"{file.name}: {name}"
+            value = file.values[name]
+            source = f"{file.name}: {name}"
         elif name in stack_values and (keeps_value or "Default" not in definition or is_no_echo):
             # A NoEcho parameter is never reset to its default, since nobody could see the lost value.
             kept_names.append(name)
-            values[name], source = stack_values[name], f"{name}, from the stack"
+            value = stack_values[name]
+            source = f"{name}, from the stack"
         elif "Default" in definition:
-            values[name], source = str(definition["Default"]), f"{name}, from its default"
+            value = str(definition["Default"])
+            source = f"{name}, from its default"
         else:
             missing.append(name)
             continue
-        if not (is_no_echo and name in kept_names) and (rule := broken_rule(name, definition, values[name])):
-            problems.append(f"{source}: {MASK if is_no_echo else repr(values[name])} {rule}")
+        values[name] = value
+        # CloudFormation shows the current value of a NoEcho parameter only as asterisks, which need not fit the rules.
+        is_hidden = is_no_echo and name in kept_names
+        if not is_hidden and (problem := broken_rule(name, definition, value)):
+            problems.append(f"{source}: {MASK if is_no_echo else repr(value)} {problem}")
     if problems:
         problems += [_describe_missing(name, definitions[name]) for name in missing]
         raise ParameterError(problems, hint="correct them and try again; nothing was changed.")
@@ -166,6 +173,7 @@ def _describe_missing(name: str, definition: TemplatePart) -> str:
 
 
 def _unknown_parameters(definitions: TemplatePart, names: Iterable[str], source: str) -> list[str]:
+    """Return one problem for each name that is no parameter of the root; `source` is where the names come from."""
     problems = []
     for name in sorted(set(names) - definitions.keys()):
         if name in ANSWERED:

@@ -83,6 +83,12 @@ def ensure_bucket(account: Account, *, bucket: str = "", kms_key: str = "", repo
 
 
 def _exists(account: Account, bucket: str) -> bool:
+    """Return whether a bucket exists in this account and region.
+
+    Raises:
+        BucketOwnerError: the bucket belongs to another account, or the caller has no access to it.
+        BucketRegionError: the bucket is in another region.
+    """
     from botocore.exceptions import ClientError
 
     try:
@@ -122,9 +128,9 @@ def _create(account: Account, bucket: str) -> bool:
     from botocore.exceptions import ClientError
 
     # us-east-1 cannot be a LocationConstraint: https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html
-    configuration = (
-        {} if account.region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": account.region}}
-    )
+    configuration = {}
+    if account.region != "us-east-1":
+        configuration = {"CreateBucketConfiguration": {"LocationConstraint": account.region}}
     try:
         account.client("s3").create_bucket(Bucket=bucket, ObjectOwnership="BucketOwnerEnforced", **configuration)
     except ClientError as error:

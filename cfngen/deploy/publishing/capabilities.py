@@ -33,17 +33,22 @@ def capabilities(documents: Sequence[Document]) -> tuple[str, ...]:
     return tuple(sorted(required - {IAM} if NAMED_IAM in required else required))
 
 
-def _required_capabilities(body: TemplatePart) -> Iterator[str]:
-    if "Transform" in body or _has_macro(body):
+def _required_capabilities(template: TemplatePart) -> Iterator[str]:
+    """Yield the capabilities that one template requires; one may be yielded several times."""
+    if "Transform" in template or _has_macro(template):
         yield AUTO_EXPAND
-    for resource in body.get("Resources", {}).values():
-        kind = resource.get("Type", "") if isinstance(resource, Mapping) else ""
-        if kind.startswith("AWS::IAM::"):
-            yield NAMED_IAM if _NAME_PROPERTIES.get(kind) in resource.get("Properties", {}) else IAM
+    for resource in template.get("Resources", {}).values():
+        resource_type = resource.get("Type", "") if isinstance(resource, Mapping) else ""
+        if resource_type.startswith("AWS::IAM::"):
+            has_custom_name = _NAME_PROPERTIES.get(resource_type) in resource.get("Properties", {})
+            yield NAMED_IAM if has_custom_name else IAM
 
 
 def _has_macro(value: object) -> bool:
+    """Return whether a part of a template contains a macro, at any depth."""
     if isinstance(value, Mapping):
-        # Fn::ForEach requires a Transform in the template; it is checked here in case that is missing.
-        return any(str(key).startswith(("Fn::Transform", "Fn::ForEach")) or _has_macro(v) for key, v in value.items())
+        # Fn::ForEach requires a Transform in the template; it is checked here in case the Transform is missing.
+        return any(
+            str(key).startswith(("Fn::Transform", "Fn::ForEach")) or _has_macro(item) for key, item in value.items()
+        )
     return isinstance(value, (list, tuple)) and any(_has_macro(item) for item in value)

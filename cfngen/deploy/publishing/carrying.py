@@ -57,7 +57,7 @@ def add_old_programs(
         existing: the root stack; None if it does not exist yet.
         cluster: name of the cluster, the folder in the bucket.
         bucket: the operator's bucket for templates; cfngen's own if empty.
-        report: receives a notice for each such group.
+        report: receives a notice for each group that uses an old launch template version.
     """
     if existing is None:
         return TemplatesToUpload(tuple(documents))
@@ -69,21 +69,15 @@ def add_old_programs(
         report(Notice(f"cannot find out which groups use an old launch template version: {error}", error.hint))
         return TemplatesToUpload(tuple(documents))
     stacks = {resource.view.logical_id: resource.stack_id for resource in resources}
-    published, impacts = list(documents), []
+    published = list(documents)
+    impacts: list[Impact] = []
     for group in stale:
         hint = (
             f"the next change of its configuration replaces its instances, or set the launch template of {group.id} "
             "yourself."
         )
         report(Notice(group.text, hint))
-        index = next(
-            (
-                position
-                for position, document in enumerate(published)
-                if not document.children and _has_resource(document, group.group)
-            ),
-            None,
-        )
+        index = _index_of_nested_template(published, group.group)
         if index is None or not group.program or _has_resource(published[index], group.program):
             continue
         definition = _find_program(account, group, published[index].name, stacks[group.group], cluster, bucket)
@@ -97,7 +91,17 @@ def add_old_programs(
     return TemplatesToUpload(tuple(published), tuple(impacts))
 
 
+def _index_of_nested_template(documents: Sequence[Document], logical_id: str) -> int | None:
+    """Return the position of the nested template that has a resource; None if no nested template has it."""
+    for index, document in enumerate(documents):
+        is_root = bool(document.children)
+        if not is_root and _has_resource(document, logical_id):
+            return index
+    return None
+
+
 def _has_resource(document: Document, logical_id: str) -> bool:
+    """Return whether a template has a resource; `standalone` is ignored, because it is not uploaded."""
     return document.name != "standalone" and logical_id in document.body["Resources"]
 
 
@@ -126,12 +130,11 @@ def _read_deployed_and_uploaded_templates(
             pages = s3.get_paginator("list_objects_v2").paginate(
                 Bucket=bucket, Prefix=f"{cluster}/", ExpectedBucketOwner=account.id
             )
-            objects = [object_ for page in pages for object_ in page.get("Contents", ())]
-            uploaded = [object_ for object_ in objects if object_["Key"].endswith(f"/{name}.json")]
-            for uploaded_object in sorted(uploaded, key=lambda candidate: candidate["LastModified"], reverse=True)[
-                :_MAX_SEARCHED_TEMPLATES
-            ]:
-                response = s3.get_object(Bucket=bucket, Key=uploaded_object["Key"], ExpectedBucketOwner=account.id)
+            s3_objects = [s3_object for page in pages for s3_object in page.get("Contents", ())]
+            uploaded = [s3_object for s3_object in s3_objects if s3_object["Key"].endswith(f"/{name}.json")]
+            newest_first = sorted(uploaded, key=lambda s3_object: s3_object["LastModified"], reverse=True)
+            for s3_object in newest_first[:_MAX_SEARCHED_TEMPLATES]:
+                response = s3.get_object(Bucket=bucket, Key=s3_object["Key"], ExpectedBucketOwner=account.id)
                 yield json.loads(response["Body"].read())
     except (AwsError, ValueError):
         return

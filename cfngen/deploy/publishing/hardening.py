@@ -15,8 +15,8 @@ from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.aws_types import AwsArguments, AwsObject
 from cfngen.deploy.messages import Notice, Report
 
-# A rollback or an update of a live stack reads its templates again, however old they are: so current objects never
-# expire.
+# Only old versions and unfinished uploads expire. Current objects never do: a rollback or an update of a live stack
+# reads the stack's templates again, however old they are.
 OLD_VERSIONS_DAYS = 30
 UNFINISHED_UPLOADS_DAYS = 7
 TAGS = {"cfngen": "templates"}
@@ -79,7 +79,7 @@ def harden(account: Account, bucket: str, *, kms_key: str, is_new: bool, report:
         is_new: whether the bucket was just created, so that all settings are required.
         report: receives a notice about settings that the caller may not read or change.
     """
-    settings = _read_settings(account, bucket, kms_key)
+    settings = _required_settings(account, bucket, kms_key)
     responses: dict[str, AwsObject | None]
     if is_new:
         # A new bucket has no settings, and S3 may not find it yet.
@@ -87,7 +87,7 @@ def harden(account: Account, bucket: str, *, kms_key: str, is_new: bool, report:
     else:
         with ThreadPoolExecutor() as pool:
             read_responses = pool.map(lambda setting: read(account, bucket, setting.read), settings)
-            responses = {setting.read: answer for setting, answer in zip(settings, read_responses, strict=True)}
+            responses = {setting.read: response for setting, response in zip(settings, read_responses, strict=True)}
     if unreadable_settings := [setting.description for setting in settings if responses[setting.read] is None]:
         report(
             Notice(
@@ -122,13 +122,13 @@ def _apply(
         if error_code(error) not in ACCESS_DENIED_CODES:
             raise
         if is_new:
-            # A new bucket must have the setting. It may have it already: S3 creates buckets private, encrypted and
-            # with ACLs disabled, and organizations may deny calls that change that.
+            # A new bucket must have the setting, and may have it without this call: S3 creates buckets private,
+            # encrypted and with ACLs disabled, and organizations may deny calls that change these settings.
             current = read(account, bucket, setting.read)
             if current is None or setting.required_call(current):
                 raise
             return
-        # An administrator may have prepared the bucket: it is used with its settings.
+        # An administrator may have prepared the bucket, so it is used although the setting cannot be corrected.
         text = f"{setting.description} of the bucket {bucket} is not set correctly, and you may not change it"
         report(Notice(text, _PERMISSION_HINT))
 
@@ -148,7 +148,8 @@ def read(account: Account, bucket: str, operation: str) -> AwsObject | None:
     return response
 
 
-def _read_settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
+def _required_settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Setting]:
+    """Return the settings that cfngen's own bucket must have."""
     return (
         _Setting("blocking of public access", "get_public_access_block", _public_access_call),
         _Setting("ownership of objects", "get_bucket_ownership_controls", _ownership_call),
@@ -164,8 +165,8 @@ def _read_settings(account: Account, bucket: str, kms_key: str) -> Sequence[_Set
     )
 
 
-# Each of these functions takes the response with a setting's current value, and returns the call that corrects it, or
-# None if the setting is as it should be.
+# Each function below takes the response with a setting's current value, and returns the S3 operation that corrects the
+# setting, with its arguments; None if the setting is correct.
 
 
 def _public_access_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
@@ -219,12 +220,12 @@ def _policy_call(current: AwsObject, account: Account, bucket: str) -> tuple[str
 
 
 def _refuses_plain_http(statement: AwsObject, required_statement: AwsObject) -> bool:
-    """Return whether a statement denies at least what ours denies, in any of the usual spellings."""
+    """Return whether a policy statement denies at least what `required_statement` denies, in any usual spelling."""
     return (
         statement.get("Effect") == "Deny"
         and statement.get("Principal") in ("*", {"AWS": "*"}, {"AWS": ["*"]})
         and statement.get("Action") in ("s3:*", "*", ["s3:*"], ["*"])
-        and set(required_statement["Resource"]) <= set(statement.get("Resource", ()))  # a single text is never both
+        and set(required_statement["Resource"]) <= set(statement.get("Resource", ()))  # never true for a single string
         and json.dumps(statement.get("Condition")).lower().replace("[", "").replace("]", "")
         in ('{"bool": {"aws:securetransport": "false"}}', '{"bool": {"aws:securetransport": false}}')
     )

@@ -231,6 +231,11 @@ def url_of(account: Account, bucket: str, key: str) -> str:
 
 
 def _with_key_and_url(account: Account, document: Document, cluster: str, bucket: str) -> AddressedTemplate:
+    """Return a template with its key, which contains the hash of its content, and its URL.
+
+    Raises:
+        TemplateTooLargeError: the template exceeds CloudFormation's limit.
+    """
     content = json.dumps(document.body, separators=(",", ":"), ensure_ascii=False).encode()
     if len(content) > MAX_BYTES:
         raise TemplateTooLargeError(document.name, len(content))
@@ -258,6 +263,11 @@ def _is_uploaded(account: Account, bucket: str, template: AddressedTemplate) -> 
 
 
 def _upload(account: Account, bucket: str, template: AddressedTemplate) -> None:
+    """Upload one template.
+
+    Raises:
+        UploadError: S3 refuses the upload.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -276,6 +286,7 @@ def _upload(account: Account, bucket: str, template: AddressedTemplate) -> None:
 
 
 def _upload_error(bucket: str, template: AddressedTemplate, error: Exception) -> AwsError:
+    """Return the error for a template that could not be uploaded, with the hint of boto3's error."""
     reason = as_aws_error(error)
     hint = CommandText(
         "nothing was deployed; ", reason.hint or "repeat the command: only missing templates are uploaded."

@@ -53,19 +53,21 @@ def find(account: Account, bucket: str, cluster: str, *, needed: bool = False) -
         cluster: name of the cluster.
         needed: whether to raise an error if the caller may not list the bucket; otherwise there are no objects.
     """
-    prefix, count, size = f"{cluster}/", 0, 0
+    prefix = f"{cluster}/"
+    count = total_bytes = 0
     try:
-        for _key, _version, length in _list_versions(account, bucket, prefix):
-            count, size = count + 1, size + length
+        for _key, _version, version_bytes in _list_versions(account, bucket, prefix):
+            count += 1
+            total_bytes += version_bytes
     except _client_error() as error:
         if error_code(error) not in (MISSING if needed else MISSING | ACCESS_DENIED_CODES):
             raise
         return Objects(prefix=prefix)
-    return Objects(bucket, prefix, count, size / 2**30)
+    return Objects(bucket, prefix, versions=count, gigabytes=total_bytes / 2**30)
 
 
 def check_unused(account: Account, cluster: str, root_id: str) -> None:
-    """Check that no other root has a cluster of this name, since it would use the same templates.
+    """Check that no other root has a cluster of this name, since its templates would be in the same folder.
 
     Args:
         account: the account and region.
@@ -73,7 +75,7 @@ def check_unused(account: Account, cluster: str, root_id: str) -> None:
         root_id: ARN of the root that is deleted; empty if there is none.
 
     Raises:
-        TemplatesInUseError: there is such a stack.
+        TemplatesInUseError: another root has a cluster of this name.
     """
     pages = account.client("cloudformation").get_paginator("describe_stacks").paginate()
     roots = (parse_stack(stack) for page in pages for stack in page["Stacks"] if not stack.get("ParentId"))
@@ -87,12 +89,13 @@ def check_unused(account: Account, cluster: str, root_id: str) -> None:
 
 
 def empty(account: Account, bucket: str, cluster: str) -> int:
-    """Delete all versions of all objects of the cluster, and nothing else; return their number.
+    """Delete all versions of all objects in the cluster's folder, and nothing else; return their number.
 
     Raises:
-        ObjectsError: some could not be deleted.
+        ObjectsError: S3 could not delete some of the objects.
     """
-    s3, deleted = account.client("s3"), 0
+    s3 = account.client("s3")
+    deleted = 0
     versions = [
         {"Key": key, "VersionId": version} for key, version, _ in _list_versions(account, bucket, f"{cluster}/")
     ]
@@ -131,6 +134,7 @@ def _list_versions(account: Account, bucket: str, prefix: str) -> Iterator[tuple
 
 
 def _client_error() -> type[Exception]:
+    """Return botocore's `ClientError`; botocore is imported only when it is needed."""
     from botocore.exceptions import ClientError
 
     error: type[Exception] = ClientError

@@ -9,7 +9,10 @@ from cfngen.deploy.preview.plan import Plan
 
 
 def find_worse_changes(confirmed: Iterable[StackPlan], actual: Plan) -> tuple[tuple[str, Danger], ...]:
-    """Return the changes that are more dangerous than the user agreed to, in words, and how dangerous they are.
+    """Return the changes of a phase that are more dangerous than the user agreed to.
+
+    Each is returned as a description and its danger. A change that was not in the confirmed plan counts as harmless
+    there, so it is returned if it is dangerous or disruptive.
 
     Args:
         confirmed: the changes of the phase in the plan of the whole update.
@@ -20,7 +23,8 @@ def find_worse_changes(confirmed: Iterable[StackPlan], actual: Plan) -> tuple[tu
     for stack in actual.stacks:
         for change in stack.changes:
             confirmed_change = confirmed_changes.get((stack.path, change.logical_id))
-            if change.danger.rank > (confirmed_change.danger.rank if confirmed_change else 0):
+            confirmed_rank = confirmed_change.danger.rank if confirmed_change else Danger.NONE.rank
+            if change.danger.rank > confirmed_rank:
                 worse_changes[_describe_change(stack, change)] = change.danger
     return tuple(worse_changes.items())
 

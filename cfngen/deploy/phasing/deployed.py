@@ -1,4 +1,7 @@
-"""The deployed templates and parameters of a root's nested stacks, so that an update can leave some unchanged."""
+"""Reads the deployed templates and parameters of a root and its nested stacks.
+
+A phase that must leave a nested stack unchanged deploys that stack's template and parameters again.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ class DeployedStack:
     Attributes:
         name: name of the document of its template.
         body: its template.
-        values: values of its parameters; for parameters read from SSM, the resolved values. NoEcho parameters are
-            missing.
+        values: values of its parameters by name; for parameters read from SSM, the resolved values. NoEcho parameters
+            are missing, since CloudFormation does not return their values.
     """
 
     name: str
@@ -36,7 +39,7 @@ class Deployed:
 
     Attributes:
         root: the root's template.
-        children: its nested stacks by logical id, if their templates can be read as JSON.
+        children: the root's nested stacks by logical id, without those whose templates cannot be read as JSON.
     """
 
     root: TemplatePart
@@ -51,21 +54,24 @@ def read_deployed(account: Account, root_id: str, root: TemplatePart) -> Deploye
         root_id: ARN of the root.
         root: the root's template; empty if it cannot be read.
     """
-    names = nested(root)
+    names_by_stack = nested(root)
     children: dict[str, DeployedStack] = {}
     for view in resources(account, root_id):
-        if not view.physical_id or view.logical_id not in names:
+        if not view.physical_id or view.logical_id not in names_by_stack:
             continue
         if view.status.startswith("DELETE") or view.status == "CREATE_FAILED":
             continue
         if body := template(account, view.physical_id):
             children[view.logical_id] = DeployedStack(
-                names[view.logical_id], body, _read_parameter_values(account, view.physical_id, body)
+                name=names_by_stack[view.logical_id],
+                body=body,
+                values=_read_parameter_values(account, view.physical_id, body),
             )
     return Deployed(root, children)
 
 
 def _read_parameter_values(account: Account, stack_id: str, body: TemplatePart) -> dict[str, str]:
+    """Return the values of a stack's parameters by name, without the NoEcho parameters of its template."""
     [stack] = account.client("cloudformation").describe_stacks(StackName=stack_id)["Stacks"]
     secret_names = {
         name

@@ -1,4 +1,4 @@
-"""The templates of one phase: some stacks from the new templates, the others as they are deployed."""
+"""Makes the templates of one phase: the requested template for some stacks, the deployed template for all others."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from cfngen.templates.expressions import references
 
 
 def separable_groups(deployed: Deployed, documents: Sequence[Document]) -> frozenset[str]:
-    """Return the node group stacks, of the deployed root and of the new one, that can be updated separately.
+    """Return the logical ids of the node group stacks that can be updated separately from everything else.
 
-    A deployed stack can stay unchanged if the new root still has all outputs and parameters that its parameters refer
-    to. A new stack can always be created in a later phase.
+    A deployed stack can be updated in a later phase if the requested root still has every output and parameter that the
+    parameters of the deployed stack refer to. A stack that is not deployed yet can always be created in a later phase.
     """
     root = _root_of(documents)
     available_references = {
@@ -31,34 +31,45 @@ def separable_groups(deployed: Deployed, documents: Sequence[Document]) -> froze
         for logical_id in nested(root.body)
         if is_node_group_stack(logical_id) and logical_id not in nested(deployed.root)
     }
-    for logical_id, child in deployed.children.items():
+    for logical_id, deployed_stack in deployed.children.items():
         if is_node_group_stack(logical_id):
-            passed_parameters = _passed_parameters(deployed.root["Resources"][logical_id], child)
-            if available_references.issuperset(references(passed_parameters)):
+            parameters = _unchanged_parameters(deployed.root["Resources"][logical_id], deployed_stack)
+            if available_references.issuperset(references(parameters)):
                 separable.add(logical_id)
     return frozenset(separable)
 
 
 def volume_phase_documents(deployed: Deployed, documents: Sequence[Document]) -> tuple[Document, ...]:
-    """Return the deployed templates, with the masters' volumes changed to their new properties."""
+    """Return the deployed templates, with the requested properties of the masters' volumes.
+
+    This phase changes only the volumes, so every other resource keeps the properties of its deployed template.
+    """
     requested_root = _root_of(documents)
-    masters = next(document for document in documents if document.name == nested(requested_root.body)[MASTER_STACK])
-    root_body = json.loads(json.dumps(deployed.root))
-    children: list[Document] = []
-    for logical_id, child in deployed.children.items():
-        child_body, stack_resource = _with_current_values(child), root_body["Resources"][logical_id]
-        _pass_resolved_values(stack_resource, child)
+    requested_masters = _masters_document(documents)
+    # A copy, since the stack resources and parameters in it are changed.
+    root_template = json.loads(json.dumps(deployed.root))
+    nested_documents: list[Document] = []
+    for logical_id, deployed_stack in deployed.children.items():
+        template = _with_current_values(deployed_stack)
+        stack_resource = root_template["Resources"][logical_id]
+        _pass_resolved_values(stack_resource, deployed_stack)
         if logical_id == MASTER_STACK:
-            _modify_volumes(child_body, masters, stack_resource, root_body, requested_root)
-        children.append(Document(child.name, child_body, requested_root.module))
-    names = tuple(document.name for document in children)
-    return (*children, Document(requested_root.name, root_body, requested_root.module, names))
+            _modify_volumes(
+                deployed_masters_template=template,
+                requested_masters=requested_masters,
+                masters_stack_resource=stack_resource,
+                deployed_root_template=root_template,
+                requested_root=requested_root,
+            )
+        nested_documents.append(Document(deployed_stack.name, template, requested_root.module))
+    nested_names = tuple(document.name for document in nested_documents)
+    return (*nested_documents, Document(requested_root.name, root_template, requested_root.module, nested_names))
 
 
 def parameters_of_volumes(documents: Sequence[Document]) -> frozenset[str]:
     """Return the root's parameters that set the properties of the masters' volumes."""
     root = _root_of(documents)
-    masters = next(document for document in documents if document.name == nested(root.body)[MASTER_STACK])
+    masters = _masters_document(documents)
     passed_parameters = root.body["Resources"][MASTER_STACK]["Properties"].get("Parameters", {})
     return frozenset(
         root_parameter
@@ -73,128 +84,166 @@ def parameters_of_volumes(documents: Sequence[Document]) -> frozenset[str]:
 def with_unchanged_groups(
     deployed: Deployed, documents: Sequence[Document], unchanged: Collection[str]
 ) -> tuple[Document, ...]:
-    """Return the new templates, but the deployed templates for node groups whose stacks must not change yet.
+    """Return the requested templates, but the deployed templates for node group stacks that must not change yet.
 
-    The stack of a node group that is not deployed yet is removed from the root: a later phase creates it.
+    If such a stack is not deployed yet, it is removed from the root, and a later phase creates it.
 
     Args:
-        deployed: what is deployed.
-        documents: the new templates.
-        unchanged: logical ids of the node group stacks that must not change, including those that the new root no
-            longer has.
+        deployed: the deployed templates and parameters.
+        documents: the requested templates.
+        unchanged: logical ids of the node group stacks that must not change, including stacks that the requested root
+            no longer has.
     """
     root = _root_of(documents)
-    body = json.loads(json.dumps(root.body))
+    # A copy, since the stack resources in it are changed.
+    root_template = json.loads(json.dumps(root.body))
     names_by_stack = nested(root.body)
     unchanged_names = {names_by_stack[logical_id] for logical_id in unchanged if logical_id in names_by_stack}
-    children = {
+    nested_documents = {
         document.name: document
         for document in documents
         if document.name in root.children and document.name not in unchanged_names
     }
     for logical_id in unchanged:
-        new_resource = body["Resources"].pop(logical_id, {})
-        child = deployed.children.get(logical_id)
-        if child is None:
+        requested_resource = root_template["Resources"].pop(logical_id, {})
+        deployed_stack = deployed.children.get(logical_id)
+        if deployed_stack is None:
             continue
         deployed_resource = deployed.root["Resources"][logical_id]
         properties = {
             **deployed_resource["Properties"],
-            "TemplateURL": f"{child.name}.json",
-            "Parameters": _passed_parameters(deployed_resource, child),
+            "TemplateURL": f"{deployed_stack.name}.json",
+            "Parameters": _unchanged_parameters(deployed_resource, deployed_stack),
         }
-        # The new root's dependencies count. A stack that the new root no longer has only waits for the masters.
-        depends_on = new_resource.get("DependsOn", [MASTER_STACK])
-        body["Resources"][logical_id] = {**deployed_resource, "Properties": properties, "DependsOn": depends_on}
-        children[child.name] = Document(child.name, _with_current_values(child), root.module)
-    return (*children.values(), replace(root, body=body, children=tuple(children)))
+        # The requested root determines the order of stack updates, so `DependsOn` comes from there. A stack that the
+        # requested root no longer has only waits for the masters.
+        depends_on = requested_resource.get("DependsOn", [MASTER_STACK])
+        root_template["Resources"][logical_id] = {
+            **deployed_resource,
+            "Properties": properties,
+            "DependsOn": depends_on,
+        }
+        nested_documents[deployed_stack.name] = Document(
+            deployed_stack.name, _with_current_values(deployed_stack), root.module
+        )
+    return (*nested_documents.values(), replace(root, body=root_template, children=tuple(nested_documents)))
 
 
 def _root_of(documents: Sequence[Document]) -> Document:
+    """Return the root's template, which is the only one with nested stacks."""
     return next(document for document in documents if document.children)
 
 
+def _masters_document(documents: Sequence[Document]) -> Document:
+    """Return the template of the masters' stack."""
+    name = nested(_root_of(documents).body)[MASTER_STACK]
+    return next(document for document in documents if document.name == name)
+
+
 def _available_outputs(documents: Sequence[Document]) -> frozenset[tuple[str, str]]:
-    """Return the outputs of nested stacks that other stacks may take as parameters: logical id and attribute."""
-    by_name = {document.name: document.body for document in documents}
+    """Return the outputs of nested stacks that parameters may refer to, each as the stack's logical id and `Outputs.…`.
+
+    Outputs of node groups are left out: a node group's stack may be missing from the root until a later phase.
+    """
+    templates_by_name = {document.name: document.body for document in documents}
     return frozenset(
         (logical_id, f"Outputs.{output}")
         for logical_id, name in nested(_root_of(documents).body).items()
         if not is_node_group_stack(logical_id)
-        for output in by_name[name].get("Outputs", {})
+        for output in templates_by_name[name].get("Outputs", {})
     )
 
 
-def _passed_parameters(resource: TemplatePart, child: DeployedStack) -> JsonObject:
-    """Return the parameters for a stack that stays unchanged.
+def _unchanged_parameters(stack_resource: TemplatePart, deployed_stack: DeployedStack) -> JsonObject:
+    """Return the `Parameters` with which the root passes a nested stack the values that the stack has now.
 
-    They are the current values. But references to outputs of other stacks stay references, since those may change.
+    A reference to an output of another stack stays a reference, since the output may change in this phase.
     """
-    parameters = resource["Properties"].get("Parameters", {})
-    return {
-        name: value if _refers_to_outputs(value) or name not in child.values else child.values[name]
-        for name, value in parameters.items()
-    }
+    parameters: JsonObject = {}
+    for name, expression in stack_resource["Properties"].get("Parameters", {}).items():
+        if name in deployed_stack.values and not _refers_to_outputs(expression):
+            parameters[name] = deployed_stack.values[name]
+        else:
+            parameters[name] = expression
+    return parameters
 
 
 def _refers_to_outputs(value: object) -> bool:
     return any(attribute.startswith("Outputs.") for _, attribute in references(value))
 
 
-def _with_current_values(child: DeployedStack) -> JsonObject:
-    """Return a deployed template, changed so that an update with its current values leaves its resources unchanged.
+def _with_current_values(deployed_stack: DeployedStack) -> JsonObject:
+    """Return a stack's deployed template, edited so that an update with the current values changes no resource.
 
     Parameters that read from SSM become plain strings, since an update would look up the latest images again.
     Parameters with an AWS-specific type become strings or lists, since CloudFormation would validate their values.
     """
-    body: JsonObject = json.loads(json.dumps(child.body))
-    for name, definition in body.get("Parameters", {}).items():
-        if definition["Type"].startswith(SSM_TYPE_PREFIX) and name in child.values:
-            attributes = {key: definition[key] for key in ("Description",) if key in definition}
-            body["Parameters"][name] = {"Type": "String", **attributes}
+    template: JsonObject = json.loads(json.dumps(deployed_stack.body))
+    for name, definition in template.get("Parameters", {}).items():
+        if definition["Type"].startswith(SSM_TYPE_PREFIX) and name in deployed_stack.values:
+            string_definition = {"Type": "String"}
+            if "Description" in definition:
+                string_definition["Description"] = definition["Description"]
+            template["Parameters"][name] = string_definition
         elif "AWS::" in definition["Type"]:
-            # A change set gives a value that is not known yet a placeholder, which is not a valid id.
+            # In a change set, a value that is not known yet is a placeholder. A placeholder is not a valid id, so the
+            # parameter must accept any text.
             definition["Type"] = "CommaDelimitedList" if definition["Type"].startswith("List<") else "String"
-    return body
+    return template
 
 
-def _pass_resolved_values(resource: JsonObject, child: DeployedStack) -> None:
-    parameters = resource["Properties"].get("Parameters", {})
-    for name, definition in child.body.get("Parameters", {}).items():
-        if definition["Type"].startswith(SSM_TYPE_PREFIX) and name in child.values:
-            parameters[name] = child.values[name]
+def _pass_resolved_values(stack_resource: JsonObject, deployed_stack: DeployedStack) -> None:
+    """Pass a nested stack the values that CloudFormation read from SSM at the last deployment.
+
+    The stack's template from `_with_current_values` no longer reads them from SSM.
+
+    Args:
+        stack_resource: the nested stack in the root's template, whose `Parameters` are changed.
+        deployed_stack: the nested stack as it is deployed.
+    """
+    parameters = stack_resource["Properties"].get("Parameters", {})
+    for name, definition in deployed_stack.body.get("Parameters", {}).items():
+        if definition["Type"].startswith(SSM_TYPE_PREFIX) and name in deployed_stack.values:
+            parameters[name] = deployed_stack.values[name]
 
 
 def _modify_volumes(
-    master_body: JsonObject,
+    *,
+    deployed_masters_template: JsonObject,
     requested_masters: Document,
-    stack_resource: JsonObject,
-    root_body: JsonObject,
+    masters_stack_resource: JsonObject,
+    deployed_root_template: JsonObject,
     requested_root: Document,
 ) -> None:
-    """Set the new properties of the volumes in the masters' deployed template, and add the parameters they refer to.
+    """Set the requested properties of the volumes in the masters' deployed template.
+
+    The deployed templates are edited, since this phase must change nothing but volumes. If a requested property refers
+    to a parameter, the parameter is added to the masters' template, to the root's template, and to the values that the
+    root passes to the masters' stack.
 
     Args:
-        master_body: the masters' deployed template, which is changed.
-        requested_masters: the masters' new template.
-        stack_resource: the masters' stack in the root, whose `Parameters` are changed.
-        root_body: the deployed root template, whose `Parameters` are changed.
-        requested_root: the new root template.
+        deployed_masters_template: the masters' deployed template, which is changed.
+        requested_masters: the masters' requested template.
+        masters_stack_resource: the masters' stack in the deployed root template, whose `Parameters` are changed.
+        deployed_root_template: the deployed root template, whose `Parameters` are changed.
+        requested_root: the requested root template.
     """
     passed_parameters = requested_root.body["Resources"][MASTER_STACK]["Properties"].get("Parameters", {})
-    for logical_id, current in master_body["Resources"].items():
-        requested = requested_masters.body["Resources"].get(logical_id)
-        if current["Type"] != VOLUME or requested is None:
+    for logical_id, deployed_volume in deployed_masters_template["Resources"].items():
+        requested_volume = requested_masters.body["Resources"].get(logical_id)
+        if deployed_volume["Type"] != VOLUME or requested_volume is None:
             continue
         for name in MODIFIED:
-            current["Properties"].pop(name, None)
-            if name not in requested["Properties"]:
+            deployed_volume["Properties"].pop(name, None)
+            if name not in requested_volume["Properties"]:
                 continue
-            current["Properties"][name] = requested["Properties"][name]
-            for parameter, _ in references(requested["Properties"][name]):
-                master_body["Parameters"][parameter] = requested_masters.body["Parameters"][parameter]
-                stack_resource["Properties"].setdefault("Parameters", {})[parameter] = passed_parameters[parameter]
-                for root_parameter, _ in references(passed_parameters[parameter]):
-                    root_body.setdefault("Parameters", {})[root_parameter] = requested_root.body["Parameters"][
-                        root_parameter
-                    ]
+            requested_value = requested_volume["Properties"][name]
+            deployed_volume["Properties"][name] = requested_value
+            for parameter, _ in references(requested_value):
+                definition = requested_masters.body["Parameters"][parameter]
+                deployed_masters_template["Parameters"][parameter] = definition
+                passed_value = passed_parameters[parameter]
+                masters_stack_resource["Properties"].setdefault("Parameters", {})[parameter] = passed_value
+                for root_parameter, _ in references(passed_value):
+                    root_definition = requested_root.body["Parameters"][root_parameter]
+                    deployed_root_template.setdefault("Parameters", {})[root_parameter] = root_definition

@@ -1,4 +1,4 @@
-"""The plan of one phase, from a change set of its own."""
+"""Plans one phase of an update: creates a change set for this phase and reads the plan from it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PartPlanner:
         request: the request for the plan of the whole update.
         upload: uploads templates to S3.
         report: receives progress messages.
-        cleanup: deletes, at the end, the change sets that were not executed.
+        cleanup: callbacks that run when the command ends; they delete the change sets that were not executed.
     """
 
     account: Account
@@ -48,20 +48,22 @@ class PartPlanner:
         Args:
             part: the part.
             documents: the templates to deploy.
-            number: its position among the parts, which becomes part of the change set's name.
+            number: position of the part in the update, which is used in the change set's name.
 
         Raises:
-            CfngenError: CloudFormation cannot plan it.
+            CfngenError: CloudFormation cannot create the change set.
         """
         published = self.upload(documents)
         is_volume_phase = part.kind == "volumes"
         parameters = self.request.parameters
+        if is_volume_phase:
+            parameters = self._volume_update_parameters(published.root)
         request = replace(
             self.request,
             template_url=published.template_url,
             documents=tuple(documents),
             token=f"{self.request.token}-{number}",
-            parameters=self._volume_update_parameters(published.root) if is_volume_phase else parameters,
+            parameters=parameters,
             capabilities=capabilities.capabilities(documents),
             on_failure=NO_ROLLBACK if is_volume_phase else self.request.on_failure,
             predicted=(),
@@ -72,7 +74,11 @@ class PartPlanner:
         return plan
 
     def _volume_update_parameters(self, root: Document) -> tuple[AwsObject, ...]:
-        """Return the root's parameters for an update of only the volumes: all others keep their values."""
+        """Return the root's parameters for the volume phase.
+
+        Only parameters of volumes, and parameters that are not deployed yet, get their requested values. All others
+        keep their deployed values.
+        """
         with translate_aws_errors():
             deployed_parameters = existing(self.account, self.request.stack).parameters
         requested = {parameter["ParameterKey"]: parameter for parameter in self.request.parameters}

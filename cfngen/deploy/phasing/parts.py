@@ -21,9 +21,9 @@ class Part:
     """A part of an update that is carried out as one stack update; the plan shows it as a `Phase`.
 
     Attributes:
-        kind: what it updates.
-        groups: logical ids of the stacks of the node groups that it updates.
+        kind: what the part updates, e.g. `volumes` or `node-groups`.
         stacks: the changes in each stack.
+        groups: logical ids of the node group stacks that the part updates; empty for other kinds.
     """
 
     kind: PhaseKind
@@ -32,24 +32,25 @@ class Part:
 
     @property
     def title(self) -> str:
-        """What it updates, in words."""
+        """What the part updates, in words."""
         return self.phase(predicted=True).title
 
     def phase(self, *, predicted: bool) -> Phase:
-        """Return the part as the plan shows it."""
+        """Return the part as the plan shows it; `predicted` if the part has no change set yet."""
         return Phase(self.kind, self.groups, predicted, self.stacks)
 
 
 def divide_into_parts(plan: Plan, separable_groups: Collection[str], resource_order: Sequence[str]) -> tuple[Part, ...]:
     """Return the parts of an update, in the order in which they are carried out.
 
-    Node groups without disruptive changes are updated together. Each other node group, including new ones, is updated
-    by itself. Node groups that are removed come last, when their replacements exist.
+    Volumes come first if one of them grows, then the control plane with everything else that is not a node group, then
+    node groups. Node groups without disruptive changes are updated together. Each other node group, including each new
+    one, is updated by itself. Node groups that are removed come last, when their replacements exist.
 
     Args:
         plan: the plan of the whole update.
         separable_groups: logical ids of the node group stacks that can be updated separately from everything else.
-        resource_order: logical ids of the new root's resources; node groups are updated in this order.
+        resource_order: logical ids of the requested root's resources; node groups are updated in this order.
     """
     other_stacks: list[StackPlan] = []
     groups: dict[str, list[StackPlan]] = {}
@@ -57,41 +58,52 @@ def divide_into_parts(plan: Plan, separable_groups: Collection[str], resource_or
         if stack.path and stack.path[0] in separable_groups:
             groups.setdefault(stack.path[0], []).append(stack)
             continue
+        # The root's own changes: a nested stack is also listed as a resource of the root.
         group_changes = [change for change in stack.changes if not stack.path and change.logical_id in separable_groups]
         for group_change in group_changes:
             groups.setdefault(group_change.logical_id, []).append(replace(stack, changes=(group_change,)))
         other_changes = tuple(change for change in stack.changes if change not in group_changes)
         if other_changes or not group_changes:
             other_stacks.append(replace(stack, changes=other_changes))
-    volumes, control_plane = (
-        _split_volume_changes(other_stacks) if _any_volume_grows(other_stacks) else ((), tuple(other_stacks))
-    )
+    volumes: tuple[StackPlan, ...] = ()
+    control_plane = tuple(other_stacks)
+    if _any_volume_grows(other_stacks):
+        volumes, control_plane = _split_volume_changes(other_stacks)
     parts = [Part("volumes", volumes), Part("control-plane", control_plane), *_node_group_parts(groups, resource_order)]
     return tuple(part for part in parts if part.stacks)
 
 
 def _node_group_parts(groups: dict[str, list[StackPlan]], resource_order: Sequence[str]) -> Iterator[Part]:
-    def stacks(keys: Iterable[str]) -> tuple[StackPlan, ...]:
+    """Yield the parts that update node groups; a part without stacks is dropped by the caller.
+
+    Args:
+        groups: the changes of each node group, by the logical id of its stack.
+        resource_order: logical ids of the requested root's resources; node groups are updated in this order.
+    """
+
+    def stacks_of(keys: Iterable[str]) -> tuple[StackPlan, ...]:
         return tuple(stack for key in keys for stack in groups[key])
 
     rank = {logical_id: index for index, logical_id in enumerate(resource_order)}
+    # Node groups that the requested root no longer has come last.
     names = sorted(groups, key=lambda group: (rank.get(group, len(rank)), group))
     removed_groups = [name for name in names if any(stack.action == "delete" for stack in groups[name])]
     undisrupted_groups = [
-        name for name in names if name not in removed_groups and all(map(_is_undisrupted, groups[name]))
+        name for name in names if name not in removed_groups and all(map(_updates_without_disruption, groups[name]))
     ]
-    yield Part("node-groups", stacks(undisrupted_groups), tuple(undisrupted_groups))
+    yield Part("node-groups", stacks_of(undisrupted_groups), tuple(undisrupted_groups))
     for name in names:
         if name not in undisrupted_groups and name not in removed_groups:
-            yield Part("node-groups", stacks([name]), (name,))
-    yield Part("removed-node-groups", stacks(removed_groups), tuple(removed_groups))
+            yield Part("node-groups", stacks_of([name]), (name,))
+    yield Part("removed-node-groups", stacks_of(removed_groups), tuple(removed_groups))
 
 
-def _is_undisrupted(stack: StackPlan) -> bool:
+def _updates_without_disruption(stack: StackPlan) -> bool:
     return stack.action == "update" and stack.danger is Danger.NONE
 
 
 def _modifies_volume(change: Change) -> bool:
+    """Return whether a change modifies a volume in place with ModifyVolume."""
     is_update_in_place = change.action == "update" and change.replacement is Replacement.NO
     return (
         is_update_in_place
@@ -101,6 +113,7 @@ def _modifies_volume(change: Change) -> bool:
 
 
 def _any_volume_grows(stacks: Iterable[StackPlan]) -> bool:
+    """Return whether the size of a master's volume changes; EBS accepts only larger sizes."""
     return any(
         _modifies_volume(change) and any(property_.path == "/Properties/Size" for property_ in change.properties)
         for stack in stacks
@@ -110,25 +123,34 @@ def _any_volume_grows(stacks: Iterable[StackPlan]) -> bool:
 
 
 def _split_volume_changes(stacks: Sequence[StackPlan]) -> tuple[tuple[StackPlan, ...], tuple[StackPlan, ...]]:
-    """Split the plans of stacks into changes that modify volumes, and all other changes."""
+    """Return the changes that modify the masters' volumes, and all other changes, both by stack.
+
+    A change of a volume is split if it also has properties that ModifyVolume does not change, such as tags.
+    """
     volumes: list[StackPlan] = []
     other_stacks: list[StackPlan] = []
     for stack in stacks:
-        modified = [change for change in stack.changes if stack.path == (MASTER_STACK,) and _modifies_volume(change)]
-        if not modified:
+        is_masters_stack = stack.path == (MASTER_STACK,)
+        volume_changes = [change for change in stack.changes if is_masters_stack and _modifies_volume(change)]
+        if not volume_changes:
             other_stacks.append(stack)
             continue
-        volumes.append(replace(stack, changes=tuple(_restrict_to(change, modified=True) for change in modified)))
-        remaining = [change for change in stack.changes if change not in modified]
-        remaining += [rest for change in modified if (rest := _restrict_to(change, modified=False)).properties]
+        modifications = tuple(_restrict_to(change, modified=True) for change in volume_changes)
+        volumes.append(replace(stack, changes=modifications))
+        remaining = [change for change in stack.changes if change not in volume_changes]
+        for change in volume_changes:
+            unmodified_part = _restrict_to(change, modified=False)
+            if unmodified_part.properties:
+                remaining.append(unmodified_part)
         if remaining:
             other_stacks.append(replace(stack, changes=tuple(remaining)))
     return tuple(volumes), tuple(other_stacks)
 
 
 def _restrict_to(change: Change, *, modified: bool) -> Change:
-    """Return a volume's change with only the properties that ModifyVolume changes, or only the others."""
+    """Return a volume's change with only the properties that ModifyVolume changes, or with only all others."""
     properties = tuple(property_ for property_ in change.properties if (property_.path in _MODIFIED_PATHS) is modified)
     if modified:
         return replace(change, properties=properties)
+    # The impact and the danger describe the modification.
     return replace(change, properties=properties, impact=None, danger=Danger.NONE)

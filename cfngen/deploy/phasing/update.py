@@ -45,14 +45,14 @@ class UnfinishedError(CfngenError):
 
 @dataclass
 class PhasedUpdate:
-    """An update in phases, of which the first is planned.
+    """An update in phases; only the first phase has a change set yet.
 
     Attributes:
-        plan: the plan of the whole update, as it is shown.
+        plan: the plan of the whole update, as the user sees it.
         first: the plan of the first phase, whose change set can be executed.
         parts: all parts, including the first.
         deployed: the templates and parameters before the update.
-        requested: the new templates of the cluster.
+        requested: the requested templates of the cluster.
         plan_part: makes the plan of a part.
     """
 
@@ -71,12 +71,14 @@ def plan_phases(
     plan_part: PlanPart,
     discard: Callable[[Plan], None],
 ) -> PhasedUpdate | None:
-    """Return the phases of an update; None if it needs only one stack update, which is not just of volumes.
+    """Return an update in phases; None if one normal stack update is enough.
+
+    An update of nothing but volumes is one phase too, since it must not be rolled back: EBS cannot shrink volumes.
 
     Args:
-        overall_plan: the plan of the whole update; its change set is deleted if there are phases.
-        deployed: what is deployed.
-        requested: the new templates of the cluster.
+        overall_plan: the plan of the whole update; its change set is deleted if there are several phases.
+        deployed: the templates and parameters before the update.
+        requested: the requested templates of the cluster.
         plan_part: makes the plan of a part.
         discard: removes a plan's change set.
     """
@@ -105,6 +107,7 @@ def plan_phases(
                 phases=phases if remaining_parts[1:] else (),
             )
             return PhasedUpdate(plan, first, remaining_parts, deployed, tuple(requested), plan_part)
+        # The change set of this part is empty, so the update starts with the next part.
     return None
 
 
@@ -125,7 +128,7 @@ def carry_out(
         CfngenError: a phase could not be started; the remaining phases were reported.
     """
     total = len(update.parts)
-    # If a phase turns out to have nothing to do, the outcome of the previous one is returned.
+    # The outcome of the last phase that was executed; a phase with nothing to do is skipped.
     outcome: WatchResult | None = None
     for index, part in enumerate(update.parts):
         remaining_titles = [remaining_part.title for remaining_part in update.parts[index:]]
@@ -162,6 +165,7 @@ def carry_out(
 
 
 def _remaining_notice(remaining_titles: Sequence[str], reason: str) -> Notice:
+    """Return a notice that says which phases remain, and how to continue with them."""
     return Notice(
         f"{reason}; the changes of earlier phases are kept. Remaining: {', '.join(remaining_titles)}",
         CommandText("when the cause is fixed, ", suggest("deploy"), " continues with the remaining phases."),
@@ -171,11 +175,13 @@ def _remaining_notice(remaining_titles: Sequence[str], reason: str) -> Notice:
 def _phase_documents(
     deployed: Deployed, requested: Sequence[Document], remaining_parts: Sequence[Part]
 ) -> tuple[Document, ...]:
-    """Return the templates of the first of the remaining parts."""
+    """Return the templates for the first of the remaining parts; node groups of later parts stay as deployed."""
     if remaining_parts[0].kind == "volumes":
         return documents.volume_phase_documents(deployed, requested)
-    unchanged = [group for part in remaining_parts[1:] for group in part.groups]
-    return documents.with_unchanged_groups(deployed, requested, unchanged) if unchanged else tuple(requested)
+    groups_of_later_parts = [group for part in remaining_parts[1:] for group in part.groups]
+    if not groups_of_later_parts:
+        return tuple(requested)
+    return documents.with_unchanged_groups(deployed, requested, unchanged=groups_of_later_parts)
 
 
 def _confirm_again(

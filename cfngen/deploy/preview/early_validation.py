@@ -80,7 +80,7 @@ def change_set_error(account: Account, description: ChangeSet) -> ChangeSetFaile
         account: the account and region.
         description: the failed change set of a root.
     """
-    failed_change_sets = list(_find_innermost_failures(account, description, set()))
+    failed_change_sets = list(_find_innermost_failures(account, description, visited=set()))
     problems = tuple(
         problem
         for change_set in failed_change_sets
@@ -100,7 +100,15 @@ def change_set_error(account: Account, description: ChangeSet) -> ChangeSetFaile
 
 
 def _find_innermost_failures(account: Account, description: ChangeSet, visited: set[str]) -> Iterator[ChangeSet]:
-    """Return the failed change sets, without those that failed only because of a nested one."""
+    """Yield the failed change sets of a stack and its nested stacks, nested ones first.
+
+    A change set that failed only because of a nested change set is left out.
+
+    Args:
+        account: the account and region.
+        description: the failed change set of a stack.
+        visited: ids of the change sets that were read already; they are not read again.
+    """
     visited.add(description.id)
     named_arns = {arn.rstrip(".,:;") for arn in _NESTED_CHANGE_SET_ARN.findall(description.reason)}
     nested = [
@@ -113,7 +121,7 @@ def _find_innermost_failures(account: Account, description: ChangeSet, visited: 
         failed_change_set
         for child in nested
         if child.id not in visited
-        for failed_change_set in _find_innermost_failures(account, child, visited)
+        for failed_change_set in _find_innermost_failures(account, child, visited=visited)
     ]
     yield from nested_failures
     if not nested_failures or (_EARLY_VALIDATION in description.reason and not named_arns):

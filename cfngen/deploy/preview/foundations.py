@@ -1,4 +1,4 @@
-"""Refuses updates that would replace the VPC of a cluster, or a subnet of a zone.
+"""Refuses updates that would replace the cluster's VPC, or the cluster's subnet in a zone.
 
 CloudFormation would try: it creates the new VPC beside the old one and moves what it can. Network interfaces and
 volumes of masters cannot move, so the update fails half-way, and the load balancer of several masters would be moved
@@ -21,8 +21,9 @@ class NetworkPart(NamedTuple):
 
     Attributes:
         key: its key in the cluster file.
-        cidr_parameter: name of the parameter with its range (or zone), if the stack creates it.
-        id_parameter: name of the parameter with its id, if the stack uses an existing one; empty if there is none.
+        cidr_parameter: name of the parameter with the range (or zone) of the part, if the stack creates the part.
+        id_parameter: name of the parameter with the id of the part, if the stack uses an existing one; empty if there
+            is no such parameter.
         reason: why it cannot be replaced.
     """
 
@@ -33,24 +34,18 @@ class NetworkPart(NamedTuple):
 
 
 def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
-    """Refuse a deployment that would replace the VPC, or a subnet of a zone that stays.
+    """Refuse a deployment that would replace the VPC, or the subnet of a zone that the cluster keeps using.
 
     Args:
         current: current parameters of the root stack; empty if it is new.
         requested: parameters of the deployment.
 
     Raises:
-        ImmutableSettingError: the deployment would replace them.
+        ImmutableSettingError: the deployment would replace the VPC or a subnet.
     """
     problems = []
     for part in _network_parts(current):
-        current_value, requested_value = (
-            next(
-                (values[name] for name in (part.cidr_parameter, part.id_parameter) if name and name in values),
-                None,
-            )
-            for values in (current, requested)
-        )
+        current_value, requested_value = _value_of(part, current), _value_of(part, requested)
         if current_value is None or requested_value is None or current_value == requested_value:
             continue
         problems.append(f"{part.key}: is {current_value} and cannot be changed to {requested_value}: {part.reason}")
@@ -64,7 +59,16 @@ def check(current: Mapping[str, str], requested: Mapping[str, str]) -> None:
         raise ImmutableSettingError(tuple(problems), hint)
 
 
+def _value_of(part: NetworkPart, parameters: Mapping[str, str]) -> str | None:
+    """Return the range or the id of a part of the network; None if the stack has no parameter for it."""
+    for name in (part.cidr_parameter, part.id_parameter):
+        if name and name in parameters:
+            return parameters[name]
+    return None
+
+
 def _network_parts(parameters: Mapping[str, str]) -> Iterator[NetworkPart]:
+    """Yield the VPC, and the subnet and zone of each zone for which the stack has parameters."""
     yield NetworkPart("network.vpc", "VpcCidr", "VpcId", "all resources of the cluster are in it, and they cannot move")
     for name in sorted(parameters):
         if (subnet := SubnetId.parse(name)) and subnet.part in ("Cidr", "Id"):

@@ -1,6 +1,6 @@
-"""Lists in a resource's definition whose items have a key: tags, and the statements of policies.
+"""Compares lists in a resource's definition by the keys of their items: tags, and the statements of policies.
 
-CloudFormation compares lists by position, so an item that is added in the middle changes all items after it.
+CloudFormation compares lists by position, so an item that is added in the middle seems to change all items after it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class KeyedList:
     Attributes:
         path: path of the list, e.g. `/Properties/Tags`.
         before: the old items by their keys, each as text.
-        after: the new items, likewise.
+        after: the new items by their keys, each as text.
     """
 
     path: str
@@ -40,21 +40,21 @@ def keyed_list(entry: ResourceChange, value_path: str) -> KeyedList | None:
         entry: the change of the resource.
         value_path: path of the value, e.g. `/Properties/Tags/3/Value`.
     """
-    for pattern, items in ((_TAGS, _tags_by_key), (_POLICIES, _statements_by_sid)):
+    for pattern, items_by_key in ((_TAGS, _tags_by_key), (_POLICIES, _statements_by_sid)):
         if match := pattern.match(value_path):
-            before, after = (
-                items(_value_at(definition, match[0])) if definition else None
-                for definition in (entry.before, entry.after)
-            )
+            list_path = match[0]
+            # An empty definition means that CloudFormation does not show the definition.
+            before = items_by_key(_value_at(entry.before, list_path)) if entry.before else None
+            after = items_by_key(_value_at(entry.after, list_path)) if entry.after else None
             if before is not None and after is not None:
-                return KeyedList(match[0], before, after)
+                return KeyedList(list_path, before, after)
     return None
 
 
-def _value_at(definition: TemplatePart, place: str) -> object:
-    """Return the value at a path; an empty list if there is none."""
+def _value_at(definition: TemplatePart, path: str) -> object:
+    """Return the value at a path; an empty list if the definition has none; None if the path leads into plain text."""
     value: object = definition
-    for part in place.split("/")[1:]:
+    for part in path.split("/")[1:]:
         if isinstance(value, list):
             value = value[int(part)] if part.isdecimal() and int(part) < len(value) else []
         elif isinstance(value, Mapping):
@@ -79,9 +79,8 @@ def _statements_by_sid(value: object) -> dict[str, str] | None:
     if isinstance(value, list):
         documents = {str(policy.get("PolicyName", "")): policy.get("PolicyDocument") for policy in value}
         if len(documents) < len(value):
-            return None
-        parts = {name: _statements_by_sid(document) for name, document in documents.items()}
-        return _join_policies(parts)
+            return None  # two policies have the same name
+        return _join_policies({name: _statements_by_sid(document) for name, document in documents.items()})
     if not isinstance(value, Mapping) or not value.keys() <= {"Statement", "Version", "Id"}:
         return None
     statements = value.get("Statement", [])
@@ -89,14 +88,14 @@ def _statements_by_sid(value: object) -> dict[str, str] | None:
         isinstance(statement, Mapping) and statement.get("Sid") for statement in statements
     ):
         return None
-    keyed = {str(statement["Sid"]): json.dumps(statement, sort_keys=True) for statement in statements}
-    return keyed if len(keyed) == len(statements) else None
+    texts_by_sid = {str(statement["Sid"]): json.dumps(statement, sort_keys=True) for statement in statements}
+    return texts_by_sid if len(texts_by_sid) == len(statements) else None
 
 
-def _join_policies(parts: Mapping[str, dict[str, str] | None]) -> dict[str, str] | None:
-    """Return the statements of several policies by policy name and Sid; None if one of the policies has no keys."""
+def _join_policies(statements_by_policy: Mapping[str, dict[str, str] | None]) -> dict[str, str] | None:
+    """Return the statements of several policies by `name/Sid`; None if the statements of one policy have no Sids."""
     joined: dict[str, str] = {}
-    for name, statements in parts.items():
+    for name, statements in statements_by_policy.items():
         if statements is None:
             return None
         joined.update({f"{name}/{sid}": text for sid, text in statements.items()})

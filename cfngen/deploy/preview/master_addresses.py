@@ -23,12 +23,18 @@ class AddressesInUseError(CfngenError):
     """Addresses of new masters are in use.
 
     Attributes:
-        holders: the instance, or the network interface without an instance, that uses each address.
+        holders: by address, a description of the instance that uses the address, or of the network interface if it is
+            not attached to an instance.
     """
 
     code = "address-in-use"
 
     def __init__(self, used_addresses: Mapping[str, tuple[str, AwsObject]]) -> None:
+        """Create the error.
+
+        Args:
+            used_addresses: by address, the letter of the master that needs it and the network interface that has it.
+        """
         self.holders = {address: _describe_holder(interface) for address, (_, interface) in used_addresses.items()}
         sentences = [
             f"master {letter} needs the address {address}, which {self.holders[address]} uses"
@@ -78,7 +84,8 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
             stack_resource_ids = _read_physical_ids(account, existing) if used_addresses and existing else {}
     except AwsError:
         return
-    # An earlier update that failed and was not rolled back may have created some of the masters' interfaces.
+    # An address is no conflict if the master's own network interface has it already: an earlier update that failed and
+    # was not rolled back may have created the interface.
     conflicts = {
         address: (letter, interface)
         for address, (letter, interface) in used_addresses.items()
@@ -91,6 +98,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str], existin
 def _used_addresses(
     letters_by_address: Mapping[str, str], interfaces: list[AwsObject]
 ) -> Iterator[tuple[str, tuple[str, AwsObject]]]:
+    """Yield each needed address that a network interface has, with the master's letter and the interface."""
     for interface in interfaces:
         private_ips = {
             private_ip_address["PrivateIpAddress"] for private_ip_address in interface.get("PrivateIpAddresses", ())
@@ -102,6 +110,7 @@ def _used_addresses(
 
 
 def _read_physical_ids(account: Account, existing: StackView) -> dict[str, str]:
+    """Return the physical ids of all resources of the cluster's stacks by logical id."""
     return {
         resource.view.logical_id: resource.view.physical_id
         for resource in tree(account, existing.id)
@@ -110,6 +119,7 @@ def _read_physical_ids(account: Account, existing: StackView) -> dict[str, str]:
 
 
 def _describe_holder(interface: AwsObject) -> str:
+    """Return in words the instance that a network interface is attached to, or the interface itself."""
     identifier = str(interface["NetworkInterfaceId"])
     instance = interface.get("Attachment", {}).get("InstanceId")
     if instance:

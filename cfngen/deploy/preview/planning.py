@@ -42,10 +42,10 @@ def plan_from_change_set(
 
     Args:
         account: the account and region.
-        request: what is to be deployed.
+        request: the request that the change set was created for.
         description: the root's change set.
         operation: `create` or `update`.
-        shell: whether the stack is empty, since it was created together with this change set.
+        shell: whether the stack is empty because CloudFormation created it only to hold this change set.
         report: receives notices for the user.
     """
     is_update = operation == "update"
@@ -113,16 +113,16 @@ class _Assembly:
             if resource_change.type != NESTED_STACK:
                 if self._analysis.has_effect(description, resource_change):
                     # In a nested stack that the update adds, all resources are new, so no impact is described.
-                    is_in_existing_stack = self._is_update and action == "update"
-                    changes.append(self._plan_change(description, resource_change, in_update=is_in_existing_stack))
+                    stack_exists = self._is_update and action == "update"
+                    changes.append(self._plan_change(description, resource_change, stack_exists=stack_exists))
                 continue
             nested_plans = list(
                 self._plan_nested_stack(description, resource_change, (*path, resource_change.logical_id))
             )
             yield from nested_plans
-            # A change such as that of a nested stack's tags is listed once, with the stack's resources.
+            # A change of a nested stack itself, e.g. of its tags, is listed only if no resource in the stack changes.
             if not nested_plans and self._analysis.effective_details(description, resource_change):
-                changes.append(self._plan_change(description, resource_change, in_update=self._is_update))
+                changes.append(self._plan_change(description, resource_change, stack_exists=self._is_update))
         if changes or action == "create":
             is_new_nested_stack = path and self._is_update and action == "create"
             impact = self._impacts.of_stack(description, path, action) if is_new_nested_stack else None
@@ -161,10 +161,10 @@ class _Assembly:
                 self._report(Notice(f"the resources of {'/'.join(path)} cannot be listed: {error}"))
         impact = self._impacts.of_stack(child, path, "delete")
         changes = [
-            self._plan_change(self._root, removed_resource, in_update=True) for removed_resource in resource_changes
+            self._plan_change(self._root, removed_resource, stack_exists=True) for removed_resource in resource_changes
         ]
         if impact:
-            # The stack's impact includes that of its resources, except of those that are more dangerous.
+            # The stack's impact covers its resources. Only a resource that is more dangerous keeps its own impact.
             changes = [
                 change if change.danger.rank > impact.danger.rank else replace(change, impact=None)
                 for change in changes
@@ -172,36 +172,38 @@ class _Assembly:
         name = child.stack_name if child else stack_name(stack_change.physical_id)
         return StackPlan(path, name, "delete", tuple(sorted(changes, key=_change_sort_key)), impact)
 
-    def _plan_change(self, description: ChangeSet, resource_change: ResourceChange, *, in_update: bool) -> Change:
+    def _plan_change(self, description: ChangeSet, resource_change: ResourceChange, *, stack_exists: bool) -> Change:
         """Return the change of one resource.
 
         Args:
             description: the change set of the resource's stack.
             resource_change: the change as CloudFormation lists it.
-            in_update: whether the resource's stack exists already; only then the impact of the change is described.
+            stack_exists: whether the resource's stack is deployed already. The impact of a change is described only
+                for stacks that exist.
         """
         analyzed_changes = (
             self._analysis.effective_details(description, resource_change) if resource_change.action == "Modify" else ()
         )
         replacement = self._analysis.replacement(description, resource_change)
         is_removed_or_replaced = resource_change.action == "Remove" or replacement is not Replacement.NO
+        policy = ""
+        if is_removed_or_replaced:
+            # CloudFormation spells the policy of a replaced resource e.g. `ReplaceAndSnapshot`.
+            policy = _DELETION_POLICY_VERBS.get(resource_change.policy.removeprefix("ReplaceAnd"), "")
+        property_changes = sorted(
+            self._property_changes(resource_change, analyzed_changes),
+            key=lambda property_change: property_change.path,
+        )
         change = Change(
             logical_id=resource_change.logical_id,
             physical_id=resource_change.physical_id,
             type=resource_change.type,
             action=_ACTIONS.get(resource_change.action, "update"),
             replacement=replacement,
-            policy=_DELETION_POLICY_VERBS.get(resource_change.policy.removeprefix("ReplaceAnd"), "")
-            if is_removed_or_replaced
-            else "",
-            properties=tuple(
-                sorted(
-                    self._property_changes(resource_change, analyzed_changes),
-                    key=lambda property_change: property_change.path,
-                )
-            ),
+            policy=policy,
+            properties=tuple(property_changes),
         )
-        if not in_update:
+        if not stack_exists:
             return change
         is_updated_group = change.type == AUTO_SCALING_GROUP and change.action == "update"
         instances = self._count_instances(resource_change.physical_id) if is_updated_group else None
@@ -267,7 +269,7 @@ class _Assembly:
         )
 
     def _note(self, detail: ChangeDetail) -> str:
-        """Describe the change if the values themselves are not readable; else return an empty text."""
+        """Return a description for a value that users cannot read, such as UserData; else an empty text."""
         if detail.value_path.endswith(USER_DATA):
             difference = ""
             if detail.before and detail.after and not detail.unknown:
@@ -279,6 +281,8 @@ class _Assembly:
 
 
 def _count_changes(changes: list[Change]) -> Counts:
+    """Return how many resources are added, updated, replaced and removed; nested stacks do not count."""
+
     def count(action: str, replacement: Replacement = Replacement.NO) -> int:
         return sum(
             1
@@ -305,6 +309,7 @@ def _change_sort_key(change: Change) -> tuple[int, int, str]:
 
 
 def _stack_sort_key(stack: StackPlan) -> tuple[int, int, tuple[str, ...]]:
+    """Sort key for stacks: the most dangerous first, then by the first change of each stack, then by path."""
     kinds = [_change_sort_key(change)[0] for change in stack.changes]
     return -stack.danger.rank, min(kinds, default=5), stack.path
 
@@ -312,7 +317,8 @@ def _stack_sort_key(stack: StackPlan) -> tuple[int, int, tuple[str, ...]]:
 def _templates_differ(account: Account, request: PlanRequest, description: ChangeSet) -> bool:
     """Return whether templates differ outside of `Resources`, which a change set does not list.
 
-    A nested template that changes gets another TemplateURL, since it is named after its content; the root is compared.
+    A nested template that changes gets another TemplateURL, since the URL contains a hash of the template. The root's
+    template is compared with the deployed one.
     """
     url_details = (
         detail

@@ -68,15 +68,16 @@ def check_volume_sizes(account: Account, existing: StackView, values: Mapping[st
     if not recorded.isdecimal() or not requested.isdecimal():
         return VolumeFindings()
     try:
-        larger = {volume: size for volume, size in read_volume_sizes(account, existing).items() if size > int(recorded)}
+        actual_sizes = read_volume_sizes(account, existing)
     except DeniedError:
         return VolumeFindings(
             notices=(Notice("the actual sizes of the data volumes are unknown: ec2:DescribeVolumes is denied"),)
         )
-    if not larger:
+    larger_sizes = {volume_id: size for volume_id, size in actual_sizes.items() if size > int(recorded)}
+    if not larger_sizes:
         return VolumeFindings()
-    max_size = max(larger.values())
-    sizes_text = " and ".join(f"{volume} has {size} GiB" for volume, size in sorted(larger.items()))
+    max_size = max(larger_sizes.values())
+    sizes_text = " and ".join(f"{volume_id} has {size} GiB" for volume_id, size in sorted(larger_sizes.items()))
     text = f"{sizes_text} already, though the stack records {recorded}: a rollback could not shrink it"
     if int(requested) == int(recorded):
         hint = (

@@ -20,7 +20,8 @@ class RouteTablesError(CfngenError):
     """Subnets use route tables that would not contain the pods' routes.
 
     Attributes:
-        other_tables: the route table of each subnet that does not use the cluster's; empty if the subnet has none.
+        other_tables: for each subnet that does not use the cluster's route table, the route table that the subnet
+            uses; an empty text if it uses none.
     """
 
     code = "route-tables-conflict"
@@ -48,6 +49,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
     """
     route_table = values.get("RouteTableId", "")
     subnets = [value for name, value in values.items() if is_subnet_parameter(name) and value]
+    # Only some network plug-ins need routes of the VPC, and only subnets that exist already have a route table.
     if not (network_plugin(cluster).routes and route_table and subnets):
         return
     filters = [{"Name": "vpc-id", "Values": [values.get("VpcId", "")]}]
@@ -72,10 +74,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
         ),
         "",
     )
-    other_tables = {
-        subnet: tables_by_subnet.get(subnet, main_table)
-        for subnet in subnets
-        if tables_by_subnet.get(subnet, main_table) != route_table
-    }
+    used_tables = {subnet: tables_by_subnet.get(subnet, main_table) for subnet in subnets}
+    other_tables = {subnet: table for subnet, table in used_tables.items() if table != route_table}
     if tables and other_tables:
         raise RouteTablesError(route_table, other_tables)

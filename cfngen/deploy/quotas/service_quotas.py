@@ -1,4 +1,4 @@
-"""Checks before a deployment whether the account's quotas allow what it adds.
+"""Checks before a deployment whether the account's quotas allow the resources that the deployment adds.
 
 Usage is counted with the services' own API calls; limits come from Service Quotas. Codes: "AWS service endpoints and
 quotas", AWS General Reference. If a usage or limit cannot be read, the quota is reported as unknown and the deployment
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import ceil
 from typing import NamedTuple
 
 from cfngen.deploy.account import Account
@@ -24,6 +25,7 @@ MAX_THREADS = 12
 GIB_PER_TIB = 1024
 
 Count = Callable[[Account], int]
+"""Reads a usage or a limit from AWS."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,8 @@ class _QuotaCheck:
         code: quota code.
         used: function that returns the current usage.
         limit: function that returns the limit; if None, the limit is read from Service Quotas.
-        units_per_quota_unit: factor from the quota's unit in Service Quotas to the unit of the other attributes, e.g.
-            1024 for a quota in TiB of a demand in GiB.
+        units_per_quota_unit: how many units of `needed` and `used` one unit of the quota in Service Quotas is, e.g.
+            1024 if the quota is in TiB and `needed` in GiB.
         needed_at_maximum: what the deployment adds, with every group at its maximum size, if that is more.
     """
 
@@ -89,22 +91,22 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
         One entry for each quota. Nothing is raised: a quota that cannot be read has no limit, and its hint says why.
     """
     current = current or Demand()
-    resources = _additions(demand.resources, current.resources)
+    added_resources = _additions(demand.resources, current.resources)
     # boto3 clients may be shared between threads, but must not be created in several threads.
     for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
         account.client(service)
     with ThreadPoolExecutor(max_workers=MAX_THREADS) as pool:
-        vcpu_quotas = pool.submit(_vcpu_quotas, account, demand.instances, current.instances)
+        vcpu_quotas_future = pool.submit(_vcpu_quotas, account, demand.instances, current.instances)
         quota_checks = [
-            *_resource_checks(resources),
+            *_resource_checks(added_resources),
             *_storage_checks(demand, current),
-            *_iam_checks(resources),
+            *_iam_checks(added_resources),
             *_rules_check(account, demand, current),
             *_groups_check(demand, current),
             *_policies_check(demand, current),
         ]
         quotas = pool.map(lambda quota_check: _check_quota(account, quota_check), quota_checks)
-        return (*vcpu_quotas.result(), *quotas)
+        return (*vcpu_quotas_future.result(), *quotas)
 
 
 def _additions(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
@@ -133,8 +135,8 @@ def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
             hint=reason,
             needed_at_maximum=max_needed,
         )
-    is_enough, room_to_grow = used + quota_check.needed <= limit, used + max_needed <= limit
-    if room_to_grow:
+    is_enough = used + quota_check.needed <= limit
+    if used + max_needed <= limit:
         return Quota(
             quota_check.name,
             quota_check.needed,
@@ -142,16 +144,26 @@ def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
             limit,
             sufficient=is_enough,
             needed_at_maximum=max_needed,
-            room_to_grow=room_to_grow,
+            room_to_grow=True,
         )
     # IAM is global, and its quotas are managed in us-east-1.
     region = "us-east-1" if quota_check.service == "iam" else account.region
+    desired_value = ceil((used + max_needed) / quota_check.units_per_quota_unit)
     command = (
         f"aws service-quotas request-service-quota-increase --region {region} --service-code {quota_check.service} "
-        f"--quota-code {quota_check.code} --desired-value {-(-(used + max_needed) // quota_check.units_per_quota_unit)}"
+        f"--quota-code {quota_check.code} --desired-value {desired_value}"
     )
     hint = f"delete what is not needed, or request an increase: `{command}`."
-    return Quota(quota_check.name, quota_check.needed, used, limit, is_enough, hint, max_needed, room_to_grow)
+    return Quota(
+        quota_check.name,
+        quota_check.needed,
+        used,
+        limit,
+        sufficient=is_enough,
+        hint=hint,
+        needed_at_maximum=max_needed,
+        room_to_grow=False,
+    )
 
 
 def _read_limit(account: Account, quota_check: _QuotaCheck) -> int:
@@ -167,7 +179,7 @@ def _read_limit(account: Account, quota_check: _QuotaCheck) -> int:
 
 
 def _count_listed(service: str, operation: str, key: str) -> Count:
-    """Return a function that counts the items under `key` in all pages of a list operation."""
+    """Return a function that calls a list operation of a service and counts the items under `key` in all pages."""
 
     def count(account: Account) -> int:
         return sum(len(page[key]) for page in account.client(service).get_paginator(operation).paginate())
@@ -184,12 +196,13 @@ def _count_nat_gateways(account: Account) -> int:
     ec2 = account.client("ec2")
     states = [{"Name": "state", "Values": ["pending", "available"]}]
     pages = ec2.get_paginator("describe_nat_gateways").paginate(Filter=states)
-    subnets = [nat_gateway["SubnetId"] for page in pages for nat_gateway in page["NatGateways"]]
-    if not subnets:
+    subnet_of_each_gateway = [nat_gateway["SubnetId"] for page in pages for nat_gateway in page["NatGateways"]]
+    if not subnet_of_each_gateway:
         return 0
-    pages = ec2.get_paginator("describe_subnets").paginate(SubnetIds=sorted(set(subnets)))
+    pages = ec2.get_paginator("describe_subnets").paginate(SubnetIds=sorted(set(subnet_of_each_gateway)))
     zones = {subnet["SubnetId"]: subnet["AvailabilityZone"] for page in pages for subnet in page["Subnets"]}
-    return max(Counter(zones[subnet] for subnet in subnets).values())
+    gateways_by_zone = Counter(zones[subnet] for subnet in subnet_of_each_gateway)
+    return max(gateways_by_zone.values())
 
 
 def _count_network_load_balancers(account: Account) -> int:
@@ -197,6 +210,7 @@ def _count_network_load_balancers(account: Account) -> int:
     return sum(balancer["Type"] == "network" for page in pages for balancer in page["LoadBalancers"])
 
 
+# CloudFormation type, name of the quota, service code and quota code in Service Quotas, and how usage is counted.
 _COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
     ("AWS::EC2::VPC", "VPCs", "vpc", "L-F678F1CE", _count_listed("ec2", "describe_vpcs", "Vpcs")),
     (
@@ -234,73 +248,87 @@ _COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
 )
 
 
-def _resource_checks(resources: Mapping[str, int]) -> list[_QuotaCheck]:
-    """Return a check for each quota of resources in a region, such as VPCs, of which the deployment adds any."""
-    needed = Counter(resources)
+def _resource_checks(added_resources: Mapping[str, int]) -> list[_QuotaCheck]:
+    """Return a check for each quota of resources in a region, such as VPCs, if the deployment adds such a resource."""
+    needed = Counter(added_resources)
     # Every VPC has a default security group.
     needed["AWS::EC2::SecurityGroup"] += needed["AWS::EC2::VPC"]
     return [
-        _QuotaCheck(name, needed[kind], service, code, used)
-        for kind, name, service, code, used in _COUNTED_RESOURCES
-        if needed[kind]
+        _QuotaCheck(name, needed[resource_type], service, code, used)
+        for resource_type, name, service, code, used in _COUNTED_RESOURCES
+        if needed[resource_type]
     ]
 
 
-# Service Quotas counts these in TiB.
+# Quota codes of EBS storage by volume type; Service Quotas counts storage in TiB.
 _STORAGE_QUOTA_CODES = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
 
 
 def _storage_checks(demand: Demand, current: Demand) -> list[_QuotaCheck]:
-    """Return a check for the storage of each volume type that the deployment adds now or at the maximum size."""
+    """Return a check for each volume type of which the deployment adds storage, now or at the groups' maximum size."""
     needed = _additions(demand.storage, current.storage)
     growing_types = needed.keys() | _additions(demand.max_storage, current.max_storage).keys()
-    max_needed = {kind: demand.max_storage.get(kind, 0) - current.storage.get(kind, 0) for kind in growing_types}
+    max_needed = {
+        volume_type: demand.max_storage.get(volume_type, 0) - current.storage.get(volume_type, 0)
+        for volume_type in growing_types
+    }
 
-    def used(kind: str) -> Count:
-        def size(account: Account) -> int:
-            filters = [{"Name": "volume-type", "Values": [kind]}]
+    def used_storage(volume_type: str) -> Count:
+        """Return a function that reads how many GiB the account's volumes of this type have."""
+
+        def sum_sizes(account: Account) -> int:
+            filters = [{"Name": "volume-type", "Values": [volume_type]}]
             pages = account.client("ec2").get_paginator("describe_volumes").paginate(Filters=filters)
             return sum(volume["Size"] for page in pages for volume in page["Volumes"])
 
-        return size
+        return sum_sizes
 
     return [
         _QuotaCheck(
-            f"{kind} storage (GiB)",
-            needed.get(kind, 0),
-            "ebs",
-            code,
-            used(kind),
+            f"{volume_type} storage (GiB)",
+            needed.get(volume_type, 0),
+            service="ebs",
+            code=code,
+            used=used_storage(volume_type),
             units_per_quota_unit=GIB_PER_TIB,
-            needed_at_maximum=max_needed[kind],
+            needed_at_maximum=max_needed[volume_type],
         )
-        for kind, code in _STORAGE_QUOTA_CODES.items()
-        if kind in max_needed
+        for volume_type, code in _STORAGE_QUOTA_CODES.items()
+        if volume_type in max_needed
     ]
 
 
+# CloudFormation type, name of the quota, quota code, and the key in the account summary with the usage.
 _IAM_QUOTAS = (
     ("AWS::IAM::Role", "IAM roles", "L-FE177D64", "Roles"),
     ("AWS::IAM::InstanceProfile", "Instance profiles", "L-6E65F664", "InstanceProfiles"),
 )
 
 
-def _iam_checks(resources: Mapping[str, int]) -> list[_QuotaCheck]:
-    """Return the checks for roles and instance profiles; IAM itself knows both usage and limit."""
-
-    def summary(key: str) -> Count:
-        return lambda account: int(account.client("iam").get_account_summary()["SummaryMap"][key])
-
+def _iam_checks(added_resources: Mapping[str, int]) -> list[_QuotaCheck]:
+    """Return the checks for roles and instance profiles; IAM's account summary has both usage and limit."""
     return [
-        _QuotaCheck(name, resources[kind], "iam", code, summary(key), limit=summary(f"{key}Quota"))
-        for kind, name, code, key in _IAM_QUOTAS
-        if resources.get(kind)
+        _QuotaCheck(
+            name,
+            added_resources[resource_type],
+            service="iam",
+            code=code,
+            used=_account_summary_value(key),
+            limit=_account_summary_value(f"{key}Quota"),
+        )
+        for resource_type, name, code, key in _IAM_QUOTAS
+        if added_resources.get(resource_type)
     ]
 
 
+def _account_summary_value(key: str) -> Count:
+    """Return a function that reads one number of IAM's account summary."""
+    return lambda account: int(account.client("iam").get_account_summary()["SummaryMap"][key])
+
+
 # Quotas per security group, network interface and role, with their default values ("Amazon VPC quotas", Amazon VPC User
-# Guide, and "IAM and AWS STS quotas", IAM User Guide). Up to the default value, no quota is read. Each limit is one for
-# a single group, interface or role, so the usage is 0 and `needed` is the total.
+# Guide, and "IAM and AWS STS quotas", IAM User Guide). Up to the default value, no quota is read. Each limit applies to
+# one security group, interface or role alone, so the usage is 0, and `needed` is what that one resource needs in all.
 class _QuotaPerResource(NamedTuple):
     code: str
     default_limit: int
@@ -312,20 +340,32 @@ _POLICIES_QUOTA = _QuotaPerResource("L-0DA4ABF3", default_limit=10)
 
 
 def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
-    """Yield a check for the security group with the most rules; new rules are created before old ones are deleted."""
-    changed = {
+    """Yield a check for the security group with the most rules, if it has more than the default limit.
+
+    Only security groups whose rules change are compared. During an update a group has its old and its new rules, since
+    new rules are created before old ones are deleted. A rule for a prefix list counts as many times as the list has
+    entries at most.
+    """
+    rules_by_changed_group = {
         group: {**current.rules.get(group, {}), **rules}
         for group, rules in demand.rules.items()
         if rules != current.rules.get(group)
     }
-    prefix_lists = sorted({rule for rules in changed.values() for rule in rules.values() if rule})
-    entries = _read_max_entries(account, prefix_lists) if prefix_lists else {}
-    sizes = {group: sum(entries.get(rule, 1) for rule in rules.values()) for group, rules in changed.items()}
-    if sizes:
-        fullest = max(sizes, key=lambda group_id: sizes[group_id])
+    prefix_lists = sorted(
+        {prefix_list for rules in rules_by_changed_group.values() for prefix_list in rules.values() if prefix_list}
+    )
+    max_entries = _read_max_entries(account, prefix_lists) if prefix_lists else {}
+    rule_counts = {
+        group: sum(max_entries.get(prefix_list, 1) for prefix_list in rules.values())
+        for group, rules in rules_by_changed_group.items()
+    }
+    if rule_counts:
+        fullest_group = max(rule_counts, key=lambda group: rule_counts[group])
+        rule_count = rule_counts[fullest_group]
         code, default_limit = _RULES_QUOTA
-        if sizes[fullest] > default_limit:
-            yield _QuotaCheck(f"Rules of one security group ({fullest})", sizes[fullest], "vpc", code, _constant(0))
+        if rule_count > default_limit:
+            name = f"Rules of one security group ({fullest_group})"
+            yield _QuotaCheck(name, rule_count, service="vpc", code=code, used=_constant(0))
 
 
 def _read_max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
@@ -350,31 +390,42 @@ def _groups_check(demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
     """Yield a check for the network interface with the most security groups, if it has more than the default limit."""
     code, default_limit = _GROUPS_QUOTA
     if demand.groups > max(current.groups, default_limit):
-        yield _QuotaCheck("Security groups of one interface", demand.groups, "vpc", code, _constant(0))
+        name = "Security groups of one interface"
+        yield _QuotaCheck(name, demand.groups, service="vpc", code=code, used=_constant(0))
 
 
 def _policies_check(demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
     """Yield a check for the role with the most managed policies, if it has more than the default limit."""
-
-    def limit(account: Account) -> int:
-        return int(account.client("iam").get_account_summary()["SummaryMap"]["AttachedPoliciesPerRoleQuota"])
-
     code, default_limit = _POLICIES_QUOTA
     if demand.policies > max(current.policies, default_limit):
-        yield _QuotaCheck("Managed policies of one role", demand.policies, "iam", code, _constant(0), limit=limit)
+        yield _QuotaCheck(
+            "Managed policies of one role",
+            demand.policies,
+            service="iam",
+            code=code,
+            used=_constant(0),
+            limit=_account_summary_value("AttachedPoliciesPerRoleQuota"),
+        )
 
 
 def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequence[Instances]) -> list[Quota]:
-    """Return the quotas of vCPUs; which of them apply depends on the instance types."""
-    current_types = {group.type for group in current}
+    """Return the quotas of vCPUs that the instance types of the planned Auto Scaling groups count towards.
+
+    Args:
+        account: the account and region.
+        planned: the instances of each group after the deployment.
+        current: the instances of each group now; empty for a new cluster.
+    """
+    # An instance type whose quota is not known is reported only if the cluster does not use the type yet.
+    current_types = {instances.type for instances in current}
     unknown_types = sorted(
         {
-            group.type
-            for group in planned
-            if group.count and not vcpus.family_of(group.type) and group.type not in current_types
+            instances.type
+            for instances in planned
+            if instances.count and not vcpus.family_of(instances.type) and instances.type not in current_types
         }
     )
-    unknown = [
+    unknown_quotas = [
         Quota(
             f"vCPUs of {instance_type}",
             needed=0,
@@ -388,30 +439,45 @@ def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequen
     try:
         with translate_aws_errors():
             current_vcpus = vcpus.count_needed(account, current)
-            current_max_vcpus = vcpus.count_needed(account, [group.at_maximum_size for group in current])
-            needed = vcpus.count_needed(account, planned)
-            max_vcpus = vcpus.count_needed(account, [group.at_maximum_size for group in planned])
-            used = vcpus.count_used(account)
+            current_max_vcpus = vcpus.count_needed(account, [instances.at_maximum_size for instances in current])
+            planned_vcpus = vcpus.count_needed(account, planned)
+            planned_max_vcpus = vcpus.count_needed(account, [instances.at_maximum_size for instances in planned])
+            used_vcpus = vcpus.count_used(account)
     except AwsError as error:
-        return [Quota("vCPUs", needed=0, used=None, limit=None, sufficient=None, hint=str(error)), *unknown]
+        return [Quota("vCPUs", needed=0, used=None, limit=None, sufficient=None, hint=str(error)), *unknown_quotas]
     quotas = []
-    for (family, spot), count in max_vcpus.items():
+    for (family, spot), max_count in planned_max_vcpus.items():
         name = f"vCPUs of {'spot' if spot else 'on-demand'} {family.name} instances"
         code = family.spot if spot else family.on_demand
-        used_count, current_count = used.get((family, spot), 0), current_vcpus.get((family, spot), 0)
-        added = max(needed.get((family, spot), 0) - current_count, 0)
-        if current and not added and count <= current_max_vcpus.get((family, spot), 0):
-            continue
+        used_count = used_vcpus.get((family, spot), 0)
+        current_count = current_vcpus.get((family, spot), 0)
+        added = max(planned_vcpus.get((family, spot), 0) - current_count, 0)
+        added_at_maximum = max_count - current_count
+        if current and not added and max_count <= current_max_vcpus.get((family, spot), 0):
+            continue  # the deployment adds nothing to this quota
         if code:
             quota_check = _QuotaCheck(
-                name, added, "ec2", code, _constant(used_count), needed_at_maximum=count - current_count
+                name,
+                added,
+                service="ec2",
+                code=code,
+                used=_constant(used_count),
+                needed_at_maximum=added_at_maximum,
             )
             quotas.append(_check_quota(account, quota_check))
         else:
             quotas.append(
-                Quota(name, added, used_count, None, None, "it is not known which quota applies", count - current_count)
+                Quota(
+                    name,
+                    needed=added,
+                    used=used_count,
+                    limit=None,
+                    sufficient=None,
+                    hint="it is not known which quota applies",
+                    needed_at_maximum=added_at_maximum,
+                )
             )
-    return [*quotas, *unknown]
+    return [*quotas, *unknown_quotas]
 
 
 def _constant(count: int) -> Count:

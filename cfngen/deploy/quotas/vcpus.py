@@ -1,4 +1,4 @@
-"""Quotas of vCPUs: which instance types share a quota, and how many vCPUs instances use of it.
+"""Quotas of vCPUs: which instance types share a quota, and how many vCPUs of each quota instances use.
 
 Source: "Amazon EC2 instance type quotas", Amazon EC2 Instance Types guide.
 """
@@ -57,20 +57,19 @@ def family_of(instance_type: str) -> Family | None:
 
 
 def count_needed(account: Account, instances: Collection[Instances]) -> Mapping[Pool, int]:
-    """Return how many vCPUs instances need of each quota.
+    """Return how many vCPUs of each quota the given instances need; instance types of unknown quotas do not count.
 
     Raises:
         botocore.exceptions.ClientError: EC2 refuses the call, or an instance type does not exist.
     """
-    vcpus_by_type = _read_vcpus_by_type(
-        account, {instance.type for instance in instances if instance.count and family_of(instance.type)}
-    )
-    total: Counter[Pool] = Counter()
-    for instance in instances:
-        family = family_of(instance.type)
-        if family and instance.count:
-            total[family, instance.spot] += instance.count * vcpus_by_type[instance.type]
-    return total
+    counted_types = {group.type for group in instances if group.count and family_of(group.type)}
+    vcpus_by_type = _read_vcpus_by_type(account, counted_types)
+    totals: Counter[Pool] = Counter()
+    for group in instances:
+        family = family_of(group.type)
+        if family and group.count:
+            totals[family, group.spot] += group.count * vcpus_by_type[group.type]
+    return totals
 
 
 def count_used(account: Account) -> Mapping[Pool, int]:
@@ -79,10 +78,13 @@ def count_used(account: Account) -> Mapping[Pool, int]:
         (instance["InstanceType"], instance.get("InstanceLifecycle") == "spot")
         for instance in _describe_running_instances(account)
     )
-    return count_needed(account, [Instances(kind, count, spot) for (kind, spot), count in running.items()])
+    return count_needed(
+        account, [Instances(instance_type, count, spot) for (instance_type, spot), count in running.items()]
+    )
 
 
 def _describe_running_instances(account: Account) -> Iterator[AwsObject]:
+    """Yield each instance of the account that is running or starting."""
     states = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     pages = account.client("ec2").get_paginator("describe_instances").paginate(Filters=states)
     for page in pages:
@@ -92,15 +94,12 @@ def _describe_running_instances(account: Account) -> Iterator[AwsObject]:
 
 def _read_vcpus_by_type(account: Account, instance_types: Collection[str]) -> dict[str, int]:
     """Return the number of vCPUs of each instance type."""
-    names, vcpus_by_type = sorted(instance_types), {}
+    names = sorted(instance_types)
+    vcpus_by_type: dict[str, int] = {}
     for start in range(0, len(names), MAX_TYPES_PER_CALL):
         response = account.client("ec2").describe_instance_types(
             InstanceTypes=names[start : start + MAX_TYPES_PER_CALL]
         )
-        vcpus_by_type.update(
-            {
-                instance_type["InstanceType"]: int(instance_type["VCpuInfo"]["DefaultVCpus"])
-                for instance_type in response["InstanceTypes"]
-            }
-        )
+        for description in response["InstanceTypes"]:
+            vcpus_by_type[description["InstanceType"]] = int(description["VCpuInfo"]["DefaultVCpus"])
     return vcpus_by_type

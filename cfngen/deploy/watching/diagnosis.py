@@ -132,7 +132,7 @@ def diagnose(account: Account, root_id: str) -> Diagnosis:
 
 
 def _read_root_events(account: Account, stack_id: str) -> list[Event]:
-    """Return the root stack's events in the last operation, and in the failed one before it if that is rolled back."""
+    """Return the root stack's events in the last operation; if it is a rollback, also those of the failed operation."""
     stack_events = StackEvents(account.client("cloudformation"), stack_id, (), last_operation_and_failure)
     events = stack_events.read_page()
     while stack_events.has_more_pages:
@@ -162,7 +162,7 @@ def _read_failures(account: Account, stack_id: str, start: datetime, path: tuple
     failures: list[Event] = []
     try:
         pages = client.get_paginator("describe_events").paginate(StackName=stack_id, Filters={"FailedEvents": True})
-        # Their order is not documented. Failures of a change set's creation are reported by `plan`.
+        # The order of the events is not documented. Failures of a change set's creation are reported by `plan`.
         for page in pages:
             failures += [
                 parse_event(entry, path)
@@ -203,13 +203,14 @@ def _is_cause(event: Event) -> bool:
 
 
 def _separate_rollback_failures(events: Sequence[Event]) -> tuple[list[Event], list[Event]]:
-    """Return the failures of the operation, and those of its rollback; of each resource only the first."""
+    """Return the failures of the operation, and the failures of its rollback; of each resource only the first."""
     causes: dict[tuple[tuple[str, ...], str], Event] = {}
     rollback_failures: dict[tuple[tuple[str, ...], str], Event] = {}
     is_rolling_back = False
     for index, event in enumerate(events):
         if _is_cause(event):
-            (rollback_failures if is_rolling_back else causes).setdefault((event.path, event.logical_id), event)
+            failures = rollback_failures if is_rolling_back else causes
+            failures.setdefault((event.path, event.logical_id), event)
         if index and event.of_stack and not event.path and not is_at_rest(event.status):
             is_rolling_back = is_rolling_back or "ROLLBACK" in event.status or event.status == "DELETE_IN_PROGRESS"
     return list(causes.values()), list(rollback_failures.values())

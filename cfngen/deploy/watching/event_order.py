@@ -35,7 +35,11 @@ def merge_events(events: Iterable[Event]) -> list[Event]:
 
 
 def _must_follow_another(event: Event, queues: dict[str, deque[Event]]) -> bool:
-    """Return whether an event of another stack, with the same time, has to come first."""
+    """Return whether an event of another stack with the same time has to come before this event.
+
+    A nested stack's first event follows the parent's event that starts the operation. The parent's event that ends the
+    operation follows the nested stack's events.
+    """
     if event.path and ((event.of_stack and _is_start(event)) or event.status.startswith("DELETE_")):
         return _parent_event_is_queued(event, queues)
     if event.of_stack or event.type != NESTED_STACK or _is_start(event):

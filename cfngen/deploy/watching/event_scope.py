@@ -30,7 +30,7 @@ class LastOperation:
         """Start before the newest event.
 
         Args:
-            with_failure: whether to include the failed operation if the newest one is its rollback.
+            with_failure: whether to include the failed operation if the newest operation is its rollback.
         """
         self._with_failure = with_failure
         self._start: Event | None = None
@@ -56,9 +56,11 @@ def is_at_rest(status: str) -> bool:
 
 
 def _undoes_failure(start: Event) -> bool:
-    """Return whether an operation that starts with this event rolls back, or deletes, what a failed one has done."""
-    # OnStackFailure=DELETE gives another reason. After a user's DeleteStack, the reason is `User Initiated`, or empty
-    # in nested stacks.
+    """Return whether the operation that starts with this event is the rollback of a failed operation.
+
+    With OnStackFailure=DELETE, the rollback of a failed creation is the deletion of the stack.
+    """
+    # If a user calls DeleteStack, the reason is `User Initiated`, or empty in nested stacks.
     if start.status == "DELETE_IN_PROGRESS":
         return start.reason not in ("", "User Initiated")
     return "ROLLBACK" in start.status
@@ -80,5 +82,5 @@ def since_event(last: Event) -> Scope:
 
 
 def last_operation_and_failure() -> Boundary:
-    """Return the boundary of the newest operation, together with the failed one if it is a rollback."""
+    """Return the boundary of the newest operation; if it is a rollback, of the failed operation before it."""
     return LastOperation(with_failure=True)

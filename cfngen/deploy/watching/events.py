@@ -43,6 +43,7 @@ _ROUTINE_REASONS = frozenset(
     }
 )
 _CLEANUP_SUFFIX = "_CLEANUP_IN_PROGRESS"
+_CALLS_PER_ADVANCE = 100  # when all events are read at once
 
 
 def is_cancelled(event: Event) -> bool:
@@ -56,20 +57,21 @@ def repeats_another_failure(event: Event) -> bool:
 
 
 def is_worth_showing(event: Event) -> bool:
-    """Return whether an event is worth showing: no other event says the same or more."""
+    """Return whether an event tells the user something that no other event of the operation tells."""
     status = StackStatus(event.status)
     if is_cancelled(event) or status.cleaning_up:
         return False
     if event.of_stack:
-        # Show the start and the end of the root stack's operation, and only the end of a nested stack's; a nested
-        # stack's failure is shown only if it says more than the failures of its resources.
+        # Of the root stack's operation, show the start and the end; of a nested stack's operation, only the end. A
+        # nested stack's failure is not shown if it only repeats the failures of the resources in the stack.
         if event.status == "REVIEW_IN_PROGRESS":
             return False
         if event.path:
             return not event.status.endswith("_IN_PROGRESS") and not (event.failed and repeats_another_failure(event))
         return True
     if event.type == NESTED_STACK and stack_name(event.physical_id):
-        # The nested stack has an event of its own with the reason. If it could not be created, this is the only event.
+        # This is the parent's event about a nested stack. The reason is in the nested stack's own event, unless the
+        # nested stack could not be created; then this is the only event.
         return event.failed and not repeats_another_failure(event)
     if event.status.endswith("_IN_PROGRESS"):
         return bool(event.reason) and event.reason not in _ROUTINE_REASONS
@@ -78,6 +80,8 @@ def is_worth_showing(event: Event) -> bool:
 
 def parse_event(entry: AwsObject, path: tuple[str, ...]) -> Event:
     """Return the event in one entry of a DescribeStackEvents or DescribeEvents response.
+
+    Only DescribeEvents has entries about hooks and validation; their reasons are in other keys.
 
     Args:
         entry: the entry.
@@ -122,12 +126,12 @@ class StackEvents:
         self._client = client
         self._scope = scope
         self._boundary = scope()
-        self._parent_started_at: datetime | None = None
-        self._parent_finished = not path
+        self._parent_started_at: datetime | None = None  # when the parent started the operation on this stack
+        self._parent_finished = not path  # whether the operation has ended by the parent's events; a root has no parent
         self._reads_since_finished = 0
         self._known_ids: set[str] = set()
-        self._collected: list[Event] = []
-        self._token = ""
+        self._collected: list[Event] = []  # events of the pages read so far, newest first
+        self._token = ""  # of the next older page; empty if the newest page is read next
 
     @property
     def settled(self) -> bool:
@@ -144,7 +148,8 @@ class StackEvents:
         if not finished:
             self._parent_started_at = parent_event.time
         if finished != self._parent_finished:
-            self._parent_finished, self._reads_since_finished = finished, 0
+            self._parent_finished = finished
+            self._reads_since_finished = 0
 
     @property
     def has_more_pages(self) -> bool:
@@ -170,7 +175,9 @@ class StackEvents:
                 raise
             if self._token:
                 # The token has expired: start again with the newest page.
-                self._token, self._collected, self._boundary = "", [], self._scope()
+                self._token = ""
+                self._collected = []
+                self._boundary = self._scope()
                 return []
             if "does not exist" not in str(error):
                 raise
@@ -198,14 +205,17 @@ class StackEvents:
 
     def _take_collected(self) -> list[Event]:
         """Return the events read since the last call, oldest first, and remember that they are known."""
-        new, self._collected = self._collected[::-1], []
-        self._known_ids.update(event.id for event in new)
+        new_events = self._collected[::-1]
+        self._collected = []
+        self._known_ids.update(event.id for event in new_events)
         # From now on, reading stops at the first known event.
         self._boundary = unbounded() if self._known_ids else self._scope()
-        stack_events = [event for event in new if event.of_stack]
-        self.last = stack_events[-1] if stack_events else self.last
-        self._reads_since_finished += self._parent_finished
-        return new
+        stack_events = [event for event in new_events if event.of_stack]
+        if stack_events:
+            self.last = stack_events[-1]
+        if self._parent_finished:
+            self._reads_since_finished += 1
+        return new_events
 
 
 class TreeEvents:
@@ -232,7 +242,7 @@ class TreeEvents:
         self._children: dict[str, StackEvents] = {}
         self._turn = 0  # number of the current turn, in which every unsettled stack is read once
         self._last_turns: dict[str, int] = {}  # by stack id: the turn in which it was last read
-        self._pending: list[Event] = []
+        self._pending: list[Event] = []  # events that were read, but not yet returned by `take`
 
     @property
     def settled(self) -> bool:
@@ -263,11 +273,13 @@ class TreeEvents:
             ClientError: a call failed; what was read before is kept.
         """
         # A new turn starts only when every stack has been read in the last one.
-        self._turn += not self.behind
+        if not self.behind:
+            self._turn += 1
         is_first_page = True
         while calls and (is_first_page or self.root.has_more_pages):
             self._read(self.root)
-            calls, is_first_page = calls - 1, False
+            calls -= 1
+            is_first_page = False
         while calls and not self.root.has_more_pages:
             child = next((child for child in self.unsettled if self._is_due(child)), None)
             if child is None:
@@ -282,8 +294,8 @@ class TreeEvents:
         """Return the new events of all stacks, oldest first; each event is returned once.
 
         Args:
-            everything: return events even if some stacks have not been read in this turn. Otherwise nothing is
-                returned then, since unread events of those stacks may be older than the events read so far.
+            everything: return all events read so far, even if some stacks have not been read in this turn. By default,
+                nothing is returned until all stacks have been read, since unread events may be older.
         """
         if self.behind and not everything:
             return []
@@ -328,21 +340,21 @@ def read_all(account: Account, root_id: str, scope: Scope) -> tuple[Event, ...]:
     """
     tree_events = TreeEvents(account.client("cloudformation"), root_id, scope)
     with translate_aws_errors():
-        while not tree_events.advance(100):
-            pass  # all hundred calls were used, so there may be more pages
+        while tree_events.advance(_CALLS_PER_ADVANCE) == 0:
+            pass  # all calls were used, so there may be more pages
     return tuple(tree_events.take(everything=True))
 
 
 def read_history(
     account: Account, root_id: str, *, operation: Literal["latest", "all"] = "latest", complete: bool = False
 ) -> tuple[Event, ...]:
-    """Return the events of the last operation or of all, without those that only repeat others.
+    """Return the events of the last operation or of all operations, without events that only repeat others.
 
     Args:
         account: the AWS account.
         root_id: the root stack's ARN.
         operation: `latest` for the newest operation (a rollback together with the operation that failed), or `all`.
-        complete: return all events, also those that only repeat others.
+        complete: whether to include events that only repeat others.
 
     Raises:
         AwsError: a call failed.
@@ -357,8 +369,14 @@ def read_history(
             stacks_in_cleanup.add(event.stack_id)
         elif event.of_stack:
             stacks_in_cleanup.discard(event.stack_id)
-        is_cleanup = event.stack_id in stacks_in_cleanup and event.status.startswith("DELETE_") and not event.failed
-        if is_worth_showing(event) and not (is_cleanup and not event.of_stack):
+        # During the cleanup, CloudFormation deletes replaced resources; only a failure of that is shown.
+        is_routine_cleanup = (
+            event.stack_id in stacks_in_cleanup
+            and not event.of_stack
+            and event.status.startswith("DELETE_")
+            and not event.failed
+        )
+        if is_worth_showing(event) and not is_routine_cleanup:
             relevant.append(event)
     return tuple(relevant)
 

@@ -1,7 +1,7 @@
 """How long operations on resources usually take, so that a user can tell whether an operation hangs.
 
-These are estimates from experience, rounded up. AWS promises none of them, and they are only shown: no code relies on
-them.
+The durations are estimates from experience, rounded up. AWS promises none of them. They are only shown to the user: no
+code relies on them.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class Expected:
 
     Attributes:
         path: logical ids from the root to the resource's stack; empty for a resource of the root.
-        logical_id: its logical id.
+        logical_id: the resource's logical id.
         type: e.g. `AWS::EC2::Volume`.
-        action: what happens to it.
+        action: what the operation does with the resource.
         signals: number of instance signals that CloudFormation waits for; 0 if none or not known.
-        seconds: how long it usually takes.
+        seconds: how long the action usually takes.
     """
 
     path: Path
@@ -104,11 +104,11 @@ class Expectation:
 
 
 def usual_seconds(type_: str, action: Action, signals: int = 0) -> int:
-    """Return how long one resource usually takes.
+    """Return how many seconds CloudFormation usually takes for an action on one resource.
 
     Args:
-        type_: e.g. `AWS::EC2::Volume`.
-        action: what happens to it.
+        type_: the resource's type, e.g. `AWS::EC2::Volume`.
+        action: what the operation does with the resource.
         signals: number of instances whose signals CloudFormation waits for; an update replaces them one by one.
     """
     create, update, delete = SECONDS.get(type_, (DEFAULT_SECONDS, DEFAULT_SECONDS, DEFAULT_SECONDS))
@@ -137,16 +137,23 @@ def expect_operation(
             if action is None:
                 continue
             signals = _expected_signals(resource, _known_parameters(bodies, path, values or {}), action)
-            # The time of a nested stack is that of its resources.
+            # A nested stack takes as long as its resources, which are counted themselves.
             seconds = 0 if resource["Type"] == NESTED_STACK else usual_seconds(resource["Type"], action, signals)
             if resource["Type"] == AUTO_SCALING_GROUP and action == "create" and "CreationPolicy" not in resource:
                 seconds = UNAWAITED_GROUP_SECONDS
-            if action in ("update", "delete") and "LifecycleHookSpecificationList" in resource.get("Properties", {}):
-                # An update drains the nodes one after another, a deletion all at once.
-                seconds += DRAIN_SECONDS * (max(signals, 1) if action == "update" else 1)
-            awaited = signals if action != "delete" else 0
+            drains_nodes = "LifecycleHookSpecificationList" in resource.get("Properties", {})
+            # An update drains the nodes one after another, a deletion drains all at once.
+            if drains_nodes and action == "update":
+                seconds += DRAIN_SECONDS * max(signals, 1)
+            elif drains_nodes and action == "delete":
+                seconds += DRAIN_SECONDS
             expected_by_resource[path, logical_id] = Expected(
-                path, logical_id, resource["Type"], action, awaited, seconds
+                path,
+                logical_id,
+                resource["Type"],
+                action,
+                signals=0 if action == "delete" else signals,
+                seconds=seconds,
             )
     return Expectation(tuple(expected_by_resource.values()), _critical_path_seconds(bodies, expected_by_resource, ()))
 
@@ -156,12 +163,21 @@ def _critical_path_seconds(
     expected_by_resource: Mapping[tuple[Path, str], Expected],
     path: Path,
 ) -> int:
-    """Return the seconds of a stack's critical path: each resource starts when those it depends on are complete."""
+    """Return the seconds of a stack's critical path: a resource starts when its dependencies are complete.
+
+    Args:
+        bodies: the template of every stack, by the stack's path.
+        expected_by_resource: how long the action on each resource takes, by path and logical id.
+        path: path of the stack.
+    """
     resources = bodies.get(path, {}).get("Resources", {})
     end_seconds: dict[str, int] = {}
 
     def end_of(logical_id: str, dependents: tuple[str, ...] = ()) -> int:
-        """Return when a resource is complete, in seconds; `dependents` are the resources that wait for it."""
+        """Return after how many seconds a resource is complete.
+
+        `dependents` are the resources that wait for this one. They are skipped, so that a circular dependency ends.
+        """
         if logical_id not in end_seconds:
             dependencies = (
                 dependency
@@ -188,17 +204,21 @@ def _dependencies(resource: TemplatePart) -> Iterator[str]:
 
 def _expected_signals(resource: TemplatePart, values: Mapping[str, str], action: Action) -> int:
     """Return the number of instance signals that CloudFormation waits for in a creation or a rolling update."""
-    signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
-    if not signal:
-        rolling_update = resource.get("UpdatePolicy", {}).get("AutoScalingRollingUpdate", {})
-        waits = action == "update" and rolling_update.get("WaitOnResourceSignals")
-        return _resolve_number(resource.get("Properties", {}).get("MinSize", 1), values) if waits else 0
-    return _resolve_number(signal.get("Count", 1), values)
+    creation_signal = resource.get("CreationPolicy", {}).get("ResourceSignal")
+    if creation_signal:
+        return _resolve_number(creation_signal.get("Count", 1), values)
+    rolling_update = resource.get("UpdatePolicy", {}).get("AutoScalingRollingUpdate", {})
+    if action == "update" and rolling_update.get("WaitOnResourceSignals"):
+        return _resolve_number(resource.get("Properties", {}).get("MinSize", 1), values)
+    return 0
 
 
-def _resolve_number(value: object, values: Mapping[str, str]) -> int:
-    number = resolve(value, values)
-    return int(number) if isinstance(number, int) or (isinstance(number, str) and number.isdecimal()) else 0
+def _resolve_number(expression: object, values: Mapping[str, str]) -> int:
+    """Return the value of an expression as a number; 0 if it is not known, or not a number."""
+    number = resolve(expression, values)
+    if isinstance(number, int) or (isinstance(number, str) and number.isdecimal()):
+        return int(number)
+    return 0
 
 
 def _known_parameters(bodies: Mapping[Path, TemplatePart], path: Path, values: Mapping[str, str]) -> Mapping[str, str]:

@@ -26,14 +26,15 @@ class ResourceProgress:
     """One resource in an operation.
 
     Attributes:
-        logical_id: its logical id.
+        logical_id: the resource's logical id.
         type: e.g. `AWS::EC2::Volume`.
-        status: its status in CloudFormation.
-        seconds: how long the operation on it has taken so far, or took.
-        expected: how many seconds that usually takes; 0 if not known.
+        status: the resource's status in CloudFormation.
+        seconds: how long the operation on the resource has taken so far, or took.
+        expected: how many seconds an operation on such a resource usually takes; 0 if not known.
         signals: number of instances that have signaled success.
         signals_expected: number of signals that CloudFormation waits for; 0 if none or not known.
-        reason: why it failed, also after it has been rolled back; empty if it did not fail, or only was cancelled.
+        reason: why the resource failed, also after it has been rolled back; empty if it did not fail, or was only
+            cancelled because another resource failed.
     """
 
     logical_id: str
@@ -107,6 +108,8 @@ class Progress(Message):
 
 @dataclass
 class _Resource:
+    """The state of a resource, as far as its events have been processed."""
+
     logical_id: str
     type: str
     status: str
@@ -120,6 +123,8 @@ class _Resource:
 
 @dataclass
 class _Stack:
+    """The state of a stack and its resources, as far as their events have been processed."""
+
     path: Path
     name: str
     status: str = ""
@@ -156,7 +161,7 @@ class ProgressTracker:
                 self._stacks[path] = _Stack(path, "")
 
     def add_event(self, event: Event) -> None:
-        """Update the progress of the event's stack or resource."""
+        """Update the progress of the stack or resource that an event is about."""
         self._newest = max(self._newest or event.time, event.time)
         stack = self._stacks.setdefault(event.path, _Stack(event.path, event.stack))
         if event.of_stack:
@@ -206,7 +211,7 @@ class ProgressTracker:
                 reason=earlier_reason,
                 signals_expected=signals_expected,
             )
-            # A resource on which another operation starts moves to the end.
+            # Resources are in the order in which their operations started, so this one moves to the end.
             stack.resources.pop(event.logical_id, None)
             stack.resources[event.logical_id] = resource
         resource.status = event.status
@@ -242,9 +247,14 @@ class ProgressTracker:
 
     def _resource_progress(self, resource: _Resource, path: Path, now: datetime) -> ResourceProgress:
         expected = self._expectation.find(path, resource.logical_id)
-        verb = resource.status.partition("_")[0].lower()
-        action: Action = "create" if verb == "create" else "delete" if verb == "delete" else "update"
-        if expected and action == ("create" if expected.action == "replace" else expected.action):
+        action: Action = "update"
+        if resource.status.startswith("CREATE_"):
+            action = "create"
+        elif resource.status.startswith("DELETE_"):
+            action = "delete"
+        # CloudFormation replaces a resource by creating a new one.
+        is_expected = expected and (expected.action == action or (expected.action, action) == ("replace", "create"))
+        if expected and is_expected:
             expected_seconds = expected.seconds
         else:
             expected_seconds = usual_seconds(resource.type, action, resource.signals_expected)

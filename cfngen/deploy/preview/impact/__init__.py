@@ -57,7 +57,7 @@ class ImpactAssessment:
         """Return the impact of a change of a resource; None if there is nothing to add to the change itself.
 
         Args:
-            change: the change, as yet without an impact.
+            change: the change, whose `impact` is not set yet.
             entry: the change as CloudFormation lists it.
             instances: current number of instances of an Auto Scaling group, if known.
         """
@@ -74,10 +74,10 @@ class ImpactAssessment:
         return Danger.DANGEROUS if change.type in _PERSISTENT_TYPES else Danger.NONE
 
     def of_stack(self, description: ChangeSet | None, path: tuple[str, ...], action: str) -> Impact | None:
-        """Return the impact of a nested stack that is created or deleted; None if it is not that of a node group.
+        """Return the impact of creating or deleting a nested stack; None if the stack is not that of a node group.
 
         Args:
-            description: its change set, if it has one.
+            description: the nested stack's change set; None if CloudFormation has created none.
             path: logical ids from the root to the stack.
             action: `create` or `delete`.
         """

@@ -1,4 +1,4 @@
-"""A change of one resource with its context: its owner, and its old and new values."""
+"""A change of one resource, with the master or node group that the resource belongs to and its old and new values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ChangeContext:
         cluster: the cluster as it is to be deployed.
         change: the change.
         owner: the master or node group that the resource belongs to, e.g. "master a"; empty if none.
-        is_master: whether it belongs to a master.
+        is_master: whether the resource belongs to a master.
         masters: current number of masters.
         instances: current number of instances of an Auto Scaling group; None if not known.
     """
@@ -97,6 +97,7 @@ def _property_name(path: str) -> str:
 def owner_of(cluster: Cluster, logical_id: str) -> tuple[str, bool]:
     """Return the master or node group that a resource belongs to, in words, and whether it is a master."""
     program = ProgramId.parse(logical_id)
+    # A boot program's resource belongs to a master or to a node group.
     if (master := MasterId.parse(logical_id) or program) and master.letter:
         return f"master {master.letter}", True
     node_group = NodeGroupId.parse(logical_id) or program
@@ -112,5 +113,5 @@ def _name_of_removed_group(pascal_name: str) -> str:
 
 
 def number(value: object) -> int | None:
-    """Return a decimal value as an integer; None if it is not one."""
+    """Return a value that consists of decimal digits as an integer; None for any other value."""
     return int(str(value)) if str(value).isdecimal() else None

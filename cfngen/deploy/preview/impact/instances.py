@@ -17,7 +17,7 @@ _IMMUTABLE_PROPERTIES = ("AvailabilityZone", "Encrypted", "KmsKeyId", "SnapshotI
 # Guide).
 _ROLLING_UPDATE_PROPERTIES = ("LaunchTemplate", "VPCZoneIdentifier", "AvailabilityZones", "MixedInstancesPolicy")
 
-_HOOKS = "LifecycleHookSpecificationList"
+_LIFECYCLE_HOOKS = "LifecycleHookSpecificationList"
 
 
 def _group_impact(context: ChangeContext) -> Impact | None:
@@ -32,9 +32,9 @@ def _group_impact(context: ChangeContext) -> Impact | None:
         )
     if context.change.action == "add":
         return Impact(f"new {owner}: it joins the existing masters") if context.is_master else None
-    texts: list[tuple[str, Danger]] = []
+    impacts: list[tuple[str, Danger]] = []
     if context.touches(*_ROLLING_UPDATE_PROPERTIES) and context.instances == 0:
-        texts.append((f"{owner} has no instances now; future instances get the new configuration", Danger.NONE))
+        impacts.append((f"{owner} has no instances now; future instances get the new configuration", Danger.NONE))
     elif context.touches(*_ROLLING_UPDATE_PROPERTIES):
         verb = "is" if context.certainly_touches(*_ROLLING_UPDATE_PROPERTIES) else "might be"
         if context.is_master and context.masters == 1:
@@ -49,31 +49,38 @@ def _group_impact(context: ChangeContext) -> Impact | None:
             text = (
                 f"{owner}: its instances {plural_verb} replaced one at a time; pods are {_drained_text(context)} first"
             )
-        texts.append((text, Danger.DISRUPTIVE))
+        impacts.append((text, Danger.DISRUPTIVE))
     if context.touches("VPCZoneIdentifier"):
-        texts.append((f"{owner} may launch instances in other subnets, and so in other zones", Danger.NONE))
-    if context.touches(_HOOKS):
-        verb = "are drained" if context.after(_HOOKS) else "are no longer drained"
-        texts.append((f"from now on pods of {owner} {verb} before an instance is terminated", Danger.NONE))
+        impacts.append((f"{owner} may launch instances in other subnets, and so in other zones", Danger.NONE))
+    if context.touches(_LIFECYCLE_HOOKS):
+        verb = "are drained" if context.after(_LIFECYCLE_HOOKS) else "are no longer drained"
+        impacts.append((f"from now on pods of {owner} {verb} before an instance is terminated", Danger.NONE))
     if context.touches("MinSize", "MaxSize", "DesiredCapacity"):
-        text, shrinks = _resize_text(context, owner, is_only_change=not texts)
-        texts.append((text, Danger.DISRUPTIVE if shrinks else Danger.NONE))
-    return _join_impacts(texts)
+        text, may_terminate_instances = _resize_text(context, owner, is_only_change=not impacts)
+        impacts.append((text, Danger.DISRUPTIVE if may_terminate_instances else Danger.NONE))
+    return _join_impacts(impacts)
 
 
-def _join_impacts(texts: Sequence[tuple[str, Danger]]) -> Impact | None:
-    """Join several texts into one impact; if only some of them are harmless, `dangerous_part` has the others."""
-    if not texts:
+def _join_impacts(impacts: Sequence[tuple[str, Danger]]) -> Impact | None:
+    """Join texts, each with its danger, into one impact; None if there are none.
+
+    If harmless and dangerous texts are mixed, `dangerous_part` has only the dangerous texts.
+    """
+    if not impacts:
         return None
-    worst = max((danger for _, danger in texts), key=lambda danger: danger.rank)
-    dangerous_texts = [text for text, danger in texts if danger is not Danger.NONE]
-    dangerous_part = "; ".join(dangerous_texts) if 0 < len(dangerous_texts) < len(texts) else ""
-    return Impact("; ".join(text for text, _ in texts), worst, dangerous_part=dangerous_part)
+    worst_danger = max((danger for _, danger in impacts), key=lambda danger: danger.rank)
+    dangerous_texts = [text for text, danger in impacts if danger is not Danger.NONE]
+    is_mixed = 0 < len(dangerous_texts) < len(impacts)
+    return Impact(
+        "; ".join(text for text, _ in impacts),
+        worst_danger,
+        dangerous_part="; ".join(dangerous_texts) if is_mixed else "",
+    )
 
 
 def _drained_text(context: ChangeContext) -> str:
     """Return `drained` if the group currently has a lifecycle hook that drains instances; else `not drained`."""
-    return "drained" if context.before(_HOOKS) else "not drained"
+    return "drained" if context.before(_LIFECYCLE_HOOKS) else "not drained"
 
 
 def _resize_text(context: ChangeContext, owner: str, *, is_only_change: bool) -> tuple[str, bool]:
@@ -97,7 +104,7 @@ def _resize_text(context: ChangeContext, owner: str, *, is_only_change: bool) ->
     start_text = f", and {new_min} run at least" if new_min > old_min else ""
     if is_only_change:
         return f"{text}: no instance is replaced{start_text}", False
-    # The texts of the other changes before this one name the owner already.
+    # Several impacts are joined, and an earlier text names the owner already.
     return f"it {text.removeprefix(f'{owner} ')}", False
 
 
@@ -118,6 +125,13 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
     image = context.after(data_key, "ImageId")
     size = context.after(data_key, "BlockDeviceMappings", "0", "Ebs", "VolumeSize")
     is_resized = any(property_.path.endswith("/Ebs/VolumeSize") for property_ in context.change.properties)
+    becomes_spot = any(
+        property_.path.endswith("/InstanceMarketOptions") and property_.after for property_ in context.change.properties
+    )
+    if becomes_spot:
+        purchase_option = "spot pricing, so AWS may reclaim them at any time"
+    else:
+        purchase_option = "another purchase option (spot or on demand)"
     labels = {
         "InstanceType": f"type {instance_type}" if instance_type else "another type",
         "ImageId": f"the image {image}" if image else "another image",
@@ -125,12 +139,7 @@ def _launch_template_impact(context: ChangeContext) -> Impact | None:
         "UserData": "another boot program or configuration",
         "IamInstanceProfile": "another instance profile",
         "NetworkInterfaces": "other network settings",
-        "InstanceMarketOptions": "spot pricing, so AWS may reclaim them at any time"
-        if any(
-            property_.path.endswith("/InstanceMarketOptions") and property_.after
-            for property_ in context.change.properties
-        )
-        else "another purchase option (spot or on demand)",
+        "InstanceMarketOptions": purchase_option,
         "KeyName": "another SSH key",
         "MetadataOptions": "other metadata settings",
         "TagSpecifications": "other tags",
@@ -163,6 +172,7 @@ def _volume_impact(context: ChangeContext) -> Impact | None:
 
 
 def _volume_update_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change that modifies a master's data volume in place."""
     if context.change.action != "update":
         return None
     volume = f"the data volume of {context.owner or 'a master'}"
@@ -195,6 +205,7 @@ def _volume_update_impact(context: ChangeContext) -> Impact | None:
 
 
 def _role_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of the IAM role of masters or nodes."""
     role_id = context.change.logical_id
     if context.owner:
         users = f"the nodes of {context.owner}"

@@ -33,6 +33,7 @@ def _network_interface_impact(context: ChangeContext) -> Impact | None:
 
 
 def _elastic_ip_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a new public address; the address of a single master is that of the API."""
     if not context.disappears:
         return None
     if _has_several_masters(context):
@@ -149,6 +150,7 @@ def _security_group_impact(context: ChangeContext) -> Impact | None:
 
 
 def _rule_impact(context: ChangeContext) -> Impact | None:
+    """Return the impact of a change of one ingress rule."""
     rule = RuleId.parse(context.change.logical_id)
     if rule and rule.purpose == "Ssh":
         target = f"SSH of the {_ROLE_NAMES[rule.role]}"
@@ -164,9 +166,13 @@ def _rule_impact(context: ChangeContext) -> Impact | None:
         if context.touches("IpProtocol", "FromPort", "ToPort"):
             return Impact("masters and nodes may reach each other on other ports", Danger.DISRUPTIVE)
         return Impact("a rule between masters and nodes is recreated") if context.disappears else None
-    old, new = (read("CidrIp") or read("SourcePrefixListId") for read in (context.before, context.after))
-    old = old or rule.origin if context.change.action != "add" else None
-    new = new or rule.origin if context.change.action == "add" else new
+    old = context.before("CidrIp") or context.before("SourcePrefixListId")
+    new = context.after("CidrIp") or context.after("SourcePrefixListId")
+    # A range that CloudFormation does not show is taken from the rule's logical id.
+    if context.change.action == "add":
+        old, new = None, new or rule.origin
+    else:
+        old = old or rule.origin
     if context.change.action == "remove":
         return Impact(f"{target} is no longer reachable from {old or 'a range'}", Danger.DISRUPTIVE)
     is_whole_internet = new == _ANY_IPV4

@@ -112,9 +112,9 @@ class Target:
         sandbox = (("--sandbox",),) if self.sandbox else ()
         return (*sandbox, *self.source.options, *((name, value) for name, value in values.items() if value))
 
-    def complete_commands(self, thing: _Thing) -> _Thing:
+    def complete_commands(self, value: _Thing) -> _Thing:
         """Return a hint or message with the options for this target added to the commands in it."""
-        return complete_commands(thing, self.options)
+        return complete_commands(value, self.options)
 
     def render_hint(self, hint: Hint) -> str:
         """Return a hint as text, with the options for this target added to the commands in it."""

@@ -103,11 +103,11 @@ def restored_lines(message: Restored) -> list[Line]:
     ]
 
 
-def size(count: int) -> str:
+def size(byte_count: int) -> str:
     """Return a number of bytes in a suitable unit, e.g. `12.3 MiB`."""
-    if count < 1024:
-        return pluralize(count, "byte")
-    amount, units = float(count), iter(("KiB", "MiB", "GiB", "TiB"))
+    if byte_count < 1024:
+        return pluralize(byte_count, "byte")
+    amount, units = float(byte_count), iter(("KiB", "MiB", "GiB", "TiB"))
     unit = ""
     while amount >= 1024:
         amount, unit = amount / 1024, next(units)
@@ -116,7 +116,7 @@ def size(count: int) -> str:
 
 def age(seconds: float) -> str:
     """Return an age in its largest unit; a negative age, from clocks that differ, is `0 seconds`."""
-    for noun, unit in _UNITS:
-        if seconds >= unit:
-            return pluralize(int(seconds // unit), noun)
+    for noun, unit_seconds in _UNITS:
+        if seconds >= unit_seconds:
+            return pluralize(int(seconds // unit_seconds), noun)
     return pluralize(0, "second")

@@ -55,12 +55,12 @@ class Line:
 
     def styled(self, width: int) -> str:
         """Return the styled line, cut to this number of columns."""
-        columns_left, parts = width, []
+        columns_left, styled_parts = width, []
         for text, style in self.spans:
-            visible = text[:columns_left]
-            columns_left -= len(visible)
-            parts.append(click.style(visible, **style) if style and visible else visible)
-        return "".join(parts)
+            visible_text = text[:columns_left]
+            columns_left -= len(visible_text)
+            styled_parts.append(click.style(visible_text, **style) if style and visible_text else visible_text)
+        return "".join(styled_parts)
 
 
 class LiveScreen:
@@ -104,10 +104,10 @@ class LiveScreen:
         width, height = max(20, size.columns - 1), max(3, size.lines - 1)
         lines = fitted(tree_lines(progress, width, _SPINNER[frame]), height)
         # A terminal that has become narrower has wrapped the drawn lines.
-        rows = sum(max(1, -(-drawn // size.columns)) for drawn in self._drawn)
-        up = f"\x1b[{rows}F" if rows else ""
-        body = "".join(f"{line.styled(width)}{_ERASE_LINE}\n" for line in lines)
-        self._write(("" if self._cursor_hidden else _HIDE_CURSOR) + up + body + _ERASE_BELOW)
+        rows = sum(max(1, -(-line_width // size.columns)) for line_width in self._drawn)
+        cursor_up = f"\x1b[{rows}F" if rows else ""
+        tree_text = "".join(f"{line.styled(width)}{_ERASE_LINE}\n" for line in lines)
+        self._write(("" if self._cursor_hidden else _HIDE_CURSOR) + cursor_up + tree_text + _ERASE_BELOW)
         self._cursor_hidden = True
         self._drawn = [min(width, len(line.text)) for line in lines]
 
@@ -138,10 +138,10 @@ def heartbeat(progress: Progress) -> str:
     waiting_for = "; ".join(
         f"{resource_name(resource.logical_id)}: {_state(resource)}" for _, resource in running[:MAX_RUNNING_SHOWN]
     )
-    more = f"; and {len(running) - MAX_RUNNING_SHOWN} more" if len(running) > MAX_RUNNING_SHOWN else ""
-    trouble = f" ({progress.poll_error})" if progress.poll_error else ""
+    hidden_count = f"; and {len(running) - MAX_RUNNING_SHOWN} more" if len(running) > MAX_RUNNING_SHOWN else ""
+    poll_error = f" ({progress.poll_error})" if progress.poll_error else ""
     status = f"{progress.stack} {progress.status} after {_elapsed(progress)}"
-    return f"{status}{': ' if waiting_for else ''}{waiting_for}{more}{trouble}"
+    return f"{status}{': ' if waiting_for else ''}{waiting_for}{hidden_count}{poll_error}"
 
 
 def tree_lines(progress: Progress, width: int, spinner: str = "|") -> list[Line]:
@@ -160,11 +160,11 @@ def fitted(lines: Sequence[Line], height: int) -> list[Line]:
     if len(lines) <= height:
         return list(lines)
     # Drop the highest ranks first, from the bottom up; the last row says how many are dropped.
-    by_importance = sorted(
+    droppable_numbers = sorted(
         (number for number, line in enumerate(lines) if line.rank), key=lambda number: (-lines[number].rank, -number)
     )
-    dropped = set(by_importance[: len(lines) - height + 1])
-    kept_lines = [line for number, line in enumerate(lines) if number not in dropped][: height - 1]
+    dropped_numbers = set(droppable_numbers[: len(lines) - height + 1])
+    kept_lines = [line for number, line in enumerate(lines) if number not in dropped_numbers][: height - 1]
     return [*kept_lines, Line(((f"  … and {len(lines) - len(kept_lines)} more", {"dim": True}),))]
 
 
@@ -253,9 +253,9 @@ def _resource_count(stack: StackProgress) -> str:
 
 
 def _elapsed(progress: Progress) -> str:
-    forward = progress.expected and "ROLLBACK" not in progress.status
-    usually = f" of about {duration(progress.expected)}" if forward else ""
-    return duration(progress.seconds) + usually
+    is_estimated = progress.expected and "ROLLBACK" not in progress.status
+    estimate = f" of about {duration(progress.expected)}" if is_estimated else ""
+    return duration(progress.seconds) + estimate
 
 
 def _style(status: str) -> Style:

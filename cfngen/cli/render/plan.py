@@ -70,14 +70,14 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
 def _summary(plan: Plan) -> str:
     """Return the line with the number of resources by kind of change."""
     counts = plan.counts
-    parts = [
+    counts_and_words = [
         (counts.replace, "to replace"),
         (counts.might_replace, "that might be replaced"),
         (counts.remove, "to remove"),
         (counts.update, "to update"),
         (counts.add, "to add"),
     ]
-    counts_text = [f"{number} {words}" for number, words in parts if number]
+    counts_text = [f"{number} {words}" for number, words in counts_and_words if number]
     if not counts_text:
         return "No resource changes: only descriptions, outputs or metadata of the templates."
     return f"Plan: {', '.join(counts_text)}."

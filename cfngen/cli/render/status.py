@@ -60,8 +60,8 @@ def status_lines(status: ClusterStatus) -> list[Line]:
     return lines
 
 
-def _lost_addresses(lost: Sequence[LostAddress]) -> Iterator[str]:
-    for address in lost:
+def _lost_addresses(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:
+    for address in lost_addresses:
         yield f"  {address.text}; to associate the address again, run:"
         yield f"    {address.command}"
 
@@ -87,9 +87,9 @@ def _stack(stack: StackState, now: datetime) -> Iterator[Line]:
 def _operation(stack: StackState) -> str:
     if not stack.operation:
         return ""
-    ended = {None: "is in progress", True: "succeeded", False: "failed"}[stack.succeeded]
+    outcome = {None: "is in progress", True: "succeeded", False: "failed"}[stack.succeeded]
     noun = {"create": "creation", "delete": "deletion"}.get(stack.operation, stack.operation)
-    return f" (the {'' if stack.succeeded is None else 'last '}{noun} {ended})"
+    return f" (the {'' if stack.succeeded is None else 'last '}{noun} {outcome})"
 
 
 def _api(status: ClusterStatus) -> Iterator[str]:
@@ -180,8 +180,8 @@ def _backups(backups: BackupState, now: datetime) -> Iterator[Line]:
         text = "there is no snapshot yet"
     else:
         text = f"the newest snapshot is from {backups.newest:%Y-%m-%d %H:%M} UTC, {_duration(now - backups.newest)} ago"
-    late = f"; there should be one every {pluralize(backups.interval, 'minute')}" if backups.late else ""
-    yield f"  {click.style(text + late, fg='red') if backups.late else text}"
+    delay_note = f"; there should be one every {pluralize(backups.interval, 'minute')}" if backups.late else ""
+    yield f"  {click.style(text + delay_note, fg='red') if backups.late else text}"
     yield CommandText(f"  in the bucket {backups.bucket}; ", suggest("etcd list"), " shows them")
     if backups.restoring:
         text = f"the masters are being restored from {backups.restoring}; "
@@ -203,11 +203,11 @@ def _addons(addons: Sequence[AddonState], now: datetime) -> list[str]:
 
 
 def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
-    width = max(len(expiry.what) for expiry in expiries)
+    name_width = max(len(expiry.what) for expiry in expiries)
     lines = []
     for expiry in expiries:
         if isinstance(expiry.ends, Unknown):
-            lines.append(f"  {expiry.what.ljust(width)}  {_unknown(expiry.ends)}")
+            lines.append(f"  {expiry.what.ljust(name_width)}  {_unknown(expiry.ends)}")
             continue
         remaining = expiry.ends - now
         text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, " + (
@@ -215,7 +215,7 @@ def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
         )
         # A join token is valid for a day and is renewed: it is only a problem once it has expired.
         is_due = remaining < (timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING)
-        lines.append(f"  {expiry.what.ljust(width)}  {click.style(text, fg='red') if is_due else text}")
+        lines.append(f"  {expiry.what.ljust(name_width)}  {click.style(text, fg='red') if is_due else text}")
     return lines
 
 
@@ -236,10 +236,10 @@ def _section(title: str, reading: _Reading | Unknown | None, lines: Callable[[_R
     """Return a section with its title; empty if the reading is None, since it was not requested."""
     if reading is None:
         return []
-    head: list[Line] = ["", click.style(title, bold=True)]
+    heading: list[Line] = ["", click.style(title, bold=True)]
     if isinstance(reading, Unknown):
-        return [*head, f"  {_unknown(reading)}"]
-    return [*head, *(list(lines(reading)) or ["  none"])]
+        return [*heading, f"  {_unknown(reading)}"]
+    return [*heading, *(list(lines(reading)) or ["  none"])]
 
 
 def _unknown(reading: Unknown) -> str:
@@ -258,7 +258,7 @@ def _age(time: datetime | None, now: datetime) -> str:
 def _duration(duration: timedelta) -> str:
     """Return a duration in its largest unit, e.g. `3 hours`."""
     seconds = max(int(duration.total_seconds()), 0)
-    for noun, size in _UNITS:
-        if seconds >= size:
-            return pluralize(seconds // size, noun)
+    for noun, unit_seconds in _UNITS:
+        if seconds >= unit_seconds:
+            return pluralize(seconds // unit_seconds, noun)
     return pluralize(0, "second")

@@ -48,13 +48,13 @@ def change_lines(message: ValidationChange) -> list[str]:
 
 
 def _problem(problem: Problem, width: int) -> Iterator[str]:
-    first, *more = wrapped(f"{_capitalized(problem.sentence)}.", width, "  ")
-    yield from (f"{click.style('✗', fg='red', bold=True)} {first.lstrip()}", *more)
+    first_line, *other_lines = wrapped(f"{_capitalized(problem.sentence)}.", width, "  ")
+    yield from (f"{click.style('✗', fg='red', bold=True)} {first_line.lstrip()}", *other_lines)
     if problem.detail:
         yield from wrapped(problem.detail, width, "  ")
     if problem.hint:
-        first, *more = wrapped(f"hint: {problem.hint}", width, "    ", first="  ")
-        yield from (first.replace("hint:", click.style("hint:", bold=True), 1), *more)
+        first_line, *other_lines = wrapped(f"hint: {problem.hint}", width, "    ", first="  ")
+        yield from (first_line.replace("hint:", click.style("hint:", bold=True), 1), *other_lines)
 
 
 def _capitalized(sentence: str) -> str:

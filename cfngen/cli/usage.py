@@ -22,7 +22,7 @@ OPTIONS_OF_OTHER_TOOLS = {
     "--config": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
     "--file": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
 }
-"""Options of other tools: the option that a command must have for the advice to apply, and the advice."""
+"""By the name of another tool's option: the cfngen option that a command must have for the advice, and the advice."""
 _EXTRA_ARGUMENTS = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
 
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from cfngen.deploy.account import Account
 
 MIN_DURATION = timedelta(minutes=5)
+"""The minimum of --duration."""
 DEFAULT_DURATION = "12h"
+"""How long a certificate is valid without --duration."""
 
 
 @click.command(

@@ -20,7 +20,7 @@ _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
-    """Return a table of the newest snapshots, or of all."""
+    """Return a table of the newest snapshots, or with `full` of all."""
     lines: list[Line]
     if not inventory.snapshots:
         lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
@@ -51,7 +51,7 @@ def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
 
 
 def backup_lines(message: BackupTaken) -> list[str]:
-    """Return that a snapshot has been stored in the bucket."""
+    """Return the line that reports a new snapshot in the bucket."""
     snapshot = message.snapshot
     text = f"s3://{message.bucket}/{snapshot.key}, {size(snapshot.size)}, after {duration(message.seconds)}."
     return [click.style(text, fg="green")]
@@ -94,7 +94,7 @@ def restore_progress_lines(message: RestoreProgress) -> list[str]:
 
 
 def restored_lines(message: Restored) -> list[Line]:
-    """Return that every master works, and the next command."""
+    """Return the line that reports a finished restore, and the next command."""
     text = f"{message.cluster} is restored from {message.snapshot.key}, after {duration(message.seconds)}."
     return [
         click.style(text, fg="green", bold=True),

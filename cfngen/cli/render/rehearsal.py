@@ -30,7 +30,7 @@ def step_lines(outline: RehearsalSteps) -> list[str]:
 
 
 def result_lines(rehearsal: Rehearsal) -> list[str]:
-    """Return the result of each step, the differences, and the verdict."""
+    """Return the result of each step, the differences from the emulator, and the result of the rehearsal."""
     lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_row(step) for step in rehearsal.steps]))
     for step in rehearsal.steps:
         lines += _differences(step)
@@ -40,7 +40,7 @@ def result_lines(rehearsal: Rehearsal) -> list[str]:
 
 
 def written_lines(message: RehearsalWritten) -> list[str]:
-    """Return where the report is."""
+    """Return the names of the report's files, and what to do with the report."""
     files = " and ".join(message.files)
     text = (
         f"The report is in {files}. Account numbers, ids, ARNs, addresses and names are masked in it. Read it, and "

@@ -36,7 +36,7 @@ _UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour",
 
 
 def status_lines(status: ClusterStatus) -> list[Line]:
-    """Return the whole screen."""
+    """Return the status as lines; sections that were not requested are not shown."""
     lines: list[Line] = [
         click.style(status.cluster, bold=True) + f"  {status.region}, account {status.account}",
         "",
@@ -85,6 +85,7 @@ def _stack(stack: StackState, now: datetime) -> Iterator[Line]:
 
 
 def _operation(stack: StackState) -> str:
+    """Return the current or last operation on the stack and its result, e.g. ` (the last update succeeded)`."""
     if not stack.operation:
         return ""
     outcome = {None: "is in progress", True: "succeeded", False: "failed"}[stack.succeeded]
@@ -93,6 +94,7 @@ def _operation(stack: StackState) -> str:
 
 
 def _api(status: ClusterStatus) -> Iterator[str]:
+    """Yield whether the API is ready, the versions of Kubernetes, and the number of PersistentVolumes."""
     url = status.endpoint.unknown if isinstance(status.endpoint, Unknown) else status.endpoint
     api = status.api
     if isinstance(api, ApiState):
@@ -115,7 +117,7 @@ def _api(status: ClusterStatus) -> Iterator[str]:
 
 
 def _suggests_status(hint: Hint) -> bool:
-    """Return whether a hint suggests the command that shows it."""
+    """Return whether a hint suggests `cfngen status`, which the user is already running."""
     return isinstance(hint, CommandText) and any(command.name == "status" for command in hint.commands)
 
 
@@ -139,6 +141,7 @@ def _masters(masters: Sequence[MasterState], now: datetime) -> list[str]:
 
 
 def _image(master: MasterState, now: datetime) -> str:
+    """Return the id of a master's AMI, its age, and whether it is outdated."""
     age = _age(master.image_created, now)
     parts = (master.image, f"{age} old" if age else "", "" if master.current else "outdated")
     return ", ".join(filter(None, parts))
@@ -210,11 +213,11 @@ def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
             lines.append(f"  {expiry.what.ljust(name_width)}  {_unknown(expiry.ends)}")
             continue
         remaining = expiry.ends - now
-        text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, " + (
-            f"in {_duration(remaining)}" if remaining > timedelta(0) else "ended"
-        )
+        relative_time = f"in {_duration(remaining)}" if remaining > timedelta(0) else "ended"
+        text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, {relative_time}"
         # A join token is valid for a day and is renewed: it is only a problem once it has expired.
-        is_due = remaining < (timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING)
+        warning_time = timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING
+        is_due = remaining < warning_time
         lines.append(f"  {expiry.what.ljust(name_width)}  {click.style(text, fg='red') if is_due else text}")
     return lines
 
@@ -233,7 +236,13 @@ def _drift(drift: Drift) -> list[str]:
 
 
 def _section(title: str, reading: _Reading | Unknown | None, lines: Callable[[_Reading], Iterable[Line]]) -> list[Line]:
-    """Return a section with its title; empty if the reading is None, since it was not requested."""
+    """Return the lines of a section under its title.
+
+    Args:
+        title: the title.
+        reading: what was read; None means that it was not requested, and that there is no section.
+        lines: returns the reading as lines; no lines are shown as `none`.
+    """
     if reading is None:
         return []
     heading: list[Line] = ["", click.style(title, bold=True)]
@@ -251,7 +260,7 @@ def _ready(ready: bool | None) -> str:
 
 
 def _age(time: datetime | None, now: datetime) -> str:
-    """Return an age; empty if the time is unknown, or in the future because clocks differ."""
+    """Return the time since `time`; empty if `time` is unknown, or in the future because clocks differ."""
     return _duration(now - time) if time and time <= now + MAX_CLOCK_SKEW else ""
 
 

@@ -14,7 +14,7 @@ from cfngen.text import pluralize
 
 
 def result_lines(validation: Validation) -> list[str]:
-    """Return the members, the problems and the verdict."""
+    """Return the cluster's instances, the problems, and whether the cluster is valid."""
     version = f", Kubernetes {validation.version}" if validation.version else ""
     lines = [click.style(f"Cluster {validation.cluster}", bold=True) + f" (stack {validation.stack}{version})"]
     if validation.members:

@@ -35,7 +35,7 @@ def plain(value: object) -> Json:
         attributes = {key: plain(getattr(value, name)) for name, key in json_keys.items()}
         return {**type_entry(type(value)), **attributes}
     if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {str(key): plain(item_value) for key, item_value in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, (set, frozenset)):

@@ -21,7 +21,7 @@ def show_message(
         message: the message; the commands in its attributes already have the options for the cluster.
         json: whether to print JSON.
         full: whether to show long values and lists completely in the text.
-        render_line: returns a line as text, with the options for the same cluster, stack and account in its commands.
+        render_line: returns a line as text; adds the options for this cluster and account to the line's commands.
     """
     type_ = message_type(message)
     if json:

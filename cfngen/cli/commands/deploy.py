@@ -76,6 +76,7 @@ def command(
         display.report(finished)
         if not finished.succeeded:
             context.exit(operation_exit_code(finished))
+        # An unchanged cluster is not checked.
         is_valid = not verify or finished.action == "none" or _cluster_works(target, account, display)
     context.exit(validation_exit_code(valid=is_valid))
 

@@ -61,10 +61,10 @@ def plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
     ):
         lines += _section(title, rows, colour, screen_width)
     if plan.name_conflict:
-        what_follows = " These resources may belong to it, and are not touched:" if plan.foreign_resources else ""
+        addition = " These resources may belong to it, and are not touched:" if plan.foreign_resources else ""
         lines += [
             "",
-            *wrapped(_sentence(plan.name_conflict) + what_follows, screen_width),
+            *wrapped(_sentence(plan.name_conflict) + addition, screen_width),
             *_table(_retained_rows(plan.foreign_resources), screen_width),
         ]
     if plan.authorities:

@@ -83,14 +83,12 @@ def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[s
 
 def restore_progress_lines(message: RestoreProgress) -> list[str]:
     """Return the state of each master and of the API, on one line."""
-    parts = [
-        f"master {master.slot} "
-        + click.style(master.state, fg="green" if master.state == READY else None)
-        + (f" ({master.instance})" if master.instance else "")
-        for master in message.masters
-    ]
-    api = click.style(message.api, fg="green" if message.api == READY else None)
-    return ["  " + "; ".join([*parts, f"API {api}"])]
+    states: list[str] = []
+    for master in message.masters:
+        instance = f" ({master.instance})" if master.instance else ""
+        states.append(f"master {master.slot} {_colored_state(master.state)}{instance}")
+    states.append(f"API {_colored_state(message.api)}")
+    return ["  " + "; ".join(states)]
 
 
 def restored_lines(message: Restored) -> list[Line]:
@@ -103,14 +101,20 @@ def restored_lines(message: Restored) -> list[Line]:
     ]
 
 
+def _colored_state(state: str) -> str:
+    return click.style(state, fg="green" if state == READY else None)
+
+
 def size(byte_count: int) -> str:
     """Return a number of bytes in a suitable unit, e.g. `12.3 MiB`."""
     if byte_count < 1024:
         return pluralize(byte_count, "byte")
-    amount, units = float(byte_count), iter(("KiB", "MiB", "GiB", "TiB"))
+    amount = float(byte_count)
+    larger_units = iter(("KiB", "MiB", "GiB", "TiB"))
     unit = ""
     while amount >= 1024:
-        amount, unit = amount / 1024, next(units)
+        amount /= 1024
+        unit = next(larger_units)
     return f"{amount:.1f} {unit}"
 
 

@@ -125,7 +125,7 @@ class LiveScreen:
             self._write(heartbeat(message) + "\n")
 
     def _note_start(self, event: Event) -> None:
-        """Set the start of the operation: the time of the first event, also of the first after the root stack's rest."""
+        """Set the start of the operation: the time of the first event, or of the first after the root stack's rest."""
         of_root = event.of_stack and not event.path
         if self._start is None or (of_root and self._was_at_rest and not is_at_rest(event.status)):
             self._start = event.time
@@ -171,11 +171,11 @@ def fitted(lines: Sequence[Line], height: int) -> list[Line]:
 
 def _tree(progress: Progress, width: int, spinner: str) -> Iterator[Line]:
     """Yield the lines of the tree, from the root stack to the resources."""
-    verb = VERBS.get("rollback" if "ROLLBACK" in progress.status else progress.action, "watching")
+    activity = VERBS.get("rollback" if "ROLLBACK" in progress.status else progress.action, "watching")
     yield Line(
         (
             (f"{spinner} ", {"fg": "cyan"}),
-            (f"{verb} {progress.stack}", {"bold": True}),
+            (f"{activity} {progress.stack}", {"bold": True}),
             (f"  {progress.status}  ", _style(progress.status)),
             (_elapsed(progress), {}),
         )
@@ -263,9 +263,10 @@ def _resource_count(stack: StackProgress) -> str:
 
 def _elapsed(progress: Progress) -> str:
     """Return the elapsed time of an operation, and the usual time; there is no usual time for a rollback."""
-    is_estimated = progress.expected and "ROLLBACK" not in progress.status
-    estimate = f" of about {duration(progress.expected)}" if is_estimated else ""
-    return duration(progress.seconds) + estimate
+    elapsed = duration(progress.seconds)
+    if progress.expected and "ROLLBACK" not in progress.status:
+        return f"{elapsed} of about {duration(progress.expected)}"
+    return elapsed
 
 
 def _style(status: str) -> Style:

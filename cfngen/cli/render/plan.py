@@ -70,7 +70,7 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
 
 
 def _summary(plan: Plan) -> str:
-    """Return the line with the number of resources by kind of change."""
+    """Return the line with the number of resources for each kind of change, e.g. `Plan: 2 to update, 1 to add`."""
     counts = plan.counts
     counts_and_words = [
         (counts.replace, "to replace"),
@@ -137,8 +137,8 @@ def _stack(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, 
     pieces: list[Piece] = [(name, BOLD)]
     if stack.action != "update":
         action = {"create": "add", "delete": "remove"}[stack.action]
-        words = {"create": "new stack", "delete": "stack is deleted with everything in it"}[stack.action]
-        pieces = [(SYMBOLS[action], STYLES[action]), *pieces, (words, STYLES[action])]
+        description = {"create": "new stack", "delete": "stack is deleted with everything in it"}[stack.action]
+        pieces = [(SYMBOLS[action], STYLES[action]), *pieces, (description, STYLES[action])]
     yield from flow(pieces, width, hanging=4)
     if stack.impact:
         yield from impact_lines(stack.impact, width, indent=2)

@@ -48,6 +48,7 @@ def _stack(stack: SandboxStack) -> Iterator[str]:
 
 
 def _fault(fault: SandboxFault) -> str:
+    """Return the sentence for a failure that `cfngen sandbox fail` has injected."""
     subject = f"the next {pluralize(fault.times, 'instance')}" if fault.times else "instances"
     verb_ending = "s" if fault.times == 1 else ""
     failure = f"fail{verb_ending} with {fault.message!r}" if fault.message else f"hang{verb_ending}"

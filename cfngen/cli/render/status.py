@@ -179,6 +179,7 @@ def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
 
 
 def _backups(backups: BackupState, now: datetime) -> Iterator[Line]:
+    """Yield the time of the newest snapshot, in red if a newer one should exist, and the snapshot that is restored."""
     if backups.newest is None:
         text = "there is no snapshot yet"
     else:
@@ -206,6 +207,7 @@ def _addons(addons: Sequence[AddonState], now: datetime) -> list[str]:
 
 
 def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
+    """Return a line for each certificate and token: when its validity ends, in red if that is soon."""
     name_width = max(len(expiry.what) for expiry in expiries)
     lines = []
     for expiry in expiries:
@@ -223,6 +225,7 @@ def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
 
 
 def _drift(drift: Drift) -> list[str]:
+    """Return the resources that differ from their templates, and how, and the stacks that cannot be compared."""
     lines = []
     for resource in drift.resources:
         status = click.style(resource.status, fg="yellow" if resource.status == "MODIFIED" else "red")

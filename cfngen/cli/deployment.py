@@ -1,4 +1,4 @@
-"""The options that `plan` and `deploy` share, and how they become a `DeploymentRequest`."""
+"""The options that `plan` and `deploy` share, and the `DeploymentRequest` that is made from their values."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Deployment:
         parameter_file: file with values of parameters.
         keep: names of the parameters that keep their current value in the stack.
         tags: tags for every resource.
-        bucket: bucket for the templates; empty means cfngen's own.
-        kms_key: KMS key that encrypts cfngen's own bucket; empty means S3's key.
-        role_arn: service role of CloudFormation.
-        notification_arns: SNS topics for stack events.
-        on_failure: what CloudFormation does when something fails.
+        bucket: S3 bucket for the templates; empty means the bucket that cfngen creates.
+        kms_key: KMS key that encrypts the bucket that cfngen creates; empty means S3's key.
+        role_arn: ARN of the service role that CloudFormation assumes; empty means none.
+        notification_arns: ARNs of the SNS topics that receive the stack events.
+        on_failure: what CloudFormation does when a resource fails.
         express: whether to use express mode.
         ignore_quotas: whether to continue although the account's quotas are too low.
         cache: whether lint uses cached results of earlier runs.
@@ -109,6 +109,7 @@ class Deployment:
 
 
 def _check_role_arn(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Reject a --role-arn that is not the ARN of a role; a click callback."""
     if value and not _ROLE_ARN.fullmatch(value):
         raise click.BadParameter(f"{value!r} is not the ARN of a role, such as arn:aws:iam::123456789012:role/NAME.")
     return value
@@ -127,27 +128,28 @@ role_option = Option(
 
 
 def _parse_tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
-    """Parse --tag; reject tags that AWS or cfngen sets, and keys that differ only in case."""
+    """Parse --tag; reject tags that AWS or cfngen sets, and keys that differ only in upper and lower case."""
     from cfngen.deploy.stacks import CLUSTER_TAG
 
-    pairs = key_values(context, parameter, values)
-    for earlier, key in same_but_for_case([CLUSTER_TAG, "Name", *pairs]):
-        message = f"{key!r} differs from {earlier} only in upper and lower case, and IAM treats them as the same key."
+    tags = key_values(context, parameter, values)
+    for other_key, key in same_but_for_case([CLUSTER_TAG, "Name", *tags]):
+        message = f"{key!r} differs from {other_key} only in upper and lower case, and IAM treats them as the same key."
         raise click.BadParameter(message)
-    for key, value in pairs.items():
-        if fault := STACK_TAG_VALUE.fault(value):
-            raise click.BadParameter(f"{key!r}: the value {fault}.")
+    for key, value in tags.items():
+        if problem := STACK_TAG_VALUE.fault(value):
+            raise click.BadParameter(f"{key!r}: the value {problem}.")
         # "aws:" is reserved in any upper or lower case.
         if key.lower().startswith("aws:"):
             raise click.BadParameter(f"{key!r}: AWS reserves tags that start with aws:; choose another key.")
         if key == CLUSTER_TAG:
             raise click.BadParameter(f"{key!r} is set by cfngen: it names the cluster that the stack belongs to.")
-        if fault := TAG_KEY.fault(key):
-            raise click.BadParameter(f"{key!r}: the key {fault}.")
-    return pairs
+        if problem := TAG_KEY.fault(key):
+            raise click.BadParameter(f"{key!r}: the key {problem}.")
+    return tags
 
 
 def _check_topic_arns(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Reject values of --notify that are not ARNs of SNS topics; a click callback."""
     for value in values:
         if not _TOPIC_ARN.fullmatch(value):
             example = "arn:aws:sns:us-west-2:123456789012:NAME"

@@ -25,13 +25,13 @@ _EXCLUDED_PARTS = {"boot", "cloudformation"}
 
 
 def error_classes() -> tuple[type[CfngenError], ...]:
-    """Return `CfngenError` and its subclasses, by `code`; private ones never end a command and are left out."""
+    """Return `CfngenError` and its subclasses, sorted by `code`; without private classes, which never end a command."""
     root = Path(cfngen.__file__).parent
     for file in sorted(root.rglob("*.py")):
         parts = file.relative_to(root).with_suffix("").parts
         if not _EXCLUDED_PARTS & set(parts) and _DEFINES_ERROR.search(file.read_text(encoding="utf-8")):
             importlib.import_module(".".join(("cfngen", *parts)).removesuffix(".__init__"))
-    classes = {class_ for class_ in _with_subclasses(CfngenError) if not class_.__name__.startswith("_")}
+    classes = {class_ for class_ in _class_and_subclasses(CfngenError) if not class_.__name__.startswith("_")}
     return tuple(sorted(classes, key=lambda class_: class_.code))
 
 
@@ -42,9 +42,10 @@ def error_rows() -> list[tuple[str, int, str]]:
     return [(code, error_exit_code(code), meaning) for code, meaning in sorted(meanings.items())]
 
 
-def _with_subclasses(class_: type[CfngenError]) -> Iterator[type[CfngenError]]:
-    # Errors that tests define are left out.
+def _class_and_subclasses(class_: type[CfngenError]) -> Iterator[type[CfngenError]]:
+    """Yield a class and all its subclasses, if they are defined in cfngen."""
+    # Classes that tests define are not documented.
     if class_.__module__.startswith("cfngen."):
         yield class_
     for subclass in class_.__subclasses__():
-        yield from _with_subclasses(subclass)
+        yield from _class_and_subclasses(subclass)

@@ -128,7 +128,7 @@ def _run(run: Callable[[], object], settings: Settings) -> int:
 
 
 def _os_error_text(failure: OSError) -> str:
-    """Return an operating system error as text: the file and the reason."""
+    """Return the message for an operating system error: the file and the reason."""
     reason = failure.strerror or str(failure) or type(failure).__name__
     # An OSError without a file name comes from writing to standard output.
     return f"{failure.filename}: {reason}" if failure.filename else f"standard output cannot be written: {reason}"
@@ -145,7 +145,7 @@ def _os_error_hint(failure: OSError) -> str:
 def _report(
     code: str, messages: Sequence[str], hint: str, settings: Settings, failure: BaseException | None = None
 ) -> int:
-    """Show an error, also as JSON if standard output is JSON; return the exit code for its `code`."""
+    """Show an error on standard error, and as JSON if --output is json; return the exit code for its `code`."""
     _print_failure(failure, messages, hint, settings)
     exit_code = error_exit_code(code)
     if settings.json:

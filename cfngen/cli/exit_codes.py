@@ -48,7 +48,7 @@ ERROR_EXIT_CODES: Mapping[str, int] = {
 
 
 class OperationResult(Protocol):
-    """How an operation of CloudFormation ended."""
+    """The properties of a finished or detached operation that decide the exit code."""
 
     @property
     def in_progress(self) -> bool:
@@ -76,7 +76,7 @@ class PlanResult(Protocol):
 
 
 class RehearsalOutcome(Protocol):
-    """How a rehearsal ended."""
+    """The property of a rehearsal that decides the exit code."""
 
     @property
     def result(self) -> str:

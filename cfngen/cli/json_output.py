@@ -31,11 +31,11 @@ def plain(value: object) -> Json:
     if isinstance(value, (Path, SuggestedCommand, CommandText)):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        json_keys = keys(type(value))
+        json_keys = json_keys_by_attribute(type(value))
         attributes = {key: plain(getattr(value, name)) for name, key in json_keys.items()}
-        return {**kind_of(type(value)), **attributes}
+        return {**type_entry(type(value)), **attributes}
     if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {str(key): plain(item_value) for key, item_value in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, (set, frozenset)):
@@ -49,19 +49,22 @@ def plain(value: object) -> Json:
     raise TypeError(f"{type(value).__name__} cannot be converted to JSON")
 
 
-def kind_of(class_: type) -> dict[str, str]:
-    """Return `{"type": kind}` for a class of messages; empty for a class that is only part of a message."""
+def type_entry(class_: type) -> dict[str, str]:
+    """Return `{"type": kind}` for a class of messages; an empty dict for a class that is only part of a message."""
     kind = getattr(class_, "kind", None)
     return {"type": kind} if isinstance(kind, str) else {}
 
 
-def keys(class_: type) -> dict[str, str]:
-    """Return the JSON key of each attribute of a dataclass.
+def json_keys_by_attribute(class_: type) -> dict[str, str]:
+    """Return the JSON key of each public attribute of a dataclass.
 
-    In a message, `type` is the kind; an attribute called `type` is therefore output as `resourceType`.
+    In the JSON of a message, the key `type` contains the kind; an attribute called `type` gets the key `resourceType`.
     """
-    names = (field.name for field in dataclasses.fields(class_) if not field.name.startswith("_"))
-    return {name: "resourceType" if name == "type" and kind_of(class_) else camel(name) for name in names}
+    names = [field.name for field in dataclasses.fields(class_) if not field.name.startswith("_")]
+    json_keys = {name: camel(name) for name in names}
+    if "type" in json_keys and type_entry(class_):
+        json_keys["type"] = "resourceType"
+    return json_keys
 
 
 def camel(name: str) -> str:

@@ -22,13 +22,13 @@ from typing import Any
 from cfngen.cli.application import COMMANDS
 from cfngen.cli.error_reference import error_rows
 from cfngen.cli.error_reporting import Failure
-from cfngen.cli.json_output import keys, kind_of
+from cfngen.cli.json_output import json_keys_by_attribute, type_entry
 from cfngen.cli.message_types import MESSAGE_TYPES
 from cfngen.hints import Hint, SuggestedCommand
 
 JsonSchema = dict[str, Any]
 Definitions = dict[str, JsonSchema]
-"""Schemas by the name of their class."""
+"""The schema of each class, by the name of the class."""
 
 _PREAMBLE = """\
 # JSON output
@@ -61,7 +61,7 @@ removed or changes its meaning without a new major version.
 
 
 def classes() -> Iterator[type]:
-    """Yield each dataclass that is printed as a line of its own, once."""
+    """Yield each dataclass that commands print as one JSON line; the classes of its attributes are not included."""
     for message_type in MESSAGE_TYPES.values():
         yield message_type.message_class
     yield Failure
@@ -169,14 +169,14 @@ def _type_text(schema: JsonSchema) -> str:
 
 
 def _reference(class_: type, definitions: Definitions) -> dict[str, str]:
-    """Return a reference to a class's definition, adding the definition if it is missing.
+    """Return a reference to the definition of a class; add the definition to `definitions` if it is missing.
 
     Raises:
         ValueError: another class has the same name, and the schema can only have one definition of a name.
     """
     existing = definitions.get(class_.__name__)
     if existing is None:
-        # Added before its attributes, since a class may refer to itself.
+        # A preliminary definition, since an attribute of the class may refer to the class itself.
         definitions[class_.__name__] = {"description": _summary(class_)}
         definitions[class_.__name__] = _definition(class_, definitions)
     elif existing["description"] != _summary(class_):
@@ -190,16 +190,16 @@ def _summary(class_: type) -> str:
 
 
 def _definition(class_: type, definitions: Definitions) -> JsonSchema:
-    """Return the schema of a dataclass or enumeration, adding the definitions of the classes it refers to."""
-    description, summary = inspect.getdoc(class_) or "", _summary(class_)
+    """Return the schema of a dataclass or enumeration; add the classes of its attributes to `definitions`."""
+    summary = _summary(class_)
     if issubclass(class_, enum.Enum):
         return {"description": summary, "enum": [member.value for member in class_]}
-    descriptions = _attribute_descriptions(description)
-    properties: JsonSchema = {key: {"const": kind} for key, kind in kind_of(class_).items()}
-    hints = typing.get_type_hints(class_)
-    for name, key in keys(class_).items():
+    descriptions = _attribute_descriptions(inspect.getdoc(class_) or "")
+    properties: JsonSchema = {key: {"const": kind} for key, kind in type_entry(class_).items()}
+    annotations = typing.get_type_hints(class_)
+    for name, key in json_keys_by_attribute(class_).items():
         description_entry = {"description": descriptions[name]} if name in descriptions else {}
-        properties[key] = _type_schema(hints[name], definitions) | description_entry
+        properties[key] = _type_schema(annotations[name], definitions) | description_entry
     return {
         "description": summary,
         "type": "object",
@@ -208,11 +208,11 @@ def _definition(class_: type, definitions: Definitions) -> JsonSchema:
     }
 
 
-def _type_schema(hint: object, definitions: Definitions) -> JsonSchema:
+def _type_schema(annotation: object, definitions: Definitions) -> JsonSchema:
     """Return the schema for the type annotation of an attribute."""
-    if hint in (Hint, str | SuggestedCommand, SuggestedCommand):
+    if annotation in (Hint, str | SuggestedCommand, SuggestedCommand):
         return {"type": "string"}
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Literal:
         return {"enum": list(arguments)}
     if origin in (typing.Union, types.UnionType):
@@ -221,8 +221,8 @@ def _type_schema(hint: object, definitions: Definitions) -> JsonSchema:
         return {"type": "object", "additionalProperties": _type_schema(arguments[1], definitions)}
     if origin in (tuple, list, frozenset, set) or (origin is not None and issubclass(origin, Sequence)):
         return {"type": "array", "items": _type_schema(arguments[0], definitions)}
-    if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or issubclass(hint, enum.Enum)):
-        return _reference(hint, definitions)
+    if isinstance(annotation, type) and (dataclasses.is_dataclass(annotation) or issubclass(annotation, enum.Enum)):
+        return _reference(annotation, definitions)
     schemas: Mapping[object, JsonSchema] = {
         str: {"type": "string"},
         bool: {"type": "boolean"},
@@ -233,12 +233,12 @@ def _type_schema(hint: object, definitions: Definitions) -> JsonSchema:
         Any: {},
         object: {},
     }
-    return dict(schemas[hint])
+    return dict(schemas[annotation])
 
 
-def _attribute_descriptions(description: str) -> dict[str, str]:
+def _attribute_descriptions(docstring: str) -> dict[str, str]:
     """Return the description of each attribute in the `Attributes:` section of a docstring, on one line."""
-    _, _, attributes = description.partition("Attributes:\n")
+    _, _, attributes = docstring.partition("Attributes:\n")
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
     return {name: re.sub(r"\s+", " ", text) for name, text in entries}
 

@@ -15,13 +15,13 @@ from cfngen.hints import Line
 def show_message(
     message: Printable, *, json: bool, full: bool = False, render_line: Callable[[Line], str] = str
 ) -> None:
-    """Show a message or result. As text, messages without a renderer are left out: `render.live` draws them.
+    """Show a message or result. As text, messages without a renderer are not shown: `render.live` draws them.
 
     Args:
-        message: the message; commands in its attributes are complete already.
+        message: the message; the commands in its attributes already have the options for the cluster.
         json: whether to print JSON.
         full: whether to show long values and lists completely in the text.
-        render_line: returns a line as text, with the options for the same cluster, stack and account in its commands.
+        render_line: returns a line as text; adds the options for this cluster and account to the line's commands.
     """
     type_ = message_type(message)
     if json:

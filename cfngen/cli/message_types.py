@@ -28,17 +28,17 @@ class Printable(Protocol):
 
 @dataclass(frozen=True)
 class MessageType:
-    """How the messages of one class are shown.
+    """The class of a message, the commands that show the message, and its form as text.
 
     Attributes:
         class_name: dotted name of the class, relative to the package cfngen.
-        commands: the commands that show these messages, with an option if they do so only with this option.
+        commands: the commands that show the message; `kubeconfig --print` means only with the option --print.
         renderer: dotted name, relative to cfngen.cli.render, of the function that returns a message as lines of text;
             empty for messages that `render.live` draws while an operation is in progress.
         has_full_form: whether the renderer has a parameter `full`, which shows long values and lists completely.
         is_progress: whether the text goes to standard error, so that standard output has results only.
         blank_line_before: whether a blank line separates the text from the progress above it.
-        is_data: whether the text is data for programs, which is printed as it is in every locale.
+        is_data: whether the text is data for programs, which is printed unchanged in every locale.
     """
 
     class_name: str
@@ -124,7 +124,7 @@ MESSAGE_TYPES: Mapping[str, MessageType] = {
 
 
 def message_type(message: Printable) -> MessageType:
-    """Return how a message is shown."""
+    """Return the type of a message."""
     return MESSAGE_TYPES[message.kind]
 
 

@@ -33,7 +33,7 @@ class OptionGroup:
     Args:
         name: name of the command's argument.
         build: builds the argument; it receives the value of each member as a keyword argument.
-        members: the options, and other groups, of which `build` receives the finished argument.
+        members: the options and groups of options; for a member that is a group, `build` receives its argument.
     """
 
     def __init__(self, name: str, build: Callable[..., object], *members: Option | OptionGroup) -> None:
@@ -49,7 +49,7 @@ class OptionGroup:
             argument = self.pop_argument(values)
             return command(*args, **values, **{self.name: argument})
 
-        # In --help, click shows the option that is added last first.
+        # The option that is added last comes first in click's --help.
         for option in reversed(list(self.options())):
             option(wrapper)
         return wrapper
@@ -74,7 +74,7 @@ def yes_option(help_text: str) -> Option:
     """Return the option --yes.
 
     Args:
-        help_text: the help of the option, which says what the command does not ask for.
+        help_text: the help of the option; it says which question the command does not ask.
     """
     return Option("--yes", "-y", is_flag=True, help=help_text)
 

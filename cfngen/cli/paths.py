@@ -50,7 +50,7 @@ class PathArgument(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """Convert as click does, but reject the empty string, which would mean the current directory."""
+        """Convert the value as click does, but reject the empty string: its `Path` is the current directory."""
         if value == "":
             option = max(param.opts, key=len) if isinstance(param, click.Option) else "a file's name"
             raise click.UsageError(f"{option} is empty; {self.advice}", ctx)

@@ -35,9 +35,9 @@ class Generated:
     """The templates and UserData of a cluster.
 
     Attributes:
-        cluster: the complete cluster.
-        documents: its templates; children first, then the root, then standalone.
-        userdata: UserData of each role.
+        cluster: the cluster with every value in effect.
+        documents: the cluster's templates: those of nested stacks first, then the root's, then standalone.
+        userdata: the UserData of each role.
         variables: names of the environment variables that set a value of the cluster.
     """
 
@@ -87,13 +87,13 @@ def lint_or_fail(documents: Sequence[Document], *, region: str, cache: bool) -> 
 def lint_documents(
     documents: Sequence[Document], *, region: str, cache: bool, texts: Mapping[str, str] | None = None
 ) -> tuple[Finding, ...]:
-    """Return the findings of lint in the templates; shows progress on a terminal.
+    """Lint the templates and return the findings; shows progress on a terminal.
 
     Args:
         documents: the templates.
         region: the region to lint for.
         cache: whether to use and store cached results.
-        texts: source text by document name, for documents that were read from files.
+        texts: the text of each file, by the name of its document; None if the documents were not read from files.
 
     Raises:
         LintUnavailableError: lint cannot be run.

@@ -48,8 +48,8 @@ class Screen:
     """Shows messages as text, as a live tree, or as JSON.
 
     Args:
-        target: tells whether the output is JSON.
-        account: provides the clock.
+        target: the target of the command; shows messages in the format of --output.
+        account: the account, whose clock measures the elapsed time.
         full: whether plans show long values completely.
     """
 
@@ -68,7 +68,7 @@ class Screen:
         if isinstance(message, Progress):
             self._status = message.status
         if self._target.json:
-            # Progress that only shows the time passing is left out of JSON.
+            # Progress that only updates the elapsed time is not printed as JSON.
             if not isinstance(message, Progress) or message.fresh:
                 self._target.show(message)
         elif isinstance(message, (Event, Progress)):
@@ -78,7 +78,11 @@ class Screen:
             self._target.show(message, full=self._full)
 
     def interaction(self, consent: Consent) -> Interaction:
-        """Return how an operation reports and asks: through this screen, with the given consent."""
+        """Return the functions with which an operation shows messages and asks questions on this screen.
+
+        Args:
+            consent: asks the user for consent.
+        """
         from cfngen.deploy.interaction import Interaction
 
         def ask(question: Question) -> bool:
@@ -88,7 +92,7 @@ class Screen:
         return Interaction(self.report, ask, self.interrupted)
 
     def interrupted(self) -> Choice:
-        """Ask what to do after Ctrl-C; a second Ctrl-C, and standard input that is no terminal, detach.
+        """Ask what to do after Ctrl-C. After a second Ctrl-C, or without a terminal to ask on, return DETACH.
 
         Cancelling is only offered where CloudFormation can cancel: not for a deletion or a rollback.
         """
@@ -117,7 +121,7 @@ class Screen:
         return choices[letter]
 
     def close(self) -> None:
-        """Keep what is drawn on the screen, and continue below it."""
+        """Keep the drawn tree on the screen; further output appears below the tree."""
         if self._live is not None:
             self._live.close()
 

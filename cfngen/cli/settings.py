@@ -15,8 +15,8 @@ class Settings:
     Attributes:
         debug: whether to show tracebacks.
         color: whether to use colours; None means only on a terminal.
-        json: whether standard output is JSON.
-        render_hint: returns a hint as text, with the options for the same cluster, stack and account in its commands.
+        json: whether standard output is JSON, because of --output json.
+        render_hint: returns a hint as text; adds the options for this cluster and account to the hint's commands.
     """
 
     debug: bool = False

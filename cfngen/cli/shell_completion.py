@@ -59,7 +59,7 @@ def _cluster(context: click.Context) -> Cluster | None:
             no_env=bool(options.get("no_env")),
             defaults=bool(options.get("defaults")),
         )
-        # Standard input is the user's terminal.
+        # The cluster file cannot be read from standard input: that is the user's terminal.
         return None if source.standard_input else source.read().cluster
     except Exception:  # noqa: BLE001  an error message in the middle of a command line helps nobody
         return None

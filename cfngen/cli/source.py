@@ -27,7 +27,7 @@ class Source:
     """Where a cluster comes from.
 
     Attributes:
-        path: the cluster file; None is the built-in default cluster.
+        path: the cluster file; None means the built-in default cluster.
         environ: the environment variables to read kube-up's variables from.
         overrides: `key=value` texts of --set, which override everything else.
         is_explicit: whether the user chose this source with --cluster or --defaults.
@@ -57,8 +57,8 @@ class Source:
         """The source in words."""
         if self.path is not None:
             return str(self.path)
-        missing = "" if self.is_explicit else f"; there is no {DEFAULT_FILE} here"
-        return f"the built-in default cluster{missing}"
+        reason = "" if self.is_explicit else f"; there is no {DEFAULT_FILE} here"
+        return f"the built-in default cluster{reason}"
 
     @property
     def standard_input(self) -> bool:
@@ -76,7 +76,7 @@ class Source:
         return load(self.path, environ=self.environ, overrides=self.overrides)
 
     def load(self) -> Loaded:
-        """Read, complete and check the cluster, once; show its warnings.
+        """Read, complete and check the cluster, and show its warnings; only the first call does so.
 
         Raises:
             ClusterFileError: with all problems of the cluster file.

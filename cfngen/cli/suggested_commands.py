@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -14,13 +14,13 @@ _Thing = TypeVar("_Thing")
 
 
 def complete_commands(thing: _Thing, options: Sequence[Option]) -> _Thing:
-    """Return a hint, a command or a message in which each suggested command has the options.
+    """Add options to each suggested command in a hint or message; return the result.
 
-    Options that a command has already are kept.
+    A command keeps the options that it already has.
 
     Args:
-        thing: a hint or a command, or a dataclass or tuple with such in it, at any depth. Anything else is returned
-            as it is.
+        thing: a hint or a command, or a dataclass or tuple that contains hints or commands at any depth. Any other
+            value is returned unchanged.
         options: the options that choose the cluster, the stack and the account.
     """
     if not options:
@@ -31,12 +31,12 @@ def complete_commands(thing: _Thing, options: Sequence[Option]) -> _Thing:
     elif isinstance(thing, tuple):
         completed = _complete_tuple(thing, options)
     elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        changes = {
-            field.name: value
-            for field in dataclasses.fields(thing)
-            if field.init
-            and (value := complete_commands(getattr(thing, field.name), options)) is not getattr(thing, field.name)
-        }
+        changes: dict[str, Any] = {}
+        for field in dataclasses.fields(thing):
+            value = getattr(thing, field.name)
+            completed_value = complete_commands(value, options)
+            if field.init and completed_value is not value:
+                changes[field.name] = completed_value
         completed = dataclasses.replace(thing, **changes) if changes else thing
     return completed  # type: ignore[return-value]  # a value of the same type
 
@@ -47,11 +47,13 @@ def next_line(command: SuggestedCommand, text: str) -> CommandText:
 
 
 def colored(text: CommandText, color: str) -> CommandText:
-    """Return the text in a colour, whatever options its commands get later."""
+    """Return a coloured text; options can still be added to its commands."""
     return CommandText(click.style("", fg=color, reset=False), text, click.style(""), quote=text.quote)
 
 
 def _complete_tuple(values: tuple[object, ...], options: Sequence[Option]) -> tuple[object, ...]:
-    """Return the tuple with its values completed; the same object if none has a command."""
+    """Return the tuple with the commands in its values completed; `values` itself if no value contains a command."""
     completed = tuple(complete_commands(value, options) for value in values)
-    return completed if any(new is not old for new, old in zip(completed, values, strict=True)) else values
+    if all(after is before for after, before in zip(completed, values, strict=True)):
+        return values
+    return completed

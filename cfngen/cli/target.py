@@ -66,9 +66,9 @@ class Target:
         source: the source of the cluster's configuration.
         explicit_stack_name: value of --stack-name; empty means the cluster's name.
         profile: profile of the AWS configuration; empty means boto3's default.
-        account_number: the expected AWS account; empty means any.
+        account_number: number of the expected AWS account; empty means any account.
         sandbox: whether to use the emulated account on this machine.
-        output: format of the results.
+        output: format of the results, from --output.
     """
 
     source: Source
@@ -112,9 +112,9 @@ class Target:
         sandbox = (("--sandbox",),) if self.sandbox else ()
         return (*sandbox, *self.source.options, *((name, value) for name, value in values.items() if value))
 
-    def complete_commands(self, thing: _Thing) -> _Thing:
+    def complete_commands(self, value: _Thing) -> _Thing:
         """Return a hint or message with the options for this target added to the commands in it."""
-        return complete_commands(thing, self.options)
+        return complete_commands(value, self.options)
 
     def render_hint(self, hint: Hint) -> str:
         """Return a hint as text, with the options for this target added to the commands in it."""
@@ -129,7 +129,7 @@ class Target:
     def clock(self) -> Clock:
         """The clock of this machine, or that of the sandbox."""
         if self.sandbox:
-            return self._running.clock()
+            return self._running_sandbox.clock()
         from cfngen.deploy.clock import SystemClock
 
         return SystemClock()
@@ -150,10 +150,10 @@ class Target:
 
     def kubernetes_override(self, endpoint: str) -> str:
         """Return the URL at which the sandbox serves the Kubernetes API of this endpoint; empty without a sandbox."""
-        return self._running.kubernetes.get(endpoint, "") if self.sandbox else ""
+        return self._running_sandbox.kubernetes.get(endpoint, "") if self.sandbox else ""
 
     def consent(self, *, yes: bool, allow_danger: bool = False) -> Consent:
-        """Return a function that asks the user for consent.
+        """Return a function that asks the user for consent, and returns whether the user agrees.
 
         Args:
             yes: whether to agree without asking, except to dangerous questions.
@@ -182,12 +182,13 @@ class Target:
 
         Args:
             message: the message.
-            full: whether to shorten nothing in the text.
+            full: whether the text has long values and lists completely.
         """
         show_message(self.complete_commands(message), json=self.json, full=full, render_line=self.render_hint)
 
     @cached_property
-    def _running(self) -> RunningSandbox:
+    def _running_sandbox(self) -> RunningSandbox:
+        """The running sandbox; started if necessary, with a warning if an earlier one has lost its stacks."""
         from cfngen.sandbox import process
 
         lost = process.lost_sandbox(os.environ)
@@ -202,7 +203,7 @@ class Target:
         import boto3
 
         if self.sandbox:
-            return self._running.session(self.region)
+            return self._running_sandbox.session(self.region)
         return boto3.Session(profile_name=self.profile or None)
 
 
@@ -247,7 +248,7 @@ stack_name_option = Option(
 
 
 def make_target(**values: Any) -> Target:
-    """Return the target with these attributes; hints of error messages will name commands for it."""
+    """Return the target with these attributes; from now on, hints of errors suggest commands for this target."""
     target = Target(**values)
     settings = click.get_current_context().find_object(Settings)
     if settings is not None:

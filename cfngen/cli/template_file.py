@@ -65,6 +65,11 @@ def read_all(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
 
 
 def _read(file: Path) -> TemplateFile:
+    """Read one template.
+
+    Raises:
+        TemplateFileError: with the problems of the file.
+    """
     from cfnlint.decode import decode_str
 
     from cfngen.templates.document import Document
@@ -81,18 +86,19 @@ def _read(file: Path) -> TemplateFile:
     if matches:
         raise TemplateFileError([f"{file}:{match.linenumber}: {_parser_message(match.message)}" for match in matches])
     if not isinstance(body, dict):
-        shape = "a list" if isinstance(body, list) else "a single value"
-        raise TemplateFileError([f"{file}: holds {shape}; a CloudFormation template is keys and values"])
+        value_kind = "a list" if isinstance(body, list) else "a single value"
+        raise TemplateFileError([f"{file}: holds {value_kind}; a CloudFormation template is keys and values"])
     if "Resources" not in body:
         raise TemplateFileError([f"{file}: is not a CloudFormation template: it has no Resources"])
     problems = [
-        f"{file}:{line}: {shape}; CloudFormation takes keys and values there" for line, shape in _non_mappings(body)
+        f"{file}:{line}: {description}; CloudFormation takes keys and values there"
+        for line, description in _find_non_mappings(body)
     ]
     if problems:
         raise TemplateFileError(problems)
     # Convert cfn-lint's nodes, which carry line numbers, to plain data.
     document = Document(name=str(file), body=json.loads(json.dumps(body, default=str)), module="")
-    return TemplateFile(document, text, _region(body))
+    return TemplateFile(document, text, _metadata_region(body))
 
 
 def _parser_message(message: str) -> str:
@@ -100,41 +106,57 @@ def _parser_message(message: str) -> str:
     return " ".join(message.replace('in "<unicode string>", ', "").split())
 
 
-def _non_mappings(body: Mapping[str, object]) -> Iterator[tuple[int, str]]:
-    """Yield line and description of values that are not mappings where cfn-lint requires a mapping and would crash."""
-    yield from _if_not_mapping(body, "Resources", "Resources")
-    yield from _non_mapping_metadata(body, "Metadata")
+def _find_non_mappings(body: Mapping[str, object]) -> Iterator[tuple[int, str]]:
+    """Yield the line and a description of each value at which cfn-lint would crash because it is not a mapping."""
+    yield from _check_mapping(body, "Resources", "Resources")
+    yield from _check_metadata(body, "Metadata")
     resources = body["Resources"]
     if not isinstance(resources, dict):
         return
     for name, resource in resources.items():
         # The value of a loop (Fn::ForEach::Name) is a list.
         if not str(name).startswith("Fn::"):
-            yield from _if_not_mapping(resources, name, f"Resources.{name}")
-            yield from _non_mapping_metadata(resource, f"Resources.{name}.Metadata")
+            yield from _check_mapping(resources, name, f"Resources.{name}")
+            yield from _check_metadata(resource, f"Resources.{name}.Metadata")
 
 
-def _non_mapping_metadata(mapping: object, name: str) -> Iterator[tuple[int, str]]:
+def _check_metadata(mapping: object, name: str) -> Iterator[tuple[int, str]]:
+    """Yield a problem if the Metadata of a template or resource, or the cfn-lint entry in it, is not a mapping.
+
+    Args:
+        mapping: the template or resource.
+        name: how a problem refers to the Metadata.
+    """
     if isinstance(mapping, dict):
-        yield from _if_not_mapping(mapping, "Metadata", name)
-        yield from _if_not_mapping(mapping.get("Metadata"), "cfn-lint", f"{name}.cfn-lint")
+        yield from _check_mapping(mapping, "Metadata", name)
+        yield from _check_mapping(mapping.get("Metadata"), "cfn-lint", f"{name}.cfn-lint")
 
 
-def _if_not_mapping(mapping: object, key: str, name: str) -> Iterator[tuple[int, str]]:
+def _check_mapping(mapping: object, key: str, name: str) -> Iterator[tuple[int, str]]:
+    """Yield a problem, its line and description, if the value of a key is not a mapping; `name` names the value."""
     if isinstance(mapping, dict) and key in mapping and not isinstance(mapping[key], dict):
-        value = mapping[key]
-        shape = {list: "a list", type(None): "empty", bool: "a truth value"}.get(type(value))
-        shape = shape or ("text" if isinstance(value, str) else "a list" if isinstance(value, list) else "a number")
-        yield _line(mapping, key), f"{name} is {shape}"
+        yield _line_of_key(mapping, key), f"{name} is {_kind_of_value(mapping[key])}"
 
 
-def _line(mapping: Mapping[str, object], key: str) -> int:
+def _kind_of_value(value: object) -> str:
+    """Return the kind of a value that is not a mapping, in words."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "a truth value"
+    if isinstance(value, str):
+        return "text"
+    return "a list" if isinstance(value, list) else "a number"
+
+
+def _line_of_key(mapping: Mapping[str, object], key: str) -> int:
     """Return the line of a key, which cfn-lint's nodes store in `start_mark`."""
     mark = next((getattr(name, "start_mark", None) for name in mapping if name == key), None)
     return mark.line + 1 if mark else 1
 
 
-def _region(body: Mapping[str, object]) -> str | None:
+def _metadata_region(body: Mapping[str, object]) -> str | None:
+    """Return the first valid region in the template's Metadata for cfn-lint; None if there is none."""
     from cfnlint.helpers import REGIONS
 
     value: object = body

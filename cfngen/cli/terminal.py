@@ -27,7 +27,7 @@ def progress(text: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # With color=True, since click strips control sequences where colours are disabled.
+        # Without color=True, click strips control sequences where colours are disabled.
         click.echo(_ERASE_LINE, err=True, nl=False, color=True)
 
 
@@ -51,16 +51,14 @@ def columns(
         return []
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     right_aligned = frozenset(right)
-    return [
-        (
-            indent
-            + between.join(
-                cell.rjust(width) if index in right_aligned else cell.ljust(width)
-                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-        ).rstrip()
-        for row in rows
-    ]
+    lines: list[str] = []
+    for row in rows:
+        aligned_cells = [
+            cell.rjust(width) if index in right_aligned else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((indent + between.join(aligned_cells)).rstrip())
+    return lines
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
@@ -71,24 +69,24 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     Args:
         header: names of the columns.
         rows: cells.
-        width: width of the terminal; None means that of standard output, which is unlimited for a file or pipe.
+        width: width of the terminal; None means the width of standard output, which is unlimited for a file or pipe.
     """
     if not rows:
         return []
     width = screen_width() if width is None else width
-    visible = len(header)
-    while visible > 1 and max(map(len, columns([row[:visible] for row in (header, *rows)]))) > width:
-        visible -= 1
-    head, *lines = columns([row[:visible] for row in (header, *rows)])
-    extra_lines = [_cells_below(header[visible:], row[visible:], width) for row in rows]
+    visible_count = len(header)
+    while visible_count > 1 and max(map(len, columns([row[:visible_count] for row in (header, *rows)]))) > width:
+        visible_count -= 1
+    header_line, *lines = columns([row[:visible_count] for row in (header, *rows)])
+    lines_below_rows = [_cells_below(header[visible_count:], row[visible_count:], width) for row in rows]
     return [
-        click.style(head, dim=True),
-        *(text for line, more in zip(lines, extra_lines, strict=True) for text in (line, *more)),
+        click.style(header_line, dim=True),
+        *(text for line, lines_below in zip(lines, lines_below_rows, strict=True) for text in (line, *lines_below)),
     ]
 
 
 def _cells_below(names: Sequence[str], cells: Sequence[str], width: int) -> list[str]:
-    """Return the lines for the cells that do not fit into a row; a cell is not broken."""
+    """Return the lines below a row: each cell that did not fit, after the name of its column; a cell is not wrapped."""
     lines: list[str] = []
     for text in (f"{name.lower()}: {cell}" for name, cell in zip(names, cells, strict=True) if cell):
         if lines and len(lines[-1]) + 2 + len(text) <= width:

@@ -37,11 +37,12 @@ def verbatim(text: str) -> None:
 
 
 def locale_has_typography(environ: Mapping[str, str]) -> bool:
-    """Return whether the environment's locale has more than ASCII.
+    """Return whether the environment's locale has typographic characters: whether it is neither C nor POSIX.
 
-    The first of the three variables that is set and not empty counts; without any the locale is C (POSIX, section
-    8.2, "Internationalization Variables"). In the C locale Python switches to its UTF-8 mode and sets LC_CTYPE for
-    child processes (PEP 538 and 540); this value of LC_CTYPE is ignored, since the user did not set it.
+    LC_ALL, LC_CTYPE and LANG are read in this order; the first that is set and not empty names the locale, and without
+    any the locale is C (POSIX, section 8.2, "Internationalization Variables"). In the C locale Python switches to its
+    UTF-8 mode and sets LC_CTYPE for child processes (PEP 538 and 540); this value of LC_CTYPE is ignored, since the
+    user did not set it.
     """
     names = ["LC_ALL", "LC_CTYPE", "LANG"]
     if sys.flags.utf8_mode and environ.get("LC_CTYPE") in _UTF8_MODE_LOCALES:
@@ -52,7 +53,7 @@ def locale_has_typography(environ: Mapping[str, str]) -> bool:
 
 @contextmanager
 def ascii_fallback(environ: Mapping[str, str]) -> Iterator[None]:
-    """Make standard output and standard error replace what the locale cannot show, while the body runs."""
+    """Within the `with` block, replace characters that the locale cannot show on standard output and standard error."""
     with ExitStack() as restore_streams:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):

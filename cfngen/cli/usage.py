@@ -22,7 +22,7 @@ OPTIONS_OF_OTHER_TOOLS = {
     "--config": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
     "--file": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
 }
-"""Options of other tools: the option that a command must have for the advice to apply, and the advice."""
+"""By the name of another tool's option: the cfngen option that a command must have for the advice, and the advice."""
 _EXTRA_ARGUMENTS = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
 
 
@@ -52,20 +52,26 @@ def message_and_hint(failure: click.ClickException) -> tuple[str, str]:
 
 
 def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
-    options = _options(context.command)
+    """Return the message and the hint for an unknown option.
+
+    The hint is advice for an option of another tool, or the place of a global option before the command; otherwise the
+    message suggests options with a similar name.
+    """
+    options = _visible_options(context.command)
     message = f"no such option {name!r}"
     required_option, advice = OPTIONS_OF_OTHER_TOOLS.get(name, ("", ""))
     if advice and required_option in options:
         return message, advice
-    outer = context.find_root()
-    if name in _options(outer.command) and outer is not context:
-        inner = context.command_path.removeprefix(f"{outer.command_path} ")
-        return message, f"put it before the command: `{outer.command_path} {name} {inner} …`"
+    root_context = context.find_root()
+    if name in _visible_options(root_context.command) and root_context is not context:
+        subcommand_path = context.command_path.removeprefix(f"{root_context.command_path} ")
+        return message, f"put it before the command: `{root_context.command_path} {name} {subcommand_path} …`"
     suggestion = nearest(name, options)
     return (f"{message}; {suggestion}", "") if suggestion else (message, "")
 
 
-def _options(command: click.Command) -> list[str]:
+def _visible_options(command: click.Command) -> list[str]:
+    """Return all names of the options that the help of a command shows."""
     return [
         name
         for parameter in command.params
@@ -79,5 +85,7 @@ def nearest(name: str, names: Sequence[str]) -> str:
     matches = [repr(match) for match in get_close_matches(name, names, n=3)]
     if not matches:
         return ""
-    *first, last = matches
-    return f"did you mean {', '.join(first)} or {last}?" if first else f"did you mean {last}?"
+    *other_matches, last_match = matches
+    if not other_matches:
+        return f"did you mean {last_match}?"
+    return f"did you mean {', '.join(other_matches)} or {last_match}?"

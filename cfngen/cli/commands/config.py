@@ -46,18 +46,18 @@ def command(source: Source, style: str) -> None:
     the origins as comments.
     """
     loaded = source.load()
-    data = loaded.cluster.model_dump(mode="json", by_alias=True)
+    cluster_values = loaded.cluster.model_dump(mode="json", by_alias=True)
     if style == "json":
         origins = {key: {"kind": origin.kind, "where": origin.where} for key, origin in loaded.origins.items()}
-        answer = {"cluster": data, "origins": origins, "warnings": loaded.warnings}
-        verbatim(json.dumps(answer, indent=2, ensure_ascii=False))
+        document = {"cluster": cluster_values, "origins": origins, "warnings": loaded.warnings}
+        verbatim(json.dumps(document, indent=2, ensure_ascii=False))
         return
     origin_texts = {key: _origin_text(origin) for key, origin in loaded.origins.items()}
     if style == "yaml":
-        verbatim("\n".join([f"# {source.description}", *_yaml_lines(data, origin_texts, ())]))
+        verbatim("\n".join([f"# {source.description}", *_yaml_lines(cluster_values, origin_texts, ())]))
     else:
         click.echo(f"# {source.description}")
-        rows = [(dotted(path), _inline(value), origin_texts[dotted(path)]) for path, value in leaves(data)]
+        rows = [(dotted(path), _inline(value), origin_texts[dotted(path)]) for path, value in leaves(cluster_values)]
         click.echo("\n".join(columns(rows, indent="")))
 
 
@@ -65,7 +65,9 @@ def _origin_text(origin: Origin) -> str:
     """Return the origin of a value: `default`, `derived: …`, `cluster.yaml:12`, `environment NUM_NODES`, `--set …`."""
     if origin.kind == "derived":
         return f"derived: {origin.where}"
-    return f"environment {origin.where}" if origin.kind == "environment" else origin.where or origin.kind
+    if origin.kind == "environment":
+        return f"environment {origin.where}"
+    return origin.where or origin.kind
 
 
 def _inline(value: object) -> str:
@@ -77,15 +79,21 @@ def _inline(value: object) -> str:
 
 
 def _yaml_lines(
-    data: Mapping[str, object] | list[object], origin_texts: Mapping[str, str], path: Path
+    values: Mapping[str, object] | list[object], origin_texts: Mapping[str, str], path: Path
 ) -> Iterator[str]:
-    """Yield lines of YAML in block style; each value is followed by its origin as a comment."""
+    """Yield lines of YAML in block style; a comment behind each value says where the value came from.
+
+    Args:
+        values: a mapping or list of the configuration.
+        origin_texts: the origin of each value, by its dotted path.
+        path: the path of `values` in the configuration.
+    """
     indent = "  " * len(path)
-    for key, value in enumerate(data) if isinstance(data, list) else data.items():
-        inner = (*path, key)
-        head = indent + ("-" if isinstance(data, list) else f"{_inline(key)}:")
+    for key, value in enumerate(values) if isinstance(values, list) else values.items():
+        value_path = (*path, key)
+        line_start = indent + ("-" if isinstance(values, list) else f"{_inline(key)}:")
         if isinstance(value, (dict, list)) and value:
-            yield head
-            yield from _yaml_lines(value, origin_texts, inner)
+            yield line_start
+            yield from _yaml_lines(value, origin_texts, value_path)
         else:
-            yield f"{head} {_inline(value)}  # {origin_texts[dotted(inner)]}"
+            yield f"{line_start} {_inline(value)}  # {origin_texts[dotted(value_path)]}"

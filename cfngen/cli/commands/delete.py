@@ -30,14 +30,14 @@ class _DeletionOptions:
     """The values of the options that say what to delete, and what not to wait for.
 
     Attributes:
-        delete_volumes: whether to delete the volumes of claims.
-        delete_snapshots: whether to delete the snapshots of claims.
-        empty_bucket: whether to delete the cluster's templates.
-        delete_bucket: whether to delete the bucket of the templates, if it is empty then.
-        bucket: name of the bucket; empty means cfngen's own.
-        even_if_occupied: whether to continue although others use the cluster's network.
-        leave_behind: whether to leave what cannot be deleted after three attempts.
-        detach: whether to leave once CloudFormation has begun.
+        delete_volumes: whether to delete the EBS volumes of PersistentVolumeClaims.
+        delete_snapshots: whether to delete the EBS snapshots of PersistentVolumeClaims.
+        empty_bucket: whether to delete the cluster's templates from the bucket.
+        delete_bucket: whether to delete the bucket of the templates, if it is empty afterwards.
+        bucket: name of the bucket; empty means cfngen's own bucket.
+        even_if_occupied: whether to continue although other resources use the cluster's network.
+        leave_behind: whether to keep resources that cannot be deleted after three attempts.
+        detach: whether to exit once CloudFormation has started to delete the stack.
     """
 
     delete_volumes: bool
@@ -50,7 +50,7 @@ class _DeletionOptions:
     detach: bool
 
     def __post_init__(self) -> None:
-        # Volumes and templates are deleted after the stack.
+        # Volumes and templates are deleted after the stack, when cfngen with --detach has exited.
         deletes_after_stack = self.delete_volumes or self.delete_snapshots or self.empty_bucket or self.delete_bucket
         if self.detach and deletes_after_stack:
             raise click.UsageError(
@@ -61,9 +61,9 @@ class _DeletionOptions:
         """Return the request to delete the target's cluster.
 
         Args:
-            target: the target.
-            account: its account.
-            authorities: how to keep the certificate authorities; None means that the user is asked.
+            target: the cluster's stack, and how to reach it.
+            account: the account of the target.
+            authorities: how to keep a copy of the certificate authorities; None means that the user is asked.
         """
         from cfngen.deploy.deletion.plan import DeletionRequest
         from cfngen.deploy.publishing.bucket import default_name
@@ -188,13 +188,13 @@ def command(
 
 
 def _consent(target: Target, *, yes: bool) -> Consent:
-    """Return a function that asks for consent; --yes agrees to the deletion, but not to dangers found later."""
+    """Return a function that asks for consent; --yes agrees to the deletion, but not to dangers found during it."""
     ask_unless_yes, ask = target.consent(yes=yes, allow_danger=yes), target.consent(yes=False)
 
     def answer(question: Question) -> bool:
         if question.name or not question.dangerous:
             return ask_unless_yes(question)
-        # In the middle of a deletion. Without a terminal the answer is no: the stack is left as it is and reported.
+        # A danger appeared during the deletion. Without a terminal the answer is no: the stack stays unchanged.
         return bool(sys.stdin and sys.stdin.isatty()) and ask(question)
 
     return answer

@@ -76,12 +76,16 @@ def command(
         display.report(finished)
         if not finished.succeeded:
             context.exit(operation_exit_code(finished))
-        works = not verify or finished.action == "none" or _cluster_works(target, account, display)
-    context.exit(validation_exit_code(valid=works))
+        # An unchanged cluster is not checked.
+        is_valid = not verify or finished.action == "none" or _cluster_works(target, account, display)
+    context.exit(validation_exit_code(valid=is_valid))
 
 
 def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
-    """Wait until the cluster is valid; return whether it is, or True if the API cannot be reached from here."""
+    """Wait until the cluster is valid, at most SETTLING; return whether it is valid.
+
+    Returns True, too, if the cluster cannot be checked, e.g. because its API cannot be reached from this machine.
+    """
     from cfngen.deploy.inspection.validation import validate, wait_until_valid
     from cfngen.deploy.messages import Notice, Step
     from cfngen.errors import CfngenError
@@ -93,6 +97,7 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
     try:
         validation = validate_now()
         if not _is_api_unreachable(validation):
+            # The first validation has been done; later ones are done when they are requested.
             validations = chain((validation,), iter(validate_now, None))
             validation = wait_until_valid(validations.__next__, account.clock, SETTLING, display.report)
     except CfngenError as error:

@@ -42,8 +42,8 @@ def command() -> None:
     ),
 )
 @target_options
-@click.option("--all", "everything", is_flag=True, help="Show every snapshot, not only the newest ones.")
-def listing(target: Target, everything: bool) -> None:
+@click.option("--all", "show_all", is_flag=True, help="Show every snapshot, not only the newest ones.")
+def listing(target: Target, show_all: bool) -> None:
     """List the snapshots, the newest first, and show whether one is being restored.
 
     To list the snapshots of a deleted cluster, specify their bucket with `--set etcd.backups.bucket=NAME`.
@@ -58,7 +58,7 @@ def listing(target: Target, everything: bool) -> None:
         snapshots = Snapshots(
             snapshot_store.cluster, snapshot_store.bucket, snapshot_store.prefix, snapshot_store.snapshots(), restoring
         )
-    target.show(snapshots, full=everything)
+    target.show(snapshots, full=show_all)
 
 
 @command.command(

@@ -20,9 +20,9 @@ from cfngen.cli.terminal import examples
 )
 @target_options
 @click.option("--failures", is_flag=True, help="Show only the cause of the last failure, and what to do about it.")
-@click.option("--all", "everything", is_flag=True, help="Show every operation, not only the last one.")
+@click.option("--all", "all_operations", is_flag=True, help="Show every operation, not only the last one.")
 @click.option("--verbose", is_flag=True, help="Also show events that add no information.")
-def command(target: Target, failures: bool, everything: bool, verbose: bool) -> None:
+def command(target: Target, failures: bool, all_operations: bool, verbose: bool) -> None:
     """Show the events of the root and all nested stacks, oldest first, without those that add no information.
 
     Only events of the last operation are shown, unless --all is given; a rollback includes the operation that failed.
@@ -39,7 +39,7 @@ def command(target: Target, failures: bool, everything: bool, verbose: bool) -> 
         if failures:
             target.show(diagnose(account, stack.id))
             return
-        events = read_history(account, stack.id, operation="all" if everything else "latest", complete=verbose)
+        events = read_history(account, stack.id, operation="all" if all_operations else "latest", complete=verbose)
     if target.json:
         for event in events:
             target.show(event)

@@ -15,6 +15,7 @@ from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from cfngen.deploy.access.certificates import Identity
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from cfngen.deploy.account import Account
 
 MIN_DURATION = timedelta(minutes=5)
+"""The minimum of --duration."""
 DEFAULT_DURATION = "12h"
+"""How long a certificate is valid without --duration."""
 
 
 @click.command(
@@ -37,7 +40,13 @@ DEFAULT_DURATION = "12h"
     ),
 )
 @target_options
-@click.option("--context", "name", metavar="NAME", default="", help="Name of the context. Default: the cluster's name.")
+@click.option(
+    "--context",
+    "context_name",
+    metavar="NAME",
+    default="",
+    help="Name of the context. Default: the cluster's name.",
+)
 @click.option(
     "--duration",
     metavar="DURATION",
@@ -66,50 +75,54 @@ DEFAULT_DURATION = "12h"
     type=PathArgument("give a file name"),
     help="File to change. Default: the first file in KUBECONFIG, or ~/.kube/config.",
 )
-@click.option("--print", "printed", is_flag=True, help="Print a separate kubeconfig; change no file.")
-@click.option("--no-switch", is_flag=True, help="Do not change the current context.")
-@click.option("--remove", is_flag=True, help="Remove the cluster's entries from the file; AWS is not called.")
+@click.option("--print", "print_only", is_flag=True, help="Print a separate kubeconfig; change no file.")
+@click.option("--no-switch", "keep_current_context", is_flag=True, help="Do not change the current context.")
+@click.option(
+    "--remove", "remove_entries", is_flag=True, help="Remove the cluster's entries from the file; AWS is not called."
+)
 def command(
     *,
     target: Target,
-    name: str,
+    context_name: str,
     duration: timedelta,
     user: str,
     groups: tuple[str, ...],
     path: Path | None,
-    printed: bool,
-    no_switch: bool,
-    remove: bool,
+    print_only: bool,
+    keep_current_context: bool,
+    remove_entries: bool,
 ) -> None:
     """Issue a short-lived client certificate, and write it to kubectl's configuration.
 
     You need permission to read the secret of the cluster's certificate authority; the certificate is issued on this
     machine. Kubernetes' audit log shows your name in AWS. Other entries of the file are kept, but its comments are not.
     """
-    if printed and (path is not None or remove):
+    if print_only and (path is not None or remove_entries):
         raise click.UsageError("--print changes no file; remove --print, or remove --file and --remove.")
-    if remove and (user or groups or no_switch):
+    if remove_entries and (user or groups or keep_current_context):
         raise click.UsageError("--user, --group and --no-switch cannot be used with --remove.")
-    if remove:
-        _remove(target, path, name)
+    if remove_entries:
+        _remove(target, path, context_name)
         return
     from cfngen.deploy.access.certificates import ADMINISTRATORS, Identity
     from cfngen.deploy.access.cluster_access import user_name
     from cfngen.deploy.access.kubeconfig import KubeconfigDocument, build_kubeconfig
 
     account = target.connect()
-    identity = Identity(user or user_name(account.caller), groups or (() if user else (ADMINISTRATORS,)))
+    # A user that --user names gets no groups unless --group is given.
+    default_groups = () if user else (ADMINISTRATORS,)
+    identity = Identity(user or user_name(account.caller), groups or default_groups)
     now = account.clock.now()
-    access = _access(target, account, name, identity, now, duration)
-    if printed:
-        content = build_kubeconfig(access)
-        target.show(KubeconfigDocument(content, identity.user, identity.groups, now + duration))
+    expires = now + duration
+    access = _issue_access(target, account, context_name, identity, now, duration)
+    if print_only:
+        target.show(KubeconfigDocument(build_kubeconfig(access), identity.user, identity.groups, expires))
         return
-    _write(target, path, access, identity, now + duration, switch=not no_switch)
+    _write(target, path, access, identity, expires, switch=not keep_current_context)
 
 
-def _access(
-    target: Target, account: Account, name: str, identity: Identity, now: datetime, duration: timedelta
+def _issue_access(
+    target: Target, account: Account, context_name: str, identity: Identity, now: datetime, duration: timedelta
 ) -> Access:
     """Read the API's endpoint and certificate authority from the stack, and issue a client certificate."""
     from cfngen.deploy.access import cluster_access
@@ -121,7 +134,7 @@ def _access(
     endpoint = cluster_access.endpoint(stack, outputs, target.kubernetes_override)
     authority = cluster_access.find_authority(account, stack, outputs)
     return Access(
-        name=name or target.cluster.name,
+        name=context_name or target.cluster.name,
         owner=Owner(account.id, account.region, stack.name),
         server=endpoint.server,
         authority=authority.pair.certificate,
@@ -133,6 +146,7 @@ def _access(
 def _write(
     target: Target, path: Path | None, access: Access, identity: Identity, expires: datetime, *, switch: bool
 ) -> None:
+    """Write the entries of a cluster into the kubeconfig file; `switch` makes its context the current one."""
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, merge_entries
     from cfngen.deploy.access.kubeconfig_file import edit_file
 
@@ -154,33 +168,36 @@ def _write(
     )
 
 
-def _remove(target: Target, path: Path | None, name: str) -> None:
+def _remove(target: Target, path: Path | None, context_name: str) -> None:
+    """Remove the stack's entries, or only those of one context, from the kubeconfig file."""
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, Owner, remove_entries
     from cfngen.deploy.access.kubeconfig_file import edit_file
 
-    # The sandbox has an account number of its own, which tells its entries from those of a real account.
+    # Entries of a sandbox contain the account number of the sandbox, which differs from every real account's.
     account_number = target.connect().id if target.sandbox else target.account_number
-    owner, file = Owner(account_number, target.region, target.stack_name), _file(path)
-    names: list[str] = []
+    stack_owner = Owner(account_number, target.region, target.stack_name)
+    file = _file(path)
+    removed_names: Sequence[str] = ()
 
-    def edit(text: str) -> str:
-        new, removed = remove_entries(text, owner, name=name)
-        names[:] = removed
-        return new
+    def without_entries(text: str) -> str:
+        nonlocal removed_names
+        new_text, removed_names = remove_entries(text, stack_owner, name=context_name)
+        return new_text
 
-    changed = edit_file(file, edit)
+    changed = edit_file(file, without_entries)
     target.show(
         KubeconfigChange(
             action="removed" if changed else "none",
-            stack=owner.stack,
-            region=owner.region,
+            stack=stack_owner.stack,
+            region=stack_owner.region,
             path=str(file),
-            names=tuple(names),
+            names=tuple(removed_names),
         )
     )
 
 
 def _file(path: Path | None) -> Path:
+    """Return the file of --file, or the one that kubectl would use."""
     from cfngen.deploy.access.kubeconfig_file import find_path
 
     return path if path is not None else find_path(os.environ, Path.home())

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from cfngen.lint import Finding
 
 
-# The region with the most resource types.
 FALLBACK_REGION = "us-east-1"
+"""The region with the most resource types, for templates whose region is not known."""
 
 
 @click.command(
@@ -82,26 +82,25 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, ca
     from cfngen.lint import LintError
 
     templates = read_all(files)
-    by_region: dict[str, list[TemplateFile]] = {}
+    templates_by_region: dict[str, list[TemplateFile]] = {}
     cluster_region: str | None = None
     for template in templates:
         template_region = region or template.region or cluster_region
         if template_region is None:
             template_region = cluster_region = _cluster_region(source)
-        by_region.setdefault(template_region, []).append(template)
+        templates_by_region.setdefault(template_region, []).append(template)
     findings: list[Finding] = []
-    for template_region, group in by_region.items():
-        texts = {template.document.name: template.text for template in group}
-        findings += lint_documents(
-            [template.document for template in group], region=template_region, cache=cache, texts=texts
-        )
+    for template_region, region_templates in templates_by_region.items():
+        source_texts = {template.document.name: template.text for template in region_templates}
+        documents = [template.document for template in region_templates]
+        findings += lint_documents(documents, region=template_region, cache=cache, texts=source_texts)
     if findings:
         raise LintError(findings)
-    return len(templates), list(by_region)
+    return len(templates), list(templates_by_region)
 
 
 def _cluster_region(source: Source) -> str:
-    """Return the cluster's region, for templates that name none; a fallback if cluster.yaml is found but wrong.
+    """Return the cluster's region, for templates without a region; FALLBACK_REGION if ./cluster.yaml is wrong.
 
     Raises:
         ClusterFileError: the cluster was chosen explicitly, and is wrong.

@@ -102,23 +102,28 @@ def command(
 
 
 def _account_and_role(arn: str) -> tuple[str, str]:
-    """Return the account number and the name, with its path, of a role."""
+    """Split the ARN of a role into the account number and the role's name with its path."""
     account, _, role = arn.split(":", 4)[4].partition(":role/")
     return account, role
 
 
-def _select(everybody: Sequence[Grant], name: str | None) -> list[tuple[Grant, Policy]]:
-    """Return the policies of the grantee, or the single policy, of that name; all if there is no name.
+def _select(all_grants: Sequence[Grant], name: str | None) -> list[tuple[Grant, Policy]]:
+    """Return the policies to print, each with its grantee.
+
+    Args:
+        all_grants: the grants of all grantees.
+        name: name of a grantee, a node group or a single policy; None selects every policy.
 
     Raises:
         click.UsageError: there is no such name in this cluster.
     """
-    policies = [(grant, policy) for grant in everybody for policy in grant.policies]
-    selected = [(grant, policy) for grant, policy in policies if name in (None, grant.name, policy.name)] or [
-        (grant, policy) for grant, policy in policies if grant.name == f"nodes-{name}"
-    ]
+    policies = [(grant, policy) for grant in all_grants for policy in grant.policies]
+    selected = [(grant, policy) for grant, policy in policies if name in (None, grant.name, policy.name)]
     if not selected:
-        names = [grant.name for grant in everybody]
+        # The name of a node group selects the grantee nodes-NAME.
+        selected = [(grant, policy) for grant, policy in policies if grant.name == f"nodes-{name}"]
+    if not selected:
+        names = [grant.name for grant in all_grants]
         known_names = f"he names are {', '.join(names)}."
         suggestion = nearest(str(name), names)
         alternatives = f"{suggestion} T{known_names}" if suggestion else f"t{known_names}"
@@ -136,7 +141,7 @@ def _print(selected: Sequence[tuple[Grant, Policy]]) -> None:
             click.echo()
     grantees = {grant.name: grant for grant, _ in selected}.values()
     for grant in grantees:
-        names = [policy.name for other, policy in selected if other is grant]
+        names = [policy.name for other_grant, policy in selected if other_grant is grant]
         if len(names) > 1:
             policies = pluralize(len(names), "policy")
             _note(

@@ -94,7 +94,7 @@ def command(
     from cfngen.rehearse.outlines import outlines
     from cfngen.rehearse.report import RehearsalSteps, writable
     from cfngen.rehearse.request import RehearsalRequest
-    from cfngen.rehearse.run import clean_up as remove
+    from cfngen.rehearse.run import clean_up as delete_leftovers
     from cfngen.rehearse.run import rehearse
     from cfngen.rehearse.steps import up_to as chosen_steps
 
@@ -110,8 +110,8 @@ def command(
         sandbox=sandbox,
         output=output,
     )
-    steps, expected = chosen_steps(up_to), recorded()
-    shown_steps = outlines(steps, zone_names, expected)
+    steps, expectations = chosen_steps(up_to), recorded()
+    shown_steps = outlines(steps, zone_names, expectations)
     if listing:
         show_message(RehearsalSteps(shown_steps), json=target.json)
         context.exit(SUCCESS)
@@ -131,36 +131,37 @@ def command(
     with screen(target, account) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=yes))
         if clean_up:
-            remaining = remove(account, interaction, request)
+            remaining = delete_leftovers(account, interaction, request)
             for resource in remaining:
                 display.report(resource.notice)
             context.exit(FAILED if remaining else SUCCESS)
         writable(file)
-        ended = rehearse(account, request, expected, interaction)
+        rehearsal_result = rehearse(account, request, expectations, interaction)
         display.close()
         # The notices contain the ids, which are masked in the report.
-        for resource in ended.left:
+        for resource in rehearsal_result.left:
             display.report(resource.notice)
-        show_message(ended.rehearsal, json=target.json)
-        _write_report(target, file, ended.rehearsal)
-    context.exit(_exit_code(ended))
+        show_message(rehearsal_result.rehearsal, json=target.json)
+        _write_report(target, file, rehearsal_result.rehearsal)
+    context.exit(_exit_code(rehearsal_result))
 
 
-def _exit_code(ended: RehearsalResult) -> int:
+def _exit_code(rehearsal_result: RehearsalResult) -> int:
     """Return the exit code of a rehearsal, or raise the exception that ended it.
 
     Raises:
         SystemExit: SIGTERM ended the rehearsal.
         Exception: a bug in cfngen ended it.
     """
-    if isinstance(ended.stop, KeyboardInterrupt):
+    if isinstance(rehearsal_result.stop, KeyboardInterrupt):
         return INTERRUPTED
-    if ended.stop is not None:
-        raise ended.stop
-    return rehearsal_exit_code(ended.rehearsal, leftovers=bool(ended.left))
+    if rehearsal_result.stop is not None:
+        raise rehearsal_result.stop
+    return rehearsal_exit_code(rehearsal_result.rehearsal, leftovers=bool(rehearsal_result.left))
 
 
 def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
+    """Write the report as JSON and as a page, and show the names of both files."""
     import json
 
     from cfngen.rehearse.report import RehearsalWritten, page, write
@@ -171,6 +172,7 @@ def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
 
 
 def _parse_zones(text: str) -> tuple[str, ...]:
+    """Parse --zones: three different zones of one region, separated by commas."""
     from cfngen.cluster.defaults import zone_region
 
     zones = tuple(zone.strip() for zone in text.split(",") if zone.strip())
@@ -183,7 +185,7 @@ def _parse_zones(text: str) -> tuple[str, ...]:
 
 
 def _account_options(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
-    """Return the options for the same zones, bucket and account."""
+    """Return the options with which another `cfngen rehearse` uses the same zones, bucket and account."""
     options = {"--zones": zones if zones != _DEFAULT_ZONES else "", "--bucket": bucket}
     options |= {"--profile": profile, "--account": account_number}
     return [

@@ -77,12 +77,12 @@ def start(speed: float | None) -> None:
     from cfngen.sandbox import process
     from cfngen.sandbox.control_api import DEFAULT_SPEED
 
-    running = process.running(os.environ)
-    if running is None:
-        running = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, anew=True)
-        click.echo(f"The sandbox listens on {running.endpoint}, as process {running.pid}.")
+    sandbox = process.running(os.environ)
+    if sandbox is None:
+        sandbox = process.start(os.environ, DEFAULT_SPEED if speed is None else speed, anew=True)
+        click.echo(f"The sandbox listens on {sandbox.endpoint}, as process {sandbox.pid}.")
     else:
-        click.echo(f"The sandbox is already running: {running.endpoint}, process {running.pid}.")
+        click.echo(f"The sandbox is already running: {sandbox.endpoint}, process {sandbox.pid}.")
 
 
 @command.command(
@@ -145,15 +145,15 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     # Importing the model of the cluster file takes a while.
     from cfngen.cluster.logical_ids import is_auto_scaling_group
 
-    running = _require_running()
-    names = [running_group["name"] for running_group in running.status()["groups"] if running_group["region"] == region]
+    sandbox = _require_running()
+    names = [known_group["name"] for known_group in sandbox.status()["groups"] if known_group["region"] == region]
     if names and group not in (*names, "master") and not is_auto_scaling_group(group):
         raise UnknownGroupError(
             f"no stack in {region} has a group {group!r}",
             hint=f"the groups are {', '.join(sorted({*names, 'master'}))}. For a group that does not exist yet, use "
             "its logical id, such as NodeGroupGpuAutoScalingGroup.",
         )
-    if not running.fail(region, group, step, message, times=times):
+    if not sandbox.fail(region, group, step, message, times=times):
         warning(f"no stack in {region} has a group {group} yet; the failure applies once a stack has one.")
     subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
     verb = "fails" if times == 1 else "fail"
@@ -178,9 +178,9 @@ def env(region: str) -> None:
     """Print the environment that points the AWS CLI and other programs at the sandbox; start it if necessary."""
     from cfngen.sandbox import process
 
-    running = process.start(os.environ)
+    sandbox = process.start(os.environ)
     for name, value in {
-        "AWS_ENDPOINT_URL": running.endpoint,
+        "AWS_ENDPOINT_URL": sandbox.endpoint,
         "AWS_ACCESS_KEY_ID": "sandbox",
         "AWS_SECRET_ACCESS_KEY": "sandbox",
         "AWS_DEFAULT_REGION": region,
@@ -197,7 +197,7 @@ def _require_running() -> RunningSandbox:
     """
     from cfngen.sandbox import process
 
-    running = process.running(os.environ)
-    if running is None:
+    sandbox = process.running(os.environ)
+    if sandbox is None:
         raise NoSandboxError
-    return running
+    return sandbox

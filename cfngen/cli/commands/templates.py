@@ -32,7 +32,7 @@ STANDALONE = "standalone"
 
 
 class TemplateForm(_Choice):
-    """The format of templates; given a directory, for which other tools use `-o`, the error names --output-dir."""
+    """The format of templates. The error for another value names --output-dir: other tools use -o for a directory."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Convert as click does, but name the option for the directory in the error."""
@@ -77,7 +77,7 @@ class TooLargeForOneTemplateError(CfngenError):
 )
 @click.option(
     "--only",
-    "names",
+    "stack_names",
     metavar="STACK",
     multiple=True,
     shell_complete=shell_completion.stacks,
@@ -101,7 +101,7 @@ def command(
     *,
     source: Source,
     directory: Path,
-    names: tuple[str, ...],
+    stack_names: tuple[str, ...],
     style: Literal["json", "yaml"],
     check: bool,
     cache: bool,
@@ -117,19 +117,19 @@ def command(
 
     generated = generate(source)
     if STANDALONE not in generated.stacks:
-        if STANDALONE in names:
+        if STANDALONE in stack_names:
             raise TooLargeForOneTemplateError(style)
-        if not names:
+        if not stack_names:
             error = TooLargeForOneTemplateError(style)
             warning(f"{error}; {error.hint}")
-    for name in names:
+    for name in stack_names:
         if name not in generated.stacks:
             raise click.UsageError(f"no stack {name!r} in this cluster; the stacks are {', '.join(generated.stacks)}.")
     lint_or_fail(generated.documents, region=generated.cluster.region, cache=cache)
 
     files: Mapping[str, bytes] = output.render(generated.documents, generated.userdata, style)
-    if names:
-        files = {path: files[path] for path in (f"{name}.{style}" for name in names)}
+    if stack_names:
+        files = {path: files[path] for path in (f"{name}.{style}" for name in stack_names)}
     if check:
         differences = output.differences(directory, files)
         _print_check(differences, files, directory)

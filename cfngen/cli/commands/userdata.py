@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 @click.argument("role", required=False, shell_complete=shell_completion.roles)
 @source_options
 @click.option("--size", is_flag=True, help="Show only the size in bytes, EC2's limit and the remaining bytes.")
-@click.option("--file", "name", metavar="NAME", help="Show only this file, without headings, e.g. config.json.")
-def command(role: str | None, source: Source, size: bool, name: str | None) -> None:
+@click.option("--file", "file_name", metavar="NAME", help="Show only this file, without headings, e.g. config.json.")
+def command(role: str | None, source: Source, size: bool, file_name: str | None) -> None:
     """Show what instances of ROLE will run at boot: the loader, its configuration, and every module of the program.
 
     ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files are packed into
     the launch template's UserData; CloudFormation replaces each ${Name}.
     """
-    if name is not None and size:
+    if file_name is not None and size:
         raise click.UsageError("--file and --size cannot be used together; remove one of them.")
-    if name is not None and role is None:
-        raise click.UsageError(f"specify a role: `cfngen userdata master --file {shlex.quote(name)}`")
+    if file_name is not None and role is None:
+        raise click.UsageError(f"specify a role: `cfngen userdata master --file {shlex.quote(file_name)}`")
     from cfngen.userdata import roles
 
     all_userdata = roles(source.load().cluster)
@@ -55,30 +55,30 @@ def command(role: str | None, source: Source, size: bool, name: str | None) -> N
     elif role is None:
         click.echo("\n".join(userdata.role for userdata in selected))
     else:
-        _show(selected[0], name)
+        _show(selected[0], file_name)
 
 
-def _show(userdata: UserData, name: str | None) -> None:
-    """Print one file, or all of them under headings."""
-    if name is None:
+def _show(userdata: UserData, file_name: str | None) -> None:
+    """Print one file of the UserData; without a name all files, each under a heading."""
+    if file_name is None:
         for path, text in userdata.files.items():
             click.secho(f"==> {path} <==", bold=True)
             click.echo(text.rstrip("\n") + "\n")
-    elif name in userdata.files:
-        verbatim(userdata.files[name].removesuffix("\n"))
+    elif file_name in userdata.files:
+        verbatim(userdata.files[file_name].removesuffix("\n"))
     else:
         names = ", ".join(userdata.files)
-        raise click.UsageError(f"no file {name!r} in the UserData of {userdata.role}; the files are {names}.")
+        raise click.UsageError(f"no file {file_name!r} in the UserData of {userdata.role}; the files are {names}.")
 
 
 def sizes(userdata: Sequence[UserData]) -> list[str]:
-    """Return a line for each role: size, limit and remaining bytes."""
-    numbers = columns(
+    """Return a line for each role: the size of its UserData, EC2's limit, and the remaining bytes."""
+    size_columns = columns(
         [(f"{role_data.size:,}", f"{role_data.limit - role_data.size:,}") for role_data in userdata],
         right=(0, 1),
         indent="",
         between=f" of {userdata[0].limit:,} bytes, ",
     )
     return columns(
-        [(role_data.role, f"{text} left") for role_data, text in zip(userdata, numbers, strict=True)], indent=""
+        [(role_data.role, f"{text} left") for role_data, text in zip(userdata, size_columns, strict=True)], indent=""
     )

@@ -37,41 +37,43 @@ def plan_lines(plan: DeletionPlan, width: int | None = None) -> list[str]:
         plan: the plan of the deletion.
         width: width of the terminal in columns; None means the actual one.
     """
-    columns = columns_of(width)
-    first, *more = wrapped(f"{plan.cluster}  {plan.region}, account {plan.account}", columns, "  ", first="")
-    lines = [click.style(plan.cluster, bold=True) + first.removeprefix(plan.cluster), *more]
+    screen_width = columns_of(width)
+    first_line, *other_lines = wrapped(
+        f"{plan.cluster}  {plan.region}, account {plan.account}", screen_width, "  ", first=""
+    )
+    lines = [click.style(plan.cluster, bold=True) + first_line.removeprefix(plan.cluster), *other_lines]
     if plan.status:
         protected = "; its termination protection is turned off" if plan.protected else ""
-        lines += wrapped(f"stack {plan.stack} ({plan.status}){protected}", columns, "  ", first="")
+        lines += wrapped(f"stack {plan.stack} ({plan.status}){protected}", screen_width, "  ", first="")
         if plan.by_console:
-            lines += wrapped("It was created from cfngen's templates, but not by `cfngen deploy`.", columns)
+            lines += wrapped("It was created from cfngen's templates, but not by `cfngen deploy`.", screen_width)
     else:
         lines.append(f"there is no stack {plan.stack}")
-    removed = [*plan.removed, *(plan.volumes if plan.delete_volumes else ())]
-    removed += plan.snapshots if plan.delete_snapshots else ()
+    removed_orphans = [*plan.removed, *(plan.volumes if plan.delete_volumes else ())]
+    removed_orphans += plan.snapshots if plan.delete_snapshots else ()
     blockers = [(blocker.id, blocker.what) for blocker in plan.blockers]
     for title, rows, colour in (
         ("Deleted with the stack", _part_rows(plan.deleted_parts), "red"),
-        ("Created by Kubernetes, and deleted", _orphan_rows(removed), "red"),
+        ("Created by Kubernetes, and deleted", _orphan_rows(removed_orphans), "red"),
         ("Kept", _retained_rows(plan.retained), "yellow"),
         (_BLOCKERS_TITLE, blockers, "red"),
         ("Of an unknown cluster, and not touched", _orphan_rows(plan.unattributed_volumes), "yellow"),
     ):
-        lines += _section(title, rows, colour, columns)
+        lines += _section(title, rows, colour, screen_width)
     if plan.name_conflict:
-        what_follows = " These resources may belong to it, and are not touched:" if plan.foreign_resources else ""
+        addition = " These resources may belong to it, and are not touched:" if plan.foreign_resources else ""
         lines += [
             "",
-            *wrapped(_sentence(plan.name_conflict) + what_follows, columns),
-            *_table(_retained_rows(plan.foreign_resources), columns),
+            *wrapped(_sentence(plan.name_conflict) + addition, screen_width),
+            *_table(_retained_rows(plan.foreign_resources), screen_width),
         ]
     if plan.authorities:
-        lines += ["", *wrapped(_AUTHORITIES_NOTE, columns)]
+        lines += ["", *wrapped(_AUTHORITIES_NOTE, screen_width)]
     return lines
 
 
 def remains_lines(message: Remains, width: int | None = None) -> list[str]:
-    """Return the retained resources of a failed creation, or of earlier stacks.
+    """Return the resources that a failed creation, or earlier stacks of the same name, left in the account.
 
     Args:
         message: the retained resources.
@@ -83,14 +85,14 @@ def remains_lines(message: Remains, width: int | None = None) -> list[str]:
 
 
 def removed_lines(message: Removed, width: int | None = None) -> list[str]:
-    """Return that a resource has been deleted.
+    """Return the line that reports a deleted resource.
 
     Args:
         message: the resource.
         width: width of the terminal in columns; None means the actual one.
     """
-    first, *more = wrapped(_orphan_text(message.orphan), columns_of(width), "    ")
-    return [click.style("  - ", fg="red") + first.lstrip(), *more]
+    first_line, *other_lines = wrapped(_orphan_text(message.orphan), columns_of(width), "    ")
+    return [click.style("  - ", fg="red") + first_line.lstrip(), *other_lines]
 
 
 def failed_lines(message: DeletionFailed, width: int | None = None) -> list[str]:
@@ -100,43 +102,44 @@ def failed_lines(message: DeletionFailed, width: int | None = None) -> list[str]
         message: the failed attempt.
         width: width of the terminal in columns; None means the actual one.
     """
-    head = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
+    heading = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
-    columns = columns_of(width)
-    lines = wrapped(f"{head} (attempt {message.round} of {message.rounds})", columns, "  ", first="")
+    screen_width = columns_of(width)
+    lines = wrapped(f"{heading} (attempt {message.round} of {message.rounds})", screen_width, "  ", first="")
     blockers = [(blocker.id, blocker.what) for blocker in message.blockers]
     return [
         *(click.style(line, fg="yellow", bold=True) for line in lines),
-        *_table(rows, columns),
-        *_section(_BLOCKERS_TITLE, blockers, "red", columns),
+        *_table(rows, screen_width),
+        *_section(_BLOCKERS_TITLE, blockers, "red", screen_width),
     ]
 
 
 def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
-    """Return the result of a deletion: the verdict in the first line, then the details and the next command.
+    """Return the result of a deletion: success or failure in the first line, then the details and the next command.
 
     Args:
         deleted: the result.
         width: width of the terminal in columns; None means the actual one.
     """
-    columns = columns_of(width)
+    screen_width = columns_of(width)
     lines: list[Line] = [_verdict(deleted)]
     if deleted.name_conflict:
         lines += wrapped(
-            _sentence(deleted.name_conflict) + " Neither it nor resources with its name are touched.", columns
+            _sentence(deleted.name_conflict) + " Neither it nor resources with its name are touched.", screen_width
         )
-    lines += _section("Checked afterwards", _count_rows(deleted.counted), None, columns)
+    lines += _section("Checked afterwards", _count_rows(deleted.counted), None, screen_width)
     if deleted.objects:
         lines.append(f"  {pluralize(deleted.objects, 'object version')} of templates deleted")
     if deleted.bucket_deleted:
         lines.append("  the bucket of the templates has been deleted")
     for title, colour, blocks in (
-        ("Created by Kubernetes, but not deleted", "red", _orphan_lines(deleted, columns)),
-        (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.what) for blocker in deleted.blockers), columns)),
-        ("Kept in your account", "yellow", _retained_lines(deleted.retained, columns)),
+        ("Created by Kubernetes, but not deleted", "red", _orphan_lines(deleted, screen_width)),
+        (_BLOCKERS_TITLE, "red", _table(((blocker.id, blocker.what) for blocker in deleted.blockers), screen_width)),
+        ("Kept in your account", "yellow", _retained_lines(deleted.retained, screen_width)),
     ):
         section_lines = list(blocks)
-        lines += ["", click.style(title, fg=colour, bold=True), *section_lines] if section_lines else []
+        if section_lines:
+            lines += ["", click.style(title, fg=colour, bold=True), *section_lines]
     if deleted.name_conflict and deleted.succeeded:
         # kubectl's configuration may belong to the other cluster of the same name.
         return lines
@@ -179,35 +182,45 @@ def _nothing_to_delete(deleted: Deleted) -> bool:
     return not deleted.stack_id and deleted.succeeded and not did_anything
 
 
-def _section(title: str, rows: Iterable[Sequence[str]], colour: str | None, columns: int) -> list[str]:
-    lines = _table(rows, columns)
+def _section(title: str, rows: Iterable[Sequence[str]], colour: str | None, screen_width: int) -> list[str]:
+    """Return a table under a title; empty if there are no rows."""
+    lines = _table(rows, screen_width)
     return ["", click.style(title, fg=colour, bold=True), *lines] if lines else []
 
 
-def _table(rows: Iterable[Sequence[str]], columns: int) -> list[str]:
-    """Return aligned columns, numbers to the right; the last column is wrapped, or put below if it is too narrow."""
-    split_rows = [(row[:-1], row[-1]) for row in rows]
-    if not split_rows:
+def _table(rows: Iterable[Sequence[str]], screen_width: int) -> list[str]:
+    """Return rows with aligned columns; columns of numbers are right-aligned.
+
+    The last cell of a row is wrapped beside the others, or printed below them if too little width is left.
+    """
+    cells_and_texts = [(row[:-1], row[-1]) for row in rows]
+    if not cells_and_texts:
         return []
-    columns_of_cells = list(zip(*(heads for heads, _ in split_rows), strict=True))
-    widths = [max(map(len, column)) for column in columns_of_cells]
-    numbers = [all(cell.isdigit() for cell in column) for column in columns_of_cells]
-    hanging = 2 + sum(width + 2 for width in widths)
+    table_columns = list(zip(*(cells for cells, _ in cells_and_texts), strict=True))
+    widths = [max(map(len, column)) for column in table_columns]
+    right_aligned = [all(cell.isdigit() for cell in column) for column in table_columns]
+    text_column = 2 + sum(width + 2 for width in widths)
     lines: list[str] = []
-    for heads, text in split_rows:
-        aligned = (
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(heads, widths, numbers, strict=True)
+    for cells, text in cells_and_texts:
+        aligned_cells = (
+            cell.rjust(width) if is_right_aligned else cell.ljust(width)
+            for cell, width, is_right_aligned in zip(cells, widths, right_aligned, strict=True)
         )
-        head = "  " + "  ".join(aligned) + "  "
-        if min(len(text), max(_MIN_TEXT_WIDTH, *map(len, text.split()), 0)) <= columns - hanging:
-            first, *more = wrapped(text, columns, " " * hanging)
-            lines += [(head + first.lstrip()).rstrip(), *more]
+        row_start = "  " + "  ".join(aligned_cells) + "  "
+        longest_word = max(map(len, text.split()), default=0)
+        needed_width = min(len(text), max(_MIN_TEXT_WIDTH, longest_word))
+        if needed_width <= screen_width - text_column:
+            first_line, *other_lines = wrapped(text, screen_width, " " * text_column)
+            lines += [(row_start + first_line.lstrip()).rstrip(), *other_lines]
         else:
             # If the aligned columns are wider than the terminal, their cells are wrapped, too.
-            fits = hanging - 2 <= columns
-            lines += [head.rstrip()] if fits else wrapped("  ".join(filter(None, heads)), columns, "    ", first="  ")
-            lines += wrapped(text, columns, "      ") if text else []
+            row_fits = text_column - 2 <= screen_width
+            if row_fits:
+                lines.append(row_start.rstrip())
+            else:
+                lines += wrapped("  ".join(filter(None, cells)), screen_width, "    ", first="  ")
+            if text:
+                lines += wrapped(text, screen_width, "      ")
     return lines
 
 
@@ -218,18 +231,20 @@ def _sentence(text: str) -> str:
 def _part_rows(parts: Sequence[Part]) -> Iterator[tuple[str, str, str]]:
     """Yield a row for each kind of resource in the stack: number, kind and ids."""
     for part in parts:
-        ids = [_short_name(identity) for identity in part.ids[:MAX_IDS_SHOWN]]
-        more = f", … ({len(part.ids) - MAX_IDS_SHOWN} more)" if len(part.ids) > MAX_IDS_SHOWN else ""
-        yield str(len(part.ids)), part.kind if len(part.ids) > 1 else part.kind.removesuffix("s"), ", ".join(ids) + more
+        count = len(part.ids)
+        ids = ", ".join(_short_name(resource_id) for resource_id in part.ids[:MAX_IDS_SHOWN])
+        if count > MAX_IDS_SHOWN:
+            ids += f", … ({count - MAX_IDS_SHOWN} more)"
+        yield str(count), part.kind if count > 1 else part.kind.removesuffix("s"), ids
 
 
-def _short_name(identity: str) -> str:
-    """Return the name of the stack or secret in an ARN; other ids as they are."""
-    if not identity.startswith("arn:"):
-        return identity
-    rest = identity.split(":", 5)[5]
-    kind, _, name = rest.partition("/")
-    return name.split("/")[0] if kind == "stack" else rest.rpartition(":")[2]
+def _short_name(resource_id: str) -> str:
+    """Return the name of the stack or secret if the id is an ARN; other ids are returned unchanged."""
+    if not resource_id.startswith("arn:"):
+        return resource_id
+    resource_part = resource_id.split(":", 5)[5]
+    kind, _, name = resource_part.partition("/")
+    return name.split("/")[0] if kind == "stack" else resource_part.rpartition(":")[2]
 
 
 def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, str, str]]:
@@ -238,8 +253,8 @@ def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, s
         size = f"{resource.gigabytes} GiB" if resource.gigabytes else ""
         protection = "deletion protection is turned off" if resource.protected else ""
         # For a volume the id is shown: its name is often not unique.
-        name, more = (resource.id, resource.name) if resource.gigabytes else (resource.name, "")
-        yield resource.kind, name, ", ".join(filter(None, (resource.purpose or more, size, protection)))
+        name, description = (resource.id, resource.name) if resource.gigabytes else (resource.name, "")
+        yield resource.kind, name, ", ".join(filter(None, (resource.purpose or description, size, protection)))
 
 
 def _retained_rows(resources: Iterable[RetainedResource]) -> Iterator[tuple[str, str, str]]:
@@ -248,30 +263,31 @@ def _retained_rows(resources: Iterable[RetainedResource]) -> Iterator[tuple[str,
         yield resource.kind, resource.id, "; ".join(filter(None, (resource.why, resource.cost)))
 
 
-def _retained_lines(resources: Iterable[RetainedResource], columns: int) -> Iterator[str]:
-    """Return the retained resources, each with the reason, the cost, and the command that deletes it."""
+def _retained_lines(resources: Iterable[RetainedResource], screen_width: int) -> Iterator[str]:
+    """Yield the retained resources, each with the reason, the cost, and the command that deletes the resource."""
     for resource in resources:
-        yield from wrapped(f"{resource.kind} {resource.id}", columns, "    ", first="  ")
+        yield from wrapped(f"{resource.kind} {resource.id}", screen_width, "    ", first="  ")
         for text in filter(None, (resource.why, resource.cost)):
-            yield from wrapped(text, columns, "      ")
+            yield from wrapped(text, screen_width, "      ")
         # Not wrapped, so that the command can be copied as one line.
-        yield from (f"      {text}" for text in (str(resource.command),) if text)
+        if command := str(resource.command):
+            yield f"      {command}"
 
 
-def _orphan_lines(deleted: Deleted, columns: int) -> Iterator[str]:
-    """Yield the resources that could not be deleted, each with the command that deletes it."""
+def _orphan_lines(deleted: Deleted, screen_width: int) -> Iterator[str]:
+    """Yield the resources that could not be deleted, each with the command that deletes the resource."""
     for leftover in deleted.orphans:
-        yield from wrapped(_orphan_text(leftover), columns, "    ", first="  ")
+        yield from wrapped(_orphan_text(leftover), screen_width, "    ", first="  ")
         yield f"      {leftover.command(deleted.region) or 'AWS releases it automatically'}"
 
 
 def _count_rows(counts: Iterable[Counted]) -> Iterator[tuple[str, str]]:
-    """Yield a row for each kind of resource that was looked for after the deletion."""
+    """Yield a row for each kind of resource: how many are gone, which are left, and which could not be looked for."""
     for count in counts:
-        parts = [f"{count.gone} gone"] if count.gone or not count.unknown else []
-        parts += [f"left: {', '.join(count.left)}"] if count.left else []
-        parts += [f"no permission to look for {', '.join(count.unknown)}"] if count.unknown else []
-        yield count.kind, "; ".join(parts)
+        results = [f"{count.gone} gone"] if count.gone or not count.unknown else []
+        results += [f"left: {', '.join(count.left)}"] if count.left else []
+        results += [f"no permission to look for {', '.join(count.unknown)}"] if count.unknown else []
+        yield count.kind, "; ".join(results)
 
 
 def _orphan_text(resource: OrphanedResource) -> str:

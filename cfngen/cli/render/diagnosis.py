@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from cfngen.cli.render.resource_names import place, resource_name
+from cfngen.cli.render.resource_names import place, resource_name, stack_path
 from cfngen.cli.render.verbs import VERBS
 from cfngen.cli.render.wrapping import wrapped
 from cfngen.deploy.next_steps import NextStep
@@ -32,14 +32,14 @@ def lines(diagnosis: Diagnosis, width: int | None = None) -> list[str]:
 
 def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
     activity = f"{VERBS.get(diagnosis.action, 'the last operation on')} {diagnosis.stack}"
-    head = activity[0].upper() + activity[1:]
+    subject = activity[0].upper() + activity[1:]
     if diagnosis.cause is not None:
-        yield from _bold_start(f"{head} failed", f" ({diagnosis.status})", columns)
+        yield from _bold_start(f"{subject} failed", f" ({diagnosis.status})", columns)
         yield ""
         yield from _cause(diagnosis.cause, columns)
     elif diagnosis.cancelled:
         ending = "was ended by deleting the stack" if diagnosis.action == "create" else "was cancelled"
-        yield from _bold_start(f"{head} {ending}", f" ({diagnosis.status}); no resource failed", columns)
+        yield from _bold_start(f"{subject} {ending}", f" ({diagnosis.status}); no resource failed", columns)
     else:
         status = diagnosis.status or "there is no such stack"
         yield from wrapped(f"There is no known failure of {activity} ({status})", columns, "  ", first="")
@@ -47,40 +47,47 @@ def _diagnosis_lines(diagnosis: Diagnosis, columns: int) -> Iterator[str]:
         yield ""
         yield click.style("Other failures, independent of it:", bold=True)
         for other in diagnosis.others:
-            yield from _other(other, columns)
+            yield from _brief_cause(other, columns)
     if diagnosis.rollback_failures:
         yield ""
         yield click.style("Failed during the rollback:", bold=True)
-        for other in diagnosis.rollback_failures:
-            yield from _cause(other, columns)
+        for failure in diagnosis.rollback_failures:
+            yield from _cause(failure, columns)
     if diagnosis.next_steps:
         yield ""
         yield click.style("Next:", bold=True)
-        longest = max(len(str(step.command)) for step in diagnosis.next_steps)
+        command_width = max(len(str(step.command)) for step in diagnosis.next_steps)
         for step in diagnosis.next_steps:
-            yield from _step(step, longest, columns)
+            yield from _step(step, command_width, columns)
 
 
 def _bold_start(head: str, rest: str, columns: int) -> Iterator[str]:
     """Yield a wrapped line whose first part is bold."""
-    first, *more = wrapped(head + rest, columns, "  ", first="")
-    yield first.replace(head, click.style(head, bold=True), 1)
-    yield from more
+    first_line, *other_lines = wrapped(head + rest, columns, "  ", first="")
+    yield first_line.replace(head, click.style(head, bold=True), 1)
+    yield from other_lines
 
 
-def _step(step: NextStep, longest: int, columns: int) -> Iterator[str]:
-    """Yield a command on one line, with its purpose beside it, or below it on a narrow terminal."""
-    hanging = 2 + longest + 2
-    if columns - hanging >= _MIN_TEXT_WIDTH:
-        first, *more = wrapped(step.purpose, columns, " " * hanging)
-        yield f"  {click.style(str(step.command).ljust(longest), fg='cyan')}  {first.lstrip()}".rstrip()
-        yield from more
+def _step(step: NextStep, command_width: int, columns: int) -> Iterator[str]:
+    """Yield a command on one line; its purpose is beside the command, or below on a narrow terminal.
+
+    Args:
+        step: the command and its purpose.
+        command_width: width of the longest command; the purposes are aligned to the right of it.
+        columns: maximum width of a line.
+    """
+    text_column = 2 + command_width + 2
+    if columns - text_column >= _MIN_TEXT_WIDTH:
+        first_line, *other_lines = wrapped(step.purpose, columns, " " * text_column)
+        yield f"  {click.style(str(step.command).ljust(command_width), fg='cyan')}  {first_line.lstrip()}".rstrip()
+        yield from other_lines
     else:
         yield f"  {click.style(str(step.command), fg='cyan')}"
         yield from wrapped(step.purpose, columns, "      ")
 
 
 def _cause(cause: Cause, columns: int) -> Iterator[str]:
+    """Yield everything that is known about a failure."""
     yield from _headline(cause, columns)
     yield from wrapped(cause.event.reason or "CloudFormation gives no reason", columns, "      ")
     for launch in cause.launches:
@@ -91,16 +98,16 @@ def _cause(cause: Cause, columns: int) -> Iterator[str]:
     yield from _instances(cause.instances, columns)
     if cause.occupants:
         yield "    still in use by:"
-        yield from (
-            line for occupant in cause.occupants for line in wrapped(occupant, columns, "        ", first="      ")
-        )
+        for occupant in cause.occupants:
+            yield from wrapped(occupant, columns, "        ", first="      ")
     for note in cause.notes:
         yield from _labelled("not determined:", note, columns)
     if cause.hint:
         yield from _labelled("to fix:", str(cause.hint), columns)
 
 
-def _other(cause: Cause, columns: int) -> Iterator[str]:
+def _brief_cause(cause: Cause, columns: int) -> Iterator[str]:
+    """Yield a failure with its reason and hint only."""
     yield from _headline(cause, columns)
     yield from wrapped(cause.event.reason or "CloudFormation gives no reason", columns, "      ")
     if cause.hint:
@@ -111,20 +118,20 @@ def _headline(cause: Cause, columns: int) -> Iterator[str]:
     """Yield the failed resource, its status and the time."""
     event = cause.event
     if event.of_stack:
-        subject, kind = f"stack {place(event.path, '').rstrip('/') or event.stack}", "the stack itself"
+        subject, kind = f"stack {stack_path(event.path, event.stack)}", "the stack itself"
     else:
         subject, kind = place(event.path, event.logical_id), resource_name(event.logical_id)
     time = event.time.strftime("%H:%M:%SZ")
-    first, *more = wrapped(f"✗ {subject} ({kind}) {event.status} at {time}", columns, "      ", first="  ")
-    # If a long id is wrapped, it is not on the first line as a whole, and stays without style.
-    yield first.replace("✗", click.style("✗", fg="red"), 1).replace(
-        f" {subject} ", f" {click.style(subject, bold=True)} ", 1
-    )
-    yield from more
+    first_line, *other_lines = wrapped(f"✗ {subject} ({kind}) {event.status} at {time}", columns, "      ", first="  ")
+    first_line = first_line.replace("✗", click.style("✗", fg="red"), 1)
+    # A subject that was wrapped over two lines is not found in the first line, and is not printed in bold.
+    first_line = first_line.replace(f" {subject} ", f" {click.style(subject, bold=True)} ", 1)
+    yield first_line
+    yield from other_lines
 
 
 def _instances(instances: Sequence[ConsoleExcerpt], columns: int) -> Iterator[str]:
-    """Yield the last messages of each instance, or why there are none."""
+    """Yield the last console lines of each instance, or why there are none, for all instances with the same reason."""
     without_messages: dict[tuple[str, str], list[ConsoleExcerpt]] = {}
     for instance in instances:
         if not instance.lines:
@@ -133,8 +140,8 @@ def _instances(instances: Sequence[ConsoleExcerpt], columns: int) -> Iterator[st
         yield f"    {instance.id}{_state(instance.state)}, console output:"
         for line in instance.lines:
             failed = " FAILED after " in line
-            for part in wrapped(line, columns, "      | "):
-                yield click.style(part, fg="red") if failed else part
+            for part_of_line in wrapped(line, columns, "      | "):
+                yield click.style(part_of_line, fg="red") if failed else part_of_line
         if instance.note:
             yield from wrapped(instance.note, columns, "      ")
     for (state, note), same_state in without_messages.items():
@@ -149,7 +156,8 @@ def _state(state: str) -> str:
 
 
 def _labelled(label: str, text: str, columns: int) -> Iterator[str]:
-    first = f"    {label} "
-    lines = wrapped(text, columns, " " * len(first))
-    yield "    " + click.style(label, bold=True) + " " + lines[0].lstrip()
-    yield from lines[1:]
+    """Yield a text after a bold label; further lines are indented to the end of the label."""
+    label_width = len(f"    {label} ")
+    first_line, *other_lines = wrapped(text, columns, " " * label_width)
+    yield "    " + click.style(label, bold=True) + " " + first_line.lstrip()
+    yield from other_lines

@@ -20,7 +20,7 @@ _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
-    """Return a table of the newest snapshots, or of all."""
+    """Return a table of the newest snapshots, or with `full` of all."""
     lines: list[Line]
     if not inventory.snapshots:
         lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
@@ -51,7 +51,7 @@ def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
 
 
 def backup_lines(message: BackupTaken) -> list[str]:
-    """Return that a snapshot has been stored in the bucket."""
+    """Return the line that reports a new snapshot in the bucket."""
     snapshot = message.snapshot
     text = f"s3://{message.bucket}/{snapshot.key}, {size(snapshot.size)}, after {duration(message.seconds)}."
     return [click.style(text, fg="green")]
@@ -83,18 +83,16 @@ def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[s
 
 def restore_progress_lines(message: RestoreProgress) -> list[str]:
     """Return the state of each master and of the API, on one line."""
-    parts = [
-        f"master {master.slot} "
-        + click.style(master.state, fg="green" if master.state == READY else None)
-        + (f" ({master.instance})" if master.instance else "")
-        for master in message.masters
-    ]
-    api = click.style(message.api, fg="green" if message.api == READY else None)
-    return ["  " + "; ".join([*parts, f"API {api}"])]
+    states: list[str] = []
+    for master in message.masters:
+        instance = f" ({master.instance})" if master.instance else ""
+        states.append(f"master {master.slot} {_colored_state(master.state)}{instance}")
+    states.append(f"API {_colored_state(message.api)}")
+    return ["  " + "; ".join(states)]
 
 
 def restored_lines(message: Restored) -> list[Line]:
-    """Return that every master works, and the next command."""
+    """Return the line that reports a finished restore, and the next command."""
     text = f"{message.cluster} is restored from {message.snapshot.key}, after {duration(message.seconds)}."
     return [
         click.style(text, fg="green", bold=True),
@@ -103,20 +101,26 @@ def restored_lines(message: Restored) -> list[Line]:
     ]
 
 
-def size(count: int) -> str:
+def _colored_state(state: str) -> str:
+    return click.style(state, fg="green" if state == READY else None)
+
+
+def size(byte_count: int) -> str:
     """Return a number of bytes in a suitable unit, e.g. `12.3 MiB`."""
-    if count < 1024:
-        return pluralize(count, "byte")
-    amount, units = float(count), iter(("KiB", "MiB", "GiB", "TiB"))
+    if byte_count < 1024:
+        return pluralize(byte_count, "byte")
+    amount = float(byte_count)
+    larger_units = iter(("KiB", "MiB", "GiB", "TiB"))
     unit = ""
     while amount >= 1024:
-        amount, unit = amount / 1024, next(units)
+        amount /= 1024
+        unit = next(larger_units)
     return f"{amount:.1f} {unit}"
 
 
 def age(seconds: float) -> str:
     """Return an age in its largest unit; a negative age, from clocks that differ, is `0 seconds`."""
-    for noun, unit in _UNITS:
-        if seconds >= unit:
-            return pluralize(int(seconds // unit), noun)
+    for noun, unit_seconds in _UNITS:
+        if seconds >= unit_seconds:
+            return pluralize(int(seconds // unit_seconds), noun)
     return pluralize(0, "second")

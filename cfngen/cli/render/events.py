@@ -10,7 +10,7 @@ from datetime import datetime
 import click
 
 from cfngen.cli.render.durations import duration
-from cfngen.cli.render.resource_names import place
+from cfngen.cli.render.resource_names import place, stack_path
 from cfngen.deploy.messages import Event
 
 _MIN_WIDTH = 40
@@ -26,17 +26,17 @@ _COLOURS = (
 
 
 def coloured(status: str, text: str = "") -> str:
-    """Return a status, or the given text, in the colour of the status."""
+    """Return `text` in the colour of the status; without `text`, the status itself."""
     colour = next((colour for ending, colour in _COLOURS if status.endswith(ending)), None)
     return click.style(text or status, fg=colour)
 
 
 def event_lines(event: Event, start: datetime | None = None, width: int | None = None) -> list[str]:
-    """Return an event for a log: one line, and its reason below it.
+    """Return an event for a log: a line with its status, and the reason in the lines below.
 
     Args:
         event: the event.
-        start: when the operation started; None leaves out the elapsed time.
+        start: when the operation started; if it is None, the elapsed time is not shown.
         width: width of the terminal in columns; None means the actual one.
     """
     elapsed = "" if start is None else f"{duration((event.time - start).total_seconds()):>11}  "
@@ -72,8 +72,9 @@ def _clock(time: datetime) -> str:
 
 
 def _subject(event: Event) -> str:
+    """Return the stack or the resource that an event is about."""
     if event.of_stack:
-        return click.style(f"stack {place(event.path, '').rstrip('/') or event.stack}", bold=True)
+        return click.style(f"stack {stack_path(event.path, event.stack)}", bold=True)
     kind = event.type.removeprefix("AWS::").replace("::", " ")
     return f"{place(event.path, event.logical_id)}  {click.style(kind, dim=True)}"
 

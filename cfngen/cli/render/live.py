@@ -6,6 +6,7 @@ only control sequences are those that move the cursor up, erase, and hide the cu
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ class Line:
 
     Attributes:
         spans: pieces of text, each with the arguments of `click.style`.
-        rank: lines with the highest rank are dropped first if the terminal is too small; 0 is never dropped.
+        rank: if the terminal is too small, lines with the highest rank are dropped first; lines of rank 0 are kept.
     """
 
     spans: tuple[Piece, ...]
@@ -55,21 +56,21 @@ class Line:
 
     def styled(self, width: int) -> str:
         """Return the styled line, cut to this number of columns."""
-        columns_left, parts = width, []
+        columns_left, styled_parts = width, []
         for text, style in self.spans:
-            visible = text[:columns_left]
-            columns_left -= len(visible)
-            parts.append(click.style(visible, **style) if style and visible else visible)
-        return "".join(parts)
+            visible_text = text[:columns_left]
+            columns_left -= len(visible_text)
+            styled_parts.append(click.style(visible_text, **style) if style and visible_text else visible_text)
+        return "".join(styled_parts)
 
 
 class LiveScreen:
-    """Shows the messages of an operation; `close` restores the terminal.
+    """Shows the messages of an operation as a tree or as a log; `close` restores the terminal.
 
     Args:
         write: writes text to the terminal or log.
-        size: returns the size of the terminal; None for a log, or a terminal without cursor movement.
-        clock: tells the time.
+        size: returns the size of the terminal; None means to write a log, as for a terminal without cursor movement.
+        clock: the clock of the account.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class LiveScreen:
         self._drawn: list[int] = []  # the width of each line on the screen
         self._cursor_hidden = False
         self._start: datetime | None = None
-        self._was_at_rest = False
+        self._was_at_rest = False  # the root stack, at its latest event
         self._last_output = clock.now()
 
     def show(self, message: Message) -> None:
@@ -92,7 +93,7 @@ class LiveScreen:
             self._draw(message, self._size())
 
     def close(self) -> None:
-        """Keep what is drawn, with the cursor below it."""
+        """Keep the drawn tree on the screen, show the cursor, and draw the next tree below."""
         if self._cursor_hidden:
             self._write(_SHOW_CURSOR)
         self._cursor_hidden, self._drawn = False, []
@@ -103,11 +104,11 @@ class LiveScreen:
         # The last column and the last row are not used: writing there makes terminals wrap and scroll.
         width, height = max(20, size.columns - 1), max(3, size.lines - 1)
         lines = fitted(tree_lines(progress, width, _SPINNER[frame]), height)
-        # A terminal that has become narrower has wrapped the drawn lines.
-        rows = sum(max(1, -(-drawn // size.columns)) for drawn in self._drawn)
-        up = f"\x1b[{rows}F" if rows else ""
-        body = "".join(f"{line.styled(width)}{_ERASE_LINE}\n" for line in lines)
-        self._write(("" if self._cursor_hidden else _HIDE_CURSOR) + up + body + _ERASE_BELOW)
+        # If the terminal has become narrower, the drawn lines have been wrapped over several rows.
+        rows = sum(max(1, math.ceil(line_width / size.columns)) for line_width in self._drawn)
+        cursor_up = f"\x1b[{rows}F" if rows else ""
+        tree_text = "".join(f"{line.styled(width)}{_ERASE_LINE}\n" for line in lines)
+        self._write(("" if self._cursor_hidden else _HIDE_CURSOR) + cursor_up + tree_text + _ERASE_BELOW)
         self._cursor_hidden = True
         self._drawn = [min(width, len(line.text)) for line in lines]
 
@@ -124,7 +125,7 @@ class LiveScreen:
             self._write(heartbeat(message) + "\n")
 
     def _note_start(self, event: Event) -> None:
-        """Set the start of the operation: its first event, or the first event after the root stack was at rest."""
+        """Set the start of the operation: the time of the first event, or of the first after the root stack's rest."""
         of_root = event.of_stack and not event.path
         if self._start is None or (of_root and self._was_at_rest and not is_at_rest(event.status)):
             self._start = event.time
@@ -138,10 +139,10 @@ def heartbeat(progress: Progress) -> str:
     waiting_for = "; ".join(
         f"{resource_name(resource.logical_id)}: {_state(resource)}" for _, resource in running[:MAX_RUNNING_SHOWN]
     )
-    more = f"; and {len(running) - MAX_RUNNING_SHOWN} more" if len(running) > MAX_RUNNING_SHOWN else ""
-    trouble = f" ({progress.poll_error})" if progress.poll_error else ""
+    hidden_count = f"; and {len(running) - MAX_RUNNING_SHOWN} more" if len(running) > MAX_RUNNING_SHOWN else ""
+    poll_error = f" ({progress.poll_error})" if progress.poll_error else ""
     status = f"{progress.stack} {progress.status} after {_elapsed(progress)}"
-    return f"{status}{': ' if waiting_for else ''}{waiting_for}{more}{trouble}"
+    return f"{status}{': ' if waiting_for else ''}{waiting_for}{hidden_count}{poll_error}"
 
 
 def tree_lines(progress: Progress, width: int, spinner: str = "|") -> list[Line]:
@@ -156,25 +157,25 @@ def tree_lines(progress: Progress, width: int, spinner: str = "|") -> list[Line]
 
 
 def fitted(lines: Sequence[Line], height: int) -> list[Line]:
-    """Return the most important lines, as many as fit."""
+    """Return as many lines as fit; if some are dropped, the last line says how many."""
     if len(lines) <= height:
         return list(lines)
-    # Drop the highest ranks first, from the bottom up; the last row says how many are dropped.
-    by_importance = sorted(
+    # The highest ranks are dropped first; among lines of one rank, the lowest on the screen.
+    droppable_numbers = sorted(
         (number for number, line in enumerate(lines) if line.rank), key=lambda number: (-lines[number].rank, -number)
     )
-    dropped = set(by_importance[: len(lines) - height + 1])
-    kept_lines = [line for number, line in enumerate(lines) if number not in dropped][: height - 1]
+    dropped_numbers = set(droppable_numbers[: len(lines) - height + 1])
+    kept_lines = [line for number, line in enumerate(lines) if number not in dropped_numbers][: height - 1]
     return [*kept_lines, Line(((f"  … and {len(lines) - len(kept_lines)} more", {"dim": True}),))]
 
 
 def _tree(progress: Progress, width: int, spinner: str) -> Iterator[Line]:
     """Yield the lines of the tree, from the root stack to the resources."""
-    verb = VERBS.get("rollback" if "ROLLBACK" in progress.status else progress.action, "watching")
+    activity = VERBS.get("rollback" if "ROLLBACK" in progress.status else progress.action, "watching")
     yield Line(
         (
             (f"{spinner} ", {"fg": "cyan"}),
-            (f"{verb} {progress.stack}", {"bold": True}),
+            (f"{activity} {progress.stack}", {"bold": True}),
             (f"  {progress.status}  ", _style(progress.status)),
             (_elapsed(progress), {}),
         )
@@ -198,7 +199,11 @@ def _stack(stack: StackProgress, indent: str, title: str, *, can_roll_back: bool
     is_undone = can_roll_back and ("ROLLBACK" in stack.status or stack.status.startswith("DELETE"))
     if not stack.status:
         return Line(((f"{indent}· {title}  {_resource_count(stack)}", {"dim": True}),), rank=4)
-    mark, rank = ("●", 2) if stack.running else ("✗", 2) if stack.status.endswith("_FAILED") else ("✓", 5)
+    mark, rank = "✓", 5
+    if stack.running:
+        mark, rank = "●", 2
+    elif stack.status.endswith("_FAILED"):
+        mark, rank = "✗", 2
     style = _style(stack.status)
     count = _resource_count(stack) + (" undone" if is_undone else "")
     return Line(((f"{indent}{mark} ", style), (f"{title}  ", {}), (f"{count}  {duration(stack.seconds)}", {})), rank)
@@ -223,6 +228,7 @@ def _resources(stack: StackProgress, indent: str, width: int) -> Iterator[Line]:
 
 
 def _reason_lines(reason: str, indent: str, width: int) -> list[str]:
+    """Return a reason as wrapped lines, cut after MAX_REASON_LINES."""
     import textwrap
 
     options = {
@@ -235,8 +241,11 @@ def _reason_lines(reason: str, indent: str, width: int) -> list[str]:
 
 
 def _state(resource: ResourceProgress) -> str:
-    """Return what is being done to a resource, the elapsed time and the usual time."""
-    elapsed = duration(resource.seconds) + (f" of about {duration(resource.expected)}" if resource.expected else "")
+    """Return what CloudFormation does with a resource or waits for, the elapsed time, and the usual time."""
+    elapsed = duration(resource.seconds)
+    if resource.expected:
+        elapsed += f" of about {duration(resource.expected)}"
+    # CREATE_IN_PROGRESS becomes `creating`.
     activity = resource.status.partition("_")[0].lower().removesuffix("e") + "ing"
     if resource.type == AUTO_SCALING_GROUP and not resource.status.startswith("DELETE"):
         if resource.signals_expected:
@@ -248,14 +257,16 @@ def _state(resource: ResourceProgress) -> str:
 
 
 def _resource_count(stack: StackProgress) -> str:
-    """Return how many resources of a stack are done."""
+    """Return how many resources of a stack are done, and of how many if the total is known."""
     return f"{stack.done:>2} of {stack.total}" if stack.total else f"{stack.done:>2} done"
 
 
 def _elapsed(progress: Progress) -> str:
-    forward = progress.expected and "ROLLBACK" not in progress.status
-    usually = f" of about {duration(progress.expected)}" if forward else ""
-    return duration(progress.seconds) + usually
+    """Return the elapsed time of an operation, and the usual time; there is no usual time for a rollback."""
+    elapsed = duration(progress.seconds)
+    if progress.expected and "ROLLBACK" not in progress.status:
+        return f"{elapsed} of about {duration(progress.expected)}"
+    return elapsed
 
 
 def _style(status: str) -> Style:

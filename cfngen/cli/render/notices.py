@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def step_lines(message: Step) -> list[str]:
-    """Return that something begins which takes a while."""
+    """Return the line that announces a step which takes some time."""
     return [click.style("• ", fg="cyan") + message.text]
 
 

@@ -52,8 +52,10 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
         yield from paragraph(f"Update of the stack {plan.stack}", BOLD, width)
         for impact in plan.predicted:
             yield from impact_lines(impact, width, indent=2)
-        for stack in plan.stacks if not plan.phases else ():
-            yield from _stack_section(plan, stack, width, full=full)
+        # The changes of a plan with phases are shown by phase.
+        if not plan.phases:
+            for stack in plan.stacks:
+                yield from _stack_section(plan, stack, width, full=full)
         yield from _phases(plan, width, full=full)
         yield from cost_and_quota_lines(plan, width)
         yield ""
@@ -68,28 +70,31 @@ def _lines(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
 
 
 def _summary(plan: Plan) -> str:
-    """Return the line with the number of resources by kind of change."""
+    """Return the line with the number of resources for each kind of change, e.g. `Plan: 2 to update, 1 to add`."""
     counts = plan.counts
-    parts = [
+    counts_and_words = [
         (counts.replace, "to replace"),
         (counts.might_replace, "that might be replaced"),
         (counts.remove, "to remove"),
         (counts.update, "to update"),
         (counts.add, "to add"),
     ]
-    counts_text = [f"{number} {words}" for number, words in parts if number]
+    counts_text = [f"{number} {words}" for number, words in counts_and_words if number]
     if not counts_text:
         return "No resource changes: only descriptions, outputs or metadata of the templates."
     return f"Plan: {', '.join(counts_text)}."
 
 
 def _is_program(change: Change) -> bool:
-    """Return whether a change adds or removes a boot program, which is metadata of a stack and nothing in AWS."""
+    """Return whether a change adds or removes a boot program: metadata of a stack, without a resource in AWS."""
     return change.type == HANDLE and change.action in ("add", "remove") and change.danger.value == "none"
 
 
 def _boot_program_summary(changes: Sequence[Change], width: int) -> Iterator[str]:
-    """Yield one line for all boot programs; a changed program has a new logical id, and is added and removed."""
+    """Yield one line that counts the boot programs added and removed.
+
+    A changed program has a new logical id: the old one is removed and the new one is added.
+    """
     counts = [(sum(change.action == action for change in changes), SYMBOLS[action]) for action in ("add", "remove")]
     counts_text = ", ".join(f"{symbol}{number}" for number, symbol in counts if number)
     if counts_text:
@@ -99,7 +104,7 @@ def _boot_program_summary(changes: Sequence[Change], width: int) -> Iterator[str
 
 
 def _stack_section(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> Iterator[str]:
-    """Yield the changes of one stack, without boot programs unless `full`; nothing if there are none."""
+    """Yield the changes of one stack; boot programs only with `full`. Yields nothing if the stack has no changes."""
     changes = stack.changes if full else tuple(change for change in stack.changes if not _is_program(change))
     if changes or stack.action != "update":
         yield ""
@@ -127,13 +132,13 @@ def _phases(plan: Plan, width: int, *, full: bool) -> Iterator[str]:
 
 
 def _stack(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, *, full: bool) -> Iterator[str]:
-    """Yield the title of a stack, the impact on it, and its changes."""
+    """Yield the title of a stack, what happens to the stack as a whole, and the changes of its resources."""
     name = "/".join(stack.path) or plan.stack
     pieces: list[Piece] = [(name, BOLD)]
     if stack.action != "update":
         action = {"create": "add", "delete": "remove"}[stack.action]
-        words = {"create": "new stack", "delete": "stack is deleted with everything in it"}[stack.action]
-        pieces = [(SYMBOLS[action], STYLES[action]), *pieces, (words, STYLES[action])]
+        description = {"create": "new stack", "delete": "stack is deleted with everything in it"}[stack.action]
+        pieces = [(SYMBOLS[action], STYLES[action]), *pieces, (description, STYLES[action])]
     yield from flow(pieces, width, hanging=4)
     if stack.impact:
         yield from impact_lines(stack.impact, width, indent=2)
@@ -142,7 +147,7 @@ def _stack(plan: Plan, stack: StackPlan, changes: Sequence[Change], width: int, 
 
 
 def _warnings(plan: Plan, width: int) -> Iterator[str]:
-    """Yield disruptions, insufficient quotas, dangers, and why the plan cannot be carried out."""
+    """Yield disruptions, quotas that are too low, dangers, and why the plan cannot be carried out."""
     insufficient = [_quota_text(quota) for quota in plan.quotas if quota.sufficient is False]
     insufficient_later = [
         _quota_text(quota) for quota in plan.quotas if quota.sufficient and quota.room_to_grow is False
@@ -174,7 +179,7 @@ def _warnings(plan: Plan, width: int) -> Iterator[str]:
 
 
 def _impacts(plan: Plan, danger: str) -> list[str]:
-    """Return what changes of this danger mean for the cluster."""
+    """Return what the changes with this danger mean for the cluster, one text for each impact."""
     return [impact.dangerous_part or impact.text for impact in plan.consequences if impact.danger.value == danger]
 
 

@@ -33,11 +33,11 @@ def change_lines(change: Change, width: int, *, full: bool) -> Iterator[str]:
     """Yield a change of a resource: what happens to it, its changed properties, and the impact."""
     kind = _kind(change)
     style = STYLES[kind]
-    head: list[Piece] = [(SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
+    pieces: list[Piece] = [(SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
     if change.physical_id and len(change.physical_id) <= 40:
-        head.append((change.physical_id, FAINT))
-    head.append((fate(change), style))
-    yield from flow(head, width, indent=2, hanging=7)
+        pieces.append((change.physical_id, FAINT))
+    pieces.append((fate(change), style))
+    yield from flow(pieces, width, indent=2, hanging=7)
     for property_ in change.properties:
         yield from _property_lines(property_, width, full=full)
     if change.impact:
@@ -51,9 +51,9 @@ def impact_lines(impact: Impact, width: int, *, indent: int) -> Iterator[str]:
 
 
 def fate(change: Change) -> str:
-    """Return what happens to a resource, and to the old one if it is replaced."""
+    """Return what happens to a resource, in words; for a replacement, also what happens to the old resource."""
     kind = _kind(change)
-    words = {
+    fate_in_words = {
         "add": "is added",
         "import": "is imported into the stack",
         "update": "",
@@ -63,10 +63,10 @@ def fate(change: Change) -> str:
     }[kind]
     if change.policy and kind in ("will", "might"):
         verb = " would be" if kind == "might" else " is"
-        return f"{words}; the old one{verb} {_FATE_OF_OLD_RESOURCE[change.policy]}"
+        return f"{fate_in_words}; the old one{verb} {_FATE_OF_OLD_RESOURCE[change.policy]}"
     if kind == "remove" and change.policy in ("retain", "snapshot"):
-        return f"{words} and {_FATE_OF_OLD_RESOURCE[change.policy]}"
-    return words
+        return f"{fate_in_words} and {_FATE_OF_OLD_RESOURCE[change.policy]}"
+    return fate_in_words
 
 
 def shortened(old_value: str | None, new_value: str | None, limit: int) -> tuple[str | None, str | None]:
@@ -83,9 +83,10 @@ def shortened(old_value: str | None, new_value: str | None, limit: int) -> tuple
         return old, new
     if old is None or new is None:
         return _cut(old, 0, limit), _cut(new, 0, limit)
-    common_length = next(
-        (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
-    )
+    pairs = enumerate(zip(old, new, strict=False))
+    differing_positions = (position for position, (before, after) in pairs if before != after)
+    common_length = next(differing_positions, min(len(old), len(new)))
+    # A third of the space shows text before the difference.
     start = max(0, common_length - limit // 3)
     return _cut(old, start, limit), _cut(new, start, limit)
 
@@ -125,12 +126,17 @@ def _values(change: PropertyChange, limit: int) -> list[Piece]:
 
 
 def _remarks(change: PropertyChange) -> list[str]:
-    """Return whether the change is certain, whether it replaces the resource, and its cause if no note says it."""
-    return [
-        *([] if change.certain else ["might change"]),
-        *({"will": ["replaces the resource"], "might": ["might replace the resource"]}.get(change.replaces.value, [])),
-        *([change.cause] if change.cause and not change.note else []),
-    ]
+    """Return remarks if the change is uncertain or may replace the resource, and its cause unless there is a note."""
+    remarks: list[str] = []
+    if not change.certain:
+        remarks.append("might change")
+    if change.replaces.value == "will":
+        remarks.append("replaces the resource")
+    elif change.replaces.value == "might":
+        remarks.append("might replace the resource")
+    if change.cause and not change.note:
+        remarks.append(change.cause)
+    return remarks
 
 
 def _value_diff(change: PropertyChange, width: int) -> list[str]:
@@ -139,17 +145,17 @@ def _value_diff(change: PropertyChange, width: int) -> list[str]:
     if old_value is None and new_value is None:
         return []
     if change.path.endswith("/UserData"):
-        from cfngen.userdata.user_data_diff import parts
+        from cfngen.userdata.user_data_diff import parts as userdata_lines
 
-        old, new = parts(old_value or ""), parts(new_value or "")
+        old, new = userdata_lines(old_value or ""), userdata_lines(new_value or "")
     elif max(len(old_value or ""), len(new_value or "")) <= (width - len(change.path) - 20) // 2:
         return []
     else:
         old, new = _value_lines(old_value), _value_lines(new_value)
-    differing = difflib.unified_diff(old, new, lineterm="", n=2)
-    marks: dict[str, Style] = {"+": {"fg": "green"}, "-": {"fg": "red"}}
+    diff_lines = difflib.unified_diff(old, new, lineterm="", n=2)
+    style_of_sign: dict[str, Style] = {"+": {"fg": "green"}, "-": {"fg": "red"}}
     # The first two lines are file names. Lines are not wrapped, so that they can be copied.
-    return [" " * 9 + click.style(line, **marks.get(line[:1], FAINT)) for line in list(differing)[2:]]
+    return [" " * 9 + click.style(line, **style_of_sign.get(line[:1], FAINT)) for line in list(diff_lines)[2:]]
 
 
 def _value_lines(value: str | None) -> list[str]:
@@ -166,8 +172,11 @@ def _one_line(text: str | None) -> str | None:
 
 
 def _cut(text: str | None, start: int, limit: int) -> str | None:
+    """Return the part of a text from `start`, with an ellipsis where text is missing."""
     if text is None:
         return None
-    start = start if len(text) > limit else 0
+    if len(text) <= limit:
+        start = 0
     part = text[start : start + limit - 1]
-    return ("…" if start else "") + part + ("…" if start + len(part) < len(text) else "")
+    end = start + len(part)
+    return ("…" if start else "") + part + ("…" if end < len(text) else "")

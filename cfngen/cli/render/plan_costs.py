@@ -38,9 +38,8 @@ def creation_lines(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
             (f"{cost.quantity:,}", _unit(cost.quantity, cost.unit), cost.what, cost.detail) for cost in creation.costs
         ]
         yield from aligned_rows(costs, width, right=(0,))
-        yield from paragraph(
-            "Traffic, requests and snapshots are billed by use; see AWS's price list.", FAINT, width, 2, 2
-        )
+        note = "Traffic, requests and snapshots are billed by use; see AWS's price list."
+        yield from paragraph(note, FAINT, width, indent=2, hanging=2)
     if plan.quotas:
         yield ""
         yield from paragraph("Quotas of the account", BOLD, width)
@@ -65,7 +64,7 @@ def cost_and_quota_lines(plan: Plan, width: int) -> Iterator[str]:
 
 
 def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
-    """Yield each quota: how much is needed, used and allowed."""
+    """Yield each quota: how much is needed, used and allowed, whether that is enough, and a hint if it is not."""
     for quota in quotas:
         limit = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
         used = "" if quota.used is None else f", {quota.used:,} in use"
@@ -88,4 +87,5 @@ def _quotas(quotas: Sequence[Quota], width: int) -> Iterator[str]:
 
 
 def _unit(number: int, unit: str) -> str:
+    """Return the singular or plural of a unit; GiB has no plural."""
     return unit if number == 1 or unit == "GiB" else plural_form(unit)

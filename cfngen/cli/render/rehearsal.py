@@ -20,17 +20,17 @@ def step_lines(outline: RehearsalSteps) -> list[str]:
         (str(step.number), step.name, f"{step.minutes} min", step.title, "; ".join(step.units) or "nothing")
         for step in outline.steps
     ]
-    total = sum(step.minutes for step in outline.steps)
+    total_minutes = sum(step.minutes for step in outline.steps)
     note = (
-        f"About {total} minutes in total. AWS bills the listed resources for these minutes at the region's prices, a "
-        "key and secrets for this part of a month. Each step is cleaned up before the next one starts, unless the next "
-        "one continues with its stack. `--up-to NAME` stops after a step."
+        f"About {total_minutes} minutes in total. AWS bills the listed resources for these minutes at the region's "
+        "prices, a key and secrets for this part of a month. Each step is cleaned up before the next one starts, "
+        "unless the next one continues with its stack. `--up-to NAME` stops after a step."
     )
     return [*table(("STEP", "NAME", "TIME", "WHAT", "BILLED"), rows), "", *wrapped(note, columns())]
 
 
 def result_lines(rehearsal: Rehearsal) -> list[str]:
-    """Return the result of each step, the differences, and the verdict."""
+    """Return the result of each step, the differences from the emulator, and the result of the rehearsal."""
     lines = list(table(("STEP", "RESULT", "MINUTES", "WHAT"), [_row(step) for step in rehearsal.steps]))
     for step in rehearsal.steps:
         lines += _differences(step)
@@ -40,7 +40,7 @@ def result_lines(rehearsal: Rehearsal) -> list[str]:
 
 
 def written_lines(message: RehearsalWritten) -> list[str]:
-    """Return where the report is."""
+    """Return the names of the report's files, and what to do with the report."""
     files = " and ".join(message.files)
     text = (
         f"The report is in {files}. Account numbers, ids, ARNs, addresses and names are masked in it. Read it, and "
@@ -55,9 +55,10 @@ def _row(step: RehearsedStep) -> tuple[str, str, str, str]:
 
 
 def _differences(step: RehearsedStep) -> Iterator[str]:
+    """Yield the differences of a step from the emulator, and its error; nothing if all was as expected."""
     surprises = [(compared.operation.name, surprise) for compared in step.operations for surprise in compared.surprises]
-    remarks = sum(len(compared.remarks) for compared in step.operations)
-    if step.result == "as expected" and not surprises and not remarks:
+    remark_count = sum(len(compared.remarks) for compared in step.operations)
+    if step.result == "as expected" and not surprises and not remark_count:
         return
     yield ""
     yield click.style(f"{step.number}. {step.title}", bold=True)
@@ -65,8 +66,8 @@ def _differences(step: RehearsedStep) -> Iterator[str]:
         yield from wrapped(step.error, columns(), "  ")
     for operation, surprise in surprises:
         yield from wrapped(f"{operation}: {surprise}", columns(), "    ", first="  - ")
-    if remarks:
-        yield f"  {pluralize(remarks, 'remark')} in the report"
+    if remark_count:
+        yield f"  {pluralize(remark_count, 'remark')} in the report"
 
 
 def _verdict(rehearsal: Rehearsal) -> list[str]:

@@ -31,6 +31,11 @@ def place(path: Sequence[str], logical_id: str) -> str:
     return "/".join((*path, logical_id))
 
 
+def stack_path(path: Sequence[str], root_name: str) -> str:
+    """Return the logical ids of a nested stack, e.g. `VpcStack`; for the root stack its name."""
+    return "/".join(path) or root_name
+
+
 def _words(logical_id: str) -> str:
     words = _WORD.findall(logical_id)
     # A single letter names an availability zone or a master, and stays upper-case.

@@ -25,9 +25,9 @@ def status_lines(status: SandboxStatus, now: datetime | None = None) -> Iterator
         if status.lost:
             yield f"{status.ended[:1].upper()}{status.ended[1:]}; its stacks are lost: {', '.join(status.lost)}."
         return
-    real = duration(((now or datetime.now(timezone.utc)) - status.started).total_seconds())
+    real_time = duration(((now or datetime.now(timezone.utc)) - status.started).total_seconds())
     yield f"The sandbox listens on {status.endpoint}, as process {status.process}."
-    yield f"It has been running for {real}; its clock is {status.speed:g} times as fast: {duration(status.age)}."
+    yield f"It has been running for {real_time}; its clock is {status.speed:g} times as fast: {duration(status.age)}."
     yield f"Its clock shows {status.time:%Y-%m-%d %H:%M:%S} UTC."
     if not status.stacks:
         yield "It contains no stacks."
@@ -48,6 +48,7 @@ def _stack(stack: SandboxStack) -> Iterator[str]:
 
 
 def _fault(fault: SandboxFault) -> str:
+    """Return the sentence for a failure that `cfngen sandbox fail` has injected."""
     subject = f"the next {pluralize(fault.times, 'instance')}" if fault.times else "instances"
     verb_ending = "s" if fault.times == 1 else ""
     failure = f"fail{verb_ending} with {fault.message!r}" if fault.message else f"hang{verb_ending}"

@@ -36,7 +36,7 @@ _UNITS = (("year", 365 * 86400), ("month", 30 * 86400), ("day", 86400), ("hour",
 
 
 def status_lines(status: ClusterStatus) -> list[Line]:
-    """Return the whole screen."""
+    """Return the status as lines; sections that were not requested are not shown."""
     lines: list[Line] = [
         click.style(status.cluster, bold=True) + f"  {status.region}, account {status.account}",
         "",
@@ -60,8 +60,8 @@ def status_lines(status: ClusterStatus) -> list[Line]:
     return lines
 
 
-def _lost_addresses(lost: Sequence[LostAddress]) -> Iterator[str]:
-    for address in lost:
+def _lost_addresses(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:
+    for address in lost_addresses:
         yield f"  {address.text}; to associate the address again, run:"
         yield f"    {address.command}"
 
@@ -85,14 +85,16 @@ def _stack(stack: StackState, now: datetime) -> Iterator[Line]:
 
 
 def _operation(stack: StackState) -> str:
+    """Return the current or last operation on the stack and its result, e.g. ` (the last update succeeded)`."""
     if not stack.operation:
         return ""
-    ended = {None: "is in progress", True: "succeeded", False: "failed"}[stack.succeeded]
+    outcome = {None: "is in progress", True: "succeeded", False: "failed"}[stack.succeeded]
     noun = {"create": "creation", "delete": "deletion"}.get(stack.operation, stack.operation)
-    return f" (the {'' if stack.succeeded is None else 'last '}{noun} {ended})"
+    return f" (the {'' if stack.succeeded is None else 'last '}{noun} {outcome})"
 
 
 def _api(status: ClusterStatus) -> Iterator[str]:
+    """Yield whether the API is ready, the versions of Kubernetes, and the number of PersistentVolumes."""
     url = status.endpoint.unknown if isinstance(status.endpoint, Unknown) else status.endpoint
     api = status.api
     if isinstance(api, ApiState):
@@ -115,7 +117,7 @@ def _api(status: ClusterStatus) -> Iterator[str]:
 
 
 def _suggests_status(hint: Hint) -> bool:
-    """Return whether a hint suggests the command that shows it."""
+    """Return whether a hint suggests `cfngen status`, which the user is already running."""
     return isinstance(hint, CommandText) and any(command.name == "status" for command in hint.commands)
 
 
@@ -139,6 +141,7 @@ def _masters(masters: Sequence[MasterState], now: datetime) -> list[str]:
 
 
 def _image(master: MasterState, now: datetime) -> str:
+    """Return the id of a master's AMI, its age, and whether it is outdated."""
     age = _age(master.image_created, now)
     parts = (master.image, f"{age} old" if age else "", "" if master.current else "outdated")
     return ", ".join(filter(None, parts))
@@ -176,12 +179,13 @@ def _volumes(volumes: Sequence[VolumeState]) -> list[str]:
 
 
 def _backups(backups: BackupState, now: datetime) -> Iterator[Line]:
+    """Yield the time of the newest snapshot, in red if a newer one should exist, and the snapshot that is restored."""
     if backups.newest is None:
         text = "there is no snapshot yet"
     else:
         text = f"the newest snapshot is from {backups.newest:%Y-%m-%d %H:%M} UTC, {_duration(now - backups.newest)} ago"
-    late = f"; there should be one every {pluralize(backups.interval, 'minute')}" if backups.late else ""
-    yield f"  {click.style(text + late, fg='red') if backups.late else text}"
+    delay_note = f"; there should be one every {pluralize(backups.interval, 'minute')}" if backups.late else ""
+    yield f"  {click.style(text + delay_note, fg='red') if backups.late else text}"
     yield CommandText(f"  in the bucket {backups.bucket}; ", suggest("etcd list"), " shows them")
     if backups.restoring:
         text = f"the masters are being restored from {backups.restoring}; "
@@ -203,23 +207,25 @@ def _addons(addons: Sequence[AddonState], now: datetime) -> list[str]:
 
 
 def _expiries(expiries: Sequence[Expiry], now: datetime) -> list[str]:
-    width = max(len(expiry.what) for expiry in expiries)
+    """Return a line for each certificate and token: when its validity ends, in red if that is soon."""
+    name_width = max(len(expiry.what) for expiry in expiries)
     lines = []
     for expiry in expiries:
         if isinstance(expiry.ends, Unknown):
-            lines.append(f"  {expiry.what.ljust(width)}  {_unknown(expiry.ends)}")
+            lines.append(f"  {expiry.what.ljust(name_width)}  {_unknown(expiry.ends)}")
             continue
         remaining = expiry.ends - now
-        text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, " + (
-            f"in {_duration(remaining)}" if remaining > timedelta(0) else "ended"
-        )
+        relative_time = f"in {_duration(remaining)}" if remaining > timedelta(0) else "ended"
+        text = f"{expiry.ends:%Y-%m-%d %H:%M} UTC, {relative_time}"
         # A join token is valid for a day and is renewed: it is only a problem once it has expired.
-        is_due = remaining < (timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING)
-        lines.append(f"  {expiry.what.ljust(width)}  {click.style(text, fg='red') if is_due else text}")
+        warning_time = timedelta(0) if expiry.what == "join token" else EXPIRY_WARNING
+        is_due = remaining < warning_time
+        lines.append(f"  {expiry.what.ljust(name_width)}  {click.style(text, fg='red') if is_due else text}")
     return lines
 
 
 def _drift(drift: Drift) -> list[str]:
+    """Return the resources that differ from their templates, and how, and the stacks that cannot be compared."""
     lines = []
     for resource in drift.resources:
         status = click.style(resource.status, fg="yellow" if resource.status == "MODIFIED" else "red")
@@ -233,13 +239,19 @@ def _drift(drift: Drift) -> list[str]:
 
 
 def _section(title: str, reading: _Reading | Unknown | None, lines: Callable[[_Reading], Iterable[Line]]) -> list[Line]:
-    """Return a section with its title; empty if the reading is None, since it was not requested."""
+    """Return the lines of a section under its title.
+
+    Args:
+        title: the title.
+        reading: what was read; None means that it was not requested, and that there is no section.
+        lines: returns the reading as lines; no lines are shown as `none`.
+    """
     if reading is None:
         return []
-    head: list[Line] = ["", click.style(title, bold=True)]
+    heading: list[Line] = ["", click.style(title, bold=True)]
     if isinstance(reading, Unknown):
-        return [*head, f"  {_unknown(reading)}"]
-    return [*head, *(list(lines(reading)) or ["  none"])]
+        return [*heading, f"  {_unknown(reading)}"]
+    return [*heading, *(list(lines(reading)) or ["  none"])]
 
 
 def _unknown(reading: Unknown) -> str:
@@ -251,14 +263,14 @@ def _ready(ready: bool | None) -> str:
 
 
 def _age(time: datetime | None, now: datetime) -> str:
-    """Return an age; empty if the time is unknown, or in the future because clocks differ."""
+    """Return the time since `time`; empty if `time` is unknown, or in the future because clocks differ."""
     return _duration(now - time) if time and time <= now + MAX_CLOCK_SKEW else ""
 
 
 def _duration(duration: timedelta) -> str:
     """Return a duration in its largest unit, e.g. `3 hours`."""
     seconds = max(int(duration.total_seconds()), 0)
-    for noun, size in _UNITS:
-        if seconds >= size:
-            return pluralize(seconds // size, noun)
+    for noun, unit_seconds in _UNITS:
+        if seconds >= unit_seconds:
+            return pluralize(seconds // unit_seconds, noun)
     return pluralize(0, "second")

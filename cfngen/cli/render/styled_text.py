@@ -28,24 +28,24 @@ def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging: int | No
     """Yield styled text wrapped to `width`.
 
     Args:
-        pieces: texts and their styles; a space is put between two of them.
+        pieces: texts and their styles; the output has a space between two pieces.
         width: maximum width of a line in columns.
         indent: indentation of the first line.
-        hanging: indentation of the other lines; None means that of the first.
+        hanging: indentation of the other lines; None means the indentation of the first line.
     """
     next_indent = indent if hanging is None else hanging
     line: list[Piece] = []
-    line_indent, used = indent, indent
+    line_indent, used_width = indent, indent
     for text, style in pieces:
-        for word in _words(text, width - max(indent, next_indent)):
+        for word in _split_words(text, width - max(indent, next_indent)):
             gap = 1 if line else 0
-            if line and used + gap + len(word) > width:
-                yield _styled(line, line_indent)
-                line, line_indent, used, gap = [], next_indent, next_indent, 0
+            if line and used_width + gap + len(word) > width:
+                yield _styled_line(line, line_indent)
+                line, line_indent, used_width, gap = [], next_indent, next_indent, 0
             line.append((word, style))
-            used += gap + len(word)
+            used_width += gap + len(word)
     if line:
-        yield _styled(line, line_indent)
+        yield _styled_line(line, line_indent)
 
 
 def paragraph(text: str, style: Style, width: int, indent: int = 0, hanging: int | None = None) -> Iterator[str]:
@@ -60,41 +60,56 @@ def bullets(texts: Iterable[str], width: int) -> Iterator[str]:
 
 
 def aligned_rows(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
-    """Yield aligned columns; the last one is wrapped."""
+    """Yield aligned columns; the cell in the last column is wrapped.
+
+    Args:
+        rows: cells, the same number in each row.
+        width: maximum width of a line in columns.
+        right: indexes of the columns that are right-aligned.
+    """
     if not rows:
         return
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     for row in rows:
         cells = [
-            cell.rjust(size) if index in right else cell.ljust(size)
-            for index, (cell, size) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(column_width) if index in right else cell.ljust(column_width)
+            for index, (cell, column_width) in enumerate(zip(row, widths, strict=True))
         ]
-        head = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
-        if len(head) > width // 2:
+        aligned_cells = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
+        if len(aligned_cells) > width // 2:
+            # Too little width is left for the last cell: the row is printed as a paragraph.
             yield from paragraph(" ".join(row), PLAIN, width, indent=2, hanging=6)
             continue
-        first, *more = list(paragraph(row[-1], PLAIN, width - len(head))) or [""]
-        yield (head + first).rstrip()
-        for line in more:
-            yield " " * len(head) + line
+        last_cell_lines = list(paragraph(row[-1], PLAIN, width - len(aligned_cells)))
+        # An empty cell has no lines.
+        first_line, *other_lines = last_cell_lines or [""]
+        yield (aligned_cells + first_line).rstrip()
+        for line in other_lines:
+            yield " " * len(aligned_cells) + line
 
 
-def _words(text: str, longest: int) -> Iterator[str]:
-    """Yield the words of a text; too long ones are split, and trailing spaces are kept with the last word."""
-    blank = len(text) - len(text.rstrip(" "))
-    words = [part[at : at + longest] for part in text.split() for at in range(0, len(part), longest)]
+def _split_words(text: str, max_length: int) -> Iterator[str]:
+    """Yield the words of a text; words longer than `max_length` are split.
+
+    The last word keeps the text's trailing spaces: the symbol of a change is padded, so that all symbols are equally
+    wide.
+    """
+    trailing_spaces = len(text) - len(text.rstrip(" "))
+    words = [part[start : start + max_length] for part in text.split() for start in range(0, len(part), max_length)]
     if words:
-        words[-1] += " " * blank
+        words[-1] += " " * trailing_spaces
     yield from words
 
 
-def _styled(words: Sequence[Piece], indent: int) -> str:
+def _styled_line(pieces: Sequence[Piece], indent: int) -> str:
     """Return one line; adjacent words of the same style are styled together."""
-    groups: list[tuple[list[str], Style]] = []
-    for word, style in words:
-        if groups and groups[-1][1] is style:
-            groups[-1][0].append(word)
+    words_by_style: list[tuple[list[str], Style]] = []
+    for word, style in pieces:
+        if words_by_style and words_by_style[-1][1] is style:
+            words_by_style[-1][0].append(word)
         else:
-            groups.append(([word], style))
-    texts = (click.style(" ".join(group), **style) if style else " ".join(group) for group, style in groups)
-    return (" " * indent + " ".join(texts)).rstrip()
+            words_by_style.append(([word], style))
+    styled_texts = (
+        click.style(" ".join(words), **style) if style else " ".join(words) for words, style in words_by_style
+    )
+    return (" " * indent + " ".join(styled_texts)).rstrip()

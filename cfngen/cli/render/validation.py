@@ -14,7 +14,7 @@ from cfngen.text import pluralize
 
 
 def result_lines(validation: Validation) -> list[str]:
-    """Return the members, the problems and the verdict."""
+    """Return the cluster's instances, the problems, and whether the cluster is valid."""
     version = f", Kubernetes {validation.version}" if validation.version else ""
     lines = [click.style(f"Cluster {validation.cluster}", bold=True) + f" (stack {validation.stack}{version})"]
     if validation.members:
@@ -25,14 +25,14 @@ def result_lines(validation: Validation) -> list[str]:
         ]
         lines += ["", *table(header, rows)]
     if validation.problems:
-        lines += ["", *(line for problem in validation.problems for line in _problem(problem, screen_width()))]
-    verdict = (
-        click.style("The cluster is valid.", fg="green", bold=True)
-        if validation.valid
-        else click.style(
-            f"The cluster is not valid: {pluralize(len(validation.problems), 'problem')}.", fg="red", bold=True
-        )
-    )
+        lines.append("")
+        for problem in validation.problems:
+            lines += _problem(problem, screen_width())
+    if validation.valid:
+        verdict = click.style("The cluster is valid.", fg="green", bold=True)
+    else:
+        problems = pluralize(len(validation.problems), "problem")
+        verdict = click.style(f"The cluster is not valid: {problems}.", fg="red", bold=True)
     return [*lines, "", verdict]
 
 
@@ -48,13 +48,14 @@ def change_lines(message: ValidationChange) -> list[str]:
 
 
 def _problem(problem: Problem, width: int) -> Iterator[str]:
-    first, *more = wrapped(f"{_capitalized(problem.sentence)}.", width, "  ")
-    yield from (f"{click.style('✗', fg='red', bold=True)} {first.lstrip()}", *more)
+    """Yield a problem as wrapped lines: the sentence, the details and the hint."""
+    first_line, *other_lines = wrapped(f"{_capitalized(problem.sentence)}.", width, "  ")
+    yield from (f"{click.style('✗', fg='red', bold=True)} {first_line.lstrip()}", *other_lines)
     if problem.detail:
         yield from wrapped(problem.detail, width, "  ")
     if problem.hint:
-        first, *more = wrapped(f"hint: {problem.hint}", width, "    ", first="  ")
-        yield from (first.replace("hint:", click.style("hint:", bold=True), 1), *more)
+        first_line, *other_lines = wrapped(f"hint: {problem.hint}", width, "    ", first="  ")
+        yield from (first_line.replace("hint:", click.style("hint:", bold=True), 1), *other_lines)
 
 
 def _capitalized(sentence: str) -> str:
@@ -62,6 +63,9 @@ def _capitalized(sentence: str) -> str:
 
 
 def _node(member: Member) -> str:
+    """Return the state of the Node of an instance."""
     if not member.in_service:
         return "not in service"
-    return "unknown" if member.ready is None else "Ready" if member.ready else "not Ready"
+    if member.ready is None:
+        return "unknown"
+    return "Ready" if member.ready else "not Ready"

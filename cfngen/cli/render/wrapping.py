@@ -28,7 +28,7 @@ def wrapped(text: str, width: int, indent: str = "", *, first: str | None = None
         text: the text, without styles.
         width: maximum width of a line.
         indent: indentation of every line.
-        first: indentation of the first line, if it differs.
+        first: indentation of the first line; None means `indent`.
     """
     unbreakable = _COMMAND.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     lines = textwrap.wrap(

@@ -1,9 +1,9 @@
 """The cache of lint results (verdicts): one small file per template, named by a digest of all inputs.
 
-The inputs are the template, the interface of the templates it nests, the sources of `cfngen.lint` and of what its rules
-load, cfn-lint's version, the region and Python's version. So no entry is ever stale, processes may write at the same
-time, and the directory may be deleted at any time. A file that is not a valid verdict counts as missing; if the
-directory cannot be written to, nothing is cached.
+The inputs are the template, the interface of the templates it nests, the sources of `cfngen.lint` and of the files that
+its rules load, cfn-lint's version, the region and Python's version. So no entry is ever stale, several processes may
+write to the cache at the same time, and the directory may be deleted at any time. A file that is not a valid verdict
+counts as missing. If the directory cannot be written to, nothing is cached.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ def cache_directory(environ: Mapping[str, str]) -> Path:
     cannot be created, so nothing is cached.
     """
     base = environ.get("XDG_CACHE_HOME", "")
-    root = Path(base) if base and Path(base).is_absolute() else Path(environ.get("HOME") or os.devnull, ".cache")
-    return root / "cfngen" / "lint"
+    default = Path(environ.get("HOME") or os.devnull, ".cache")
+    user_cache = Path(base) if base and Path(base).is_absolute() else default
+    return user_cache / "cfngen" / "lint"
 
 
 def fingerprint(region: str) -> bytes:
-    """Return a digest of all inputs of a verdict besides the template. Does not import cfn-lint."""
+    """Return a digest of all inputs of a verdict except the template, without importing cfn-lint."""
     digest = hashlib.sha256(f"region {region}\npython {sys.version_info[0]}.{sys.version_info[1]}\n".encode())
     package = Path(__file__).parent
     # The rules load two files of other packages by their paths.
-    loaded = (package.parent / "text_limits.py", package.parent / "templates" / "expressions.py")
-    sources = (*package.glob("*.py"), *package.glob("rules/*.py"), *loaded)
+    loaded_files = (package.parent / "text_limits.py", package.parent / "templates" / "expressions.py")
+    sources = (*package.glob("*.py"), *package.glob("rules/*.py"), *loaded_files)
     for source in sorted(sources):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     for file in _cfn_lint_files():
@@ -78,17 +79,17 @@ class Cache:
     """A directory of verdicts.
 
     Attributes:
-        directory: where they are; made on the first write.
+        directory: path of the directory; it is created when the first verdict is stored.
     """
 
     directory: Path
 
     def get(self, name: str) -> Verdict | None:
-        """Return a verdict, or None if there is none that can be read."""
+        """Return the verdict with a cache key, or None if the cache has no valid one."""
         path = self._path(name)
         try:
             stored = json.loads(path.read_bytes())
-            # Its modification time is the last day of use, by which unused verdicts are dropped.
+            # The file's modification time is the last day of use; verdicts that were not used for long are deleted.
             if time.time() - path.stat().st_mtime > _SECONDS_PER_DAY:
                 os.utime(path)
         except (OSError, ValueError, RecursionError):
@@ -96,12 +97,12 @@ class Cache:
         return stored["findings"] if _is_verdict(stored, name) else None
 
     def put(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Store verdicts, each by one rename, and drop those not used for `KEEP_DAYS` days."""
+        """Store verdicts by their cache keys, and delete verdicts that were not used for `KEEP_DAYS` days."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             for name, verdict in verdicts.items():
                 self._store(name, json.dumps({"key": name, "findings": verdict}).encode())
-            self._drop_unused()
+            self._delete_unused()
         except OSError:
             # Linting succeeds without the cache, e.g. on a full disk or with a read-only home directory.
             return
@@ -110,6 +111,7 @@ class Cache:
         return self.directory / f"{name}{_SUFFIX}"
 
     def _store(self, name: str, content: bytes) -> None:
+        """Write a file under a temporary name and rename it, so that no process reads an incomplete file."""
         handle, temporary = tempfile.mkstemp(dir=self.directory, prefix=".", suffix=_SUFFIX)
         try:
             with os.fdopen(handle, "wb") as stream:
@@ -120,7 +122,7 @@ class Cache:
                 Path(temporary).unlink()
             raise
 
-    def _drop_unused(self) -> None:
+    def _delete_unused(self) -> None:
         cutoff = time.time() - KEEP_DAYS * _SECONDS_PER_DAY
         for path in self.directory.glob(f"*{_SUFFIX}"):
             with contextlib.suppress(FileNotFoundError):
@@ -129,13 +131,21 @@ class Cache:
 
 
 def _is_verdict(stored: object, name: str) -> bool:
-    """Return whether the content of a cache file is a complete verdict with that key."""
+    """Return whether the content of a cache file is a complete verdict with the cache key `name`."""
     if not isinstance(stored, dict) or stored.get("key") != name or not isinstance(stored.get("findings"), list):
         return False
-    fields = {"rule": str, "severity": str, "message": str, "path": list, "further": str, "line": int, "column": int}
+    field_types = {
+        "rule": str,
+        "severity": str,
+        "message": str,
+        "path": list,
+        "further": str,
+        "line": int,
+        "column": int,
+    }
     return all(
         isinstance(finding, dict)
-        and finding.keys() == fields.keys()
-        and all(isinstance(finding[field], kind) for field, kind in fields.items())
+        and finding.keys() == field_types.keys()
+        and all(isinstance(finding[field], field_type) for field, field_type in field_types.items())
         for finding in stored["findings"]
     )

@@ -23,14 +23,14 @@ class Finding:
     """One finding about one document.
 
     Attributes:
-        rule: id of the rule, e.g. `E3012`; E9xxx, W9xxx and I9xxx are cfngen's own (`cfngen.lint.rules`).
+        rule: id of the rule, e.g. `E3012`; E9xxx, W9xxx and I9xxx are rules of cfngen (`cfngen.lint.rules`).
         severity: `error`, `warning` or `informational`.
         message: what is wrong, at most `MESSAGE_LENGTH` characters.
         path: where in the template: keys and list indices from the top, e.g. ("Resources", "Vpc", "Properties", …).
         document: name of the document.
-        module: the module that made the document; empty for a template that was read from a file.
+        module: the module that built the document; empty for a template that was read from a file.
         further: the rule's short description and its URL.
-        line: line in the document's source text, counted from 1; 0 if it was not read from a file.
+        line: line in the document's source text, counted from 1; 0 if the document was not read from a file.
         column: column in that line, counted from 1; 0 if there is no line.
     """
 
@@ -45,8 +45,8 @@ class Finding:
     column: int = 0
 
     def __str__(self) -> str:
-        place = f"{self.document}:{self.line}:{self.column}" if self.line else self.document
-        lines = [f"{place}: {self.rule} ({self.severity}) {self.message}"]
+        location = f"{self.document}:{self.line}:{self.column}" if self.line else self.document
+        lines = [f"{location}: {self.rule} ({self.severity}) {self.message}"]
         if self.path:
             lines.append(f"    at     {'.'.join(map(str, self.path))}")
         if self.module:
@@ -84,21 +84,22 @@ class LintError(CfngenError):
         )
 
     def _text(self) -> str:
-        counts = {severity: sum(f.severity == severity for f in self.findings) for severity in SEVERITIES}
+        counts = {severity: sum(finding.severity == severity for finding in self.findings) for severity in SEVERITIES}
         total = ", ".join(pluralize(count, _NOUNS[severity]) for severity, count in counts.items() if count)
         lines = [f"the templates do not pass lint ({total}):"]
-        listed = self.findings[: self.MAX_SHOWN]
-        for _, findings in groupby(listed, key=lambda finding: finding.document):
+        shown = self.findings[: self.MAX_SHOWN]
+        for _, findings in groupby(shown, key=lambda finding: finding.document):
             lines += ["", *map(str, findings)]
-        if len(self.findings) > len(listed):
-            lines += ["", f"and {len(self.findings) - len(listed)} more"]
+        if len(self.findings) > len(shown):
+            lines += ["", f"and {len(self.findings) - len(shown)} more"]
         return "\n".join(lines)
 
 
 def shorten(message: str, length: int = MESSAGE_LENGTH) -> str:
-    """Return a message on one line of at most `length` characters, with the middle left out if it is longer."""
+    """Return a message on one line of at most `length` characters; "…" replaces the middle of a longer message."""
     line = " ".join(message.split())
     if len(line) <= length:
         return line
-    end = length // 4
-    return f"{line[: length - end - 3].rstrip()} … {line[-end:].lstrip()}"
+    end_length = length // 4
+    start_length = length - end_length - len(" … ")
+    return f"{line[:start_length].rstrip()} … {line[-end_length:].lstrip()}"

@@ -1,10 +1,10 @@
-"""Runs cfn-lint independently of the machine; the only module that imports it (besides the rules, which it loads).
+"""Runs cfn-lint with the same result on every machine; only this module and the rules import cfn-lint.
 
 cfn-lint reads its configuration from the command line, from `.cfnlintrc` files in the current and the home directory,
-and from AWS_REGION and AWS_DEFAULT_REGION; and its resource schemas from `~/.cache` if newer ones were downloaded. The
-result must be the same on every machine, so here:
+and from AWS_REGION and AWS_DEFAULT_REGION. It reads resource schemas from `~/.cache` if newer ones were downloaded. To
+get the same result on every machine:
 
-- an empty configuration file is passed, so that cfn-lint looks for no other;
+- an empty configuration file is passed, so that cfn-lint looks for no other file;
 - the region is always passed, so that the environment is not read;
 - the resource schemas are those of the installed cfn-lint;
 - the current directory is a temporary work directory. (cfn-lint reads the outputs of a nested template only if its
@@ -47,7 +47,7 @@ class Linter:
     The constructor imports cfn-lint (about 0.9 s) and loads its rules (about 0.5 s).
 
     Attributes:
-        workplace: the directory given.
+        workplace: directory for the files that cfn-lint reads.
 
     Args:
         region: AWS region whose resource schemas apply.
@@ -79,7 +79,7 @@ class Linter:
         """Return the findings of cfn-lint and cfngen's rules, without duplicates, in a stable order.
 
         Raises:
-            LintUnavailableError: cfn-lint crashes on a template of the user (one that has a text).
+            LintUnavailableError: cfn-lint crashes on a template that the user provided as a file (`view.text`).
         """
         if view.text is None:
             return self._judge(view)
@@ -92,16 +92,17 @@ class Linter:
             ) from error
 
     def _judge(self, view: View) -> Verdict:
+        # cfn-lint takes ten times as long to lint a file as to lint data, so files are linted only if linting the data
+        # gave findings, or if the template nests others. With a file, cfn-lint has line numbers; without them it
+        # reports only the first of several findings with the same message.
         if not view.nested and not any(True for _ in self._runner.validate_template(view.body)):
             return []
-        # From a file cfn-lint takes ten times as long as from data, but has line numbers. Without them it reports only
-        # the first of several findings with the same message.
         findings = [_finding(match, has_text=view.text is not None) for match in self._from_files(view)]
-        texts = {
+        serialized_findings = {
             json.dumps(finding, sort_keys=True) for finding in findings if view.counts(finding["rule"], finding["path"])
         }
         # JSON also replaces the classes in cfn-lint's paths, which cannot be passed to another process.
-        return [json.loads(text) for text in sorted(texts)]
+        return [json.loads(text) for text in sorted(serialized_findings)]
 
     def _config(self, templates: Sequence[Path] = ()) -> Any:
         from cfnlint.config import ConfigMixIn

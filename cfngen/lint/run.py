@@ -33,11 +33,12 @@ def lint(
     the environment (`cfngen.lint.linter` says how). Errors, warnings and informational findings all count.
 
     Args:
-        documents: the templates. A document with `children` is checked together with those of them that are among
-            the documents: what it passes to each and takes from it.
+        documents: the templates. A document with `children` is checked together with its children that are among the
+            documents: the parameters that it passes to each child, and the outputs that it takes from each child.
         region: AWS region that the templates are for.
-        cache: directory of earlier verdicts (`cache_directory`), made if missing; None reads and keeps none.
-        texts: by name, the text that a document was read from; findings in it are given line and column.
+        cache: directory of earlier verdicts (`cache_directory`), created if missing; None disables the cache.
+        texts: the texts that documents were read from, by the document's name; findings in these documents have line
+            and column.
 
     Returns:
         All findings, by document in the given order, errors first.
@@ -61,37 +62,39 @@ def lint(
     modules = {document.name: document.module for document in documents}
     for view, verdict in zip(views_to_judge, cached, strict=True):
         findings += [
-            Finding(**{**fact, "path": tuple(fact["path"])}, document=view.document, module=modules[view.document])
-            for fact in verdict or ()
+            Finding(**{**fields, "path": tuple(fields["path"])}, document=view.document, module=modules[view.document])
+            for fields in verdict or ()
         ]
-    order = {document.name: index for index, document in enumerate(documents)}
-    # Both views of a document report the same findings, so duplicates are dropped.
-    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: _rank(finding, order[finding.document])))
+    positions = {document.name: index for index, document in enumerate(documents)}
+    # Both views of a document may report the same finding, so duplicates are removed.
+    unique_findings = dict.fromkeys(findings)
+    return tuple(sorted(unique_findings, key=lambda finding: _sort_key(finding, positions[finding.document])))
 
 
 def _cache_key_parts(view: View) -> tuple[Mapping[str, object], ...]:
-    """Return the inputs of a view's verdict."""
+    """Return the parts of a view that its cache key must cover, because they affect the verdict."""
     return (view.body, view.nested) if view.text is None else (view.body, view.nested, {"text": view.text})
 
 
-def _rank(finding: Finding, document: int) -> tuple[int, int, str, str]:
-    return document, SEVERITIES.index(finding.severity), "/".join(map(str, finding.path)), finding.rule
+def _sort_key(finding: Finding, document_position: int) -> tuple[int, int, str, str]:
+    """Sort findings by document, severity, path and rule."""
+    return document_position, SEVERITIES.index(finding.severity), "/".join(map(str, finding.path)), finding.rule
 
 
-def _judge(todo: Sequence[View], region: str) -> list[verdicts.Verdict]:
+def _judge(views_to_judge: Sequence[View], region: str) -> list[verdicts.Verdict]:
     """Return the verdicts of views in the given order, using several processes on Linux."""
     from cfngen.lint.linter import Linter
 
     with tempfile.TemporaryDirectory(prefix="cfngen-lint-") as directory:
         workplace = Path(directory).resolve()
         with _without_garbage_collection():
-            judge = Linter(region, workplace)
+            linter = Linter(region, workplace)
         # Linux only: on macOS a forked process must not use the system's libraries, Windows has no fork, and a newly
         # started process would take longer to import cfn-lint than it saves.
         if sys.platform == "linux":
-            return list(_in_processes(judge, todo, workplace))
+            return list(_in_processes(linter, views_to_judge, workplace))
         with _current_directory(workplace):
-            return [judge.judge(view) for view in todo]
+            return [linter.judge(view) for view in views_to_judge]
 
 
 @contextlib.contextmanager
@@ -112,6 +115,7 @@ def _without_garbage_collection() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _current_directory(directory: Path) -> Iterator[None]:
+    """Change the current directory for the duration of a `with` block."""
     previous = Path.cwd()
     os.chdir(directory)
     try:
@@ -126,19 +130,20 @@ def _cpu_count() -> int:
 
 
 # Set before forking, so that worker processes inherit cfn-lint with its rules loaded.
-_inherited_judge: Linter | None = None
+_inherited_linter: Linter | None = None
 
 
-def _in_processes(judge: Linter, todo: Sequence[View], workplace: Path) -> Iterator[verdicts.Verdict]:
-    global _inherited_judge
-    _inherited_judge = judge
-    heaviest_first = sorted(range(len(todo)), key=lambda index: todo[index].weight, reverse=True)
+def _in_processes(linter: Linter, views_to_judge: Sequence[View], workplace: Path) -> Iterator[verdicts.Verdict]:
+    """Yield the verdicts of views in the given order, from forked processes that start with the largest views."""
+    global _inherited_linter
+    _inherited_linter = linter
+    heaviest_first = sorted(range(len(views_to_judge)), key=lambda index: views_to_judge[index].weight, reverse=True)
     context = multiprocessing.get_context("fork")
-    workers = min(len(todo), _cpu_count())
+    workers = min(len(views_to_judge), _cpu_count())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_initialize_worker, initargs=(workplace,))
     try:
-        futures = {index: pool.submit(_judge_inherited, todo[index]) for index in heaviest_first}
-        for index in range(len(todo)):
+        futures = {index: pool.submit(_judge_inherited, views_to_judge[index]) for index in heaviest_first}
+        for index in range(len(views_to_judge)):
             yield futures[index].result()
     except BrokenProcessPool as error:
         raise LintUnavailableError(
@@ -147,12 +152,13 @@ def _in_processes(judge: Linter, todo: Sequence[View], workplace: Path) -> Itera
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-        _inherited_judge = None
+        _inherited_linter = None
 
 
 def _initialize_worker(workplace: Path) -> None:
+    """Prepare a new worker process: current directory, garbage collection, and the reaction to Ctrl-C."""
     os.chdir(workplace)
-    # Collect garbage less often than after every 700 new objects.
+    # Collect garbage after every 50,000 new objects instead of every 700, Python's default.
     gc.set_threshold(50_000, 20, 20)
     # Ctrl-C reaches every process of the terminal: workers exit at once without a message, and the parent reports it.
     # If the parent ignores it, as background jobs of a shell do, so do the workers.
@@ -161,6 +167,6 @@ def _initialize_worker(workplace: Path) -> None:
 
 
 def _judge_inherited(view: View) -> verdicts.Verdict:
-    if _inherited_judge is None:
+    if _inherited_linter is None:
         raise RuntimeError("started without cfn-lint loaded")
-    return _inherited_judge.judge(view)
+    return _inherited_linter.judge(view)

@@ -1,9 +1,9 @@
-"""The inputs of cfn-lint: each document as it is, and a second view of a document that nests others.
+"""The inputs of cfn-lint ("views"): each document unchanged, and a changed copy of a document that nests others.
 
 cfn-lint checks the parameters and outputs of a nested stack only if `TemplateURL` is the path of a local file. In
-cfngen's templates it is a URL that contains a parameter. So the root is linted twice: as it is, and as a copy whose
-TemplateURLs are file names, next to files with the parameters and outputs of the nested templates. Findings that are
-caused by the copy are dropped.
+cfngen's templates `TemplateURL` is a URL that contains a parameter. So the root is linted twice: unchanged, and as a
+copy whose TemplateURLs are file names, next to files with the parameters and outputs of the nested templates. Findings
+that only the copy causes are dropped.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 _STACK = "AWS::CloudFormation::Stack"
 _FILE_NAME = re.compile(r"([A-Za-z0-9._-]+)\.(?:json|ya?ml|template)\Z")
 
-# The sections of a nested template that its parent is checked against, and functions that need a value (E9019).
-_INTERFACE = ("Parameters", "Outputs", "Rules")
+# Sections of a nested template that the parent is checked against.
+_INTERFACE_SECTIONS = ("Parameters", "Outputs", "Rules")
+# Functions that need a parameter's value when a change set is created (lint rule E9019).
 _NEEDS_VALUE = re.compile(r'"Fn::(Select|Split|Cidr|FindInMap)"')
 
 
@@ -33,10 +34,10 @@ class View:
     """One template to lint.
 
     Attributes:
-        document: name of the document it is a view of.
-        body: the template.
-        nested: nested templates by name, each reduced to its interface; empty for a document as it is.
-        text: the text that the body was read from, for the lines of findings; None if there is none.
+        document: name of the document that the view shows.
+        body: the template, unchanged or with file names in place of the TemplateURLs.
+        nested: nested templates by name, each reduced to its interface; empty for an unchanged document.
+        text: the text that the body was read from, for the line numbers of findings; None if there is no text.
     """
 
     document: str
@@ -50,15 +51,18 @@ class View:
         return len(self.body.get("Resources", ())), len(self.body.get("Parameters", ()))
 
     def counts(self, rule: str, path: Sequence[str | int]) -> bool:
-        """Return whether a finding is about the document, and not caused by the view."""
-        # A parameter's default is literal: `${` in it is no forgotten Fn::Sub.
+        """Return whether a finding is about the document, and not only about the changed copy or a false alarm."""
+        # A parameter's default is literal, so `${` in a default is not a forgotten Fn::Sub.
         if rule == "E1029" and tuple(path[:1]) == ("Parameters",):
             return False
         if not self.nested:
             return True
-        # W3002 is about the local TemplateURL, which only the view has. W2001 (unused parameter) reports parameters
-        # that are used only in a TemplateURL; the first view reports the truly unused ones.
-        return rule != "W2001" and not (rule == "W3002" and tuple(path[-1:]) == ("TemplateURL",))
+        # In the copy, W2001 (unused parameter) also reports parameters that only the replaced TemplateURLs use. The
+        # view of the unchanged document reports the parameters that are really unused.
+        if rule == "W2001":
+            return False
+        # W3002 is about a local TemplateURL, which only the copy has.
+        return not (rule == "W3002" and tuple(path[-1:]) == ("TemplateURL",))
 
 
 def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list[View], list[Finding]]:
@@ -66,10 +70,10 @@ def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list
 
     Args:
         documents: the templates.
-        texts: by name, the text that a document was read from.
+        texts: the texts that documents were read from, by the document's name.
     """
     by_name = {document.name: document for document in documents}
-    result = [View(document.name, document.body, {}, texts.get(document.name)) for document in documents]
+    result = [View(document.name, document.body, nested={}, text=texts.get(document.name)) for document in documents]
     findings = []
     for document in documents:
         if not document.children:
@@ -94,19 +98,24 @@ def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list
 
 
 def _interface(body: TemplateBody) -> TemplateBody:
-    """Return the parts of a nested template that its parent is checked against."""
-    sections = {section: body[section] for section in _INTERFACE if section in body}
+    """Return the parts of a nested template that its parent is checked against.
+
+    Only those resources are included that contain functions that need a value (E9019).
+    """
+    sections = {section: body[section] for section in _INTERFACE_SECTIONS if section in body}
     resources = {
         logical_id: resource
         for logical_id, resource in body.get("Resources", {}).items()
         if _NEEDS_VALUE.search(json.dumps(resource))
     }
-    return {**sections, **({"Resources": resources} if resources else {})}
+    if resources:
+        sections["Resources"] = resources
+    return sections
 
 
 def _template_name(url: object) -> str | None:
     """Return the file stem at the end of a TemplateURL, or None if it does not end in a template's file name."""
-    # Not at the top: with its package, this module takes a while to import, and few templates nest others.
+    # Imported here, because importing `cfngen.templates` takes a while, and few templates nest others.
     from cfngen.templates.expressions import known_ending
 
     match = _FILE_NAME.search(known_ending(url))

@@ -12,14 +12,15 @@ from cfngen.permissions.references import References, arn, if_request_tagged, if
 from cfngen.permissions.statements import Statement, allow
 from cfngen.permissions.volumes import volume_key
 
-# What the EBS CSI driver puts on every volume it makes.
+# Tag that the EBS CSI driver puts on every volume that it creates.
 CSI_TAG = {"ebs.csi.aws.com/cluster": "true"}
-# What `templates.tagging` puts on groups that cluster-autoscaler may scale; masters' groups lack it.
+# Tag that `templates.tagging` puts on Auto Scaling groups that cluster-autoscaler may scale, which
+# the groups of masters do not have.
 SCALED_TAG = {"k8s.io/cluster-autoscaler/enabled": "true"}
 
 
 def addons(cluster: Cluster, references: References) -> list[Statement]:
-    """Return the statements that the enabled add-ons need, besides those of the masters themselves."""
+    """Return the statements that the enabled add-ons need in addition to the statements of the masters themselves."""
     charts = cluster.addons
     return [
         *(_ebs_csi_driver(cluster, references) if charts.aws_ebs_csi_driver.enabled else []),
@@ -30,13 +31,14 @@ def addons(cluster: Cluster, references: References) -> list[Statement]:
 
 
 def _ebs_csi_driver(cluster: Cluster, references: References) -> list[Statement]:
-    """Return statements to create, attach and delete volumes, except the masters' own, which lack the driver's tag.
+    """Return statements to create, attach and delete volumes, except the masters' volumes.
 
-    Volumes of claims are encrypted with the account's default key or with one that a storage class names. Where the
-    masters' volumes have a key of their own, masters may use that one only, so all keys are added here.
+    The masters' volumes are exempt because they do not have the driver's tag. Volumes of claims are encrypted with the
+    account's default KMS key or with a key that a storage class names. If the cluster file names a key for the masters'
+    volumes, the statements of masters allow that key only, so all keys are added here.
     """
     return [
-        *(volume_key(references, None) if cluster.control_plane.volume.kms_key else []),
+        *(volume_key(references, key=None) if cluster.control_plane.volume.kms_key else []),
         allow(
             "EbsRead",
             """ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTypes ec2:DescribeSnapshots
@@ -55,7 +57,7 @@ def _ebs_csi_driver(cluster: Cluster, references: References) -> list[Statement]
             [arn(references, "ec2", "volume/*")],
             if_resource_tagged(cluster, **CSI_TAG),
         ),
-        # EC2 checks the instance as well as the volume.
+        # To attach a volume, EC2 requires permission for the instance as well as for the volume.
         allow(
             "EbsOwnInstances",
             "ec2:AttachVolume ec2:DetachVolume",
@@ -83,10 +85,11 @@ def _cluster_autoscaler(cluster: Cluster) -> list[Statement]:
 
 
 def _load_balancer_controller(cluster: Cluster, references: References) -> list[Statement]:
-    """Return what the controller needs besides the statements of the cloud controller manager on the same role.
+    """Return the statements that the AWS Load Balancer Controller needs in addition to the cloud controller manager's.
 
-    That is rules, certificates, addresses and capacity of load balancers. The permissions for AWS WAF and Shield in its
-    documentation are left out, and the controller's values turn these integrations off.
+    The masters' role has the statements of the cloud controller manager already. These are for rules, certificates,
+    addresses and capacity of load balancers. Permissions for AWS WAF and Shield, which the controller's documentation
+    lists too, are omitted, since the controller's Helm values disable both integrations.
     """
     return [
         allow(
@@ -99,7 +102,7 @@ def _load_balancer_controller(cluster: Cluster, references: References) -> list[
             elasticloadbalancing:DescribeSSLPolicies elasticloadbalancing:DescribeTags
             elasticloadbalancing:DescribeTrustStores iam:ListServerCertificates""",
         ),
-        # What an ingress names: certificates of both services, a pool of users to log in with.
+        # An ingress can name certificates of ACM or IAM, and a Cognito user pool for logins.
         allow(
             "LoadBalancersNamed",
             "acm:DescribeCertificate cognito-idp:DescribeUserPoolClient iam:GetServerCertificate",
@@ -125,14 +128,15 @@ def _load_balancer_controller(cluster: Cluster, references: References) -> list[
             elasticloadbalancing:SetSecurityGroups elasticloadbalancing:SetSubnets""",
             condition=if_resource_tagged(cluster),
         ),
-        # The one action on rules whose requests carry no tags ("Actions, resources, and condition keys for AWS Elastic
-        # Load Balancing V2", Service Authorization Reference).
+        # This is the only action on rules whose requests contain no tags ("Actions, resources, and condition keys for
+        # AWS Elastic Load Balancing V2", Service Authorization Reference).
         allow(
             "LoadBalancersOrderRules",
             "elasticloadbalancing:SetRulePriorities",
             [arn(references, "elasticloadbalancing", f"listener-rule/{kind}/*") for kind in ("app", "net")],
         ),
-        # It reconciles the tags of its security groups, except the cluster's tag, which this condition relies on.
+        # The controller changes the tags of its security groups, but must not change the cluster's tag, by which this
+        # condition recognizes the groups.
         allow(
             "LoadBalancersTagOwnGroups",
             "ec2:CreateTags ec2:DeleteTags",

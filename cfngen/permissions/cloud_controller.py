@@ -13,9 +13,10 @@ from cfngen.permissions.statements import Statement, allow
 def cloud_controller(cluster: Cluster, references: References) -> list[Statement]:
     """Return the cloud controller manager's statements, except those for pods' routes.
 
-    Four of the reads are calls of Elastic Load Balancing, made with the permissions of whoever creates a load balancer:
-    accounts, addresses and internet gateways while the account has no service-linked role (terraform-aws-eks#900,
-    #1226), security groups whenever the request names some (aws-load-balancer-controller#3917).
+    Elastic Load Balancing makes four of the read calls itself, with the permissions of the caller that creates a load
+    balancer. It describes account attributes, addresses and internet gateways while the account has no service-linked
+    role (terraform-aws-eks#900, #1226), and gets security groups whenever the request names some
+    (aws-load-balancer-controller#3917).
     """
     return [
         allow(
@@ -51,8 +52,8 @@ def cloud_controller(cluster: Cluster, references: References) -> list[Statement
             elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
             condition=if_resource_tagged(cluster),
         ),
-        # Creating with tags needs the permission to add tags, to a resource that has none yet ("Grant permission to tag
-        # resources during creation", Elastic Load Balancing User Guide).
+        # Creating a resource with tags requires permission to add tags to a resource that has no tags yet
+        # ("Grant permission to tag resources during creation", Elastic Load Balancing User Guide).
         allow(
             "CloudControllerTagNewLoadBalancers",
             "elasticloadbalancing:AddTags",
@@ -72,7 +73,7 @@ def cloud_controller(cluster: Cluster, references: References) -> list[Statement
             [arn(references, "ec2", "security-group/*")],
             if_request_tagged(cluster),
         ),
-        # EC2 checks the VPC too, for which the request has no tags.
+        # EC2 requires permission for the VPC too; the tags of the request are not for the VPC.
         allow("CloudControllerNewSecurityGroupsInVpc", "ec2:CreateSecurityGroup", [arn(references, "ec2", "vpc/*")]),
         allow(
             "CloudControllerTagNewSecurityGroups",

@@ -1,7 +1,7 @@
 """Statements of an operator for etcd's snapshots.
 
-Taking and restoring snapshots needs a policy of its own, since not everybody who deploys should be allowed to.
-For a bucket that does not belong to the stack, the owner of that bucket writes the policy.
+Taking and restoring snapshots has a separate policy, since not everybody who deploys should be allowed to do so. For an
+existing bucket that the cluster file names, the owner of the bucket writes the policy.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ def read_bucket(scope: Scope) -> list[Statement]:
 
 def take_and_restore(scope: Scope) -> list[Statement]:
     """Return the additional statements of an operator who takes and restores snapshots."""
-    objects = f"{scope.backups}/{scope.cluster}/etcd/"
+    object_prefix = f"{scope.backups}/{scope.cluster}/etcd/"
     return [
-        allow("Snapshots", "s3:GetObject", [f"{objects}*"]),
+        allow("Snapshots", "s3:GetObject", [f"{object_prefix}*"]),
         allow(
-            "AskMasters", "s3:DeleteObject s3:PutObject", [f"{objects}backup-request.json", f"{objects}restore.json"]
+            "AskMasters",
+            "s3:DeleteObject s3:PutObject",
+            [f"{object_prefix}backup-request.json", f"{object_prefix}restore.json"],
         ),
         allow("ReplaceMasters", "autoscaling:TerminateInstanceInAutoScalingGroup", scope.groups, tagged(scope)),
     ]

@@ -22,13 +22,13 @@ from cfngen.permissions.statements import Statement, documents, size
 
 @dataclass(frozen=True)
 class Grant:
-    """What one grantee may do.
+    """The permissions of one grantee: a person or an IAM role.
 
     Attributes:
-        name: the grantee: `operator`, `execution`, `etcd`, `master`, or `nodes-<group>`.
-        purpose: who that is, and what they need the permissions for.
-        statements: the statements.
-        managed_policies: ARNs of the managed policies that the grantee has besides.
+        name: name of the grantee: `operator`, `execution`, `etcd`, `master`, or `nodes-<group>`.
+        purpose: who the grantee is, and what the permissions are for.
+        statements: statements that allow what the grantee needs.
+        managed_policies: ARNs of the managed policies that the grantee has in addition.
     """
 
     name: str
@@ -39,17 +39,17 @@ class Grant:
     @property
     def policies(self) -> tuple[Policy, ...]:
         """The statements as managed policies: one, or several if IAM's limit requires it."""
-        pages = documents(self.statements)
+        policy_documents = documents(self.statements)
         return tuple(
             Policy(
-                name=self.name if len(pages) == 1 else f"{self.name}-{number}",
+                name=self.name if len(policy_documents) == 1 else f"{self.name}-{number}",
                 grantee=self.name,
                 purpose=self.purpose,
                 managed_policies=self.managed_policies,
-                characters=size(page),
-                document=page,
+                characters=size(policy_document),
+                document=policy_document,
             )
-            for number, page in enumerate(pages, 1)
+            for number, policy_document in enumerate(policy_documents, start=1)
         )
 
 
@@ -58,12 +58,12 @@ class Policy:
     """A policy document that fits into one managed policy of IAM.
 
     Attributes:
-        name: the grantee's name; if one policy is too small for what they need, with a number: `execution-1`.
+        name: the grantee's name; if the grantee's statements need several policies, with a number: `execution-1`.
         grantee: `operator`, `execution` (CloudFormation's service role), `etcd`, `master`, or `nodes-<group>`.
         purpose: who the grantee is, and what the permissions are for.
-        managed_policies: ARNs of the managed policies that the grantee has besides, as the cluster file names them.
-        characters: size of the document, of at most 6,144.
-        document: the document, as IAM takes it.
+        managed_policies: ARNs of the managed policies that the cluster file adds to the grantee.
+        characters: size of the document as IAM counts it, at most 6,144.
+        document: the policy document as JSON-ready data.
     """
 
     kind: ClassVar[str] = "policy"
@@ -80,8 +80,8 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
 
     Args:
         cluster: the cluster.
-        stack: name of its root stack; its own name if empty.
-        account: account number; an asterisk if it is not known.
+        stack: name of the cluster's root stack; if empty, the cluster's name.
+        account: account number; an asterisk if the account is not known.
     """
     return Scope(
         account=account,
@@ -96,11 +96,11 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
 
 
 def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple[Grant, ...]:
-    """Return what each grantee of a cluster may do.
+    """Return the permissions of each grantee of a cluster.
 
     Args:
         cluster: the cluster.
-        scope: its scope.
+        scope: account, region and names of the cluster, for the ARNs of the statements.
         role: name of CloudFormation's service role.
     """
     return (
@@ -118,7 +118,7 @@ def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple
                 *(load_balancer(scope) if cluster.control_plane.count > 1 else []),
             ],
         ),
-        *_etcd(cluster, scope),
+        *_etcd_grants(cluster, scope),
         Grant(
             "master",
             "the role of the masters' instances, which the iam stack creates",
@@ -141,7 +141,8 @@ def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple
     )
 
 
-def _etcd(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
+def _etcd_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
+    """Yield the permissions to take and restore snapshots, if backups are enabled."""
     if cluster.etcd.backups.enabled:
         yield Grant(
             "etcd",

@@ -3,7 +3,7 @@
 There are three kinds: unconditional reads, which EC2 and ELB cannot restrict to resources; changes of resources that
 have the cluster's tag; and creation of resources with the cluster's tag. The tag is `KubernetesCluster`: the key of an
 IAM condition cannot contain the cluster's name, and the cloud controller manager copies this tag from its instance to
-what it creates.
+the resources that it creates.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
 
 def node_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements of nodes."""
-    drained = any(group.drain_timeout for group in cluster.node_groups)
+    has_draining = any(group.drain_timeout for group in cluster.node_groups)
     return [
         allow("JoinSecret", "secretsmanager:GetSecretValue", [references.join_secret]),
         _secrets_key("kms:Decrypt", references),
         *pod_network(cluster, references, master=False),
-        *([_drain(cluster, references)] if drained else []),
+        *([_drain(cluster, references)] if has_draining else []),
         *_common_statements(cluster, references, "NodeGroup*Stack"),
     ]
 
@@ -53,21 +53,23 @@ def _common_statements(cluster: Cluster, references: References, nested_stacks: 
 
     Args:
         cluster: the cluster.
-        references: what the statements refer to.
-        nested_stacks: logical ids of the nested stacks that hold the instances, with wildcards.
+        references: resources that the statements refer to.
+        nested_stacks: pattern for the logical ids of the nested stacks that launch the instances.
     """
     session = _session_manager(references) if cluster.ssh.session_manager else []
     return [_own_stack(references, nested_stacks), *_pull_images(references), *session]
 
 
 def _secrets_key(actions: str, references: References) -> Statement:
-    """Return the right to use the KMS key of the secrets, through Secrets Manager only."""
+    """Return the permission to use the KMS key of the cluster's secrets, through Secrets Manager only."""
     via_secrets_manager = {"StringEquals": via(references, "secretsmanager")}
     return allow("SecretsKey", actions, [references.secrets_key], via_secrets_manager)
 
 
 def _custom_ca(secret: str | None, references: References) -> list[Statement]:
-    """Return the right to read the secret of the user's own certificate authority, and to use the key it has.
+    """Return the permission to read the secret with the user's own certificate authority, and to decrypt it.
+
+    The secret may be encrypted with any KMS key. The condition allows each key for this secret only.
 
     Source of the encryption context: "Secret encryption and decryption", AWS Secrets Manager User Guide.
     """
@@ -83,42 +85,45 @@ def _custom_ca(secret: str | None, references: References) -> list[Statement]:
 
 
 def _backups(cluster: Cluster, references: References) -> list[Statement]:
-    """Return what a master may do with etcd's snapshots: read, add and list them, but not delete them.
+    """Return the permissions of masters for etcd's snapshots: to read, add and list them, but not to delete them.
 
-    It may also read, but not write, the requests that operators put there.
+    Masters may also read, but not write, the requests that operators put into the bucket.
     """
-    name = references.backup_bucket
 
     def in_bucket(path: str) -> Expression:
-        return arn(references, "s3", f"${{Bucket}}{path}", region="", account="", Bucket=name)
+        return arn(references, "s3", f"${{Bucket}}{path}", region="", account="", Bucket=references.backup_bucket)
 
     cluster_keys = f"{cluster.name}/etcd/*"
-    bucket, objects = in_bucket(""), in_bucket(f"/{cluster_keys}")
-    new_objects = [in_bucket(f"/{cluster.name}/etcd/{kind}/*") for kind in ("hourly", "daily")]
+    bucket = in_bucket("")
+    objects = in_bucket(f"/{cluster_keys}")
+    new_objects = [in_bucket(f"/{cluster.name}/etcd/{schedule}/*") for schedule in ("hourly", "daily")]
     statements = [
         allow("Backups", "s3:GetObject", [objects]),
         allow("BackupsNew", "s3:PutObject", new_objects),
         allow("BackupsList", "s3:ListBucket", [bucket], {"StringLike": {"s3:prefix": cluster_keys}}),
     ]
     if cluster.etcd.backups.bucket:
-        # The user's own bucket may be encrypted with a KMS key. The encryption context is the object's ARN or, with an
-        # S3 Bucket Key, the bucket's ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
+        # The user's own bucket may be encrypted with a KMS key. The encryption context is the ARN of the object or,
+        # with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
         only_this_bucket: Condition = {
             "StringEquals": via(references, "s3"),
             "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket, objects]},
         }
-        keys = [arn(references, "kms", "key/*")]
-        statements.append(allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", keys, only_this_bucket))
+        any_key = arn(references, "kms", "key/*")
+        statements.append(allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", [any_key], only_this_bucket))
     return statements
 
 
-def _own_stack(references: References, nested: str) -> Statement:
-    """Return the right to signal the root stack and some nested stacks, and to read the boot program from them.
+def _own_stack(references: References, nested_stacks: str) -> Statement:
+    """Return the permission to signal the stacks of the instances, and to read the boot program from these stacks.
+
+    The instances are in a nested stack or, with the standalone template, in the root stack. Nested stacks are named
+    `<root>-<logical id>-<random>`. The statement contains logical ids, because `<root>-*` would also match the stacks
+    of a cluster named `<root>-eu`.
 
     Args:
-        references: the root stack, which in the standalone template holds everything. Nested stacks are named
-            `<root>-<logical id>-<random>`; `<root>-*` would also match those of a cluster called `<root>-eu`.
-        nested: logical ids of the nested stacks, with wildcards.
+        references: the root stack.
+        nested_stacks: pattern for the logical ids of the nested stacks.
     """
     root = references.root_stack
     return allow(
@@ -126,13 +131,13 @@ def _own_stack(references: References, nested: str) -> Statement:
         "cloudformation:DescribeStackResource cloudformation:SignalResource",
         [
             arn(references, "cloudformation", "stack/${Name}/*", Name=root),
-            arn(references, "cloudformation", f"stack/${{Name}}-{nested}-*/*", Name=root),
+            arn(references, "cloudformation", f"stack/${{Name}}-{nested_stacks}-*/*", Name=root),
         ],
     )
 
 
 def _drain(cluster: Cluster, references: References) -> Statement:
-    """Return the right to complete lifecycle actions, and send heartbeats, in the groups of the cluster's nodes."""
+    """Return the permission to complete lifecycle actions, and send heartbeats, in the Auto Scaling groups of nodes."""
     return allow(
         "Drain",
         "autoscaling:CompleteLifecycleAction autoscaling:RecordLifecycleActionHeartbeat",
@@ -142,7 +147,7 @@ def _drain(cluster: Cluster, references: References) -> Statement:
 
 
 def _pull_images(references: References) -> list[Statement]:
-    """Return the right to pull container images from ECR, including repositories shared by other accounts."""
+    """Return the permission to pull container images from ECR, including repositories shared by other accounts."""
     return [
         allow("EcrToken", "ecr:GetAuthorizationToken"),
         allow(
@@ -154,7 +159,7 @@ def _pull_images(references: References) -> list[Statement]:
 
 
 def _session_manager(references: References) -> list[Statement]:
-    """Return what the SSM agent needs for Session Manager, and no more.
+    """Return only the permissions that the SSM agent needs for Session Manager.
 
     The managed policy AmazonSSMManagedInstanceCore would also let an instance read every SSM parameter of the account.
     Source: "Add Session Manager permissions to an existing IAM role", AWS Systems Manager User Guide.

@@ -23,8 +23,8 @@ class CommandGroup:
 
     Attributes:
         name: one word.
-        purpose: the commands.
-        statements: statements of a policy.
+        purpose: the commands and what they do.
+        statements: the statements that the commands need.
     """
 
     name: str
@@ -59,10 +59,10 @@ def operator_statements(scope: Scope, *, role: str = SERVICE_ROLE, only: Collect
     Args:
         scope: account, region and cluster.
         role: name of CloudFormation's service role.
-        only: names of groups of commands; all of them if empty.
+        only: names of the command groups to include; if empty, all groups.
     """
-    selected = [group for group in command_groups(scope, role=role) if not only or group.name in only]
-    return merge([statement for group in selected for statement in group.statements])
+    selected_groups = [group for group in command_groups(scope, role=role) if not only or group.name in only]
+    return merge([statement for group in selected_groups for statement in group.statements])
 
 
 def _read(scope: Scope) -> list[Statement]:
@@ -76,8 +76,8 @@ def _read(scope: Scope) -> list[Statement]:
             cloudformation:ListStackResources""",
             [*scope.stacks, *scope.change_sets],
         ),
-        # These actions support no resources, or are called before the resource exists. DescribeStacks is called
-        # without a name to find another stack of a cluster with the same name.
+        # These actions do not support resource-level permissions, or cfngen calls them before the resource exists.
+        # DescribeStacks is called without a name to find another stack of a cluster with the same name.
         allow(
             "ReadAccount",
             """autoscaling:Describe*
@@ -139,28 +139,23 @@ def _delete(scope: Scope) -> list[Statement]:
     security_group_actions = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
     load_balancer_actions = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
         elasticloadbalancing:ModifyLoadBalancerAttributes"""
-    interface_actions, storage_actions = "ec2:DeleteNetworkInterface", "ec2:DeleteSnapshot ec2:DeleteVolume"
+    interface_actions = "ec2:DeleteNetworkInterface"
+    storage_actions = "ec2:DeleteSnapshot ec2:DeleteVolume"
     delete_actions = f"{load_balancer_actions} {interface_actions} {security_group_actions} {storage_actions}"
-    statements_by_cluster_tag = (
-        [
-            allow(
-                "RemoveOwned",
-                delete_actions,
-                condition=tagged(scope, f"kubernetes.io/cluster/{scope.cluster}", "owned"),
-            )
-        ]
-        if scope.cluster != "*"  # condition keys support no wildcards
-        else []
-    )
+    statements_by_cluster_tag = []
+    # Condition keys support no wildcards, so a policy for any cluster cannot use a tag key with the cluster's name.
+    if scope.cluster != "*":
+        has_cluster_tag = tagged(scope, f"kubernetes.io/cluster/{scope.cluster}", "owned")
+        statements_by_cluster_tag.append(allow("RemoveOwned", delete_actions, condition=has_cluster_tag))
     return [
         allow("DeleteStacks", "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection", scope.stacks),
         # When the whole cluster is deleted, nodes are not drained, since their pods have nowhere to go.
         allow("StopDraining", "autoscaling:DeleteLifecycleHook autoscaling:PutLifecycleHook", scope.groups),
-        # A copy of the certificate authorities, which can be restored for some weeks.
+        # Before a deletion, the certificate authorities are copied to a secret, which can be restored for some weeks.
         allow("KeepAuthorities", "secretsmanager:CreateSecret secretsmanager:DeleteSecret", [scope.authority_copies]),
         *statements_by_cluster_tag,
         allow("RemoveMarked", delete_actions, condition=tagged(scope)),
-        # The controllers that create these resources tag them with the cluster in different ways, or not at all.
+        # Controllers in the cluster create these resources. Some set other tags of the cluster, some set none.
         allow(
             "RemoveOfLoadBalancerController",
             f"{load_balancer_actions} {security_group_actions}",
@@ -176,7 +171,7 @@ def _delete(scope: Scope) -> list[Statement]:
 
 
 def _kubeconfig(scope: Scope) -> list[Statement]:
-    of_cluster = tagged(scope)["StringLike"]
+    has_cluster_tag = tagged(scope)["StringLike"]
     via_secrets_manager = {"kms:ViaService": f"secretsmanager.{scope.region}.*"}
     return [
         allow(
@@ -185,5 +180,7 @@ def _kubeconfig(scope: Scope) -> list[Statement]:
             [scope.ca_secret],
             tagged(scope),
         ),
-        allow("DecryptAuthorities", "kms:Decrypt", scope.keys, {"StringLike": {**of_cluster, **via_secrets_manager}}),
+        allow(
+            "DecryptAuthorities", "kms:Decrypt", scope.keys, {"StringLike": {**has_cluster_tag, **via_secrets_manager}}
+        ),
     ]

@@ -20,7 +20,7 @@ def pod_network(cluster: Cluster, references: References, *, master: bool) -> li
 
     Args:
         cluster: the cluster.
-        references: what the statements refer to.
+        references: resources that the statements refer to.
         master: whether the statements are for masters.
     """
     plugin = network_plugin(cluster)
@@ -30,9 +30,9 @@ def pod_network(cluster: Cluster, references: References, *, master: bool) -> li
 
 
 def _pod_routes(cluster: Cluster, references: References) -> list[Statement]:
-    """Return what the cloud controller manager needs to write pods' routes into one route table.
+    """Return the statements that let the cloud controller manager write pods' routes into the cluster's route table.
 
-    It also disables the source/destination check of its instances.
+    The cloud controller manager also disables the source/destination check of the cluster's instances.
     """
     route_table = arn(references, "ec2", "route-table/${RouteTable}", RouteTable=references.route_table)
     return [
@@ -47,38 +47,47 @@ def _pod_routes(cluster: Cluster, references: References) -> list[Statement]:
 
 
 def _pod_addresses(cluster: Cluster, references: References, *, master: bool) -> list[Statement]:
-    """Return what the Amazon VPC plug-in needs to give pods addresses of network interfaces.
+    """Return the statements that let the Amazon VPC plug-in assign addresses of network interfaces to pods.
 
-    AmazonEKS_CNI_Policy allows this on every interface of the account. Here interfaces must have the cluster's tag,
-    which the plug-in puts on those it creates, and nodes may not change the interfaces that masters boot with. Source:
-    "Scope-down IAM policy" of the plug-in's docs/iam-policy.md.
+    The managed policy AmazonEKS_CNI_Policy allows this for every interface of the account. These statements require the
+    cluster's tag, which the plug-in adds to the interfaces that it creates, and do not let nodes change the interfaces
+    that masters boot with. Source: "Scope-down IAM policy" of the plug-in's docs/iam-policy.md.
     """
-    interfaces, instances = arn(references, "ec2", "network-interface/*"), arn(references, "ec2", "instance/*")
-    subnets, groups = arn(references, "ec2", "subnet/*"), arn(references, "ec2", "security-group/*")
-    same_cluster = if_resource_tagged(cluster)
-    own = same_cluster if master else {**same_cluster, **unless_master()}
+    interfaces = arn(references, "ec2", "network-interface/*")
+    instances = arn(references, "ec2", "instance/*")
+    subnets = arn(references, "ec2", "subnet/*")
+    security_groups = arn(references, "ec2", "security-group/*")
+    of_this_cluster = if_resource_tagged(cluster)
+    may_be_changed = of_this_cluster if master else {**of_this_cluster, **unless_master()}
     in_vpc = {"ArnEquals": {"ec2:Vpc": arn(references, "ec2", "vpc/${Vpc}", Vpc=references.vpc)}}
-    # Tags that the plug-in adds to existing interfaces; role tags are not among them.
-    keys = ["KubernetesCluster", f"kubernetes.io/cluster/{cluster.name}", "node.k8s.amazonaws.com/createdAt"]
-    allowed_tag_keys = {"aws:TagKeys": [*keys, "node.k8s.amazonaws.com/instance_id"]}
+    # The plug-in adds tags with these keys to existing interfaces. The tags of roles are not among them.
+    allowed_tag_keys = {
+        "aws:TagKeys": [
+            "KubernetesCluster",
+            f"kubernetes.io/cluster/{cluster.name}",
+            "node.k8s.amazonaws.com/createdAt",
+            "node.k8s.amazonaws.com/instance_id",
+        ]
+    }
     return [
         allow("PodAddressesRead", "ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces"),
         allow(
             "PodAddressesOwnInterfaces",
             "ec2:AssignPrivateIpAddresses ec2:DeleteNetworkInterface ec2:UnassignPrivateIpAddresses",
             [interfaces],
-            own,
+            may_be_changed,
         ),
         allow(
             "PodAddressesOwnInstances",
             "ec2:AttachNetworkInterface ec2:DetachNetworkInterface ec2:ModifyNetworkInterfaceAttribute",
             [interfaces, instances],
-            own,
+            may_be_changed,
         ),
         allow("PodAddressesNewInterfaces", "ec2:CreateNetworkInterface", [interfaces], if_request_tagged(cluster)),
-        # EC2 checks the subnet and the security groups too, which are not being created.
-        allow("PodAddressesNewInterfacesInVpc", "ec2:CreateNetworkInterface", [subnets, groups], in_vpc),
-        allow("PodAddressesGroupsInVpc", "ec2:ModifyNetworkInterfaceAttribute", [groups], in_vpc),
+        # To create an interface, EC2 also requires permission for the subnet and the security groups. These exist
+        # already, so tags of the request cannot restrict them.
+        allow("PodAddressesNewInterfacesInVpc", "ec2:CreateNetworkInterface", [subnets, security_groups], in_vpc),
+        allow("PodAddressesGroupsInVpc", "ec2:ModifyNetworkInterfaceAttribute", [security_groups], in_vpc),
         allow(
             "PodAddressesTagNewInterfaces",
             "ec2:CreateTags",
@@ -89,6 +98,6 @@ def _pod_addresses(cluster: Cluster, references: References, *, master: bool) ->
             "PodAddressesMarkOwnInterfaces",
             "ec2:CreateTags",
             [interfaces],
-            {**same_cluster, "ForAllValues:StringEquals": allowed_tag_keys},
+            {**of_this_cluster, "ForAllValues:StringEquals": allowed_tag_keys},
         ),
     ]

@@ -1,4 +1,7 @@
-"""The policies of docs/, each of which fits into one managed policy; without a scope they are for any cluster."""
+"""The policies that the documentation shows, each of which fits into one managed policy.
+
+Without a scope, a policy is for any cluster in any account and region.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def operator_policy(scope: Scope = ANY, *, role: str = SERVICE_ROLE, only: Colle
     Args:
         scope: account, region and cluster.
         role: name of CloudFormation's service role.
-        only: names of groups of commands; all of them if empty.
+        only: names of the command groups to include; if empty, all groups.
     """
     return document(operator_statements(scope, role=role, only=only))
 
@@ -37,7 +40,7 @@ def roles_and_secrets_policy(scope: Scope = ANY) -> Document:
 
 
 def several_masters_policy(scope: Scope = ANY) -> Document:
-    """Return the policy that the service role needs in addition if a cluster has several masters."""
+    """Return the third policy of CloudFormation's service role, which only clusters with several masters need."""
     return document(load_balancer(scope))
 
 

@@ -1,4 +1,4 @@
-"""What statements of instances refer to: expressions in a template, ARNs in a policy for one cluster."""
+"""The resources that statements of instances refer to: by expressions in a template, by ARNs in a printed policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MASTER_ROLE_TAG = {"k8s.io/role/master": "1"}
 
 
 class References(Protocol):
-    """The objects that the statements of a cluster's instances refer to."""
+    """The resources that the statements of a cluster's instances refer to."""
 
     @property
     def ca_secret(self) -> Expression:
@@ -24,7 +24,7 @@ class References(Protocol):
 
     @property
     def secrets_key(self) -> Expression:
-        """ARN of the KMS key that encrypts these secrets."""
+        """ARN of the KMS key that encrypts the cluster's secrets."""
 
     @property
     def backup_bucket(self) -> Expression:
@@ -63,24 +63,24 @@ def arn(
     """Return the ARN of resources, by default in the cluster's account and region.
 
     Args:
-        references: what replaces the variables.
+        references: replaces the variables, in a template or in a printed policy.
         service: the service, e.g. `ec2`.
-        resource: the resource as ARNs of the service name it, e.g. `volume/*`.
+        resource: the part of the ARN after the account, e.g. `volume/*`; may contain the variables of `values`.
         region: region in the ARN; empty for a global service.
         account: account in the ARN.
-        values: variables in `resource`.
+        values: values of the variables in `resource`, by name.
     """
     return references.substitute(f"arn:${{AWS::Partition}}:{service}:{region}:{account}:{resource}", **values)
 
 
-def resource_tags(cluster: Cluster, **more: str) -> dict[str, Expression]:
-    """Return the condition keys and values of a resource that has the cluster's tag, and further tags."""
-    return {f"aws:ResourceTag/{key}": value for key, value in {CLUSTER: cluster.name, **more}.items()}
+def resource_tags(cluster: Cluster, **other_tags: str) -> dict[str, Expression]:
+    """Return the condition keys and values for a resource that has the cluster's tag and the other tags."""
+    return {f"aws:ResourceTag/{key}": value for key, value in {CLUSTER: cluster.name, **other_tags}.items()}
 
 
-def if_resource_tagged(cluster: Cluster, **more: str) -> Condition:
-    """Return the condition that the resource has the cluster's tag, and further tags."""
-    return {"StringEquals": resource_tags(cluster, **more)}
+def if_resource_tagged(cluster: Cluster, **other_tags: str) -> Condition:
+    """Return the condition that the resource has the cluster's tag and the other tags."""
+    return {"StringEquals": resource_tags(cluster, **other_tags)}
 
 
 def if_request_tagged(cluster: Cluster) -> Condition:
@@ -100,12 +100,12 @@ def via(references: References, service: str) -> dict[str, Expression]:
 
 
 def only_when_creating(cluster: Cluster, service: str, *actions: str) -> Condition:
-    """Return the condition that a request tags with the cluster's tag what the same request creates.
+    """Return the condition that a request sets the cluster's tag on a resource that the same request creates.
 
     Args:
         cluster: the cluster.
         service: the service, e.g. `ec2`.
-        actions: the actions that create it.
+        actions: the actions that create the resource, e.g. `CreateVolume`.
     """
     create_action = actions[0] if len(actions) == 1 else list(actions)
     return {"StringEquals": {f"aws:RequestTag/{CLUSTER}": cluster.name, f"{service}:CreateAction": create_action}}

@@ -1,11 +1,12 @@
 """Statements of CloudFormation's service role for the resources of the templates, for two policies.
 
-One policy is for nested stacks, network and instances; the other for roles, secrets and etcd's snapshots. One managed
-policy is too small for all of them. An operator who deploys without such a role needs them in addition to their own.
+One policy is for nested stacks, network and instances; the other is for roles, secrets and etcd's snapshots. All
+statements together exceed the size of one managed policy. An operator who deploys without a service role needs both
+policies in addition to the operator's policy.
 
-Deleting or replacing a resource requires the cluster's tag on it. A resource that is being created has no tags yet, and
-it is not documented whether CloudFormation tags it in the same call. So creating is restricted only by account and
-region.
+Deleting or replacing a resource requires that the resource has the cluster's tag. A resource that is being
+created has no tags yet, and it is not documented whether CloudFormation sets the tags in the call that creates the
+resource. So creation is restricted only by account and region.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def _stacks(scope: Scope) -> list[Statement]:
         ),
         allow("Templates", "s3:GetObject", [scope.templates]),
         allow("Look", "autoscaling:Describe* ec2:Describe* ec2:GetLaunchTemplateData"),
-        # Images are found by public SSM parameters of their publishers.
+        # Templates find machine images by the public SSM parameters of the images' publishers.
         allow("Images", "ssm:GetParameters", [f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/*"]),
     ]
 
@@ -70,7 +71,7 @@ def _network(scope: Scope) -> list[Statement]:
             scope.ec2("*"),
             tagged(scope),
         ),
-        # When a data volume is deleted or replaced, a snapshot of it is created.
+        # When CloudFormation deletes or replaces a data volume, it creates a snapshot first.
         allow("SnapshotOwn", "ec2:CreateSnapshot", scope.ec2("volume/*"), tagged(scope)),
         allow("NewSnapshots", "ec2:CreateSnapshot", [f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"]),
     ]
@@ -101,8 +102,9 @@ def _instances(scope: Scope) -> list[Statement]:
             autoscaling:UpdateAutoScalingGroup""",
             scope.groups,
         ),
-        # Checked when a launch template is set for a group ("Control Amazon EC2 launch template usage in Auto Scaling
-        # groups", Amazon EC2 Auto Scaling User Guide); instances are launched with the service-linked role.
+        # EC2 Auto Scaling checks this permission when a group gets a launch template ("Control Amazon EC2 launch
+        # template usage in Auto Scaling groups", Amazon EC2 Auto Scaling User Guide). It launches instances with the
+        # service-linked role.
         allow(
             "Launch",
             "ec2:RunInstances",
@@ -135,7 +137,7 @@ def _roles(scope: Scope) -> list[Statement]:
 def _secrets(scope: Scope) -> list[Statement]:
     via_services = {"StringLike": {"kms:ViaService": [f"ec2.{scope.region}.*", f"secretsmanager.{scope.region}.*"]}}
     return [
-        # No permission to read secrets: CloudFormation creates them empty.
+        # CloudFormation creates the secrets empty, so it needs no permission to read them.
         allow(
             "Secrets",
             """secretsmanager:CreateSecret secretsmanager:DeleteSecret secretsmanager:DescribeSecret
@@ -165,7 +167,8 @@ def _secrets(scope: Scope) -> list[Statement]:
 
 
 def _backups(scope: Scope) -> list[Statement]:
-    # CloudFormation creates the bucket of etcd's snapshots, and deletes it only if the creation fails and it is empty.
+    # CloudFormation creates the bucket of etcd's snapshots. It deletes the bucket only if the stack's creation fails
+    # and the bucket is empty.
     return [
         allow(
             "BackupBucket",

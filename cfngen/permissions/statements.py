@@ -41,10 +41,10 @@ def allow(
     """Return a statement that allows actions.
 
     Args:
-        sid: its name.
+        sid: the statement's id, which is unique in a policy.
         actions: `service:Action` names, separated by white space.
-        resources: ARNs.
-        condition: conditions that must all be met.
+        resources: ARNs; by default any resource.
+        condition: conditions that must all be met, or None.
     """
     statement: Statement = {"Sid": sid, "Effect": "Allow", "Action": actions.split(), "Resource": list(resources)}
     if condition:
@@ -53,7 +53,7 @@ def allow(
 
 
 def document(statements: Sequence[Statement]) -> Document:
-    """Return a policy document in its shortest form: actions sorted, each once; a single resource without a list."""
+    """Return a policy document in its shortest form: actions sorted, each once; a single resource not in a list."""
     return {"Version": "2012-10-17", "Statement": [_shortest(statement) for statement in statements]}
 
 
@@ -66,33 +66,37 @@ def merge(statements: Sequence[Statement]) -> list[Statement]:
     """Merge statements with the same resources and conditions, since the size of a policy is limited."""
     merged: list[Statement] = []
     for statement in statements:
-        same_scope = (other for other in merged if _scope(other) == _scope(statement))
-        mergeable = next(same_scope, None)
-        if mergeable is None:
-            merged.append(statement.copy())
+        same_scope = [
+            other for other in merged if _resources_and_condition(other) == _resources_and_condition(statement)
+        ]
+        if same_scope:
+            target = same_scope[0]
+            target["Action"] = [*target["Action"], *statement["Action"]]
         else:
-            mergeable["Action"] = [*mergeable["Action"], *statement["Action"]]
+            merged.append(statement.copy())
     return merged
 
 
 def documents(statements: Sequence[Statement], limit: int = MANAGED_POLICY_LIMIT) -> list[Document]:
-    """Return the statements, in their order, as few policy documents that are not larger than the limit.
+    """Distribute statements, in their order, over as few policy documents as the size limit requires.
 
     Args:
-        statements: the statements; one that is too large for a document is divided.
+        statements: the statements. A statement that exceeds the limit is divided into several.
         limit: maximum size of a document.
     """
-    pages: list[list[Statement]] = [[]]
+    statements_by_document: list[list[Statement]] = [[]]
     for statement in statements:
         for part in _divide(statement, limit):
-            if size(document([*pages[-1], part])) > limit:
-                pages.append([])
-            pages[-1].append(part)
-    return [document(page) for page in pages]
+            if size(document([*statements_by_document[-1], part])) > limit:
+                statements_by_document.append([])
+            statements_by_document[-1].append(part)
+    return [document(document_statements) for document_statements in statements_by_document]
 
 
 def _divide(statement: Statement, limit: int) -> Iterator[Statement]:
-    """Yield the statement; if no document can hold it, as several with a part of the resources, or actions, each.
+    """Yield a statement that fits into one document, or several statements into which a larger one is divided.
+
+    Each of the several statements has a part of the resources or, if there is one resource, of the actions.
 
     Raises:
         ValueError: the statement has one action and one resource, and is larger than a document.
@@ -100,18 +104,24 @@ def _divide(statement: Statement, limit: int) -> Iterator[Statement]:
     if size(document([statement])) <= limit:
         yield statement
         return
-    part = statement.copy()
-    for suffix in "AB":
-        part["Sid"] = f"{statement['Sid']}{suffix}"
-        for key in ("Resource", "Action"):
-            values = statement[key]
-            if len(values) > 1:
-                middle = len(values) // 2
-                part[key] = values[:middle] if suffix == "A" else values[middle:]
-                break
-        else:
-            raise ValueError(f"the statement {statement['Sid']} does not fit into a policy of {limit} characters")
-        yield from _divide(part.copy(), limit)
+    first_half = statement.copy()
+    second_half = statement.copy()
+    first_half["Sid"] = f"{statement['Sid']}A"
+    second_half["Sid"] = f"{statement['Sid']}B"
+    resources = statement["Resource"]
+    actions = statement["Action"]
+    if len(resources) > 1:
+        middle = len(resources) // 2
+        first_half["Resource"] = resources[:middle]
+        second_half["Resource"] = resources[middle:]
+    elif len(actions) > 1:
+        middle = len(actions) // 2
+        first_half["Action"] = actions[:middle]
+        second_half["Action"] = actions[middle:]
+    else:
+        raise ValueError(f"the statement {statement['Sid']} does not fit into a policy of {limit} characters")
+    yield from _divide(first_half, limit)
+    yield from _divide(second_half, limit)
 
 
 def _shortest(statement: Statement) -> dict[str, object]:
@@ -123,5 +133,5 @@ def _shortest(statement: Statement) -> dict[str, object]:
     }
 
 
-def _scope(statement: Statement) -> tuple[list[Expression], Condition | None]:
+def _resources_and_condition(statement: Statement) -> tuple[list[Expression], Condition | None]:
     return statement["Resource"], statement.get("Condition")

@@ -8,9 +8,10 @@ from cfngen.permissions.statements import Statement, allow
 
 
 def data_volume(cluster: Cluster, references: References) -> list[Statement]:
-    """Return what a master needs to attach its data volume: EC2 checks the tags of both volume and instance.
+    """Return the statements that let a master attach its data volume.
 
-    It detaches the volume from the slot's previous instance once that is terminated, so it may describe instances.
+    EC2 requires permission for both volume and instance. A master first detaches the volume from the slot's previous
+    instance. It waits until that instance is terminated, so it may describe instances.
     """
     return [
         allow("DataVolumeRead", "ec2:DescribeInstances ec2:DescribeVolumes"),
@@ -24,14 +25,15 @@ def data_volume(cluster: Cluster, references: References) -> list[Statement]:
 
 
 def volume_key(references: References, key: str | None) -> list[Statement]:
-    """Return what is needed to attach a volume that is encrypted with a customer managed key.
+    """Return the statements for attaching a volume that is encrypted with a customer managed KMS key.
 
-    Volumes may have such a key even if the cluster file names none: an account can make one its default for EBS.
-    Source: "Required permissions", Amazon EBS User Guide, encryption: the caller's grant lets EBS use the key.
+    Volumes may have a customer managed key even if the cluster file names none, because an account can set a default
+    key for EBS. The grant that the caller creates lets EBS use the key. Source: "Required permissions", Amazon EBS User
+    Guide, encryption.
 
     Args:
-        references: what the statements refer to.
-        key: ARN of the key, or None for the account's default.
+        references: resources that the statements refer to.
+        key: ARN of the key, or None for any key, since the account's default key is not known.
     """
     keys = [key or arn(references, "kms", "key/*")]
     via_ec2 = {"StringEquals": via(references, "ec2")}

@@ -1,4 +1,4 @@
-"""The templates of a cluster: one for each nested stack, the root that nests them, and one template with everything.
+"""The templates of a cluster: one for each nested stack, the root template, and a standalone template with everything.
 
 Generation is deterministic: it uses no network, clock or environment, and the same cluster gives the same bytes.
 """
@@ -16,9 +16,9 @@ __all__ = ["Document", "generate", "stacks"]
 
 def stacks(cluster: Cluster) -> tuple[Stack, ...]:
     """Return the nested stacks, each after the stacks whose outputs it takes."""
-    network = vpc.build(cluster)
+    vpc_stack = vpc.build(cluster)
     return (
-        *((network,) if network else ()),
+        *((vpc_stack,) if vpc_stack else ()),
         security_groups.build(cluster),
         secrets.build(cluster),
         iam.build(cluster),
@@ -35,11 +35,11 @@ def generate(cluster: Cluster) -> tuple[Document, ...]:
     Raises:
         cfngen.userdata.UserDataTooLargeError: an instance's user data exceeds EC2's limit.
     """
-    built = stacks(cluster)
-    wiring = wire(built)
-    flat = standalone.build(cluster, built, wiring)
+    nested_stacks = stacks(cluster)
+    wiring = wire(nested_stacks)
+    standalone_template = standalone.build(cluster, nested_stacks, wiring)
     return (
-        *(stack.document() for stack in built),
-        root.build(cluster, built, wiring),
-        *((flat,) if flat else ()),
+        *(stack.document() for stack in nested_stacks),
+        root.build(cluster, nested_stacks, wiring),
+        *((standalone_template,) if standalone_template else ()),
     )

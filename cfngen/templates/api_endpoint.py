@@ -19,11 +19,11 @@ from cfngen.cluster.names import load_balancer_name
 from cfngen.templates.network import subnet_id, vpc_id
 from cfngen.templates.patterns import ADDRESS
 from cfngen.templates.property_value import Value
-from cfngen.templates.security_groups import access_groups
+from cfngen.templates.security_groups import overflow_security_groups
 from cfngen.templates.stack import ACCESS, Stack
 from cfngen.templates.tagging import tags
 
-# A resource with a public address depends on this resource, if the VPC stack creates it.
+# Resources with a public address depend on this resource, which the VPC stack has unless the VPC exists already.
 GATEWAY_ATTACHMENT = ("InternetGatewayAttachment",)
 
 # After two failed checks (20 seconds) the load balancer sends a master no more connections. The API server answers
@@ -41,8 +41,8 @@ _HEALTH_CHECK = {
 _TARGET_GROUP_ATTRIBUTES = {
     # A target is deregistered only when its slot is removed. Its connections are closed after this time.
     "deregistration_delay.timeout_seconds": "60",
-    # With the client's address preserved, a connection fails if the load balancer sends it back to the instance that
-    # opened it. So masters see the load balancer's address instead.
+    # If client addresses were preserved, a master's connection to the API would fail whenever the load balancer sends
+    # it back to the same master. So masters see the load balancer's address instead.
     "preserve_client_ip.enabled": "false",
     # Connections to a lost master are closed at once; otherwise clients would wait for an answer.
     "target_health_state.unhealthy.connection_termination.enabled": "true",
@@ -64,8 +64,9 @@ class PublicAddress(NamedTuple):
 def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.NetworkInterface) -> PublicAddress:
     """Associate an Elastic IP with a slot's network interface: a new one, or the one that the cluster file names.
 
-    If the cluster has one master, this is the API's public address. If it has several, each still needs an Elastic IP
-    to reach the internet, because a launch template that names an existing interface cannot request a public address.
+    If the cluster has one master, the Elastic IP is the API's public address. If the cluster has several masters, each
+    master still needs an Elastic IP to reach the internet, because a launch template that names an existing interface
+    cannot request a public address.
     """
     if cluster.api.elastic_ip:
         allocation: Value = stack.parameter(
@@ -92,8 +93,9 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
             Domain="vpc",
             Tags=tags(cluster, f"{cluster.name}-master-{slot.letter}"),
         )
-        # CloudFormation's reference of AWS::EC2::EIP requires this dependency; the association inherits it.
-        stack.add(allocated, depends_on_if_standalone=GATEWAY_ATTACHMENT)
+        # CloudFormation's reference of AWS::EC2::EIP requires this dependency. The association refers to the EIP, so it
+        # also waits for the internet gateway.
+        stack.add(allocated, depends_on_in_standalone_template=GATEWAY_ATTACHMENT)
         allocation, address = GetAtt(allocated, "AllocationId"), GetAtt(allocated, "PublicIp")
     association = stack.add(
         ec2.EIPAssociation(
@@ -102,7 +104,7 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
             NetworkInterfaceId=Ref(interface),
         ),
         # EC2 associates an address only once the VPC has its internet gateway.
-        depends_on_if_standalone=GATEWAY_ATTACHMENT if cluster.api.elastic_ip else (),
+        depends_on_in_standalone_template=GATEWAY_ATTACHMENT if cluster.api.elastic_ip else (),
     )
     return PublicAddress(address, association)
 
@@ -110,19 +112,20 @@ def add_elastic_ip(stack: Stack, cluster: Cluster, slot: Slot, interface: ec2.Ne
 def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.NetworkInterface]) -> Value:
     """Add the load balancer of a cluster with several masters; return its DNS name.
 
-    A network load balancer passes TLS through, so client certificates reach the API server. Its targets are the slots'
-    fixed addresses, which do not change when an instance is replaced, so no instance has to register itself.
+    A network load balancer passes TLS through, so client certificates reach the API server. The targets are the fixed
+    addresses of the slots, which do not change when an instance is replaced, so no instance has to register itself.
     """
     is_public = cluster.api.public
-    # The scheme is part of the logical ids, because a change of the scheme replaces all three resources.
-    prefix = "Api" if is_public else "InternalApi"
-    name = load_balancer_name(cluster)
+    # The scheme is part of the logical ids, because a change of the scheme replaces load balancer, target group and
+    # listener.
+    logical_id_prefix = "Api" if is_public else "InternalApi"
+    balancer_name = load_balancer_name(cluster)
     # Network load balancers take no subnets of Local Zones (CreateLoadBalancer, Elastic Load Balancing API Reference).
     zones = [subnet.zone for subnet in cluster.network.subnets if not is_local_zone(subnet.zone)]
     balancer = stack.add(
         elb.LoadBalancer(
-            f"{prefix}LoadBalancer",
-            Name=name,
+            f"{logical_id_prefix}LoadBalancer",
+            Name=balancer_name,
             Type="network",
             Scheme="internet-facing" if is_public else "internal",
             IpAddressType="ipv4",
@@ -131,17 +134,17 @@ def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.N
                 stack.parameter_from_other_stack(
                     "ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer"
                 ),
-                *access_groups(stack, cluster, "ApiLoadBalancer"),
+                *overflow_security_groups(stack, cluster, "ApiLoadBalancer"),
             ],
             # A connection that arrives in a zone without a healthy master goes to a master in another zone.
             LoadBalancerAttributes=[elb.LoadBalancerAttributes(Key="load_balancing.cross_zone.enabled", Value="true")],
-            Tags=tags(cluster, name),
+            Tags=tags(cluster, balancer_name),
         ),
-        depends_on_if_standalone=GATEWAY_ATTACHMENT if is_public else (),
+        depends_on_in_standalone_template=GATEWAY_ATTACHMENT if is_public else (),
     )
     target_group = stack.add(
         elb.TargetGroup(
-            f"{prefix}TargetGroup",
+            f"{logical_id_prefix}TargetGroup",
             VpcId=vpc_id(stack, cluster),
             Protocol="TCP",
             Port=cluster.api.port,
@@ -154,18 +157,18 @@ def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.N
                 elb.TargetGroupAttribute(Key=key, Value=value)
                 for key, value in sorted(_TARGET_GROUP_ATTRIBUTES.items())
             ],
-            Tags=tags(cluster, name),
+            Tags=tags(cluster, balancer_name),
             **_HEALTH_CHECK,
         )
     )
     stack.add(
         elb.Listener(
-            f"{prefix}Listener",
+            f"{logical_id_prefix}Listener",
             LoadBalancerArn=Ref(balancer),
             Protocol="TCP",
             Port=cluster.api.port,
             DefaultActions=[elb.Action(Type="forward", TargetGroupArn=Ref(target_group))],
-            Tags=tags(cluster, name),
+            Tags=tags(cluster, balancer_name),
         )
     )
     return GetAtt(balancer, "DNSName")

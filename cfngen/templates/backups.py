@@ -28,7 +28,7 @@ UNFINISHED_UPLOADS_DAYS = 7
 
 
 def add_bucket(stack: Stack, cluster: Cluster) -> None:
-    """Add an output with the bucket's name, and the bucket itself unless the cluster file names an existing one.
+    """Add an output with the bucket's name, and the bucket itself unless the cluster file names an existing bucket.
 
     If backups are disabled, nothing is added.
     """
@@ -48,7 +48,7 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
                     )
                 ]
             ),
-            LifecycleConfiguration=s3.LifecycleConfiguration(Rules=_lifecycle(cluster)),
+            LifecycleConfiguration=s3.LifecycleConfiguration(Rules=_lifecycle_rules(cluster)),
             OwnershipControls=s3.OwnershipControls(
                 Rules=[s3.OwnershipControlsRule(ObjectOwnership="BucketOwnerEnforced")]
             ),
@@ -60,7 +60,9 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
         )
     )
     stack.add(
-        s3.BucketPolicy("BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_policy(bucket), **RETAIN_ALWAYS)
+        s3.BucketPolicy(
+            "BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_deny_without_tls(bucket), **RETAIN_ALWAYS
+        )
     )
     stack.output(BUCKET_NAME, Ref(bucket), DESCRIPTION, in_root=True)
 
@@ -70,8 +72,11 @@ def bucket_name(stack: Stack) -> Any:
     return stack.parameter_from_other_stack(BUCKET_NAME, description=DESCRIPTION)
 
 
-def _lifecycle(cluster: Cluster) -> list[s3.LifecycleRule]:
-    """Return the rules that delete old snapshots; other objects, such as operators' requests, are kept."""
+def _lifecycle_rules(cluster: Cluster) -> list[s3.LifecycleRule]:
+    """Return the lifecycle rules, which delete old snapshots and parts of unfinished uploads.
+
+    Other objects in the bucket, such as operators' requests, are kept.
+    """
     backups = cluster.etcd.backups
     retention_days = {"Hourly": backups.hourly_days, "Daily": backups.daily_days}
     return [
@@ -94,8 +99,8 @@ def _lifecycle(cluster: Cluster) -> list[s3.LifecycleRule]:
     ]
 
 
-def _policy(bucket: s3.Bucket) -> PolicyDocument:
-    """Return a policy that denies requests without TLS; other access is decided by IAM policies."""
+def _deny_without_tls(bucket: s3.Bucket) -> PolicyDocument:
+    """Return a bucket policy that denies requests without TLS; IAM policies decide about all other requests."""
     arn = GetAtt(bucket, "Arn")
     return PolicyDocument(
         Version="2012-10-17",

@@ -49,7 +49,9 @@ def reference(value: object) -> Reference | None:
     function, argument = function_call(value)
     if function == "Ref" and isinstance(argument, str):
         return Reference(argument)
-    return _attribute_reference(argument) if function == "Fn::GetAtt" else None
+    if function == "Fn::GetAtt":
+        return _attribute_reference(argument)
+    return None
 
 
 def references(value: object) -> Iterator[Reference]:
@@ -60,14 +62,15 @@ def references(value: object) -> Iterator[Reference]:
     if not isinstance(value, Mapping):
         return
     for key, argument in value.items():
-        attribute = _attribute_reference(argument) if key == "Fn::GetAtt" else None
+        attribute_reference = _attribute_reference(argument) if key == "Fn::GetAtt" else None
         if key == "Ref":
             yield Reference(str(argument))
-        elif attribute:
-            yield attribute
+        elif attribute_reference:
+            yield attribute_reference
         elif key == "Fn::Sub" and (sub := _text_and_variables(argument)):
             text, variables = sub
-            for name in map(_name_in, _PLACEHOLDER.findall(text)):
+            for placeholder in _PLACEHOLDER.findall(text):
+                name = _placeholder_name(placeholder)
                 if name and name not in variables:
                     yield _dotted_reference(name)
             yield from references(list(variables.values()))
@@ -102,14 +105,14 @@ def sub_parts(argument: object) -> list[object]:
     parts: list[object] = []
     for index, piece in enumerate(_PLACEHOLDER.split(text)):
         is_placeholder = index % 2 == 1  # re.split puts the captured placeholders at the odd positions
-        placeholder_name = _name_in(piece) if is_placeholder else ""
+        name = _placeholder_name(piece) if is_placeholder else ""
         if not is_placeholder:
             parts.append(piece)
-        elif not placeholder_name:
+        elif not name:
             # `${!Name}` is an escape: it stands for the text `${Name}`.
             parts.append(f"${{{piece[1:]}}}")
         else:
-            parts.append(variables.get(placeholder_name, _call_of(_dotted_reference(placeholder_name))))
+            parts.append(variables.get(name, _call_of(_dotted_reference(name))))
     return parts
 
 
@@ -129,12 +132,14 @@ def text_parts(value: object) -> TextParts:
         return [None]
     parts: TextParts = []
     for index, item in enumerate(items):
-        parts += [*([str(separator)] if index else []), *text_parts(item)]
+        if index > 0:
+            parts.append(str(separator))
+        parts += text_parts(item)
     return parts
 
 
 def known_ending(value: object) -> str:
-    """Return the end of an expression's text: all that follows the last part that is known only at deployment."""
+    """Return the end of an expression's text, after the last part that is known only at deployment."""
     ending: list[str] = []
     for part in reversed(text_parts(value)):
         if part is None:
@@ -175,28 +180,29 @@ def substitute(value: object, expressions: Mapping[str, object]) -> object:
     sub = _text_and_variables(argument) if function == "Fn::Sub" else None
     if sub:
         text, variables = sub
-        return _substitute_sub(
-            text, {name: substitute(item, expressions) for name, item in variables.items()}, expressions
-        )
+        substituted_variables = {name: substitute(item, expressions) for name, item in variables.items()}
+        return _substitute_sub(text, substituted_variables, expressions)
     return {key: substitute(item, expressions) for key, item in value.items()}
 
 
 def _substitute_sub(text: str, variables: Mapping[str, object], expressions: Mapping[str, object]) -> dict[str, object]:
-    """Return an Fn::Sub in which expressions replace placeholders.
+    """Return an Fn::Sub in which the placeholders of variables and of replaced parameters have their values.
 
-    A literal text, Ref or Fn::GetAtt is written into the text itself. Any other expression becomes a variable of the
-    Fn::Sub.
+    A literal text, Ref or Fn::GetAtt is written into the text in place of the placeholder. Any other expression becomes
+    a variable of the Fn::Sub.
     """
     remaining_variables: dict[str, object] = {}
 
     def replace(match: re.Match[str]) -> str:
-        name = _name_in(match[1])
+        """Return the text that replaces a placeholder; keep the placeholder if a variable provides its value."""
+        name = _placeholder_name(match[1])
         expression = variables.get(name, expressions.get(name))
         # A text that contains "$" or "{" could form a new placeholder together with the text around it.
         if isinstance(expression, str) and not {"$", "{"} & set(expression):
             return expression
         if referenced := reference(expression):
-            return f"${{{'.'.join(filter(None, referenced))}}}"
+            dotted_name = f"{referenced.name}.{referenced.attribute}" if referenced.attribute else referenced.name
+            return f"${{{dotted_name}}}"
         if expression is not None:
             remaining_variables[name] = expression
         return match[0]
@@ -206,13 +212,18 @@ def _substitute_sub(text: str, variables: Mapping[str, object], expressions: Map
 
 
 def _text_and_variables(argument: object) -> tuple[str, Mapping[str, object]] | None:
-    """Return the text and the variables in an argument of Fn::Sub, or None if it is malformed."""
-    text, variables = argument if isinstance(argument, list) and len(argument) == 2 else (argument, {})
-    return (text, variables) if isinstance(text, str) and isinstance(variables, Mapping) else None
+    """Return the text and the variables in an argument of Fn::Sub, or None if the argument is malformed."""
+    if isinstance(argument, str):
+        return argument, {}
+    if isinstance(argument, list) and len(argument) == 2:
+        text, variables = argument
+        if isinstance(text, str) and isinstance(variables, Mapping):
+            return text, variables
+    return None
 
 
-def _name_in(placeholder: str) -> str:
-    """Return the name in a placeholder of Fn::Sub; empty for the escape `!Literal`, which stands for `${Literal}`."""
+def _placeholder_name(placeholder: str) -> str:
+    """Return the name in a placeholder of Fn::Sub; empty if it is the escape `!Name`, which stands for `${Name}`."""
     return "" if placeholder.startswith("!") else placeholder.strip()
 
 

@@ -1,8 +1,8 @@
-"""The IAM stack: a role and an instance profile for masters, one for nodes.
+"""The IAM stack: a role and an instance profile for masters, and a role and an instance profile for nodes.
 
-A node group with additional policies has a separate role in its node group stack, created and deleted with the group.
+A node group with additional policies has a separate role in the group's stack, created and deleted with the group.
 CloudFormation generates the names of all roles. So CAPABILITY_IAM suffices (fixed names need CAPABILITY_NAMED_IAM), and
-the names of two clusters cannot conflict, as they did with kube-up.
+the role names of two clusters cannot conflict, as they did with kube-up.
 """
 
 from __future__ import annotations
@@ -93,13 +93,13 @@ def build(cluster: Cluster) -> Stack:
     """Return the IAM stack."""
     stack = Stack(
         cluster,
-        "iam",
-        "IamStack",
-        __name__,
-        f"IAM roles and instance profiles of the Kubernetes cluster {cluster.name}",
+        name="iam",
+        logical_id="IamStack",
+        module=__name__,
+        description=f"IAM roles and instance profiles of the Kubernetes cluster {cluster.name}",
     )
     references = StackReferences(stack, cluster)
-    for role, profile in (
+    for prefix, profile in (
         (
             "Master",
             _add_role(
@@ -123,13 +123,13 @@ def build(cluster: Cluster) -> Stack:
             ),
         ),
     ):
-        stack.output(f"{role}InstanceProfileArn", GetAtt(profile, "Arn"), f"Instance profile of {role.lower()}s")
-    of_cluster = f"on masters of the Kubernetes cluster {cluster.name}"
+        stack.output(f"{prefix}InstanceProfileArn", GetAtt(profile, "Arn"), f"Instance profile of {prefix.lower()}s")
+    on_masters = f"on masters of the Kubernetes cluster {cluster.name}"
     if network_plugin(cluster).interfaces:
         statements = pod_network(cluster, references, master=True)
-        _attach_to_masters(stack, "PodAddressesPolicy", f"pods' addresses {of_cluster}", statements)
+        _attach_to_masters(stack, "PodAddressesPolicy", f"pods' addresses {on_masters}", statements)
     if statements := addons(cluster, references):
-        _attach_to_masters(stack, "AddonsPolicy", f"add-ons {of_cluster}", statements)
+        _attach_to_masters(stack, "AddonsPolicy", f"add-ons {on_masters}", statements)
     return stack
 
 
@@ -141,8 +141,8 @@ def master_profile(stack: Stack) -> Any:
 def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
     """Return the ARN of a node group's instance profile.
 
-    Node groups share the profile of the IAM stack. A group with additional policies gets a role and a profile of its
-    own, which this function adds to the group's stack.
+    Node groups share the profile of the IAM stack. For a group with additional policies, this function adds a separate
+    role and profile to the group's stack.
     """
     if not group.additional_policies:
         return stack.parameter_from_other_stack("NodeInstanceProfileArn", description="Instance profile of the nodes")
@@ -158,10 +158,10 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
 
 
 def _attach_to_masters(stack: Stack, logical_id: str, description: str, statements: list[Statement]) -> None:
-    """Add a managed policy and attach it to the masters' role.
+    """Add a managed policy with the statements and attach it to the masters' role.
 
-    These statements do not fit into the role's inline policy: the inline policies of a role may have 10,240 characters
-    in all, and the masters' one is near that limit.
+    The statements would not fit into the role's inline policy: the inline policies of a role may have 10,240 characters
+    in all, and the inline policy of masters is near that limit.
     """
     stack.add(
         iam.ManagedPolicy(

@@ -28,6 +28,7 @@ class DistributionFacts:
 
 
 def _ubuntu(version: str, volume_type: str) -> DistributionFacts:
+    """Return the facts about a version of Ubuntu; `volume_type` is the type in the name of Canonical's parameter."""
     path = f"/aws/service/canonical/ubuntu/server/{version}/stable/current"
     return DistributionFacts(
         ssm_parameter={

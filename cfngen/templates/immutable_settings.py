@@ -1,4 +1,4 @@
-"""Settings that cannot change after creation, or only in steps, recorded in the root template's metadata.
+"""Settings that cannot change after creation, or only in steps; the root template's metadata records them.
 
 Most of these settings appear only in UserData: a change set shows that UserData changes, but not which setting. So each
 deployment compares the settings recorded in the deployed template with the cluster file, before it creates a change
@@ -25,6 +25,8 @@ PLUGIN_KEY = "network.plugin"
 def immutable_settings(cluster: Cluster) -> dict[str, str]:
     """Return the settings to record in the root template, by their keys in the cluster file."""
     network = cluster.network
+    # If pods get addresses from the subnets, the cluster has no pod range.
+    pod_range = {"network.podCidr": str(network.pod_cidr)} if network_plugin(cluster).pod_range else {}
     return {
         VERSION_KEY: exact_version(cluster.kubernetes_version),
         COUNT_KEY: str(cluster.control_plane.count),
@@ -33,8 +35,7 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
         "certificateAuthority.secret": cluster.certificate_authority.secret or "made with the cluster",
         "api.port": str(cluster.api.port),
         PLUGIN_KEY: network.plugin,
-        # If pods get addresses from the subnets, the cluster has no pod range.
-        **({"network.podCidr": str(network.pod_cidr)} if network_plugin(cluster).pod_range else {}),
+        **pod_range,
         "network.serviceCidr": str(network.service_cidr),
         "network.dnsServiceIp": str(network.dns_service_ip),
         "network.dnsDomain": network.dns_domain,
@@ -44,5 +45,5 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
 def recorded_settings(template: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the settings recorded in a root template; empty if the template records none."""
     recorded: Mapping[str, str] = template.get("Metadata", {}).get("cfngen", {}).get("immutableSettings", {})
-    # Older templates do not record the plug-in: vpc-routes was the only one then.
+    # Older templates do not record the network plug-in, because vpc-routes was the only one when they were generated.
     return {PLUGIN_KEY: "vpc-routes", **recorded} if recorded else recorded

@@ -38,7 +38,7 @@ def instance_type_parameter(stack: Stack, prefix: str, instances: Instances, gro
         group=group,
         description=f"EC2 instance type ({required_architecture}, at least 2 vCPU and 2 GiB of memory)",
         default=instances.instance_type,
-        only_in_this_stack=True,
+        only_in_this_nested_stack=True,
         AllowedPattern=_ALLOWED_TYPES[required_architecture],
         ConstraintDescription=(
             f"must be an {required_architecture} instance type with at least 2 vCPU and 2 GiB, e.g. t3.medium"
@@ -85,31 +85,31 @@ def launch_template(
         group=group,
         description="Size of each instance's root volume in GiB",
         default=instances.root_volume.size,
-        only_in_this_stack=True,
+        only_in_this_nested_stack=True,
         MinValue=8,
-        MaxValue=TYPES[instances.root_volume.type].size_gib[1],
+        MaxValue=_max_size_gib(instances.root_volume.type),
     )
-    root = ec2.EBSBlockDevice(
+    root_volume = ec2.EBSBlockDevice(
         DeleteOnTermination=True, VolumeSize=root_volume_size, **volume_properties(instances.root_volume)
     )
-    instance_tag_specifications = [
-        ec2.TagSpecifications(ResourceType=resource_type, Tags=tags(cluster, name))
-        for resource_type in (
-            "volume",
-            *(() if "NetworkInterfaceId" in interface.properties else ("network-interface",)),
-        )
+    # Instances get their tags from the Auto Scaling group. An existing network interface has its tags already.
+    tagged_types = ["volume"]
+    if "NetworkInterfaceId" not in interface.properties:
+        tagged_types.append("network-interface")
+    tag_specifications = [
+        ec2.TagSpecifications(ResourceType=resource_type, Tags=tags(cluster, name)) for resource_type in tagged_types
     ]
     return stack.add(
         ec2.LaunchTemplate(
             logical_ids.launch_template(prefix),
-            DependsOn=[_add_program(stack, user_data)],
+            DependsOn=[_add_boot_program(stack, user_data)],
             TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name))],
             LaunchTemplateData=ec2.LaunchTemplateData(
                 ImageId=image,
                 InstanceType=instance_type_parameter(stack, parameters, instances, group),
                 IamInstanceProfile=ec2.IamInstanceProfile(Arn=profile),
                 BlockDeviceMappings=[
-                    ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root)
+                    ec2.LaunchTemplateBlockDeviceMapping(DeviceName=root_device(instances.image), Ebs=root_volume)
                 ],
                 # A hop limit of 1 keeps pods from the instance's credentials, unless they use the host's network.
                 # Tags are disabled explicitly, because an account may enable them by default: the metadata service
@@ -122,7 +122,7 @@ def launch_template(
                     InstanceMetadataTags="disabled",
                 ),
                 NetworkInterfaces=[interface],
-                TagSpecifications=instance_tag_specifications,
+                TagSpecifications=tag_specifications,
                 UserData=user_data.value,
                 **key_name(stack, cluster),
                 **other_properties,
@@ -131,13 +131,12 @@ def launch_template(
     )
 
 
-def _add_program(stack: Stack, user_data: UserData) -> str:
-    """Store the second stage of the boot program in the stack, unless it is there; return the resource's logical id.
+def _add_boot_program(stack: Stack, user_data: UserData) -> str:
+    """Add a resource with the boot program's second stage, unless the stack has it; return the resource's logical id.
 
     The program is the metadata of a wait condition handle that no wait condition uses: such a handle is free and
-    creates nothing in AWS. Its logical id contains a digest of the program, so a new program is a new resource. During
-    an update, instances of the old and of the new launch template therefore each read the program that belongs to their
-    UserData.
+    creates nothing in AWS. The logical id contains a digest of the program, so a new program is a new resource. Thus
+    instances of the old and of the new launch template each read the program for their UserData during an update.
     """
     if user_data.resource not in stack.resources:
         metadata = {"cfngen": {"role": user_data.role, "program": user_data.program}}
@@ -146,23 +145,31 @@ def _add_program(stack: Stack, user_data: UserData) -> str:
 
 
 def volume_properties(volume: Volume, **overrides: Value) -> dict[str, object]:
-    """Return the properties of an encrypted EBS volume except its size; `overrides` replace those of `volume`."""
+    """Return the properties of an encrypted EBS volume, except the size.
+
+    Args:
+        volume: the volume's settings in the cluster file.
+        overrides: properties that replace those settings.
+    """
     optional_properties = {"Iops": volume.iops, "Throughput": volume.throughput, "KmsKeyId": volume.kms_key}
-    given_properties = {key: value for key, value in optional_properties.items() if value is not None}
-    return {"Encrypted": True, "VolumeType": volume.type, **given_properties, **overrides}
+    set_properties = {key: value for key, value in optional_properties.items() if value is not None}
+    return {"Encrypted": True, "VolumeType": volume.type, **set_properties, **overrides}
 
 
 def interchangeable_types(volume: Volume) -> list[str]:
-    """Return the EBS types that the template's parameter allows.
+    """Return the EBS volume types that the template's parameter allows.
 
     gp2 and gp3 can replace each other if the cluster file sets neither IOPS nor throughput. Any other type is fixed.
     """
-    has_defaults = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
-    return (
-        [volume_type for volume_type in ("gp3", "gp2") if volume.size <= TYPES[volume_type].size_gib[1]]
-        if has_defaults
-        else [volume.type]
-    )
+    is_interchangeable = volume.iops is None and volume.throughput is None and volume.type in ("gp2", "gp3")
+    if not is_interchangeable:
+        return [volume.type]
+    return [volume_type for volume_type in ("gp3", "gp2") if volume.size <= _max_size_gib(volume_type)]
+
+
+def _max_size_gib(volume_type: str) -> int:
+    _, max_size_gib = TYPES[volume_type].size_gib
+    return max_size_gib
 
 
 def latest_version(template: ec2.LaunchTemplate) -> autoscaling.LaunchTemplateSpecification:
@@ -193,12 +200,13 @@ def roll_one_at_a_time(instances: Instances, drain_timeout: int = 0, master_wait
         drain_timeout: minutes that the old node may take to evict its pods.
         master_wait: minutes that a new node may wait until the masters have its Kubernetes version.
     """
+    # The pause covers the termination of the old instance too; CloudFormation allows an hour at most.
+    pause_minutes = instances.creation_timeout + drain_timeout + master_wait + SPARE
     return policies.UpdatePolicy(
         AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
             MaxBatchSize=1,
             MinInstancesInService=0,
-            # Covers the termination of the old instance too; CloudFormation allows an hour at most.
-            PauseTime=f"PT{min(instances.creation_timeout + drain_timeout + master_wait + SPARE, MAX_PAUSE_MINUTES)}M",
+            PauseTime=f"PT{min(pause_minutes, MAX_PAUSE_MINUTES)}M",
             SuspendProcesses=SUSPENDED_PROCESSES,
             WaitOnResourceSignals=True,
         ),

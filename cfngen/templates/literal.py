@@ -1,8 +1,8 @@
 """Literal text that looks like a placeholder of `Fn::Sub`.
 
 CloudFormation replaces `${AWS::Region}` inside `Fn::Sub` only. Elsewhere the text is literal, but it looks like a
-forgotten `Fn::Sub`, and cfn-lint reports it as one (E1029). Such a text is
-therefore split between the dollar sign and the brace, and `Fn::Join` joins the parts.
+forgotten `Fn::Sub`, and cfn-lint reports it as an error (E1029). So a text with a dollar sign and a brace is split
+between the two, and `Fn::Join` joins the parts.
 """
 
 from __future__ import annotations
@@ -36,4 +36,5 @@ def literal(value: object) -> object:
 
 
 def _literal_parts(item: object) -> list[object]:
+    """Return items of an Fn::Join that have the value of one item, and of which no text contains `${`."""
     return list(_DOLLAR_BRACE.split(item)) if isinstance(item, str) else [literal(item)]

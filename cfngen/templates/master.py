@@ -1,8 +1,8 @@
 """The master stack: the slots and the API endpoint.
 
-A slot is the place of one master, which stays when the master's instance is replaced. It consists of a network
-interface with a fixed address, a data volume, and an Auto Scaling group of one instance. The interface is the
-instance's primary one. EC2 Auto Scaling allows that for a group that names zones instead of subnets and has at most one
+A slot is the set of resources of one master that remain when the master's instance is replaced: a network interface
+with a fixed address, a data volume, and an Auto Scaling group of one instance. The interface is the primary interface
+of the instance. EC2 Auto Scaling allows that for a group that names zones instead of subnets and has at most one
 instance.
 
 On creation all masters and nodes start together. On an update the masters are replaced one after another, then the
@@ -11,13 +11,13 @@ nodes. The dependencies between resources have this effect:
 - Each slot's group depends on the group of the previous slot. On creation this delays a group by seconds only: a group
   without a creation policy is complete as soon as it exists. On an update a group is complete when its new instance has
   signalled, and only then does the update of the next group start. (On deletion the last group is deleted first.)
-- Node groups depend on the last slot's group, with the same two effects. In nested stacks, the stacks of the node
-  groups depend on the master stack instead.
-- The cluster's creation waits until all masters have signalled. A wait condition for each slot does this, which depends
-  on the slot's group. No group depends on a wait condition: then the first master would have to report success before
-  the second is launched, but etcd may need both for its quorum. kube-aws had such a deadlock
-  (kubernetes-retired/kube-aws#525). The wait conditions are in the root stack. In the master stack they would delay its
-  completion, and the nodes, which start after this stack.
+- Node groups depend on the last slot's group, so they too are delayed by seconds on creation, and updated only after
+  the masters. In nested stacks, the stacks of the node groups depend on the master stack instead.
+- The cluster's creation waits until all masters have signalled: each slot has a wait condition, which depends on the
+  slot's group. No group depends on a wait condition. If one did, the first master would have to report success before
+  the second is launched, but etcd may need both for its quorum. kube-aws had this deadlock
+  (kubernetes-retired/kube-aws#525). The wait conditions are in the root stack. In the master stack they would delay the
+  completion of the master stack, and therefore the nodes, whose stacks start after it.
 - A creation policy applies only when its resource is created. So an update waits only for the signals of updated groups
   and, if a master was added, for that master's new wait condition.
 """
@@ -51,7 +51,7 @@ from cfngen.templates.launch import (
 from cfngen.templates.network import route_table_id, subnet_id
 from cfngen.templates.patterns import ADDRESS
 from cfngen.templates.property_value import Value
-from cfngen.templates.security_groups import access_groups
+from cfngen.templates.security_groups import overflow_security_groups
 from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.tagging import group_tags, tags
 from cfngen.templates.vpc import internet_access, zone_parameter
@@ -68,38 +68,39 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
     """
     stack = Stack(
         cluster,
-        "master",
-        MASTER_STACK,
-        __name__,
-        f"Masters of the Kubernetes cluster {cluster.name}: fixed address, data volume, Auto Scaling group of one",
+        name="master",
+        logical_id=MASTER_STACK,
+        module=__name__,
+        description=f"Masters of the Kubernetes cluster {cluster.name}: "
+        "fixed address, data volume, Auto Scaling group of one",
     )
     interfaces = [_add_interface(stack, cluster, slot) for slot in cluster.slots]
-    addresses: list[PublicAddress | None] = [
+    public_addresses: list[PublicAddress | None] = [
         add_elastic_ip(stack, cluster, slot, interface) if cluster.api.public else None
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
     ]
-    private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
-    shell_host = addresses[0].address if addresses[0] else private_address
+    first_private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
+    shell_host = public_addresses[0].address if public_addresses[0] else first_private_address
     has_load_balancer = len(interfaces) > 1
     api_host = add_load_balancer(stack, cluster, interfaces) if has_load_balancer else shell_host
     public_endpoint = api_host if has_load_balancer or cluster.api.public else None
-    groups: list[autoscaling.AutoScalingGroup] = []
+    slot_groups: list[autoscaling.AutoScalingGroup] = []
     # UserData of each master contains the addresses of all masters, for the API's name in /etc/hosts and for etcd.
     private_addresses = {
         userdata.address_reference(slot): GetAtt(interface, "PrimaryPrivateIpAddress")
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
     }
-    for slot, interface, address in zip(cluster.slots, interfaces, addresses, strict=True):
-        groups.append(
+    for slot, interface, public_address in zip(cluster.slots, interfaces, public_addresses, strict=True):
+        slot_groups.append(
             _add_slot(
                 stack,
                 cluster,
                 slot,
                 interface=interface,
-                address=address,
-                endpoint=public_endpoint,
+                public_address=public_address,
+                public_endpoint=public_endpoint,
                 private_addresses=private_addresses,
-                previous_groups=groups[-1:],
+                previous_group=slot_groups[-1] if slot_groups else None,
                 user_data=user_data,
             )
         )
@@ -111,7 +112,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         in_root=True,
     )
     stack.output(
-        "ApiPrivateAddress", private_address, "Private address of the first master, one of those that nodes use"
+        "ApiPrivateAddress", first_private_address, "Private address of the first master, one of those that nodes use"
     )
     for command in access.commands(cluster):
         variables = {"Host": api_host, "Master": shell_host}
@@ -122,7 +123,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
 
 
 def last_group(cluster: Cluster) -> str:
-    """Return the logical id of the last slot's Auto Scaling group, which is complete only after all other slots'."""
+    """Return the logical id of the last slot's Auto Scaling group, which is complete after all other slots' groups."""
     return str(MasterId(cluster.slots[-1].letter, "AutoScalingGroup"))
 
 
@@ -139,19 +140,21 @@ def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInt
         ConstraintDescription="must be an IPv4 address inside the subnet, not one of the five that AWS reserves",
     )
     plugin = network_plugin(cluster)
-    groups = [stack.parameter_from_other_stack("MasterSecurityGroupId", description="Security group of the masters")]
-    groups += access_groups(stack, cluster, "Master")
+    security_groups = [
+        stack.parameter_from_other_stack("MasterSecurityGroupId", description="Security group of the masters")
+    ]
+    security_groups += overflow_security_groups(stack, cluster, "Master")
     return stack.add(
         ec2.NetworkInterface(
             str(MasterId(slot.letter, "NetworkInterface")),
             Description=f"Kubernetes cluster {cluster.name}: master {slot.letter}",
             SubnetId=subnet_id(stack, cluster, slot.subnet.zone),
             PrivateIpAddress=address,
-            GroupSet=[*groups, *cluster.control_plane.additional_security_groups],
-            # With VPC routes, the interface carries packets of pods, whose addresses are not the interface's. EC2 drops
-            # such packets unless the check is disabled.
+            GroupSet=[*security_groups, *cluster.control_plane.additional_security_groups],
+            # With VPC routes, the interface sends and receives packets with addresses of pods. Unless this check is
+            # disabled, EC2 drops packets whose address is not an address of the interface.
             SourceDestCheck=not plugin.routes,
-            # With some network plug-ins nodes may change network interfaces, except those with this tag.
+            # A plug-in that manages interfaces lets nodes change the cluster's interfaces, except those with this tag.
             Tags=tags(
                 cluster, f"{cluster.name}-master-{slot.letter}", **(MASTER_ROLE_TAG if plugin.interfaces else {})
             ),
@@ -203,10 +206,10 @@ def _add_slot(
     slot: Slot,
     *,
     interface: ec2.NetworkInterface,
-    address: PublicAddress | None,
-    endpoint: Value,
+    public_address: PublicAddress | None,
+    public_endpoint: Value,
     private_addresses: Mapping[str, Value],
-    previous_groups: list[autoscaling.AutoScalingGroup],
+    previous_group: autoscaling.AutoScalingGroup | None,
     user_data: MakeUserData,
 ) -> autoscaling.AutoScalingGroup:
     """Add a slot's volume, launch template, Auto Scaling group and wait condition; return the group.
@@ -216,10 +219,11 @@ def _add_slot(
         cluster: the cluster.
         slot: the slot.
         interface: network interface of the slot.
-        address: public address of the slot, if it has one.
-        endpoint: public address of the API, or name of its load balancer; None if the API has only the private address.
+        public_address: public address of the slot, or None.
+        public_endpoint: public address of the API, or name of its load balancer; None if the API has only private
+            addresses.
         private_addresses: references to the private addresses of all slots.
-        previous_groups: a list with the previous slot's group; empty for the first slot.
+        previous_group: Auto Scaling group of the previous slot; None for the first slot.
         user_data: returns the UserData of the slot's instances.
     """
     group_logical_id = str(MasterId(slot.letter, "AutoScalingGroup"))
@@ -243,8 +247,8 @@ def _add_slot(
         user_data_references["routeTableId"] = route_table_id(stack, cluster)
     if cluster.etcd.backups.enabled:
         user_data_references["bucket"] = bucket_name(stack)
-    if endpoint:
-        user_data_references["publicAddress"] = endpoint
+    if public_endpoint:
+        user_data_references["publicAddress"] = public_endpoint
     user_data_references["condition"] = wait_condition_id
     user_data_references["conditionStack"] = stack.parameter_from_other_stack(
         "ClusterStackName", description="Name of the stack that waits for the masters"
@@ -268,26 +272,29 @@ def _add_slot(
         interface=ec2.NetworkInterfaces(DeviceIndex=0, DeleteOnTermination=False, NetworkInterfaceId=Ref(interface)),
         user_data=user_data(cluster, slot, user_data_references),
     )
-    dependencies: list[object] = [*previous_groups]
-    if address:
-        # Without its public address the instance could not download anything.
-        dependencies.insert(0, address.association)
+    dependencies: list[object] = []
+    if public_address:
+        # The instance needs its public address at launch: without it, it could not download anything.
+        dependencies.append(public_address.association)
+    if previous_group:
+        # On an update, masters are replaced one after another (see the module's docstring).
+        dependencies.append(previous_group)
     group = stack.add(
         autoscaling.AutoScalingGroup(
             group_logical_id,
             MinSize=1,
             MaxSize=1,
-            # The network interface determines the subnet; the group must not name it too.
+            # The network interface determines the subnet; the group must name only the zone.
             AvailabilityZones=[zone_parameter(stack, slot.subnet.zone)],
             LaunchTemplate=latest_version(template),
             Tags=group_tags(cluster, name, discoverable=False, **MASTER_ROLE_TAG),
             UpdatePolicy=roll_one_at_a_time(cluster.control_plane),
             **({"DependsOn": dependencies} if dependencies else {}),
         ),
-        depends_on_if_standalone=internet_access([slot.subnet.zone]),
+        depends_on_in_standalone_template=internet_access([slot.subnet.zone]),
     )
     # The wait condition depends on the group, so its timeout starts only when the instance is launched.
     stack.add_root_wait_condition(
-        wait_condition_id, wait_for_signals(cluster.control_plane, 1), launched_by=group_logical_id
+        wait_condition_id, wait_for_signals(cluster.control_plane, count=1), launched_by_group=group_logical_id
     )
     return group

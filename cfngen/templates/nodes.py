@@ -1,6 +1,6 @@
 """The stack of a node group: a launch template and an Auto Scaling group.
 
-It depends on the master stack:
+The stack depends on the master stack, which has these effects:
 
 - The creation is delayed by seconds only, since the master stack does not wait for working masters (see
   `cfngen.templates.master`).
@@ -25,7 +25,7 @@ from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest_version, launch_template, roll_one_at_a_time, wait_for_signals
 from cfngen.templates.network import subnet_id
 from cfngen.templates.property_value import Value
-from cfngen.templates.security_groups import access_groups
+from cfngen.templates.security_groups import overflow_security_groups
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
 from cfngen.templates.vpc import internet_access
@@ -33,8 +33,8 @@ from cfngen.templates.vpc import internet_access
 # HeartbeatTimeout of the lifecycle hook. While a node is being drained, its instance sends a heartbeat every half
 # minute (boot/node/drain.py). After this time without a heartbeat, EC2 Auto Scaling terminates the instance.
 HEARTBEAT_TIMEOUT_SECONDS = 120
-# A template can have 200 parameters, and each node group adds up to six to the root. In a cluster with more groups than
-# this, the groups' sizes and instance types are not parameters but fixed values from the cluster file.
+# A template can have 200 parameters, and each node group adds up to six to the root template. In a cluster with more
+# node groups, the sizes and instance types of the groups are not parameters but fixed values from the cluster file.
 MAX_GROUPS_WITH_PARAMETERS = 20
 MAX_NODES = 5000  # of one node group, as for maxSize in the cluster file
 
@@ -45,10 +45,10 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
     heading = f"Node group {group.name}"
     stack = Stack(
         cluster,
-        f"nodes-{group.name}",
-        str(NodeGroupId(group.name, "Stack")),
-        __name__,
-        f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
+        name=f"nodes-{group.name}",
+        logical_id=str(NodeGroupId(group.name, "Stack")),
+        module=__name__,
+        description=f"Node group {group.name} of the Kubernetes cluster {cluster.name}",
         uses_defaults_only=len(cluster.node_groups) > MAX_GROUPS_WITH_PARAMETERS,
     )
     stack.depends_on = (MASTER_STACK,)
@@ -77,7 +77,7 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             DeleteOnTermination=True,
             Groups=[
                 stack.parameter_from_other_stack("NodeSecurityGroupId", description="Security group of the nodes"),
-                *access_groups(stack, cluster, "Node"),
+                *overflow_security_groups(stack, cluster, "Node"),
                 *group.additional_security_groups,
             ],
         ),
@@ -85,7 +85,8 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
         **_market_options(stack, group, heading),
     )
     min_size, max_size = _add_size_parameters(stack, group, heading)
-    desired = {} if group.desired_size is None else {"DesiredCapacity": str(group.desired_size)}
+    # Without a desired size, Auto Scaling launches the minimum.
+    desired_capacity = {} if group.desired_size is None else {"DesiredCapacity": str(group.desired_size)}
     stack.add(
         autoscaling.AutoScalingGroup(
             group_logical_id,
@@ -94,12 +95,14 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             VPCZoneIdentifier=[subnet_id(stack, cluster, zone) for zone in group.zones],
             LaunchTemplate=latest_version(template),
             Tags=[*group_tags(cluster, name, discoverable=True), *_node_template_tags(group)],
-            CreationPolicy=wait_for_signals(group, desired.get("DesiredCapacity", min_size)),
-            UpdatePolicy=roll_one_at_a_time(group, group.drain_timeout, master_upgrade_wait(cluster, group)),
-            **desired,
+            CreationPolicy=wait_for_signals(group, count=desired_capacity.get("DesiredCapacity", min_size)),
+            UpdatePolicy=roll_one_at_a_time(
+                group, drain_timeout=group.drain_timeout, master_wait=master_upgrade_wait(cluster, group)
+            ),
+            **desired_capacity,
             **_drain_hook(group),
         ),
-        depends_on_if_standalone=(*internet_access(group.zones), master.last_group(cluster)),
+        depends_on_in_standalone_template=(*internet_access(group.zones), master.last_group(cluster)),
     )
     stack.output(group_logical_id, Ref(group_logical_id), f"Auto Scaling group of node group {group.name}")
     return stack
@@ -111,11 +114,12 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
     A minimum above the maximum must be rejected before the creation starts, since Auto Scaling would reject it only
     after the masters are running. CloudFormation's rules cannot compare numbers. So a boundary from the cluster file
     limits both parameters: the minimum may be at most the boundary, and the maximum at least the boundary. The boundary
-    is the group's desired size if the cluster file sets it, otherwise its maximum size.
+    is the group's desired size if the cluster file sets a desired size, otherwise the group's maximum size.
     """
     boundary = group.max_size if group.desired_size is None else group.desired_size
-    note = f"the template keeps the least number at or below {boundary} and the greatest at or above it"
-    bounds: tuple[tuple[NodeGroupPart, str, int, int, int], ...] = (
+    boundary_note = f"the template keeps the least number at or below {boundary} and the greatest at or above it"
+    # For each parameter: part of the logical id, label, default, MinValue, MaxValue.
+    size_parameters: tuple[tuple[NodeGroupPart, str, int, int, int], ...] = (
         ("MinSize", "Least number of nodes", group.min_size, 0, boundary),
         ("MaxSize", "Greatest number of nodes", group.max_size, max(boundary, 1), MAX_NODES),
     )
@@ -126,13 +130,14 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
             label=label,
             group=heading,
             description=f"{label} of group {group.name}, {lowest} to {highest}",
-            default=value,
-            only_in_this_stack=True,
+            default=default,
+            only_in_this_nested_stack=True,
             MinValue=lowest,
             MaxValue=highest,
-            ConstraintDescription=f"must be {lowest} to {highest}: {note}, and another cluster file makes another one",
+            ConstraintDescription=f"must be {lowest} to {highest}: {boundary_note}, "
+            "and another cluster file makes another one",
         )
-        for part, label, value, lowest, highest in bounds
+        for part, label, default, lowest, highest in size_parameters
     )
     return min_size, max_size
 
@@ -140,8 +145,8 @@ def _add_size_parameters(stack: Stack, group: NodeGroup, heading: str) -> tuple[
 def _drain_hook(group: NodeGroup) -> dict[str, object]:
     """Return the property with the lifecycle hook that delays termination until the node is drained.
 
-    The result is empty if nodes of the group are not drained. The hook is a property of the group, because a separate
-    resource would be deleted before the group's instances, which would then be terminated without being drained.
+    The result is empty if nodes of the group are not drained. The hook is a property of the Auto Scaling group, because
+    a separate resource would be deleted before the instances, which would then be terminated without being drained.
     """
     if not group.drain_timeout:
         return {}
@@ -177,7 +182,7 @@ def _market_options(stack: Stack, group: NodeGroup, heading: str) -> dict[str, o
         group=heading,
         description="Highest price per instance hour in US dollars",
         default=group.spot_price,
-        only_in_this_stack=True,
+        only_in_this_nested_stack=True,
         AllowedPattern=r"^[0-9]+(\.[0-9]+)?$",
         ConstraintDescription="must be a number such as 0.05",
     )

@@ -1,4 +1,4 @@
-"""The root template: it nests the other stacks and passes parameters to them, and it has the outputs for users."""
+"""The root template, which nests the other stacks, passes parameters to them and has the outputs for users."""
 
 from __future__ import annotations
 
@@ -73,19 +73,20 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
 
 
 def _root_type(parameter: Parameter) -> str:
-    """Return the type of a nested stack's parameter in the root."""
-    # The nested stack resolves the SSM parameter, so the root must pass on its name. With the type of the nested stack,
-    # CloudFormation would resolve it in the root already, and the nested stack would get an AMI id in place of a name.
+    """Return the type that a nested stack's parameter has in the root template."""
+    # The nested stack resolves the SSM parameter, so the root must pass on the parameter's name. If the parameter had
+    # the same type in the root, CloudFormation would resolve it there, and the nested stack would get an AMI id.
     return "String" if parameter.type.startswith("AWS::SSM::Parameter::Value") else parameter.type
 
 
 def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> cloudformation.Stack:
     """Return the resource that nests a stack."""
-    values = {parameter.name: _value(parameter, wiring) for parameter in stack.parameters.values()}
-    # Resources inherit their stack's tags. Some security groups must not have the tag `kubernetes.io/cluster/<name>`:
-    # the cloud controller manager fails if two security groups of an instance have it. Nor must their stack, then.
-    groups = [group for logical_id in stack.resources if (group := SecurityGroupId.parse(logical_id))]
-    omits_cluster_tag = any(group.role == "ApiLoadBalancer" or group.number > 1 for group in groups)
+    values = {parameter.name: _passed_value(parameter, wiring) for parameter in stack.parameters.values()}
+    # The cloud controller manager fails if two security groups of an instance have the tag
+    # `kubernetes.io/cluster/<name>`, so additional groups do not have the tag (`cfngen.templates.security_groups`).
+    # Resources inherit the tags of their stack, so a stack that contains such groups must not have the tag either.
+    security_groups = [group for logical_id in stack.resources if (group := SecurityGroupId.parse(logical_id))]
+    omits_cluster_tag = any(group.role == "ApiLoadBalancer" or group.number > 1 for group in security_groups)
     tag_function = tags_without_cluster_tag if omits_cluster_tag else tags
     optional_properties: dict[str, object] = {}
     if values:
@@ -103,7 +104,7 @@ def _nested_stack(cluster: Cluster, stack: Stack, wiring: Wiring) -> cloudformat
     )
 
 
-def _value(parameter: Parameter, wiring: Wiring) -> object:
+def _passed_value(parameter: Parameter, wiring: Wiring) -> object:
     """Return the value that the root passes to a nested stack's parameter."""
     if not parameter.is_from_other_stack:
         reference = Ref(parameter.name)

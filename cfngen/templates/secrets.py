@@ -23,10 +23,11 @@ def build(cluster: Cluster) -> Stack:
     """Return the secrets stack."""
     stack = Stack(
         cluster,
-        "secrets",
-        "SecretsStack",
-        __name__,
-        f"Secrets of the Kubernetes cluster {cluster.name}: encryption key, certificate authorities, join information",
+        name="secrets",
+        logical_id="SecretsStack",
+        module=__name__,
+        description=f"Secrets of the Kubernetes cluster {cluster.name}: "
+        "encryption key, certificate authorities, join information",
     )
     key = stack.add(
         kms.Key(
@@ -75,6 +76,7 @@ def build(cluster: Cluster) -> Stack:
 def _add_secret(
     stack: Stack, cluster: Cluster, key: kms.Key, logical_id: str, name_suffix: str, description: str
 ) -> secretsmanager.Secret:
+    """Add a secret without a value; `{cluster}` in the description is replaced by the cluster."""
     return stack.add(
         secretsmanager.Secret(
             logical_id,
@@ -87,10 +89,10 @@ def _add_secret(
 
 
 def _key_pair_name(cluster: Cluster, public_key: str) -> str:
-    """Return a name for the key pair that contains a digest of its public key and tags.
+    """Return a name for the key pair that contains a digest of the public key and the tags.
 
-    A change of either replaces the key pair, and CloudFormation creates the new one before it deletes the old one, so
-    the new one needs another name (aws-cloudformation/cloudformation-coverage-roadmap#2280).
+    If the public key or the tags change, CloudFormation creates a new key pair before it deletes the old one, so the
+    two need different names (aws-cloudformation/cloudformation-coverage-roadmap#2280).
     """
     content = json.dumps([public_key, tag_map(cluster, cluster.name)], sort_keys=True)
     return f"{cluster.name}-ssh-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
@@ -114,18 +116,18 @@ def key_name(stack: Stack, cluster: Cluster) -> dict[str, object]:
 
 
 def _key_policy() -> PolicyDocument:
-    """Return a key policy that lets IAM policies of the account grant access; without it nobody could manage the key.
+    """Return a key policy that lets IAM policies of the account grant access; otherwise nobody could manage the key.
 
     Source: "Allows access to the AWS account and enables IAM policies", AWS KMS Developer Guide, default key policy.
     """
-    root = Sub("arn:${AWS::Partition}:iam::${AWS::AccountId}:root")
+    account_principal = Sub("arn:${AWS::Partition}:iam::${AWS::AccountId}:root")
     return PolicyDocument(
         Version="2012-10-17",
         Statement=[
             Statement(
                 Sid="AccountByIamPolicies",
                 Effect=Allow,
-                Principal=AwsPrincipal("AWS", root),
+                Principal=AwsPrincipal("AWS", account_principal),
                 Action=[Action("kms", "*")],
                 Resource=["*"],
             )

@@ -57,7 +57,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Output:
-    """A stack output.
+    """An output of a nested stack.
 
     Attributes:
         name: logical id of the output, also the name of the parameters that take its value.
@@ -78,11 +78,11 @@ class RootWaitCondition:
 
     Attributes:
         policy: creation policy of the wait condition.
-        launched_by: logical id of the Auto Scaling group in the nested stack whose instances send the signal.
+        launched_by_group: logical id of the Auto Scaling group in the nested stack whose instances send the signal.
     """
 
     policy: CreationPolicy
-    launched_by: str
+    launched_by_group: str
 
 
 class Stack:
@@ -94,12 +94,13 @@ class Stack:
         module: the module that builds the stack.
         parameters: the stack's parameters by name.
         outputs: the stack's outputs by name.
-        uses_defaults_only: whether parameters that no other stack has are left out, and their defaults written in their
-            place.
-        depends_on_if_standalone: resources of other stacks on which a resource depends, by the resource's logical id.
-            Only the standalone template has these dependencies; the order of the nested stacks already implies them.
-        depends_on: logical ids of nested stacks that must be complete before this one. Stacks whose outputs this one
-            takes need not be listed.
+        uses_defaults_only: whether the template has default values in place of the parameters that only this nested
+            stack would have, to stay below the root's maximum number of parameters.
+        depends_on_in_standalone_template: resources of other stacks on which a resource depends, by the resource's
+            logical id. Only the standalone template has these dependencies; between nested stacks, the order of the
+            stacks already implies them.
+        depends_on: logical ids of nested stacks that must be complete before this stack. Stacks whose outputs this
+            stack takes need not be listed.
         root_wait_conditions: wait conditions for instances of this stack, by logical id. They are in the root stack, so
             that this stack is complete, and the next stacks can start, before the instances have signalled.
     """
@@ -120,7 +121,7 @@ class Stack:
         self.uses_defaults_only = uses_defaults_only
         self.parameters: dict[str, Parameter] = {}
         self.outputs: dict[str, Output] = {}
-        self.depends_on_if_standalone: dict[str, tuple[str, ...]] = {}
+        self.depends_on_in_standalone_template: dict[str, tuple[str, ...]] = {}
         self.depends_on: tuple[str, ...] = ()
         self.root_wait_conditions: dict[str, RootWaitCondition] = {}
         self._cluster = cluster
@@ -137,7 +138,7 @@ class Stack:
         description: str,
         type: str = "String",  # noqa: A002 - CloudFormation's own word
         default: str | int | None = None,
-        only_in_this_stack: bool = False,
+        only_in_this_nested_stack: bool = False,
         **constraints: object,
     ) -> Value:
         """Add a parameter whose value the user chooses at deployment; return a reference to it.
@@ -149,54 +150,58 @@ class Stack:
             description: explanation that the console shows below the label.
             type: CloudFormation type.
             default: default value, or None if the user must enter a value.
-            only_in_this_stack: whether no other stack has the parameter. If the stack was created with
-                `uses_defaults_only`, no such parameter is added, and the default value is returned.
+            only_in_this_nested_stack: whether no other nested stack has the parameter. If also this stack was created
+                with `uses_defaults_only`, the parameter is not added, and the default value is returned.
             constraints: further keys of the parameter's definition, e.g. `AllowedPattern`.
         """
-        if only_in_this_stack and self.uses_defaults_only and default is not None:
+        if only_in_this_nested_stack and self.uses_defaults_only and default is not None:
             return default
-        return self._add(Parameter(name, type, label, group, description, default, constraints))
+        return self._add_parameter(Parameter(name, type, label, group, description, default, constraints))
 
     def parameter_from_other_stack(self, name: str, *, description: str) -> Value:
         """Add a parameter that takes the output of the same name from an earlier stack; return a reference to it.
 
         In a change set created before the earlier stack exists, CloudFormation passes a placeholder in place of the
-        output's value. So the type is `String`, without a pattern: the placeholder is no valid id. And the value may
-        only be passed on unchanged, since `Fn::Select`, `Fn::Split` and `Fn::Cidr` cannot parse the placeholder. The
-        lint rule E9019 rejects templates that break either rule.
+        output's value. The placeholder is not a valid id, so the parameter's type is `String`, without a pattern. The
+        value may only be passed on unchanged, since `Fn::Select`, `Fn::Split` and `Fn::Cidr` cannot parse the
+        placeholder. The lint rule E9019 rejects templates in which a parameter has another type or its value is parsed.
         """
-        return self._add(
+        return self._add_parameter(
             Parameter(name, "String", name, "From the other stacks", description, is_from_other_stack=True)
         )
 
-    def _add(self, parameter: Parameter) -> Value:
+    def _add_parameter(self, parameter: Parameter) -> Value:
+        """Add a parameter, unless the stack has one of that name; return a reference to it."""
         if parameter.name not in self.parameters:
             self.parameters[parameter.name] = parameter
             add_parameter(self._template, parameter)
         return Ref(parameter.name)
 
-    def add(self, resource: Resource, *, depends_on_if_standalone: Sequence[str] = ()) -> Resource:
+    def add(self, resource: Resource, *, depends_on_in_standalone_template: Sequence[str] = ()) -> Resource:
         """Add a resource and return it.
 
         Args:
             resource: a troposphere resource.
-            depends_on_if_standalone: logical ids of resources of other stacks on which it depends; only the standalone
-                template has these dependencies.
+            depends_on_in_standalone_template: logical ids of resources of other stacks on which the resource depends;
+                only the standalone template has these dependencies.
         """
         self._template.add_resource(resource)
-        if depends_on_if_standalone:
-            self.depends_on_if_standalone[resource.title] = tuple(depends_on_if_standalone)  # type: ignore[attr-defined]
+        if depends_on_in_standalone_template:
+            self.depends_on_in_standalone_template[resource.title] = tuple(depends_on_in_standalone_template)  # type: ignore[attr-defined]
         return resource
 
-    def add_root_wait_condition(self, logical_id: str, policy: CreationPolicy, *, launched_by: str) -> None:
-        """Add a wait condition to the root stack: the cluster's creation waits for its signals, this stack's does not.
+    def add_root_wait_condition(self, logical_id: str, policy: CreationPolicy, *, launched_by_group: str) -> None:
+        """Add a wait condition for instances of this stack to the root stack.
+
+        The creation of the root stack, and so of the cluster, waits for the signals. The creation of this nested stack
+        does not, so that the stacks after it can start.
 
         Args:
             logical_id: logical id of the wait condition.
             policy: creation policy of the wait condition.
-            launched_by: logical id of the Auto Scaling group in this stack whose instances send the signal.
+            launched_by_group: logical id of the Auto Scaling group in this stack whose instances send the signal.
         """
-        self.root_wait_conditions[logical_id] = RootWaitCondition(policy, launched_by)
+        self.root_wait_conditions[logical_id] = RootWaitCondition(policy, launched_by_group)
 
     @property
     def resources(self) -> Collection[str]:

@@ -44,17 +44,17 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     )
     resources: TemplateBody = {}
     outputs: dict[str, object] = {}
-    # The expressions that replace parameters which other stacks supply, by the parameter's name.
+    # Expressions in place of the parameters from other stacks, by the parameter's name.
     expressions: dict[str, object] = dict(ROOT_VALUES)
     for stack in stacks:
         for logical_id, resource in stack.document().body["Resources"].items():
             if logical_id in resources or logical_id in wiring.root_parameters:
                 raise WiringError(f"{stack.name} uses the logical id {logical_id} a second time")
             resources[logical_id] = substitute(resource, expressions)
-            _add_dependencies(resources, logical_id, stack.depends_on_if_standalone.get(logical_id, ()))
+            _add_dependencies(resources, logical_id, stack.depends_on_in_standalone_template.get(logical_id, ()))
         for wait_condition_id, wait_condition in stack.root_wait_conditions.items():
             condition = cloudformation.WaitCondition(
-                wait_condition_id, DependsOn=[wait_condition.launched_by], CreationPolicy=wait_condition.policy
+                wait_condition_id, DependsOn=[wait_condition.launched_by_group], CreationPolicy=wait_condition.policy
             )
             resources[wait_condition_id] = as_json(condition)
         expressions.update({output.name: substitute(output.value, expressions) for output in stack.outputs.values()})
@@ -72,11 +72,14 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
 
 
 def _add_dependencies(resources: TemplateBody, logical_id: str, dependencies: Sequence[str]) -> None:
-    """Add those of the dependencies that the template creates to a resource's DependsOn."""
-    existing_dependencies = [candidate for candidate in dependencies if candidate in resources]
-    if existing_dependencies:
+    """Add dependencies to a resource's DependsOn, except resources that the template does not create.
+
+    For example, the template of a cluster in existing subnets has no route to the internet.
+    """
+    created_dependencies = [dependency for dependency in dependencies if dependency in resources]
+    if created_dependencies:
         resource = resources[logical_id]
-        existing = resource.get("DependsOn", [])
-        resource["DependsOn"] = sorted(
-            {*([existing] if isinstance(existing, str) else existing), *existing_dependencies}
-        )
+        depends_on = resource.get("DependsOn", [])
+        # DependsOn is a single logical id or a list.
+        current_dependencies = [depends_on] if isinstance(depends_on, str) else depends_on
+        resource["DependsOn"] = sorted({*current_dependencies, *created_dependencies})

@@ -11,9 +11,9 @@ from cfngen.cluster.tag_keys import CLUSTER, NAME
 def tag_map(cluster: Cluster, name: str, **other_tags: str) -> dict[str, str]:
     """Return the tags of a resource by key.
 
-    The cluster tag has two forms, and each resource gets both. The cloud controller manager and IAM conditions use
-    `KubernetesCluster`, since a condition key cannot contain the cluster's name. Newer programs use
-    `kubernetes.io/cluster/<name>`.
+    The cluster tag has two forms, and each resource gets both. `KubernetesCluster` is for the cloud controller manager
+    and for IAM conditions, whose keys cannot contain the cluster's name. `kubernetes.io/cluster/<name>` is for newer
+    programs.
 
     Args:
         cluster: the cluster.

@@ -25,10 +25,10 @@ def build(cluster: Cluster) -> Stack | None:
         return None
     stack = Stack(
         cluster,
-        "vpc",
-        "VpcStack",
-        __name__,
-        f"Network of the Kubernetes cluster {cluster.name}: "
+        name="vpc",
+        logical_id="VpcStack",
+        module=__name__,
+        description=f"Network of the Kubernetes cluster {cluster.name}: "
         + (
             "route table and subnets in an existing VPC"
             if network.vpc.id
@@ -87,13 +87,13 @@ def vpc_parameter(stack: Stack, cluster: Cluster) -> Value:
 
 def zone_parameter(stack: Stack, zone: str) -> Value:
     """Add the parameter for an Availability Zone and return the reference to it."""
-    short_name = zone_id(zone)
+    short_zone = zone_id(zone)
     return stack.parameter(
-        str(ZoneId(short_name)),
+        str(ZoneId(short_zone)),
         type="AWS::EC2::AvailabilityZone::Name",
-        label=f"Availability Zone {short_name}",
+        label=f"Availability Zone {short_zone}",
         group=NETWORK,
-        description=f"Availability Zone of what is named {short_name} in this cluster",
+        description=f"Availability Zone of what is named {short_zone} in this cluster",
         default=zone,
     )
 
@@ -127,15 +127,15 @@ def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
 def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Value) -> None:
     """Associate DHCP options with the VPC.
 
-    They are the ones that the cluster file names, or new ones with the region's domain name, as kube-up created them.
-    With `default` in the cluster file the VPC keeps the account's default DHCP options.
+    The options are those that the cluster file names, or new ones with the region's domain name, as kube-up created
+    them. If the cluster file says `default`, the VPC keeps the account's default DHCP options.
     """
-    options: Value = cluster.network.dhcp_options
-    if options == "default":
+    dhcp_options: Value = cluster.network.dhcp_options
+    if dhcp_options == "default":
         return
-    if options is None:
+    if dhcp_options is None:
         domain = "ec2.internal" if cluster.region == "us-east-1" else f"{cluster.region}.compute.internal"
-        options = Ref(
+        dhcp_options = Ref(
             stack.add(
                 ec2.DHCPOptions(
                     "DhcpOptions",
@@ -145,7 +145,7 @@ def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Value) -> None:
                 )
             )
         )
-    stack.add(ec2.VPCDHCPOptionsAssociation("DhcpOptionsAssociation", VpcId=vpc, DhcpOptionsId=options))
+    stack.add(ec2.VPCDHCPOptionsAssociation("DhcpOptionsAssociation", VpcId=vpc, DhcpOptionsId=dhcp_options))
 
 
 def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Value) -> tuple[Value, ec2.VPCGatewayAttachment]:
@@ -159,29 +159,31 @@ def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Value) -> tuple[V
 
 def _add_subnet(stack: Stack, cluster: Cluster, vpc: Value, route_table: ec2.RouteTable, subnet: Subnet) -> None:
     """Add a public subnet, its association with the route table, and an output with its id."""
-    letter = zone_id(subnet.zone)
+    short_zone = zone_id(subnet.zone)
     cidr = stack.parameter(
-        str(SubnetId(letter, "Cidr")),
-        label=f"Address range of subnet {letter}",
+        str(SubnetId(short_zone, "Cidr")),
+        label=f"Address range of subnet {short_zone}",
         group=NETWORK,
-        description=f"IPv4 address range of the subnet in zone {letter}. Decided once",
+        description=f"IPv4 address range of the subnet in zone {short_zone}. Decided once",
         default=str(subnet.cidr),
         AllowedPattern=VPC_CIDR,
         ConstraintDescription="must be an IPv4 CIDR from /16 to /28 inside the VPC's",
     )
-    resource = stack.add(
+    subnet_resource = stack.add(
         ec2.Subnet(
-            str(SubnetId(letter)),
+            str(SubnetId(short_zone)),
             VpcId=vpc,
             CidrBlock=cidr,
             AvailabilityZone=zone_parameter(stack, subnet.zone),
             # The cloud controller manager puts internet-facing load balancers into subnets with this role.
-            Tags=tags(cluster, f"{cluster.name}-public-{letter.lower()}", **{"kubernetes.io/role/elb": "1"}),
+            Tags=tags(cluster, f"{cluster.name}-public-{short_zone.lower()}", **{"kubernetes.io/role/elb": "1"}),
         )
     )
     stack.add(
         ec2.SubnetRouteTableAssociation(
-            str(SubnetId(letter, "RouteTableAssociation")), SubnetId=Ref(resource), RouteTableId=Ref(route_table)
+            str(SubnetId(short_zone, "RouteTableAssociation")),
+            SubnetId=Ref(subnet_resource),
+            RouteTableId=Ref(route_table),
         )
     )
-    stack.output(str(SubnetId(letter, "Id")), GetAtt(resource, "SubnetId"), f"Subnet in zone {letter}")
+    stack.output(str(SubnetId(short_zone, "Id")), GetAtt(subnet_resource, "SubnetId"), f"Subnet in zone {short_zone}")

@@ -1,4 +1,4 @@
-"""Find the output that supplies each parameter, for the root template and the standalone template."""
+"""Matches parameters of nested stacks with outputs of earlier stacks, for the root and the standalone template."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cfngen.errors import CfngenError
 from cfngen.templates.stack import Output, Parameter, Stack
 
-# Values of parameters that the root stack supplies itself, by the parameter's name.
+# Values that no nested stack supplies but the root stack, by the parameter's name.
 ROOT_VALUES: Mapping[str, object] = {"ClusterStackName": {"Ref": "AWS::StackName"}}
 
 

@@ -1,15 +1,15 @@
-"""Rules of cfngen's own, for what cfn-lint does not look at.
+"""Rules of cfngen, for faults that cfn-lint does not report.
 
-They are ordinary cfn-lint rules, with ids from the ranges that cfn-lint leaves to its users (E9, W9, I9), and can be
-given to the `cfn-lint` command for templates that cfngen did not make:
+These are ordinary cfn-lint rules, with ids from the ranges that cfn-lint reserves for its users (E9, W9, I9). The
+`cfn-lint` command can apply them to templates that cfngen did not generate:
 
     cfn-lint your-own.yaml -a "$(cfngen lint --rules-dir)"
 
-(`-a` takes every argument that follows it, so the template stands before it.)
+(`-a` takes all arguments after it, so the template must come before `-a`.)
 
-cfn-lint loads each file of the directory by itself. So that this works from an installation of cfn-lint that does not
-hold cfngen, no file here imports from cfngen or from another file here at run time; `text_limits.py` and
-`templates/expressions.py` are loaded by their paths.
+cfn-lint loads each file of this directory separately, perhaps in a Python installation without cfngen. So no file here
+imports from cfngen, or from another file here, at run time; `text_limits.py` and `templates/expressions.py` are loaded
+by their paths.
 
 | id | refuses |
 |---|---|

@@ -17,9 +17,10 @@ else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
 Located = tuple[list[str | int], Mapping[str, object]]
+"""An object in a template, after its path."""
 
-# Where each type that describes instances holds the description.
-_INSTANCES: Mapping[str, tuple[str, ...]] = {
+# Path of the property that describes instances, by resource type; empty if the properties themselves do.
+_PATHS_TO_DESCRIPTIONS: Mapping[str, tuple[str, ...]] = {
     "AWS::EC2::Instance": (),
     "AWS::EC2::LaunchTemplate": ("LaunchTemplateData",),
     "AWS::AutoScaling::LaunchConfiguration": (),
@@ -27,7 +28,7 @@ _INSTANCES: Mapping[str, tuple[str, ...]] = {
 
 
 def _objects(value: object, path: list[str | int]) -> Iterator[Located]:
-    """Yield the objects that a value or the items of a list can be; what only the deployment knows is left out."""
+    """Yield the objects in a value: the value or its items, in each branch of Fn::If; other functions are skipped."""
     for branch_path, branch in expressions.branches(value, path):
         if isinstance(branch, list):
             for index, item in enumerate(branch):
@@ -39,25 +40,25 @@ def _objects(value: object, path: list[str | int]) -> Iterator[Located]:
 def _instances(cfn: Template) -> Iterator[Located]:
     """Yield every description of instances with its path."""
     for name, resource in cfn.get_resources().items():
-        if resource.get("Type") not in _INSTANCES:
+        if resource.get("Type") not in _PATHS_TO_DESCRIPTIONS:
             continue
         path: list[str | int] = ["Resources", name, "Properties"]
         value = resource.get("Properties")
-        for key in _INSTANCES[resource["Type"]]:
+        for key in _PATHS_TO_DESCRIPTIONS[resource["Type"]]:
             value = value.get(key) if isinstance(value, Mapping) else None
             path.append(key)
         yield from _objects(value, path)
 
 
 def _is_or_unknown(value: object, expected: str) -> bool:
-    """Return whether a value is the expected one, or a function, whose result is not known."""
+    """Return whether a value is the expected one, or a function, whose result lint cannot know."""
     return expressions.is_function(value) or str(value).lower() == expected
 
 
 class InstanceMetadata(CloudFormationLintRule):  # type: ignore[misc]
     """Instances whose metadata service answers without a session token.
 
-    An instance that names a launch template is not judged; the launch template is.
+    An instance that refers to a launch template is not checked, since the launch template is checked.
     """
 
     id = "W9012"
@@ -81,9 +82,9 @@ class InstanceMetadata(CloudFormationLintRule):  # type: ignore[misc]
 
 
 class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
-    """An EBS volume, of its own or of an instance, that is not encrypted.
+    """An EBS volume that is not encrypted: a separate resource, or in the description of instances.
 
-    What the template does not mention is not judged: an image's own volumes, where no device mapping overrides them.
+    Volumes of an image that no block device mapping mentions are not checked.
     """
 
     id = "W9013"

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-# What gives a secret away wherever it stands. Access key ids: AWS' prefixes AKIA (long-term) and ASIA (temporary) and
-# 16 characters of base 32. Neighbouring characters of Base64 text rule a match by chance out.
+# Texts that are secrets wherever they occur. An access key id is the prefix AKIA (long-term) or ASIA (temporary) and 16
+# characters of base 32. A match next to other characters of Base64 text is a coincidence.
 _SECRET_PATTERNS = (
     ("a private key", re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")),
     ("an AWS access key", re.compile(r"(?<![A-Za-z0-9/+])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9/+])")),
     ("a GitHub token", re.compile(r"(?<![A-Za-z0-9_])gh[pousr]_[A-Za-z0-9]{36}(?![A-Za-z0-9_])")),
 )
+# Shorter texts are not decoded.
+_MIN_BASE64_LENGTH = 24
 _SECRET_NAME = re.compile(r"(?i)(?:password|passphrase|secret|token|private_?key|secret_?key|api_?key|credentials)\Z")
 _DYNAMIC_REFERENCE = re.compile(r"\{\{resolve:(?:secretsmanager|ssm-secure):[^}]+\}\}")
 
@@ -33,8 +35,8 @@ _DYNAMIC_REFERENCE = re.compile(r"\{\{resolve:(?:secretsmanager|ssm-secure):[^}]
 class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
     """A secret that can be read in the template.
 
-    Found are: a SecretString with a value of the template's own, a parameter named like a secret that has a default or
-    is shown (no NoEcho), and private keys, AWS access keys and GitHub tokens in any text, also inside Base64.
+    The rule finds a SecretString whose value is in the template, a parameter named like a secret that has a default or
+    no NoEcho, and private keys, AWS access keys and GitHub tokens in any text, also inside Base64.
     """
 
     id = "E9014"
@@ -52,14 +54,14 @@ class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
                 yield RuleMatch(path, "SecretString is written out; use GenerateSecretString or a NoEcho parameter")
         for name, parameter in cfn.template.get("Parameters", {}).items():
             if isinstance(parameter, Mapping) and _SECRET_NAME.search(name):
-                yield from self._parameter(name, parameter)
+                yield from self._check_parameter(name, parameter)
         for section in ("Metadata", "Parameters", "Mappings", "Conditions", "Resources", "Outputs"):
             for path, text in _texts(cfn.template.get(section), [section]):
-                for kind, pattern in _SECRET_PATTERNS:
+                for secret_kind, pattern in _SECRET_PATTERNS:
                     if pattern.search(text) or pattern.search(_decoded(text)):
-                        yield RuleMatch(path, f"this text holds {kind}")
+                        yield RuleMatch(path, f"this text holds {secret_kind}")
 
-    def _parameter(self, name: str, parameter: Mapping[str, object]) -> Iterator[RuleMatch]:
+    def _check_parameter(self, name: str, parameter: Mapping[str, object]) -> Iterator[RuleMatch]:
         path = ["Parameters", name]
         default = parameter.get("Default")
         if default not in (None, "") and not _DYNAMIC_REFERENCE.fullmatch(str(default)):
@@ -69,13 +71,13 @@ class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _is_literal(value: object) -> bool:
-    """Return whether a value is text without any reference, so that the template alone tells it."""
+    """Return whether a value is text without references, so that everyone can read it in the template."""
     parts = expressions.text_parts(value) if isinstance(value, (str, Mapping)) else [None]
     return any(parts) and not any(part is None or _DYNAMIC_REFERENCE.search(part) for part in parts)
 
 
 def _texts(value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
-    """Yield every string below a value."""
+    """Yield every string in a value, at any depth, with its path."""
     if isinstance(value, str):
         yield path, value
     else:
@@ -85,8 +87,8 @@ def _texts(value: object, path: list[str | int]) -> Iterator[tuple[list[str | in
 
 
 def _decoded(text: str) -> str:
-    """Return what a text says if it is Base64, otherwise nothing."""
-    if len(text) < 24 or not text.isascii():
+    """Return the decoded text if a text is Base64, otherwise an empty text."""
+    if len(text) < _MIN_BASE64_LENGTH or not text.isascii():
         return ""
     try:
         return base64.b64decode(text, validate=True).decode("latin-1")

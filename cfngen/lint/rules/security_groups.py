@@ -1,4 +1,4 @@
-"""Security-group rules say what they are for."""
+"""Lint rule: each rule of a security group has a description."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-_SEPARATE = ("AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress")
-_INLINE = ("SecurityGroupIngress", "SecurityGroupEgress")
+_RULE_TYPES = ("AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress")
+_INLINE_RULE_PROPERTIES = ("SecurityGroupIngress", "SecurityGroupEgress")
 
 
 class SecurityGroupRuleDescription(CloudFormationLintRule):  # type: ignore[misc]
-    """A security-group rule, inline or a resource of its own, without a description."""
+    """A security-group rule without a description, inline or as a separate resource."""
 
     id = "W9010"
     shortdesc = "Security-group rule has a description"
@@ -38,13 +38,14 @@ class SecurityGroupRuleDescription(CloudFormationLintRule):  # type: ignore[misc
             if not isinstance(properties, Mapping):
                 continue
             path: list[str | int] = ["Resources", name, "Properties"]
-            if resource.get("Type") in _SEPARATE:
+            if resource.get("Type") in _RULE_TYPES:
                 yield from self._check(properties, path)
             elif resource.get("Type") == "AWS::EC2::SecurityGroup":
-                for key in _INLINE:
+                for key in _INLINE_RULE_PROPERTIES:
                     yield from self._check(properties.get(key), [*path, key])
 
     def _check(self, value: object, path: list[str | int]) -> Iterator[RuleMatch]:
+        """Yield a match for every rule without a description in a rule or a list of rules."""
         for branch_path, branch in expressions.branches(value, path):
             if isinstance(branch, list):
                 for index, item in enumerate(branch):

@@ -20,7 +20,7 @@ else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
 # The longest value of each pseudo parameter: the longest region is us-isof-south-1, the longest partition aws-us-gov, a
-# stack's name has at most 128 characters, and its id consists of these, the account and a UUID.
+# stack's name has at most 128 characters, and a stack's id contains partition, region, account, name and a UUID.
 _PSEUDO_PARAMETERS = {
     "AWS::AccountId": 12,
     "AWS::NoValue": 0,
@@ -61,7 +61,7 @@ class UserDataSize(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _find(key: str, value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], object]]:
-    """Yield every value of a key, at any depth."""
+    """Yield every value of a key, at any depth, with its path."""
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for name, item in items:
         if name == key:
@@ -76,29 +76,30 @@ def _user_data_size(value: object, parameters: Mapping[str, object]) -> int:
             return len(base64.b64decode(value, validate=True))
         except (binascii.Error, ValueError):
             return len(value.encode())
-    return _longest(value, parameters)
+    return _max_bytes(value, parameters)
 
 
-def _longest(value: object, parameters: Mapping[str, object]) -> int:
-    """Return the number of bytes an expression can have."""
+def _max_bytes(value: object, parameters: Mapping[str, object]) -> int:
+    """Return the maximum number of bytes of an expression's value."""
     if not isinstance(value, Mapping):
         return len(str(value).encode())
     function, argument = expressions.function_call(value)
     if function == "Ref":
-        return _longest_reference(str(argument), parameters)
+        return _max_reference_bytes(str(argument), parameters)
     if function == "Fn::Base64":
-        return _longest(argument, parameters)
+        return _max_bytes(argument, parameters)
     if function == "Fn::Sub":
-        return sum(_longest(part, parameters) for part in expressions.sub_parts(argument))
+        return sum(_max_bytes(part, parameters) for part in expressions.sub_parts(argument))
     if function == "Fn::Join" and isinstance(argument, list) and len(argument) == 2 and isinstance(argument[1], list):
         separators = len(str(argument[0]).encode()) * max(len(argument[1]) - 1, 0)
-        return separators + sum(_longest(part, parameters) for part in argument[1])
+        return separators + sum(_max_bytes(part, parameters) for part in argument[1])
     if function == "Fn::If" and isinstance(argument, list) and len(argument) == 3:
-        return max(_longest(branch, parameters) for branch in argument[1:])
+        return max(_max_bytes(branch, parameters) for branch in argument[1:])
     return 0
 
 
-def _longest_reference(name: str, parameters: Mapping[str, object]) -> int:
+def _max_reference_bytes(name: str, parameters: Mapping[str, object]) -> int:
+    """Return the maximum number of bytes of the value of a parameter or pseudo parameter; 0 for other names."""
     if name in _PSEUDO_PARAMETERS:
         return _PSEUDO_PARAMETERS[name]
     parameter = parameters.get(name)
@@ -106,12 +107,12 @@ def _longest_reference(name: str, parameters: Mapping[str, object]) -> int:
         return 0
     if isinstance(parameter.get("AllowedValues"), list):
         return max((len(str(value).encode()) for value in parameter["AllowedValues"]), default=0)
-    bound = str(parameter.get("MaxLength", ""))
-    return int(bound) if bound.isdecimal() else len(str(parameter.get("Default", "")).encode())
+    max_length = str(parameter.get("MaxLength", ""))
+    return int(max_length) if max_length.isdecimal() else len(str(parameter.get("Default", "")).encode())
 
 
 class TemplateSize(CloudFormationLintRule):  # type: ignore[misc]
-    """A template above what CloudFormation reads from S3; cfn-lint's E1002 looks at files only."""
+    """A template that is too large for CloudFormation to read from S3; cfn-lint's E1002 checks only files."""
 
     id = "E9002"
     shortdesc = "Template fits into the limit of S3"
@@ -119,7 +120,7 @@ class TemplateSize(CloudFormationLintRule):  # type: ignore[misc]
     source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"
     tags: ClassVar = ["limits"]
 
-    # "1 MB" of the documentation, read as the smaller of its two meanings.
+    # The documentation says "1 MB", which may also mean 1,048,576 bytes; this is the smaller number.
     LIMIT = 1_000_000
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
@@ -132,7 +133,7 @@ class TemplateSize(CloudFormationLintRule):  # type: ignore[misc]
 
 
 class BodySize(CloudFormationLintRule):  # type: ignore[misc]
-    """A template above what fits into a CloudFormation request; it must then be passed by way of S3."""
+    """A template that is too large for a CloudFormation request, so that it must be uploaded to S3."""
 
     id = "I9003"
     shortdesc = "Template fits into a request"
@@ -150,7 +151,7 @@ class BodySize(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _template_size(cfn: Template) -> int:
-    """Bytes of the template's file, or without a file of its readable rendering."""
+    """Return the bytes of the template's file or, without a file, of the template as indented JSON."""
     if cfn.filename and Path(cfn.filename).is_file():
         return Path(cfn.filename).stat().st_size
     return len(json.dumps(cfn.template, indent=1, ensure_ascii=False, default=str).encode())

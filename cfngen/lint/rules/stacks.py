@@ -21,12 +21,12 @@ else:  # By its path, since cfn-lint may run in a Python without cfngen.
 _DURATION = re.compile(r"PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\Z")
 _HOUR = 3600
 
-# Keys of a CreationPolicy and of what it holds.
-_CREATION_POLICY: Mapping[str, frozenset[str]] = {
+# Keys of a CreationPolicy, and the keys that the value of each may have.
+_CREATION_POLICY_KEYS: Mapping[str, frozenset[str]] = {
     "AutoScalingCreationPolicy": frozenset({"MinSuccessfulInstancesPercent"}),
     "ResourceSignal": frozenset({"Count", "Timeout"}),
 }
-_SIGNALLED = (
+_TYPES_WITH_CREATION_POLICY = (
     "AWS::AutoScaling::AutoScalingGroup",
     "AWS::CloudFormation::WaitCondition",
     "AWS::EC2::Instance",
@@ -51,42 +51,44 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
             path: list[str | int] = ["Resources", name]
             policy = resource.get("CreationPolicy")
             if isinstance(policy, Mapping):
-                yield from self._creation_policy(policy, resource.get("Type"), [*path, "CreationPolicy"])
+                yield from self._check_creation_policy(policy, resource.get("Type"), [*path, "CreationPolicy"])
             update = resource.get("UpdatePolicy")
             rolling = update.get("AutoScalingRollingUpdate") if isinstance(update, Mapping) else None
             if isinstance(rolling, Mapping) and "PauseTime" in rolling:
                 pause_path = [*path, "UpdatePolicy", "AutoScalingRollingUpdate", "PauseTime"]
-                yield from self._duration(rolling["PauseTime"], self.LONGEST_PAUSE, pause_path)
+                yield from self._check_duration(rolling["PauseTime"], self.LONGEST_PAUSE, pause_path)
 
-    def _creation_policy(
+    def _check_creation_policy(
         self, policy: Mapping[str, object], kind: object, path: list[str | int]
     ) -> Iterator[RuleMatch]:
         if kind == "AWS::AppStream::Fleet":
             return
-        if kind not in _SIGNALLED:
+        if kind not in _TYPES_WITH_CREATION_POLICY:
             yield RuleMatch(path, f"{kind} takes no CreationPolicy")
             return
         for key, value in policy.items():
-            if key not in _CREATION_POLICY:
-                yield RuleMatch([*path, key], f"CreationPolicy has no {key}; {_allowed_keys(_CREATION_POLICY)}")
+            if key not in _CREATION_POLICY_KEYS:
+                yield RuleMatch([*path, key], f"CreationPolicy has no {key}; {_allowed_keys(_CREATION_POLICY_KEYS)}")
             elif isinstance(value, Mapping):
-                for unknown in sorted(value.keys() - _CREATION_POLICY[key]):
-                    text = f"{key} has no {unknown}; {_allowed_keys(_CREATION_POLICY[key])}"
+                for unknown in sorted(value.keys() - _CREATION_POLICY_KEYS[key]):
+                    text = f"{key} has no {unknown}; {_allowed_keys(_CREATION_POLICY_KEYS[key])}"
                     yield RuleMatch([*path, key, unknown], text)
         signal = policy.get("ResourceSignal")
         if isinstance(signal, Mapping):
             signal_path = [*path, "ResourceSignal"]
             if "Timeout" in signal:
-                yield from self._duration(signal["Timeout"], self.LONGEST_TIMEOUT, [*signal_path, "Timeout"])
-            yield from self._number(signal.get("Count", 1), 0, None, [*signal_path, "Count"])
+                yield from self._check_duration(signal["Timeout"], self.LONGEST_TIMEOUT, [*signal_path, "Timeout"])
+            yield from self._check_number(signal.get("Count", 1), minimum=0, maximum=None, path=[*signal_path, "Count"])
         percent = policy.get("AutoScalingCreationPolicy")
         if isinstance(percent, Mapping):
             key = "MinSuccessfulInstancesPercent"
-            yield from self._number(percent.get(key, 100), 0, 100, [*path, "AutoScalingCreationPolicy", key])
+            yield from self._check_number(
+                percent.get(key, 100), minimum=0, maximum=100, path=[*path, "AutoScalingCreationPolicy", key]
+            )
 
-    def _duration(self, value: object, longest: int, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _check_duration(self, value: object, longest: int, path: list[str | int]) -> Iterator[RuleMatch]:
         if isinstance(value, Mapping):
-            return  # a function: known when the stack is deployed
+            return  # a function, whose result is known only at deployment
         match = _DURATION.match(value) if isinstance(value, str) else None
         if not match:
             yield RuleMatch(path, f"{value!r} is not a duration of the form PT#H#M#S, such as PT15M")
@@ -95,7 +97,9 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
         if hours * _HOUR + minutes * 60 + seconds > longest:
             yield RuleMatch(path, f"{value} is longer than CloudFormation allows here, {longest // _HOUR} h")
 
-    def _number(self, value: object, minimum: int, maximum: int | None, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _check_number(
+        self, value: object, minimum: int, maximum: int | None, path: list[str | int]
+    ) -> Iterator[RuleMatch]:
         if isinstance(value, Mapping):
             return
         expected = f"a number from {minimum} to {maximum}" if maximum is not None else f"a number, at least {minimum}"
@@ -111,8 +115,8 @@ def _allowed_keys(keys: Iterable[str]) -> str:
 class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
     """Two exports of the same name, in a template or in templates that it nests from local files.
 
-    Names are compared as they are written. Between templates only names without anything that differs from stack to
-    stack count; in one template two outputs under different conditions may share a name.
+    Names are compared as the templates contain them. In one template, two outputs under different conditions may have
+    the same name. Between templates, only names are compared that are the same in every stack.
     """
 
     id = "E9016"
@@ -142,7 +146,7 @@ class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _exports(template: Mapping[str, object]) -> Iterator[tuple[str, str, str | None]]:
-    """Yield output, export name as JSON, and condition."""
+    """Yield the name of each output with an export, the export name as JSON, and the output's condition."""
     outputs = template.get("Outputs")
     for name, output in outputs.items() if isinstance(outputs, Mapping) else ():
         export = output.get("Export") if isinstance(output, Mapping) else None
@@ -151,17 +155,17 @@ def _exports(template: Mapping[str, object]) -> Iterator[tuple[str, str, str | N
 
 
 def _is_fixed(text: str) -> bool:
-    """Return whether an export's name is the same in every stack: made of text, region and account only."""
+    """Return whether an export name is the same in every stack, because it has only text, region and account."""
     constants = dict.fromkeys(("AWS::Region", "AWS::AccountId", "AWS::Partition"), "constant")
     return None not in expressions.text_parts(expressions.substitute(json.loads(text), constants))
 
 
 class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
-    """What a stack passes to a nested stack, where the nested template is a local file.
+    """Parameters that a stack does not pass to a nested stack, or passes with unsuitable values.
 
-    cfn-lint's E3043 compares names, but not if no parameters are passed at all. This rule adds that, and values that
-    the nested parameter cannot take: lists, text for a number, what AllowedValues or AllowedPattern refuse, an id of
-    another kind.
+    Only nested templates in local files are checked. cfn-lint's E3043 compares the names of parameters, but not if no
+    parameters are passed at all. This rule also reports that, and values that the nested parameter cannot take: lists,
+    text for a number, values that AllowedValues or AllowedPattern exclude, and ids of another type.
     """
 
     id = "E9018"
@@ -172,7 +176,7 @@ class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every parameter that is missing or does not fit."""
-        own = cfn.template.get("Parameters", {})
+        parent_parameters = cfn.template.get("Parameters", {})
         for path, template in _nested_templates(cfn):
             nested_parameters = template.get("Parameters")
             if not isinstance(nested_parameters, Mapping):
@@ -186,7 +190,7 @@ class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
             passed = properties["Parameters"]
             for name, value in passed.items() if isinstance(passed, Mapping) else ():
                 if isinstance(nested_parameters.get(name), Mapping):
-                    problem = _mismatch(value, nested_parameters[name], own)
+                    problem = _mismatch(value, nested_parameters[name], parent_parameters)
                     if problem:
                         yield RuleMatch([*path[:-1], "Parameters", name], f"nested parameter {name}: {problem}")
 
@@ -224,6 +228,7 @@ class ValuesKnownLater(CloudFormationLintRule):  # type: ignore[misc]
                     yield RuleMatch([*path[:-1], "Parameters", name], text)
 
 
+# A placeholder of a change set does not meet these constraints of a parameter.
 _CONSTRAINTS = ("AllowedPattern", "AllowedValues", "MaxLength")
 _FUNCTIONS_THAT_NEED_VALUES = ("Fn::Select", "Fn::Split", "Fn::Cidr", "Fn::FindInMap")
 
@@ -266,7 +271,7 @@ def _referenced_names(value: object) -> Iterator[str]:
 
 
 def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, object]]]:
-    """Yield the path of each local TemplateURL with the template it names."""
+    """Yield the path of each TemplateURL that is the path of a local file, with the template in the file."""
     if not cfn.filename:
         return
     for name, resource in cfn.get_resources("AWS::CloudFormation::Stack").items():
@@ -278,17 +283,17 @@ def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, o
         try:
             template = json.loads(file.read_bytes())
         except (OSError, ValueError):
-            continue  # not there, or not JSON: cfn-lint's own matter
+            continue  # the file is missing or not JSON, which cfn-lint reports itself
         if isinstance(template, Mapping):
             yield ["Resources", name, "Properties", "TemplateURL"], template
 
 
-def _mismatch(value: object, parameter: Mapping[str, object], own: Mapping[str, object]) -> str:
+def _mismatch(value: object, parameter: Mapping[str, object], parent_parameters: Mapping[str, object]) -> str:
     """Return why a nested parameter cannot take a value, or an empty string."""
     if isinstance(value, list):
         return "it is passed a list; nested parameters take text, so join it with commas"
     if isinstance(value, Mapping):
-        return _reference_mismatch(value, parameter, own)
+        return _reference_mismatch(value, parameter, parent_parameters)
     text = str(value).lower() if isinstance(value, bool) else str(value)
     kind = str(parameter.get("Type"))
     if kind == "Number" and not re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
@@ -303,15 +308,18 @@ def _mismatch(value: object, parameter: Mapping[str, object], own: Mapping[str, 
     try:
         refused = isinstance(pattern, str) and not re.fullmatch(pattern, text)
     except re.error:
-        refused = False  # Java's dialect, which CloudFormation uses, knows more than Python's
+        refused = False  # CloudFormation uses Java's regular expressions, some of which Python cannot parse
     return f"{text!r} does not match its AllowedPattern {pattern}" if refused else ""
 
 
-def _reference_mismatch(value: Mapping[str, object], parameter: Mapping[str, object], own: Mapping[str, object]) -> str:
+def _reference_mismatch(
+    value: Mapping[str, object], parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
+) -> str:
+    """Return why a nested parameter cannot take the value of a function call, or an empty string."""
     function, argument = expressions.function_call(value)
     if function in ("Fn::GetAZs", "Fn::Split", "Fn::Cidr"):
         return f"{function} gives a list; nested parameters take text, so join it with commas"
-    passed = own.get(argument) if function == "Ref" and isinstance(argument, str) else None
+    passed = parent_parameters.get(argument) if function == "Ref" and isinstance(argument, str) else None
     if not isinstance(passed, Mapping):
         return ""
     passed_type, expected_type = str(passed.get("Type")), str(parameter.get("Type"))

@@ -1,4 +1,4 @@
-"""Resources that can have tags have some."""
+"""Lint rule: a resource that can have tags has at least one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cfnlint.template import Template
 
 
 class Untagged(CloudFormationLintRule):  # type: ignore[misc]
-    """A resource whose type takes tags, by the resource schema of the template's region, and that has none.
+    """A resource without tags, of a type that can have tags according to the resource schema of the template's region.
 
-    Launch templates take theirs as TagSpecifications, which their schema does not call tags; they are checked as well.
-    Not asked for tags are types that `EXCEPTIONS` names, each with the reason.
+    Launch templates are checked too: their tags are in TagSpecifications, which the schema does not declare as tags.
+    Types in `EXCEPTIONS` are not checked, for the reason given there.
     """
 
     id = "W9011"
@@ -26,7 +26,7 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
     EXCEPTIONS: Mapping[str, str] = {
         "AWS::CloudFormation::Stack": "a nested stack takes over the tags of the stack that nests it",
     }
-    _BY_SPECIFICATION: Mapping[str, str] = {"AWS::EC2::LaunchTemplate": "TagSpecifications"}
+    _TAG_SPECIFICATIONS: Mapping[str, str] = {"AWS::EC2::LaunchTemplate": "TagSpecifications"}
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every resource without tags that could have some."""
@@ -35,13 +35,13 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
             properties = resource.get("Properties", {})
             if not isinstance(kind, str) or kind in self.EXCEPTIONS or not isinstance(properties, Mapping):
                 continue
-            key = self._BY_SPECIFICATION.get(kind) or _tag_property(kind, cfn.regions)
+            key = self._TAG_SPECIFICATIONS.get(kind) or _tag_property(kind, cfn.regions)
             if key and not properties.get(key):
                 yield RuleMatch(["Resources", name, "Properties"], f"{kind} can have tags ({key}); this one has none")
 
 
 def _tag_property(kind: str, regions: list[str]) -> str | None:
-    """Return the name of the property for tags, or None if the type takes none or is not known."""
+    """Return the name of the property for tags, or None if the type cannot have tags or is not known."""
     try:
         schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(regions[0], kind).schema
     except ResourceNotFoundError:

@@ -22,7 +22,7 @@ else:
     expressions = SimpleNamespace(**run_path(str(_PACKAGE / "templates" / "expressions.py")))
     _spec = importlib.util.spec_from_file_location("cfngen_text_limits", _PACKAGE / "text_limits.py")
     limits = importlib.util.module_from_spec(_spec)
-    # Its data classes look for their own module.
+    # Creating a data class looks up the module of the class in sys.modules.
     sys.modules[_spec.name] = limits
     _spec.loader.exec_module(limits)
 
@@ -30,9 +30,9 @@ else:
 class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
     """A text that its service refuses: a character that is not allowed, or a wrong length.
 
-    The limits and their sources are in `cfngen/text_limits.py`. Of expressions, the parts in the template are checked:
-    the text of Fn::Sub and Fn::Join around references, each branch of Fn::If, and the default of a parameter that is
-    the whole text.
+    The limits and their sources are in `cfngen/text_limits.py`. If the text is an expression, the parts that the
+    template contains are checked: the text of Fn::Sub and Fn::Join around references, each branch of Fn::If, and, if
+    the expression is a reference to a parameter, the default of the parameter.
     """
 
     id = "E9020"
@@ -77,7 +77,8 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
             return
         parameter = cfn.template.get("Parameters", {}).get(referenced.name)
         default = parameter.get("Default") if isinstance(parameter, Mapping) else None
-        # An empty default may stand for nothing given: no judgement on what is too short.
+        # An empty default may mean that no value is given, so a default is never reported as too short: the part None
+        # stands for text of any length.
         if default is not None and (fault := limit.fault_of_parts([str(default), None])):
             yield RuleMatch(path, f"{limit.what}: the default of parameter {referenced.name} {fault}")
 
@@ -85,7 +86,7 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
 def _values_at(
     value: object, general: tuple[str, ...], path: list[str | int]
 ) -> Iterator[tuple[list[str | int], object]]:
-    """Yield every value at a path in which "*" is any key."""
+    """Yield every value at a path in which "*" stands for any key, with the value's path."""
     if not general:
         yield path, value
     elif isinstance(value, Mapping):
@@ -95,7 +96,7 @@ def _values_at(
 
 
 def _tag_keys(tags: object, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
-    """Yield the keys in a list of tags that the template tells, with their paths."""
+    """Yield the tag keys in a list of tags with their paths; keys that are functions are skipped."""
     for index, tag in enumerate(tags if isinstance(tags, list) else ()):
         for tag_path, branch in expressions.branches(tag, [*path, index]):
             key = branch.get("Key") if isinstance(branch, Mapping) else None
@@ -125,10 +126,10 @@ class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
 
 
 class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
-    """Instances whose tags the metadata service cannot show, and that do not say that it shall not.
+    """Instances with tags that the metadata service cannot show, and without `InstanceMetadataTags: disabled`.
 
-    Tags of instances are those that a launch template or an instance gives them, and those that an Auto Scaling group
-    of the same template passes on.
+    Instances get tags from the resource AWS::EC2::Instance, from a launch template, and from an Auto Scaling group of
+    the same template that propagates its tags.
     """
 
     id = "W9022"
@@ -148,14 +149,18 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
                 continue
             path: list[str | int] = ["Resources", name, "Properties"]
             if resource.get("Type") == "AWS::EC2::Instance":
-                yield from self._instances(properties, path, [key for _, key in _tag_keys(properties.get("Tags"), [])])
+                yield from self._check_instances(
+                    properties, path, [key for _, key in _tag_keys(properties.get("Tags"), [])]
+                )
             elif resource.get("Type") == "AWS::EC2::LaunchTemplate":
                 data = properties.get("LaunchTemplateData")
                 if isinstance(data, Mapping):
                     keys = [*_launch_template_tag_keys(data), *_propagated_tag_keys(cfn, name)]
-                    yield from self._instances(data, [*path, "LaunchTemplateData"], keys)
+                    yield from self._check_instances(data, [*path, "LaunchTemplateData"], keys)
 
-    def _instances(self, data: Mapping[str, object], path: list[str | int], keys: list[str]) -> Iterator[RuleMatch]:
+    def _check_instances(
+        self, data: Mapping[str, object], path: list[str | int], keys: list[str]
+    ) -> Iterator[RuleMatch]:
         unsupported = [key for key in keys if limits.METADATA_TAG_KEY.fault(key)]
         if not unsupported:
             return
@@ -196,5 +201,6 @@ def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
 
 
 def _refers(specification: object, launch_template: str) -> bool:
-    named = specification.get("LaunchTemplateId") if isinstance(specification, Mapping) else None
-    return expressions.reference(named) == (launch_template, "")
+    """Return whether a group's property LaunchTemplate refers to the launch template with that logical id."""
+    launch_template_id = specification.get("LaunchTemplateId") if isinstance(specification, Mapping) else None
+    return expressions.reference(launch_template_id) == (launch_template, "")

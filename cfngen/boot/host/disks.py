@@ -118,6 +118,7 @@ def _has_file_system(machine: Machine, devices: list[str]) -> bool:
 
 
 def _labelled_device(machine: Machine) -> str:
+    """Return the device file of the file system with LABEL."""
     return machine.run("blkid", "-c", "/dev/null", "-L", LABEL)[1].strip()
 
 
@@ -155,6 +156,11 @@ def _format(machine: Machine, devices: list[str]) -> None:
 
 
 def _array_device(machine: Machine) -> str:
+    """Return ARRAY once udev has created this name for the array.
+
+    Raises:
+        Pending: the name does not exist yet.
+    """
     if not machine.exists(ARRAY):
         raise Pending(f"there is no {ARRAY}")
     return ARRAY

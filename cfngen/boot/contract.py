@@ -14,9 +14,13 @@ from .state import Boot
 JsonObject = Dict[str, Any]
 """An object in JSON that is described elsewhere: by AWS, Kubernetes, kubeadm, or the cluster file's author."""
 Bundle = Dict[str, str]
-"""The certificate authorities in their secret: PEM files by name, the encryption key, `initialised` and `restored`."""
+"""The content of the certificate authorities' secret, as text by name (`boot.master.certificate_authorities`).
+
+PEM files, the key for encryption at rest, `initialised` (when `kubeadm init` had completed) and `restored` (id of the
+last restore request that was completed).
+"""
 Steps = Dict[str, str]
-"""Steps in the order in which they run: the function, as `module.function` of the boot program, by the step's title."""
+"""Steps in the order in which they run: by the step's title, its function as `module.function` of the boot program."""
 
 
 class _OptionalReferences(TypedDict, total=False):
@@ -34,7 +38,7 @@ class References(_OptionalReferences):
         resource: logical id of the Auto Scaling group.
         joinSecretArn: ARN of the secret with the join information.
         condition: logical id of the wait condition that a master signals.
-        conditionStack: name of the stack that has it.
+        conditionStack: name of the stack that has the wait condition.
     """
 
     stack: str
@@ -98,10 +102,10 @@ class MasterFacts(MasterReferences, Facts):
 
 
 class Program(TypedDict):
-    """Where the second stage is.
+    """Where an instance finds the second stage of the boot program.
 
     Attributes:
-        resource: logical id of the resource whose metadata contains it.
+        resource: logical id of the resource whose metadata contains the second stage.
         sha256: digest of the packed second stage.
     """
 
@@ -160,7 +164,8 @@ class PodNetwork(TypedDict):
     Attributes:
         interfaces: whether the network plug-in attaches network interfaces and gives their addresses to pods.
         prefixes: whether the plug-in assigns a /28 prefix in place of each address.
-        awaited: whether the boot waits until the plug-in has made the node Ready.
+        awaited: whether the boot waits until the node is Ready, for which a network plug-in must run. False if the user
+            installs the plug-in later.
     """
 
     interfaces: bool
@@ -169,7 +174,7 @@ class PodNetwork(TypedDict):
 
 
 class Backups(TypedDict):
-    """Snapshots of etcd; `interval`: the minutes between two snapshots."""
+    """When masters take snapshots of etcd; `interval`: minutes between two snapshots."""
 
     interval: int
 
@@ -228,7 +233,7 @@ class Config(_OptionalConfig):
         podNetwork: settings of the pod network.
         kubernetesVersion: version of kubeadm and the kubelet, e.g. `v1.36.3`.
         kubeletPatch: fields of the kubelet's configuration.
-        hooks: files, units and post-boot commands of the cluster file.
+        hooks: the user's files, systemd units and post-boot commands from the cluster file.
         drain: time-out in minutes for draining a node before it is terminated.
         ownCa: ARN of the user's secret with the certificate authority, for masters.
         backups: when masters take snapshots of etcd.
@@ -276,8 +281,8 @@ class NodeConfig(Config):
 
     Attributes:
         join: kubeadm's JoinConfiguration without `discovery`.
-        pause: the image of pods' sandboxes.
-        upgradeWait: minutes that a new node waits for masters of its version.
+        pause: the pause image, which containerd runs in each pod's sandbox.
+        upgradeWait: minutes for which a new node waits until the masters have its Kubernetes version.
     """
 
     join: JsonObject
@@ -299,10 +304,10 @@ class NodeBoot(Boot):
 
 
 class JoinInformation(TypedDict, total=False):
-    """What a node needs to join, published by masters in a secret; empty until a master has published it.
+    """The data that nodes need to join, published by masters in a secret; empty until a master has published it.
 
     Attributes:
-        endpoint: the API's name and port.
+        endpoint: the API's host name and port.
         addresses: the masters' addresses.
         kubernetesVersion: version of the oldest master; boot programs of earlier releases do not publish it.
         caHash: hash of the certificate authority's public key.

@@ -17,22 +17,24 @@ if TYPE_CHECKING:
 
 POLICY = "/etc/kubernetes/audit-policy.json"
 FOLDER = "/var/log/kubernetes/audit"
-# Kubernetes' own components, which read all the time. Their changes are logged like everybody's.
-_OWN_USERS = ("system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy")
-_OWN_GROUPS = ("system:nodes", "system:serviceaccounts:kube-system")
+# Users and groups of Kubernetes' components, which read often. Their reads are not logged, but their changes are.
+_COMPONENT_USERS = ("system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy")
+_COMPONENT_GROUPS = ("system:nodes", "system:serviceaccounts:kube-system")
 _READ_VERBS = ("get", "list", "watch")
 
 
 def policy(cluster: Cluster) -> JsonObject:
-    """Return the audit policy: the user's, or a short default. The first rule that matches a request applies.
+    """Return the audit policy of the cluster file, or the default policy.
 
-    No rule logs more than metadata (who, when, from where, which object, result): bodies would put Secrets into the log
-    and make it many times larger.
+    The first rule that matches a request applies.
+
+    The default logs only metadata (who, when, from where, which object, result), not the bodies of requests and
+    responses: these would put Secrets into the log and make it many times larger.
     """
     if cluster.control_plane.audit_log.policy:
         return dict(cluster.control_plane.audit_log.policy)
     rules: list[JsonObject] = [
-        # Health checks and versions, of which each load balancer and client asks.
+        # Health checks and versions, which load balancers and clients request often.
         {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*", "/version*", "/openapi*"]},
         # Heartbeats and events, written every few seconds.
         {
@@ -43,16 +45,16 @@ def policy(cluster: Cluster) -> JsonObject:
                 {"group": "events.k8s.io", "resources": ["events"]},
             ],
         },
-        {"level": "None", "users": list(_OWN_USERS), "verbs": list(_READ_VERBS)},
-        {"level": "None", "userGroups": list(_OWN_GROUPS), "verbs": list(_READ_VERBS)},
-        # A kubelet and the controllers report what they see.
+        {"level": "None", "users": list(_COMPONENT_USERS), "verbs": list(_READ_VERBS)},
+        {"level": "None", "userGroups": list(_COMPONENT_GROUPS), "verbs": list(_READ_VERBS)},
+        # Status reports of the kubelets and controllers.
         {
             "level": "None",
-            "userGroups": list(_OWN_GROUPS),
+            "userGroups": list(_COMPONENT_GROUPS),
             "verbs": ["patch", "update"],
             "resources": [{"group": "", "resources": ["nodes/status", "pods/status"]}],
         },
-        # Logged although they are reads: `kubectl exec` is a GET (of a web socket), and Secrets are confidential.
+        # These reads are logged: `kubectl exec` is a GET (of a web socket), and Secrets are confidential.
         {
             "level": "Metadata",
             "resources": [
@@ -66,19 +68,21 @@ def policy(cluster: Cluster) -> JsonObject:
     return {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",
-        # One entry per request, when it is answered, and none when it is received.
+        # One entry for each request, when it is answered; no second entry when the request is received.
         "omitStages": ["RequestReceived"],
         "rules": rules,
     }
 
 
 def files(cluster: Cluster) -> dict[str, str]:
-    """Return the policy's file, by path, if requests are logged."""
-    return {POLICY: json.dumps(policy(cluster), indent=1) + "\n"} if cluster.control_plane.audit_log.enabled else {}
+    """Return the file with the audit policy, by path; empty if the audit log is disabled."""
+    if not cluster.control_plane.audit_log.enabled:
+        return {}
+    return {POLICY: json.dumps(policy(cluster), indent=1) + "\n"}
 
 
 def arguments(cluster: Cluster) -> Mapping[str, str]:
-    """Return the API server's flags, if requests are logged."""
+    """Return the API server's flags for the audit log; empty if the audit log is disabled."""
     log = cluster.control_plane.audit_log
     if not log.enabled:
         return {}
@@ -92,7 +96,7 @@ def arguments(cluster: Cluster) -> Mapping[str, str]:
 
 
 def volumes(cluster: Cluster) -> list[JsonObject]:
-    """Return what the API server's container needs of the host, if requests are logged."""
+    """Return the host paths to mount into the API server's container; empty if the audit log is disabled."""
     if not cluster.control_plane.audit_log.enabled:
         return []
     return [

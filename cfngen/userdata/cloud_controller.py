@@ -32,8 +32,8 @@ PERMISSIONS = (
 
 
 def manifests(cluster: Cluster) -> list[JsonObject]:
-    """Return the objects to apply, in order."""
-    account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
+    """Return the Kubernetes objects of the cloud controller manager, in the order in which masters apply them."""
+    service_account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
     rules = [
         {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
         for group, resources, verbs in PERMISSIONS
@@ -46,16 +46,16 @@ def manifests(cluster: Cluster) -> list[JsonObject]:
             "ClusterRoleBinding",
             f"system:{NAME}",
             roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": f"system:{NAME}"},
-            subjects=[account],
+            subjects=[service_account],
         ),
-        # Lets it read how API servers authenticate requests, for its own metrics endpoint.
+        # Lets the manager's metrics endpoint read how API servers authenticate requests.
         _object(
             f"{RBAC}/v1",
             "RoleBinding",
             f"{NAME}:apiserver-authentication-reader",
             NAMESPACE,
             roleRef={"apiGroup": RBAC, "kind": "Role", "name": "extension-apiserver-authentication-reader"},
-            subjects=[account],
+            subjects=[service_account],
         ),
         _object("apps/v1", "DaemonSet", NAME, NAMESPACE, spec=_daemon_set(cluster)),
     ]
@@ -67,21 +67,22 @@ def _object(version: str, kind: str, name: str, namespace: str = "", **fields: o
 
 
 def _daemon_set(cluster: Cluster) -> JsonObject:
+    """Return the specification of the manager's DaemonSet, which runs a pod on each master."""
     labels = {"k8s-app": NAME}
+    if network_plugin(cluster).routes:
+        route_flags = {
+            "cluster-cidr": str(cluster.network.pod_cidr),
+            "allocate-node-cidrs": "true",
+            "configure-cloud-routes": "true",
+        }
+    else:
+        # The route controller runs by default, and stops the manager if there is no cluster CIDR.
+        route_flags = {"configure-cloud-routes": "false"}
     flags = {
         "cloud-provider": "aws",
         "cloud-config": CLOUD_CONFIG,
         "cluster-name": cluster.name,
-        # The route controller runs by default, and stops the manager if there is no cluster CIDR.
-        **(
-            {
-                "cluster-cidr": str(cluster.network.pod_cidr),
-                "allocate-node-cidrs": "true",
-                "configure-cloud-routes": "true",
-            }
-            if network_plugin(cluster).routes
-            else {"configure-cloud-routes": "false"}
-        ),
+        **route_flags,
         "use-service-account-credentials": "true",
         "leader-elect": "true",
         "v": "2",
@@ -90,7 +91,8 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         "name": NAME,
         "image": CLOUD_CONTROLLER_MANAGER,
         "args": [f"--{flag}={value}" for flag, value in flags.items()],
-        # Its own master's API server, directly: service addresses do not work before kube-proxy runs.
+        # The pod connects to the API server on the same master, since service addresses do not work before kube-proxy
+        # runs.
         "env": [
             {"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
             {"name": "KUBERNETES_SERVICE_PORT", "value": str(cluster.api.port)},
@@ -103,7 +105,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
         "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
         "priorityClassName": "system-node-critical",
         "serviceAccountName": NAME,
-        # Including the "uninitialized" taint, which only this manager removes.
+        # The pod tolerates all taints, also the "uninitialized" taint, which only this manager removes.
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
         "volumes": [{"name": "cloud-config", "hostPath": {"path": CLOUD_CONFIG, "type": "File"}}],

@@ -21,18 +21,20 @@ from cfngen.userdata.steps import drain_minutes, first_stage, steps, tasks
 if TYPE_CHECKING:
     from cfngen.boot.contract import Asset, Config, JsonObject, MasterConfig, NodeConfig
 
-# Programs that a distribution's image may lack, with apt's and dnf's package. kubeadm, the kubelet and the portmap
-# plugin call iptables. kubeadm 1.32 and newer asks neither for conntrack nor for crictl, and containerd forwards ports
-# without socat.
+# Programs that a distribution's image may lack, each with the names of its package for apt and for dnf. kubeadm, the
+# kubelet and the portmap plug-in call iptables. Since version 1.32, kubeadm needs neither conntrack nor crictl,
+# and containerd forwards ports without socat.
 PACKAGES = {"iptables": ("iptables", "iptables-nft")}
 MASTER_PACKAGES = {
     "mkfs.ext4": ("e2fsprogs", "e2fsprogs"),
     "openssl": ("openssl", "openssl"),
     "pgrep": ("procps", "procps-ng"),
 }
+# The folder that each archive is unpacked to, by the download's name.
 ARCHIVE_FOLDERS = {"containerd": "/usr/local", "cni-plugins": "/opt/cni/bin"}
+# Paths of downloaded programs that are not stored in `files.BIN`, by the download's name.
 ASSET_FILES = {"runc": "/usr/local/sbin/runc"}
-# Files to unpack from an archive into the folder of programs.
+# Archives of which only some files are unpacked, to `files.BIN`: shell patterns of these files, by the download's name.
 MEMBERS = {"helm": ["*/helm"], "etcd": ["*/etcdctl", "*/etcdutl"]}
 
 
@@ -73,7 +75,7 @@ def master(
     if cluster.etcd.backups.enabled:
         config["backups"] = {"interval": cluster.etcd.backups.interval}
     if rehearsal is not None:
-        # As a task that no timer runs, so that the program still contains the steps' modules.
+        # All steps become a task that no timer runs, so that the program still contains their modules.
         config["tasks"] = {**config["tasks"], "steps": config["steps"]}
         config["steps"] = first_stage(config["steps"])
         config["rehearsal"] = rehearsal
@@ -160,7 +162,7 @@ def _common_assets(cluster: Cluster, group: Instances) -> list[Asset]:
 
 
 def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[Asset]:
-    """Return the downloads with the file or folder on the instance that each goes to."""
+    """Return the downloads for the boot program: URL, digest, and the file or folder on the instance to write."""
     assets: list[Asset] = []
     for pinned in pinned_assets:
         asset: Asset = {"url": mirrored(cluster, pinned.url), "sha256": pinned.sha256}
@@ -175,6 +177,15 @@ def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[As
     return assets
 
 
-def _unpacked_files(*groups: Mapping[str, str]) -> dict[str, str]:
-    """Return the files by the path below /opt/cfngen they are unpacked to, with the boot program's own unit."""
-    return {UNIT: files.BOOT_UNIT, **{f"files{path}": text for group in groups for path, text in group.items()}}
+def _unpacked_files(*file_groups: Mapping[str, str]) -> dict[str, str]:
+    """Return all files and the unit of the boot program, by the path below /opt/cfngen that they are unpacked to.
+
+    The boot program copies the files in /opt/cfngen/files to their final paths.
+
+    Args:
+        file_groups: texts of files by their final path.
+    """
+    unpacked = {UNIT: files.BOOT_UNIT}
+    for texts_by_path in file_groups:
+        unpacked.update({f"files{path}": text for path, text in texts_by_path.items()})
+    return unpacked

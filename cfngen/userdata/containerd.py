@@ -1,4 +1,4 @@
-"""containerd's configuration (version 4) and the mirrors of registries; TOML is written here, for want of a writer.
+"""containerd's configuration (version 4) and the mirrors of registries, as TOML; Python has no module that writes TOML.
 
 Sources: containerd's docs/cri/config.md and docs/hosts.md.
 """
@@ -31,8 +31,9 @@ def configuration(instances: Instances, cni: JsonObject) -> str:
     """Return containerd's configuration file.
 
     Args:
-        instances: whose `containerd` is merged over cfngen's, field by field.
-        cni: where containerd finds the network's configuration: fields of the CRI runtime's `cni`.
+        instances: the masters or a node group. Their `containerd.configuration` in the cluster file is merged over
+            cfngen's configuration, field by field.
+        cni: fields of the CRI runtime's `cni`: where containerd finds the configuration of the pod network.
     """
     images = {
         "pinned_images": {"sandbox": PAUSE},
@@ -41,34 +42,39 @@ def configuration(instances: Instances, cni: JsonObject) -> str:
     }
     runc = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
     runtime = {"cni": dict(cni), "containerd": {"runtimes": {"runc": runc}}}
-    ours = {"version": 4, "plugins": {_IMAGES: images, _RUNTIME: runtime}}
-    merged = merge(ours, instances.containerd.configuration)
+    defaults = {"version": 4, "plugins": {_IMAGES: images, _RUNTIME: runtime}}
+    configured = instances.containerd.configuration
+    # The transfer service must know all snapshotters, including those that the cluster file configures.
+    merged = merge(defaults, configured)
     transfer = _transfer_service(merged["plugins"], architecture(instances.instance_type))
-    # The cluster file's settings come last, so that they also override the transfer service's.
-    return toml(merge(merge(ours, transfer), instances.containerd.configuration))
+    # The cluster file's settings are merged last, so that they also override those of the transfer service.
+    return toml(merge(merge(defaults, transfer), configured))
 
 
 def _transfer_service(plugins: JsonObject, processor: str) -> JsonObject:
     """Return the transfer service's settings for the snapshotters that are in use.
 
-    The CRI plug-in pulls through it since containerd 2.1, and it refuses snapshotters that are not listed: "unable to
-    initialize unpacker: no unpack platforms defined" (containerd's docs/transfer.md).
+    Since containerd 2.1 the CRI plug-in pulls images through the transfer service, which refuses snapshotters that are
+    not listed: "unable to initialize unpacker: no unpack platforms defined" (containerd's docs/transfer.md).
 
     Args:
-        plugins: the configuration's plug-ins, complete.
+        plugins: the settings of containerd's plug-ins, with those of the cluster file.
         processor: `amd64` or `arm64`.
     """
     images, runtime = plugins.get(_IMAGES, {}), plugins.get(_RUNTIME, {}).get("containerd", {})
     tables = [images, *images.get("runtime_platforms", {}).values(), *runtime.get("runtimes", {}).values()]
-    names = sorted({table["snapshotter"] for table in tables if table.get("snapshotter")})
-    if names in ([], [_DEFAULT_SNAPSHOTTER]):
+    snapshotters = sorted({table["snapshotter"] for table in tables if table.get("snapshotter")})
+    if snapshotters in ([], [_DEFAULT_SNAPSHOTTER]):
         return {}
-    entries = [{"platform": f"linux/{processor}", "snapshotter": name} for name in names]
-    return {"plugins": {_TRANSFER: {"unpack_config": entries}}}
+    unpack_entries = [{"platform": f"linux/{processor}", "snapshotter": snapshotter} for snapshotter in snapshotters]
+    return {"plugins": {_TRANSFER: {"unpack_config": unpack_entries}}}
 
 
 def mirrors(instances: Instances) -> dict[str, str]:
-    """Return the file of each registry that has mirrors, by path; the registry itself is asked last."""
+    """Return the `hosts.toml` of each registry that has mirrors, by path.
+
+    containerd tries the mirrors in order, and the registry itself if no mirror has the image.
+    """
     return {
         f"{CERTS}/{registry}/hosts.toml": toml({"host": {url: _mirror_settings(url) for url in urls}})
         for registry, urls in instances.containerd.registry_mirrors.items()
@@ -85,12 +91,14 @@ def toml(data: Mapping[str, object]) -> str:
     """Return data as a TOML document (https://toml.io/en/v1.0.0): mappings become tables.
 
     Raises:
-        ValueError: a value has no counterpart in TOML. A cluster file holds none: its loader leaves out what is null.
+        ValueError: a value has no counterpart in TOML. This cannot happen with values of a cluster file: the loader of
+            cluster files removes null values.
     """
     return "\n\n".join(_tables(data, ())) + "\n"
 
 
 def _tables(data: Mapping[str, object], path: tuple[str, ...]) -> Iterator[str]:
+    """Yield the text of a TOML table and then of all tables in it; `path` has the keys that lead to the table."""
     scalars = {key: value for key, value in data.items() if not isinstance(value, Mapping)}
     header = [f"[{'.'.join(map(_toml_key, path))}]"] if path and (scalars or not data) else []
     lines = [*header, *(f"{_toml_key(key)} = {_toml_value(value)}" for key, value in scalars.items())]

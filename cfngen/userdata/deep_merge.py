@@ -16,18 +16,18 @@ def merge(base: Mapping[str, object], override: Mapping[str, object]) -> JsonObj
     """
     merged = dict(base)
     for key, value in override.items():
-        old = merged.get(key)
-        if isinstance(old, Mapping) and isinstance(value, Mapping):
-            merged[key] = merge(old, value)
-        elif (old_items := _by_name(old)) and (new_items := _by_name(value)) is not None:
-            merged[key] = list(merge(old_items, new_items).values())
+        base_value = merged.get(key)
+        if isinstance(base_value, Mapping) and isinstance(value, Mapping):
+            merged[key] = merge(base_value, value)
+        elif (base_items := _by_name(base_value)) and (override_items := _by_name(value)) is not None:
+            merged[key] = list(merge(base_items, override_items).values())
         else:
             merged[key] = value
     return merged
 
 
 def _by_name(value: object) -> JsonObject | None:
-    """Return the objects of a list by their names; None if it is no list, or one of something else."""
+    """Return the objects of a list by their `name`; None if `value` is no list, or an item has no `name`."""
     if isinstance(value, list) and all(isinstance(item, Mapping) and "name" in item for item in value):
         return {item["name"]: item for item in value}
     return None

@@ -22,7 +22,12 @@ MASTER_MOUNT = "/mnt/master"
 
 
 def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
-    """Return the files of every instance, by path; `master` adds the kubelet's dependence on the data volume."""
+    """Return the files of every instance, by path.
+
+    Args:
+        cluster: the cluster.
+        master: whether they are a master's files: then the kubelet's unit requires the data volume.
+    """
     return {
         "/etc/modules-load.d/cfngen.conf": "overlay\nbr_netfilter\n",
         # The kubelet sets vm.overcommit_memory and kernel.panic* itself.
@@ -46,21 +51,24 @@ def of_master(cluster: Cluster) -> dict[str, str]:
     """Return the files that only masters have, by path."""
     route_table = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).routes else []
     return {
-        # With this key the controller tags its resources with KubernetesCluster, which all IAM conditions of masters
-        # check; with KubernetesClusterID alone it would not (tags.go of the cloud provider).
+        # With the key KubernetesClusterTag the cloud controller manager tags its resources with KubernetesCluster,
+        # which all IAM conditions of masters check. With KubernetesClusterID alone it would not (tags.go of the cloud
+        # provider).
         CLOUD_CONFIG: text_of("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table),
         # A token is valid for 24 h: three renewals may fail before the last token expires.
         **timer("join", "Renewal of the information that nodes join with", "*-*-* 0/6:00", "10min"),
         **audit.files(cluster),
-        # Not while the boot program writes the certificate authorities, or before the API server is up.
+        # The timer's task must not run while the boot program writes the certificate authorities, nor before the API
+        # server is up.
         **timer("certificates", "Renewal of this master's certificates", "daily", "4h", BOOT_SERVICE),
         "/etc/profile.d/cfngen.sh": "export KUBECONFIG=/etc/kubernetes/admin.conf\n",
         **timer("approve", "Approval of the kubelets' serving certificates", "minutely", after_unit=BOOT_SERVICE),
         **timer("addons", "Add-ons", "hourly", "10min"),
         # A failed add-on is also reported in the instance's console output.
         f"{UNITS}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),
-        # Every minute, so that `cfngen etcd backup` is answered soon; the task decides whether a snapshot is due. After
-        # a reboot only once the boot program has found etcd healthy, else the console would report a failure.
+        # The task runs every minute, so that a request of `cfngen etcd backup` is handled soon; the task itself decides
+        # whether a snapshot is due. After a reboot it waits until the boot program has found etcd healthy, else the
+        # console would report a failure.
         **(
             timer("backup", "Snapshots of etcd", "minutely", after_unit=BOOT_SERVICE)
             if cluster.etcd.backups.enabled
@@ -78,11 +86,12 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: 
     """Return the units that run a task of the boot program, `cfngen-<task>.service` and `.timer`, by path.
 
     Args:
-        task: its name in the configuration's `tasks`.
-        title: the units' description.
-        calendar: systemd's OnCalendar; a run that was missed is made up for.
+        task: the task's name in the configuration's `tasks`.
+        title: the description of both units.
+        calendar: when the task runs, as systemd's OnCalendar. A run that was missed, e.g. while the instance was
+            stopped, is caught up on.
         delay: the maximum random delay, so that masters do not all start the task at once.
-        after_unit: a unit that the task waits for while that is starting.
+        after_unit: a unit; while it is starting, the task waits.
     """
     return {
         f"{UNITS}/cfngen-{task}.service": text_of(
@@ -113,11 +122,15 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: 
 
 
 def credential_providers() -> JsonObject:
-    """Return the kubelet's CredentialProviderConfig: it gets passwords of ECR registries with the instance's role."""
-    # Host names of registries, IPv4 and dual-stack, as in the provider's ecrPrivateHostPattern.
-    domains = {"dkr.": ("amazonaws.com", "amazonaws.com.cn"), "dkr-": ("on.aws", "on.amazonwebservices.com.cn")}
+    """Return the kubelet's CredentialProviderConfig, with which it gets passwords of ECR registries by the IAM role."""
+    # Host names of ECR's registries as in the provider's ecrPrivateHostPattern: with `dkr.` for IPv4, with `dkr-` for
+    # dual-stack.
+    domain_suffixes = {
+        "dkr.": ("amazonaws.com", "amazonaws.com.cn"),
+        "dkr-": ("on.aws", "on.amazonwebservices.com.cn"),
+    }
     services = [
-        (separator + service, suffixes) for separator, suffixes in domains.items() for service in ("ecr", "ecr-fips")
+        (prefix + service, suffixes) for prefix, suffixes in domain_suffixes.items() for service in ("ecr", "ecr-fips")
     ]
     return {
         "apiVersion": "kubelet.config.k8s.io/v1",
@@ -158,7 +171,7 @@ def kubelet_unit(*, master: bool) -> str:
     )
 
 
-# Runs at every boot. Restart: an attempt that failed because a server was unavailable is repeated.
+# The unit runs the boot program at every boot. `Restart` repeats a failed boot, e.g. when a server was unavailable.
 BOOT_UNIT = text_of(
     "[Unit]",
     "Description=cfngen boot program",

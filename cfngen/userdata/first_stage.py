@@ -1,4 +1,4 @@
-"""Unpacks user data made by `pack`: the first stage of the boot program, and its reference to the second."""
+"""Unpacks user data made by `pack`: the first stage of the boot program, and where it finds the second stage."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PROGRAM = re.compile(r'^PROGRAM = "([^"]*)"$', re.MULTILINE)
 
 @dataclass(frozen=True)
 class FirstStage:
-    """User data, unpacked.
+    """The unpacked user data of one instance.
 
     Attributes:
-        script: the text that cloud-init gets.
-        references: the values that CloudFormation has filled in, as JSON.
-        files: the other files by path, without the configuration.
-        config: the configuration of the first stage.
+        script: the user data as cloud-init gets it: the loader, or a MIME document of the loader and the cloud-config.
+        references: the values that CloudFormation has filled in (`references.json`), as JSON.
+        files: the texts of the packed files by path, except `config.json`.
+        config: the configuration of the first stage (`config.json`).
     """
 
     script: str
@@ -52,11 +52,12 @@ def unpacked(user_data: str) -> FirstStage | None:
         user_data: user data of `pack`, filled in by CloudFormation; in base64 or as text.
     """
     try:
-        plain = user_data.startswith(("#!", "Content-Type:"))
-        script = user_data if plain else base64.b64decode(user_data, validate=True).decode()
+        is_plain_text = user_data.startswith(("#!", "Content-Type:"))
+        script = user_data if is_plain_text else base64.b64decode(user_data, validate=True).decode()
         references, program = _REFERENCES.search(script), _PROGRAM.search(script)
         if not references or not program:
             return None
+        # Paths and texts of the files alternate, separated by NUL.
         items = lzma.decompress(base64.b85decode(program[1])).decode().split("\0")
         files = dict(zip(items[::2], items[1::2], strict=True))
         config = json.loads(files.pop("config.json"))

@@ -1,7 +1,7 @@
-"""Turns an instance group's settings of the cluster file into boot configuration and files.
+"""Turns the cluster file's settings of an instance group (the masters, or a node group) into configuration and files.
 
-These are kubelet, containerd, files, units, commands and draining; masters and nodes have the same, except that only
-nodes are drained.
+The settings are those of the kubelet and containerd, and the user's files, systemd units and commands. Node groups also
+have a time-out for draining.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SECONDS_PER_UNIT = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def hooks(instances: Instances) -> Hooks:
-    """Return the files, units and post-boot commands that the cluster file has for these instances."""
+    """Return the user's files, systemd units and post-boot commands for a group, from the cluster file."""
     return {
         "files": [{"path": file.path, "content": file.content, "mode": file.mode} for file in instances.files],
         "units": [{"name": unit.name, "content": unit.content, "enable": unit.enable} for unit in instances.units],
@@ -37,7 +37,7 @@ def kubelet(cluster: Cluster, instances: Instances) -> JsonObject:
 
 
 def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
-    """Return the configuration files that depend on the settings of these instances, by path."""
+    """Return the configuration files that depend on a group's settings, by path."""
     return {
         "/etc/containerd/config.toml": containerd.configuration(instances, pod_network.containerd(cluster)),
         **containerd.mirrors(instances),
@@ -49,8 +49,8 @@ def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
 def _inhibit_delay_file(kubelet: JsonObject) -> dict[str, str]:
     """Return the logind setting that lets the kubelet delay a shutdown by its `shutdownGracePeriod`.
 
-    The kubelet writes 99-kubelet.conf itself, but the file whose name sorts last wins, and unattended-upgrades of
-    Debian and Ubuntu has one that begins with a letter (kubernetes/kubernetes#102818).
+    The kubelet itself writes 99-kubelet.conf. But logind uses the file whose name sorts last, and unattended-upgrades
+    of Debian and Ubuntu installs one whose name starts with a letter (kubernetes/kubernetes#102818).
     """
     seconds = duration(str(kubelet.get("shutdownGracePeriod", "0s")))
     if not seconds:
@@ -65,7 +65,7 @@ def duration(text: str) -> int:
     return int(-(-seconds // 1))
 
 
-# Does not depend on the boot program's unit: if the boot failed, the lifecycle action is still completed at once.
+# The unit does not depend on that of the boot program, so the lifecycle action is completed even if the boot fails.
 DRAIN_UNIT = text_of(
     "[Unit]",
     "Description=Moves pods elsewhere before this instance is terminated",

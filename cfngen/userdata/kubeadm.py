@@ -1,4 +1,4 @@
-"""kubeadm's configuration (kubeadm.k8s.io/v1beta4) and the kubelet's; `${…}` is filled in on the instance.
+"""The configuration of kubeadm (kubeadm.k8s.io/v1beta4) and of the kubelet; the boot program replaces `${…}` in it.
 
 Fields after https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/ and
 https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/.
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
 VERSION = "kubeadm.k8s.io/v1beta4"
-# Written by the boot program (boot/master/encryption.py), which has the key.
+# The API server's EncryptionConfiguration, which the boot program writes with the key (boot/master/encryption.py).
 ENCRYPTION = "/etc/kubernetes/encryption.json"
 PATCHES = {"directory": "/opt/cfngen/patches"}
 
 
 def endpoint(cluster: Cluster) -> str:
-    """Return the API endpoint that instances use, host and port; each has the host in its /etc/hosts."""
+    """Return the host name and port at which instances reach the API; each instance has the name in its /etc/hosts."""
     return f"{api_host(cluster)}:{cluster.api.port}"
 
 
@@ -52,9 +52,10 @@ def init(cluster: Cluster) -> list[JsonObject]:
 
 def _cluster_configuration(cluster: Cluster) -> JsonObject:
     network, plugin = cluster.network, network_plugin(cluster)
-    # With several masters it is the DNS name of their load balancer, which exists even if the API is not public.
-    has_load_balancer = cluster.api.public or cluster.control_plane.count > 1
-    names = [*(["${publicAddress}"] if has_load_balancer else []), "127.0.0.1", "localhost"]
+    # With several masters `publicAddress` is the DNS name of their load balancer, which exists even if the API is not
+    # public; with one master it exists only if the API is public.
+    has_public_address = cluster.api.public or cluster.control_plane.count > 1
+    public_names = ["${publicAddress}"] if has_public_address else []
     return {
         "apiVersion": VERSION,
         "kind": "ClusterConfiguration",
@@ -69,7 +70,7 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
         "apiServer": {
             # kubeadm adds the endpoint's name, the master's own address and name, the first service address and the
             # kubernetes.default names.
-            "certSANs": [*names, *cluster.api.additional_names],
+            "certSANs": [*public_names, "127.0.0.1", "localhost", *cluster.api.additional_names],
             "extraArgs": _arguments({**audit.arguments(cluster), "encryption-provider-config": ENCRYPTION}),
             "extraVolumes": [
                 *audit.volumes(cluster),
@@ -83,8 +84,8 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
             ],
         },
         "controllerManager": {
-            # Where nodes have ranges for pods they are given out here; VPC routes to them are the cloud controller
-            # manager's.
+            # If the network plug-in uses one range of pod addresses per node, kube-controller-manager assigns the
+            # ranges. VPC routes to them are created by the cloud controller manager, not here.
             "extraArgs": _arguments(
                 {
                     "allocate-node-cidrs": "true" if plugin.node_ranges else "false",
@@ -114,10 +115,13 @@ def join(group: NodeGroup) -> JsonObject:
 
 def kubelet(cluster: Cluster) -> JsonObject:
     """Return fields of the KubeletConfiguration; an instance adds `providerID` and `resolvConf`."""
-    # A graceful shutdown would stop the Amazon VPC plug-in like other pods, and leave network interfaces behind that it
-    # was creating. kops does not configure one with it either.
-    grace_periods = ("0s", "0s") if network_plugin(cluster).interfaces else ("30s", "10s")
-    ours = {
+    # With the Amazon VPC plug-in there is no graceful shutdown: it would stop the plug-in like other pods, and leave
+    # behind network interfaces that the plug-in was creating. kops configures none with this plug-in either.
+    if network_plugin(cluster).interfaces:
+        grace_period, critical_pods_grace_period = "0s", "0s"
+    else:
+        grace_period, critical_pods_grace_period = "30s", "10s"
+    defaults = {
         "cgroupDriver": "systemd",
         "clusterDNS": [str(cluster.network.dns_service_ip)],
         "evictionHard": {
@@ -129,15 +133,16 @@ def kubelet(cluster: Cluster) -> JsonObject:
         "rotateCertificates": True,
         # Masters approve the certificates (boot/master/csr_approval.py).
         "serverTLSBootstrap": True,
-        "shutdownGracePeriod": grace_periods[0],
-        "shutdownGracePeriodCriticalPods": grace_periods[1],
+        "shutdownGracePeriod": grace_period,
+        "shutdownGracePeriodCriticalPods": critical_pods_grace_period,
     }
-    return merge(ours, cluster.kubernetes.kubelet_configuration)
+    return merge(defaults, cluster.kubernetes.kubelet_configuration)
 
 
 def _registration(**extra_arguments: str) -> JsonObject:
-    # Instance ids as node names: a replaced master registers at once (a Node object keeps its first provider id), and
-    # the cloud controller manager knows what a name that begins with i- means.
+    """Return how a kubelet registers its Node; `extra_arguments` are further flags of the kubelet."""
+    # Nodes are named by the instance id, as a Node object keeps its first provider id: so the instance that replaces a
+    # master registers another Node at once. The cloud controller manager recognises names that begin with i-.
     return {
         "name": "${instanceId}",
         "criSocket": "unix:///run/containerd/containerd.sock",
@@ -153,5 +158,6 @@ def _registration(**extra_arguments: str) -> JsonObject:
     }
 
 
-def _arguments(values: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{"name": name, "value": value} for name, value in values.items()]
+def _arguments(values_by_flag: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return flags in the form of kubeadm's `extraArgs`."""
+    return [{"name": flag, "value": value} for flag, value in values_by_flag.items()]

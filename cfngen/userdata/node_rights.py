@@ -22,11 +22,12 @@ def manifests(cluster: Cluster) -> list[JsonObject]:
     """Return the Kubernetes objects to apply, in order; none if no node group is drained."""
     if not any(group.drain_timeout for group in cluster.node_groups):
         return []
-    head = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": NAME}}
+    common_fields = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": NAME}}
+    rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}
     return [
-        {**head, "kind": "ClusterRole", "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]},
+        {**common_fields, "kind": "ClusterRole", "rules": [rule]},
         {
-            **head,
+            **common_fields,
             "kind": "ClusterRoleBinding",
             "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": NAME},
             "subjects": [{"apiGroup": RBAC, "kind": "Group", "name": "system:nodes"}],

@@ -1,4 +1,4 @@
-"""Packs a role's boot program and configuration into user data, and what does not fit there into the stack.
+"""Packs a role's boot program and configuration in two stages: the first into user data, the second into the stack.
 
 User data holds the first stage: the loader, and the modules that install boto3 and fetch the second stage. The second
 stage, which is the rest of the program with the role's configuration and files, is the metadata of a wait condition
@@ -110,8 +110,9 @@ class UserData:
         size: maximum bytes of the user data (before base64), with every reference at its maximum length.
         resource: logical id of the resource, in the same stack, whose metadata is the second stage.
         program: the second stage, packed: the metadata of that resource.
-        files: for display: `user-data.py` is the loader, with `${name}` for each reference and without the packed
-            program; all others are the files unpacked to /opt/cfngen, Python sources with their comments.
+        files: texts by path, which `cfngen userdata` shows. `user-data.py` is the loader, with `${name}` for each
+            reference and without the packed program. All others are the files unpacked to /opt/cfngen; Python sources
+            have their comments here.
         limit: bytes that EC2 allows.
     """
 
@@ -171,11 +172,14 @@ def pack(
     first_files = {program_path(module): packed(module) for module in first_modules}
     first_files.update({"config.json": _json(first_config), UNIT: files[UNIT]})
     packed_first = _compress(_join_files(first_files))
-    cloud_config_text = "#cloud-config\n" + _escape_braces(json.dumps(cloud_config, indent=1)) if cloud_config else ""
+    # The NUL marks the place of the references, see `_pieces`.
     loader = LOADER.format(references="\0", program=packed_first, unit=UNIT)
-    pieces = _pieces(
-        MULTIPART.format(loader=loader, cloud_config=cloud_config_text) if cloud_config_text else loader, references
-    )
+    user_data = loader
+    cloud_config_text = ""
+    if cloud_config:
+        cloud_config_text = "#cloud-config\n" + _escape_braces(json.dumps(cloud_config, indent=1))
+        user_data = MULTIPART.format(loader=loader, cloud_config=cloud_config_text)
+    pieces = _pieces(user_data, references)
     size = sum(len(piece) if isinstance(piece, str) else MAX_LENGTHS[piece.name] for piece in pieces)
     if size > LIMIT:
         raise UserDataTooLargeError(role, size)
@@ -193,8 +197,9 @@ def pack(
     return UserData(role, Base64(value), size, resource, program, view)
 
 
-def _module(step: str) -> str:
-    return step.rpartition(".")[0]
+def _module(function: str) -> str:
+    """Return the module of a step's function, e.g. `host.system` of `host.system.settings`."""
+    return function.rpartition(".")[0]
 
 
 def _json(value: object) -> str:
@@ -209,12 +214,13 @@ def _escape_braces(text: str) -> str:
     return re.sub(r"(?<=[${])\{", r"\\u007b", text)
 
 
-def _join_files(content: Mapping[str, str]) -> str:
-    return "\0".join(f"{path}\0{text}" for path, text in content.items())
+def _join_files(texts_by_path: Mapping[str, str]) -> str:
+    """Return paths and texts of files as one text, alternating and separated by NUL."""
+    return "\0".join(f"{path}\0{text}" for path, text in texts_by_path.items())
 
 
 def _digests(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return a short digest of each text: of a million changes one may stay unnoticed."""
+    """Return a short digest of each text, to save space: of a million changes about one stays unnoticed."""
     return {name: hashlib.sha256(text.encode()).hexdigest()[:5] for name, text in texts.items()}
 
 
@@ -232,10 +238,13 @@ class _Reference:
 
 
 def _pieces(text: str, references: Mapping[str, object]) -> list[str | _Reference]:
-    """Split `text` into strings and references: its NUL is replaced by a JSON object that holds the references."""
-    head, _, tail = text.partition("\0")
+    """Return the pieces of which CloudFormation joins user data: literal strings and references.
+
+    The NUL in `text` is replaced by a JSON object with the value of each reference, by name.
+    """
+    before, _, after = text.partition("\0")
     pieces: list[str | _Reference] = []
-    literal = head + "{"
+    literal = before + "{"
     for index, (name, value) in enumerate(references.items()):
         literal += (", " if index else "") + f'"{name}": "'
         if isinstance(value, str):
@@ -244,7 +253,7 @@ def _pieces(text: str, references: Mapping[str, object]) -> list[str | _Referenc
             pieces += [literal, _Reference(name, value)]
             literal = ""
         literal += '"'
-    return [*pieces, literal + "}" + tail]
+    return [*pieces, literal + "}" + after]
 
 
 @lru_cache(maxsize=64)

@@ -1,9 +1,9 @@
-"""What an instance needs for pods to reach each other: files and services, by the network plug-in.
+"""The files and services of an instance with which pods reach each other; they depend on the network plug-in.
 
-With VPC routes there is no program: containerd writes a CNI configuration for the node's range, and a unit masquerades
-what leaves. The other plug-ins bring both along; what they need is that the distribution leaves their interfaces,
-routes and rules alone. Those settings are the ones that kops found needed on the same distributions
-(nodeup/pkg/model/networking), and the EKS images have (awslabs/amazon-eks-ami).
+With VPC routes no plug-in runs: containerd writes a CNI configuration for the node's range of pod addresses, and a
+systemd unit masquerades packets that leave the cluster. The other plug-ins do both themselves, but the distribution
+must not change their interfaces, routes and rules. The settings for this are those of kops on the same distributions
+(nodeup/pkg/model/networking) and of the EKS images (awslabs/amazon-eks-ami).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _UNITS = "/etc/systemd/system"
 
 def files(cluster: Cluster) -> dict[str, str]:
     """Return the files of every instance, by path."""
-    # Otherwise systemd changes the MAC address of new virtual interfaces, including the host's end of a pod's. If the
-    # pod has cached the old one, it has no network for half a minute (amazon-vpc-cni-k8s#2103, flatcar/init#33). The
-    # instance's own interfaces have a permanent address and are not affected.
+    # Without this file systemd changes the MAC address of new virtual interfaces, also of the host's end of a pod's
+    # veth pair. A pod that has cached the old address has no network for half a minute (amazon-vpc-cni-k8s#2103,
+    # flatcar/init#33). The instance's network interfaces have permanent addresses and are not affected.
     files_by_path = {
         "/etc/systemd/network/99-default.link.d/40-cfngen.conf": text_of("[Link]", "MACAddressPolicy=none")
     }
@@ -60,26 +60,29 @@ def containerd(cluster: Cluster) -> dict[str, str]:
 
 
 def services(cluster: Cluster) -> tuple[str, ...]:
-    """Return the services to start besides containerd."""
+    """Return the systemd services that the pod network needs besides containerd, by name without `.service`."""
     return (UNIT.removesuffix(".service"),) if network_plugin(cluster).routes else ()
 
 
 def configuration(cluster: Cluster) -> PodNetwork:
-    """Return what the boot program must know about the pod network: the configuration's `podNetwork`."""
+    """Return `podNetwork` of the boot program's configuration."""
     environment = cluster.network.plugin_values.get("env")
-    prefixes = isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"
+    has_prefixes = (
+        isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"
+    )
     return {
         "interfaces": network_plugin(cluster).interfaces,
-        "prefixes": prefixes,
-        # Without a plug-in nodes never become Ready, and if the user installs one, they may need the nodes first.
+        "prefixes": has_prefixes,
+        # Without a network plug-in nodes never become Ready, and users who install one themselves may need the nodes
+        # for that. So the boot waits only if cfngen installs a plug-in, or charts, of which one may be a plug-in.
         "awaited": cluster.network.plugin != "none" or bool(cluster.addons.charts),
     }
 
 
 def _cni() -> JsonObject:
-    """Return the template of the CNI configuration: a veth pair for each pod, an address of the node's range.
+    """Return the template of the CNI configuration, with a veth pair and an address of the node's range for each pod.
 
-    The packets of other nodes' pods come and go by the VPC's routes, so nothing more is needed.
+    Packets to and from pods on other nodes follow the VPC's routes, so no overlay network is needed.
     """
     ipam = {
         "type": "host-local",
@@ -100,18 +103,20 @@ def _masquerade_unit(cluster: Cluster) -> str:
     rest of the VPC do not: a subnet with another route table has no route back to the pod.
     """
     pods, vpc, non_masquerade = cluster.network.pod_cidr, cluster.network.vpc.cidr, cluster.network.non_masquerade_cidr
-    unmasqueraded = [
-        *([non_masquerade] if non_masquerade else []),
-        *([] if non_masquerade and pods.subnet_of(non_masquerade) else [pods]),
-    ]
-    # The Amazon-provided DNS server, at the VPC's base address plus two, answers only addresses of the VPC, not pods'.
-    resolver = [vpc[2]] if non_masquerade and vpc.overlaps(non_masquerade) else []
-    chain, rule = "CFNGEN-MASQUERADE", f"POSTROUTING -s {pods} -m addrtype ! --dst-type LOCAL"
+    unmasqueraded_cidrs = [non_masquerade] if non_masquerade else []
+    if not non_masquerade or not pods.subnet_of(non_masquerade):
+        unmasqueraded_cidrs.append(pods)
+    # The Amazon-provided DNS server, at the VPC's base address plus two, answers addresses of the VPC, but not those of
+    # pods: packets to it are masqueraded even if it is in `network.nonMasqueradeCidr`.
+    dns_servers = [vpc[2]] if non_masquerade and vpc.overlaps(non_masquerade) else []
+    chain = "CFNGEN-MASQUERADE"
+    rule = f"POSTROUTING -s {pods} -m addrtype ! --dst-type LOCAL"
+    # In a systemd unit a command that starts with `-` may fail: the chain may exist, the rule may not exist yet.
     commands = [
         f"-iptables -w -t nat -N {chain}",
         f"iptables -w -t nat -F {chain}",
-        *(f"iptables -w -t nat -A {chain} -d {cidr} -j MASQUERADE" for cidr in resolver),
-        *(f"iptables -w -t nat -A {chain} -d {cidr} -j RETURN" for cidr in unmasqueraded),
+        *(f"iptables -w -t nat -A {chain} -d {address} -j MASQUERADE" for address in dns_servers),
+        *(f"iptables -w -t nat -A {chain} -d {cidr} -j RETURN" for cidr in unmasqueraded_cidrs),
         f"iptables -w -t nat -A {chain} -j MASQUERADE",
         f"-iptables -w -t nat -D {rule} -j {chain}",
         f"iptables -w -t nat -A {rule} -j {chain}",

@@ -11,8 +11,9 @@ from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
 
 _ADDRESS_LENGTH = len("255.255.255.255")
-# The maximum length of each reference's value. Stack names have up to 128 characters, ids a prefix and 17 digits. A
-# secret's ARN: 66 characters up to its name (longest partition and region), a logical id, two random suffixes.
+# The maximum length of each reference's value. Stack names have up to 128 characters; resource ids have a prefix and 17
+# digits. The ARN of a secret has 66 characters up to the secret's name (in the partition and region with the longest
+# names), a logical id, and two random suffixes.
 MAX_LENGTHS = {
     "stack": 128,
     "resource": 255,
@@ -55,7 +56,7 @@ def of_node() -> tuple[str, ...]:
 
 
 def check(references: Mapping[str, object], names: Collection[str]) -> None:
-    """Check that templates pass exactly the references of a role.
+    """Check that `references` has a value for each of `names`, and no others.
 
     Raises:
         ValueError: a reference is missing or unknown.

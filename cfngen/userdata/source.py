@@ -26,7 +26,7 @@ def program_path(module: str) -> str:
 
 
 def required(modules: Iterable[str]) -> tuple[str, ...]:
-    """Return modules of `cfngen.boot` and those that they import, by name."""
+    """Return the names of modules of `cfngen.boot` and of all modules that they import, directly or not."""
     names: set[str] = set()
     unvisited = set(modules)
     while unvisited:
@@ -44,7 +44,8 @@ def imported(module: str) -> frozenset[str]:
         if isinstance(node, ast.ImportFrom) and node.level:
             package = [*module.split(".")[: -node.level], *(node.module or "").split(".")]
             base = ".".join(filter(None, package))
-            # `from .machine import BootError` takes something out of a module, `from .host import kubelet` a module.
+            # `from .machine import BootError` imports a name from a module; `from .host import kubelet` imports a
+            # module from a package.
             names |= {base} if _file(base).is_file() else {f"{base}.{name.name}".lstrip(".") for name in node.names}
     return frozenset(names)
 
@@ -55,7 +56,7 @@ def _file(module: str) -> Traversable:
 
 @cache
 def packed(module: str) -> str:
-    """Return a module of `cfngen.boot` as it is packed."""
+    """Return the text of a module of `cfngen.boot` as instances get it: stripped, to save space in user data."""
     return strip(source(module))
 
 
@@ -93,7 +94,7 @@ def strip(text: str) -> str:
     return "".join(output)
 
 
-# Tokens that are not copied: comments, and white space, which is written again.
+# Tokens that `strip` does not copy: comments, and white space, which it writes itself.
 _INVISIBLE = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 Position = tuple[int, int]
 
@@ -103,7 +104,10 @@ def _is_word_character(character: str) -> bool:
 
 
 def _removable_parts(tree: ast.Module) -> dict[Position, tuple[Position, str]]:
-    """Return the parts that an instance does not need: by their start, their end and the replacement."""
+    """Return the parts of a module that an instance does not need, by their start: their end and the replacement.
+
+    They are docstrings, annotations, and statements that only type checkers need.
+    """
     dropped: dict[Position, tuple[Position, str]] = {}
     for node in (tree, *_statements(tree.body)):
         annotations: list[ast.expr | None] = []
@@ -136,7 +140,7 @@ def _removable_parts(tree: ast.Module) -> dict[Position, tuple[Position, str]]:
 
 
 def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the statements of a body and, below each that runs, those it holds."""
+    """Yield the statements of a body, and those nested in them, except in blocks that only type checkers need."""
     for node in body:
         yield node
         if not _is_for_type_checkers(node):
@@ -145,7 +149,7 @@ def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _is_for_type_checkers(node: ast.AST) -> bool:
-    """Return whether a statement does nothing when the program runs."""
+    """Return whether only type checkers need a statement: it does nothing when the program runs."""
     if isinstance(node, ast.AnnAssign):
         return node.value is None
     if isinstance(node, ast.If):
@@ -156,11 +160,15 @@ def _is_for_type_checkers(node: ast.AST) -> bool:
 
 
 def _end(node: ast.stmt | ast.expr) -> Position:
+    """Return the line and column at which a node ends."""
     return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
 def _tokens(text: str) -> list[tokenize.TokenInfo]:
-    """Return the tokens of Python source, an f-string being one token as it was before Python 3.12."""
+    """Return the tokens of Python source, with each f-string as one token in every version of Python.
+
+    Since Python 3.12 `tokenize` splits f-strings into several tokens.
+    """
     lines = text.splitlines()
     tokens: list[tokenize.TokenInfo] = []
     open_fstrings: list[tokenize.TokenInfo] = []

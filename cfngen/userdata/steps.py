@@ -1,7 +1,7 @@
 """The steps of a boot of masters and nodes, in order, and the tasks of their timers and services.
 
-The boot program also runs the step `identity` before these and `signal` after them. The modules of the steps up to
-`program.fetch` are in the user data; those of later steps are in the stack.
+The boot program also runs the step `identity` before all others and `signal` after them. The modules of the steps up to
+`program.fetch` are in the user data; the modules of later steps are in the stack.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Step(NamedTuple):
     """A step of the boot program.
 
     Attributes:
-        title: its title in the log.
-        function: `module.function` of `cfngen.boot`.
-        present: a function of the cluster and the group; whether instances of the group have the step.
+        title: the step's title in the log.
+        function: the function that does the step's work, as `module.function` of `cfngen.boot`.
+        present: returns whether the instances of a group have the step, given the cluster and the group.
     """
 
     title: str
@@ -31,7 +31,10 @@ class Step(NamedTuple):
 
 
 def drain_minutes(group: Instances) -> int:
-    """Return the time-out for draining an instance before its termination; 0 if it is not drained, like masters."""
+    """Return the minutes that draining an instance may take before its termination.
+
+    0 if it is not drained: a master, or a node group without a time-out.
+    """
     return group.drain_timeout if isinstance(group, NodeGroup) else 0
 
 
@@ -71,7 +74,7 @@ FETCH = "program.fetch"
 """The last step of the first stage."""
 
 MASTER_STEPS = (
-    # Before everything else: they may set a proxy for installing packages.
+    # Pre-boot commands run before everything else, as they may set a proxy for installing packages.
     Step("pre-boot commands", "host.hooks.before", _has_pre_boot_commands),
     Step("packages", "packages.install"),
     Step("program", FETCH),
@@ -141,6 +144,6 @@ def tasks(cluster: Cluster, group: Instances) -> dict[str, Steps]:
 
 def first_stage(all_steps: Steps) -> Steps:
     """Return the steps whose modules are in the user data: those up to the one that fetches the second stage."""
-    titles = list(all_steps)
-    last = list(all_steps.values()).index(FETCH)
-    return {title: all_steps[title] for title in titles[: last + 1]}
+    functions = list(all_steps.values())
+    count = functions.index(FETCH) + 1
+    return dict(list(all_steps.items())[:count])

@@ -1,4 +1,4 @@
-"""Describes what differs between two user data, for an operator who is about to replace instances."""
+"""Describes the differences between two versions of user data, for an operator who is about to replace instances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 from cfngen.userdata.first_stage import unpacked
 from cfngen.userdata.source import program_path
 
-# Descriptions of the keys of a role's configuration; a key without one is shown as it is.
+# Descriptions of the keys of a role's configuration; a key without a description is shown unchanged.
 _DESCRIPTIONS = {
     "apiHost": "the API's name",
     "assets": "what it downloads",
@@ -31,7 +31,7 @@ _DESCRIPTIONS = {
     "services": "the services that run",
     "timeout": "the time that it may take",
 }
-# Likewise for files, by path.
+# Descriptions of files, by path; a file without a description is shown by its path.
 _FILE_DESCRIPTIONS = {
     "/etc/systemd/system/cfngen-masquerade.service": "which traffic of pods leaves with the node's address"
 }
@@ -39,30 +39,35 @@ _CLOUD_CONFIG = re.compile(r"^#cloud-config\n(.*?)\n--cfngen--$", re.MULTILINE |
 
 
 def difference(old_user_data: str, new_user_data: str) -> str:
-    """Return a sentence on what differs between two user data, or "" if one of them cannot be unpacked.
+    """Return a sentence that tells what a change of user data changes; "" if either version cannot be unpacked.
 
     Args:
-        old_user_data: user data of `pack`, filled in by CloudFormation; in base64 or as text.
-        new_user_data: the new user data, in the same form.
+        old_user_data: the user data of a launch template, made by `pack` and filled in by CloudFormation; in base64 or
+            as text.
+        new_user_data: the user data that replaces it, in the same form.
     """
-    old, new = _parts_by_name(old_user_data), _parts_by_name(new_user_data)
-    if old is None or new is None:
+    old_parts, new_parts = _parts_by_name(old_user_data), _parts_by_name(new_user_data)
+    if old_parts is None or new_parts is None:
         return ""
-    changed = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
-    if not changed:
+    all_names = old_parts.keys() | new_parts.keys()
+    changed_names = sorted(name for name in all_names if old_parts.get(name) != new_parts.get(name))
+    if not changed_names:
         return "only the loader of the boot program changes"
     modules = [
-        path.removeprefix("boot/").removesuffix(".py").replace("/", ".") for path in changed if path.startswith("boot/")
+        name.removeprefix("boot/").removesuffix(".py").replace("/", ".")
+        for name in changed_names
+        if name.startswith("boot/")
     ]
     changes = [f"the boot program ({', '.join(modules)})"] if modules else []
-    changes += [_DESCRIPTIONS.get(key, key) for key in (path.partition("#")[2] for path in changed) if key]
-    for path in changed:
-        if path == "references.json":
-            changes.append(
-                f"ids from the stacks ({', '.join(_changed_keys(old.get(path, '{}'), new.get(path, '{}')))})"
-            )
-        elif not path.startswith("boot/") and "#" not in path:
-            changes.append(_FILE_DESCRIPTIONS.get(path, path))
+    # A key of the configuration is a part with the name `<file>#<key>`.
+    changed_keys = [key for key in (name.partition("#")[2] for name in changed_names) if key]
+    changes += [_DESCRIPTIONS.get(key, key) for key in changed_keys]
+    for name in changed_names:
+        if name == "references.json":
+            changed_references = _changed_keys(old_parts.get(name, "{}"), new_parts.get(name, "{}"))
+            changes.append(f"ids from the stacks ({', '.join(changed_references)})")
+        elif not name.startswith("boot/") and "#" not in name:
+            changes.append(_FILE_DESCRIPTIONS.get(name, name))
     return f"what changes: {', '.join(dict.fromkeys(changes))}"
 
 
@@ -73,18 +78,20 @@ def parts(text: str) -> list[str]:
         text: user data of `pack`, filled in by CloudFormation; in base64 or as text.
     """
     lines: list[str] = []
-    for path, part in sorted((_parts_by_name(text) or {}).items()):
-        if "#" in path:
+    for name, part in sorted((_parts_by_name(text) or {}).items()):
+        if "#" in name:
+            # A key of the configuration is JSON in the first stage, but only a digest in the second.
             with contextlib.suppress(ValueError):
                 part = json.dumps(json.loads(part), indent=2, sort_keys=True)
-        lines += [f"{path}: {line}" for line in part.splitlines()]
+        lines += [f"{name}: {line}" for line in part.splitlines()]
     return lines
 
 
 def _parts_by_name(text: str) -> dict[str, str] | None:
-    """Return the parts of both stages by name, each as text or digest; None if the user data is damaged.
+    """Return the parts of both stages by name; None if the user data is damaged.
 
-    The second stage is in the stack; the first stage's configuration has the digests of its parts.
+    Parts of the first stage are texts. Parts of the second stage, which is in the stack, are digests: the configuration
+    of the first stage contains them.
     """
     stage = unpacked(text)
     if stage is None:

@@ -1,1 +1,1 @@
-"""What masters and nodes have in common: files, downloads, services, disks, the kubelet, the cluster file's hooks."""
+"""Steps of both masters and nodes: files, downloads, services, disks, the kubelet, the user's units and commands."""

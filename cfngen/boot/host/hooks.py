@@ -1,6 +1,6 @@
-"""Installs the files and systemd units of the cluster file, and runs its commands before and after all other steps.
+"""Installs the user's files and systemd units from the cluster file, and runs the user's pre- and post-boot commands.
 
-Their text is used unchanged: `${…}` in them is not replaced.
+The text of the files, units and commands is used unchanged: `${…}` in it is not replaced.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ COMMANDS = HOME + "/commands/"
 
 
 def before(machine: Machine, boot: Boot) -> str:
-    """Run the pre-boot commands, before everything else."""
+    """Run the cluster file's `preBootCommands`; this is the first step of a boot."""
     return _run_commands(machine, boot, "preBootCommands", json.loads(machine.read(HOME + "/config.json"))["before"])
 
 
 def files(machine: Machine, boot: Boot) -> str:
-    """Write the cluster file's files and units."""
-    hooks = _hooks(machine)
+    """Write the user's files and systemd units; the step `units` starts the units later."""
+    hooks = _files_units_and_commands(machine)
     for file in hooks["files"]:
         machine.write(file["path"], file["content"], int(file["mode"], 8))
         # `write` does not change the mode of an unchanged file, and the umask applies to a new one.
@@ -36,43 +36,55 @@ def files(machine: Machine, boot: Boot) -> str:
 
 
 def units(machine: Machine, boot: Boot) -> str:
-    """Enable and start the cluster file's units."""
-    names = [unit["name"] for unit in _hooks(machine)["units"] if unit["enable"]]
+    """Enable and start the user's systemd units, except those with `enable: false`."""
+    unit_names = [unit["name"] for unit in _files_units_and_commands(machine)["units"] if unit["enable"]]
     machine.run("systemctl", "daemon-reload")
-    if names:
-        machine.run("systemctl", "enable", "--now", *names)
-    return ", ".join(names) or "no units to start"
+    if unit_names:
+        machine.run("systemctl", "enable", "--now", *unit_names)
+    return ", ".join(unit_names) or "no units to start"
 
 
 def after(machine: Machine, boot: Boot) -> str:
-    """Run the post-boot commands, after all other steps."""
-    return _run_commands(machine, boot, "postBootCommands", _hooks(machine)["after"])
+    """Run the cluster file's `postBootCommands`, after all other steps except the signal to CloudFormation."""
+    return _run_commands(machine, boot, "postBootCommands", _files_units_and_commands(machine)["after"])
 
 
-def _hooks(machine: Machine) -> JsonObject:
-    """Return the hooks as they are in the file: in `boot.config` the `${…}` in them have been replaced."""
+def _files_units_and_commands(machine: Machine) -> JsonObject:
+    """Return the user's files, units and post-boot commands, read from `role.json` (see `contract.Hooks`).
+
+    `boot.config["hooks"]` is not used: in it `${…}` has been replaced.
+    """
     hooks: JsonObject = json.loads(machine.read(HOME + "/role.json"))["hooks"]
     return hooks
 
 
 def _run_commands(machine: Machine, boot: Boot, key: str, commands: list[str]) -> str:
-    """Run commands one after another, each once in the instance's life.
+    """Run shell commands one after another, each only once in the instance's life.
+
+    A file `<key>-<number>.done` with the instance id and the command records that the command has run.
+
+    Args:
+        machine: the instance.
+        boot: this run of the program.
+        key: the commands' key in the cluster file.
+        commands: the shell commands.
 
     Raises:
-        BootError: one fails.
+        BootError: a command fails; the commands after it are not run.
     """
-    ran = 0
+    run_count = 0
     for number, command in enumerate(commands):
         path = f"{COMMANDS}{key}-{number}"
-        marker = f"{boot.facts['instanceId']} {command}"
-        if machine.read(path + ".done") == marker:
+        done_text = f"{boot.facts['instanceId']} {command}"
+        if machine.read(path + ".done") == done_text:
             continue
-        # In a file: arguments are visible to every process, and would be repeated in the error message.
+        # The command is run from a file, as the arguments of a process are visible to every other process and would be
+        # repeated in the error message.
         machine.write(path, command + "\n", 0o700)
         try:
             machine.run("/bin/bash", path)
         except BootError as error:
             raise BootError(f"{key}[{number}]: {error}", "correct the command in the cluster file") from error
-        machine.write(path + ".done", marker, 0o600)
-        ran += 1
-    return f"ran {ran} of {len(commands)} commands"
+        machine.write(path + ".done", done_text, 0o600)
+        run_count += 1
+    return f"ran {run_count} of {len(commands)} commands"

@@ -21,6 +21,10 @@ POLICY_ROUTES_OVERRIDE = "/etc/udev/rules.d/99-vpc-policy-routes.rules"
 POLICY_UNITS = ("policy-routes@*.service", "refresh-policy-routes@*.timer", "refresh-policy-routes@*.service")
 # The kubelet's default, with which Kubernetes is tested.
 MAX_PODS = 110
+# Addresses in a /28 prefix.
+ADDRESSES_PER_PREFIX = 16
+# Pods on every node that use the host's network and need no address: the network plug-in's and kube-proxy's.
+HOST_NETWORK_PODS = 2
 
 
 def prepare(machine: Machine, boot: Boot) -> str:
@@ -46,12 +50,12 @@ def prepare(machine: Machine, boot: Boot) -> str:
 
 
 def primary_interface(machine: Machine) -> str:
-    """Return the name of the primary network interface, found by the hardware address in the instance metadata.
+    """Return the name of the primary network interface, whose hardware address is in the instance metadata.
 
-    A virtual interface may have the same hardware address, but has no `device` in /sys.
+    A virtual interface may have the same hardware address, but only a physical one has `device` in /sys.
 
     Raises:
-        BootError: no interface has its address, or several have.
+        BootError: no physical interface has that hardware address, or several have.
     """
     address = machine.metadata("meta-data/mac").strip().lower()
     folders = [posixpath.dirname(path) for path in machine.glob("/sys/class/net/*/address")]
@@ -67,20 +71,21 @@ def primary_interface(machine: Machine) -> str:
 
 
 def _set_max_pods(machine: Machine, boot: Boot) -> int:
-    """Set `boot.max_pods` to the number of pods that the instance has addresses for; return the limit of pods.
+    """Return the maximum number of pods: the cluster file's `maxPods`, otherwise as many as have addresses.
 
-    If the cluster file sets `maxPods`, that is the limit.
-
-    Pods get all addresses of each interface except its first; two more pods (the plug-in, kube-proxy) have hostNetwork.
+    In the latter case the number is also stored in `boot.max_pods`. Pods get all addresses of each network interface
+    except the first; two more pods (the network plug-in's and kube-proxy's) use the host's network.
     """
-    configured = boot.config["kubeletPatch"].get("maxPods")
-    if not configured:
+    configured_max_pods = boot.config["kubeletPatch"].get("maxPods")
+    if not configured_max_pods:
         type_name = machine.metadata("meta-data/instance-type").strip()
         [instance_type] = machine.aws("ec2", "describe_instance_types", InstanceTypes=[type_name])["InstanceTypes"]
         network = instance_type["NetworkInfo"]
         cards = network.get("NetworkCards") or [network]
-        interfaces = cards[network.get("DefaultNetworkCardIndex", 0)]["MaximumNetworkInterfaces"]
-        addresses = interfaces * (network["Ipv4AddressesPerInterface"] - 1)
-        # With prefix delegation each address is replaced by a /28 prefix, i.e. by 16 addresses.
-        boot.max_pods = min(MAX_PODS, addresses * (16 if boot.config["podNetwork"]["prefixes"] else 1) + 2)
-    return int(configured or boot.max_pods)
+        max_interfaces = cards[network.get("DefaultNetworkCardIndex", 0)]["MaximumNetworkInterfaces"]
+        pod_addresses = max_interfaces * (network["Ipv4AddressesPerInterface"] - 1)
+        if boot.config["podNetwork"]["prefixes"]:
+            # With prefix delegation each address is replaced by a /28 prefix.
+            pod_addresses *= ADDRESSES_PER_PREFIX
+        boot.max_pods = min(MAX_PODS, pod_addresses + HOST_NETWORK_PODS)
+    return int(configured_max_pods or boot.max_pods)

@@ -42,7 +42,8 @@ LOG_SIZE = 20_000_000
 METADATA = "http://169.254.169.254"
 # A bootstrap token (id.secret). The boot program prints none, but a command's output may contain one: it is masked.
 TOKEN = re.compile(r"\b([a-z0-9]{6})\.[a-z0-9]{16}\b")
-# AWS error codes that are retried; it may take a minute until a new instance's role is known everywhere.
+# Parts of the AWS error codes that are retried. Denied access is retried, too, as it may take a minute until a new
+# instance's role is known everywhere.
 TRANSIENT = re.compile(
     "Denied|Unauthorized|AuthFailure|ClientToken|UnrecognizedClient|Throttl|Internal|Unavailable|LimitExceeded"
 )

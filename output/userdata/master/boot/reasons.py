@@ -1,7 +1,7 @@
 """Picks the lines that explain a failure out of a program's output.
 
-kubeadm prints the causes above its advice, etcdctl and kubectl in log lines, apt, dnf and helm after a prefix, and most
-others in a line that begins with their name. Advice and warnings are ignored.
+kubeadm prints the causes above its advice. etcdctl and kubectl print them in log lines; apt, dnf and helm after a
+prefix; and most other programs in a line that begins with the program's name. Advice and warnings are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def reason(*outputs: str) -> str:
     """Return at most three lines that explain why a program failed, joined to one.
 
     Args:
-        outputs: its standard error, then its standard output, which is read only if standard error is empty or noise.
+        outputs: the program's standard error, then its standard output, which is read only if standard error is empty
+            or has only lines that match NOISE.
     """
     for output in outputs:
         candidates = [line for line in map(str.strip, output.splitlines()) if line and not NOISE.match(line)]

@@ -49,7 +49,10 @@ class Boot:
 
 
 def fill(value: Any, facts: Mapping[str, object]) -> Any:
-    """Return a copy of JSON data with each `${name}` in its strings replaced by that fact; unknown names stay."""
+    """Return a copy of JSON data in which each `${name}` in a string is replaced by the fact of that name.
+
+    `${name}` is not changed if there is no such fact.
+    """
     if isinstance(value, dict):
         return {key: fill(item, facts) for key, item in value.items()}
     if isinstance(value, list):

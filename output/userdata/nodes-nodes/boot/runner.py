@@ -24,7 +24,8 @@ SIGNALLED = HOME + "/signalled"
 # after it has replaced all masters: up to five, each in a batch with a time-out of at most an hour. An instance that
 # failed has been terminated by then.
 SIGNAL_TIMEOUTS = {"SUCCESS": 5 * 3600.0, "FAILURE": 300.0}
-# CloudFormation's message if a resource does not accept signals yet, or only once a failed operation is repeated.
+# CloudFormation's message if a resource does not accept signals yet: it does not exist yet, or its creation or deletion
+# has failed and the operation may be repeated.
 NOT_WAITING = re.compile(r"Resource \S+ does not exist|Resource \S+ is in (CREATE_FAILED|DELETE_\w+) state")
 DUPLICATE = re.compile(r"Signal with ID \S+ for resource \S+ already exists")
 
@@ -148,9 +149,10 @@ def signal(machine: Machine, boot: Boot, status: str) -> str:
 def _signal_resource(machine: Machine, facts: Facts, stack: str, resource: str, status: str, seconds: float) -> str:
     """Signal a resource, and retry for `seconds` while it does not accept signals; return "" or the refusal.
 
-    CloudFormation creates a wait condition after its group, and says until then that it "does not exist". An update
-    creates it only after all masters' groups have been updated, for which it needs this instance's signal to its group.
-    After a failed operation, which may be repeated, the signal is retried, too.
+    CloudFormation creates a wait condition after the Auto Scaling group, and says until then that the condition "does
+    not exist". An update creates the condition only after the groups of all masters have been updated, for which it
+    needs this instance's signal to its group. The signal is also retried after a failed operation, which may be
+    repeated.
     """
     deadline = machine.clock() + seconds
     reported = False

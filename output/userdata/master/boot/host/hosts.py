@@ -25,9 +25,9 @@ END = "# cfngen: end"
 
 def of_master(machine: Machine, boot: MasterBoot) -> str:
     """Resolve the API's name to this master first, then to the others."""
-    own = boot.facts["privateAddress"]
-    other_addresses = [address for _, address in sorted(boot.config["masters"].items()) if address != own]
-    return put(machine, boot.config["apiHost"], [own, *other_addresses])
+    this_address = boot.facts["privateAddress"]
+    other_addresses = [address for _, address in sorted(boot.config["masters"].items()) if address != this_address]
+    return put(machine, boot.config["apiHost"], [this_address, *other_addresses])
 
 
 def of_node(machine: Machine, boot: Boot, endpoint: str, addresses: Sequence[str]) -> str:
@@ -65,10 +65,10 @@ def refresh(machine: Machine, kubeconfig: str) -> None:
 def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> list[str]:
     """Return the addresses, with those that do not answer last.
 
-    They are tried in order until one accepts a connection. An address that refuses a connection costs no time, so it is
-    not moved: e.g. a master's own address before its API server runs.
+    The addresses are tried in order until one accepts a connection. An address that refuses the connection at once
+    costs no time, so it is not moved, e.g. the address of a master on which the API server does not run yet.
     """
-    silent = []
+    silent_addresses = []
     for address in addresses:
         try:
             machine.connect(address, port)
@@ -76,18 +76,19 @@ def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> li
         except ConnectionRefusedError:
             continue
         except OSError:
-            silent.append(address)
-    return [*(address for address in addresses if address not in silent), *silent]
+            silent_addresses.append(address)
+    return [*(address for address in addresses if address not in silent_addresses), *silent_addresses]
 
 
 def put(machine: Machine, host: str, addresses: Sequence[str]) -> str:
     """Write `host` and its `addresses`, in this order, to cfngen's block in /etc/hosts; other lines are not changed."""
-    other_lines, in_own_block = [], False
+    other_lines = []
+    is_in_block = False
     for line in machine.read(HOSTS).splitlines():
-        in_own_block = in_own_block or line == BEGIN
-        if not in_own_block:
+        is_in_block = is_in_block or line == BEGIN
+        if not is_in_block:
             other_lines.append(line)
-        in_own_block = in_own_block and line != END
-    lines = [f"{address} {host}" for address in addresses]
-    machine.write(HOSTS, "\n".join([*other_lines, BEGIN, *lines, END, ""]))
+        is_in_block = is_in_block and line != END
+    block_lines = [BEGIN, *(f"{address} {host}" for address in addresses), END]
+    machine.write(HOSTS, "\n".join([*other_lines, *block_lines, ""]))
     return f"{host} is {', '.join(addresses)}"

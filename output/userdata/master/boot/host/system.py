@@ -32,14 +32,14 @@ RETRIED_CLIENT_ERRORS = (408, 425, 429)
 def settings(machine: Machine, boot: Boot) -> str:
     """Copy the files below /opt/cfngen/files to /, load kernel modules, set kernel parameters, turn swap off."""
     files = {path[len(FILES) :]: fill(machine.read(path), boot.facts) for path in machine.glob(FILES + "/**/*")}
-    changed = [path for path, text in files.items() if machine.write(path, text)]
+    changed_paths = [path for path, text in files.items() if machine.write(path, text)]
     # Errors are ignored: modules may be built in, parameters unknown; kubeadm checks those that matter.
     machine.run("modprobe", "-a", "overlay", "br_netfilter", expect=(0, 1))
     machine.run("sysctl", "-e", "-p", SYSCTL, expect=(0, 1))
     if len(machine.read("/proc/swaps").splitlines()) > 1:
         machine.run("swapoff", "-a")
         machine.run("systemctl", "mask", "swap.target")
-    return f"wrote {len(changed)} of {len(files)} files"
+    return f"wrote {len(changed_paths)} of {len(files)} files"
 
 
 def downloads(machine: Machine, boot: Boot) -> str:
@@ -55,8 +55,8 @@ def provide_asset(machine: Machine, asset: Asset, seconds: float) -> bool:
 
     Args:
         machine: the instance.
-        asset: `url` and `sha256`, and either the `file` to write, or the `folder` to unpack it in. With `members`
-            (shell patterns) only those are unpacked, without the archive's top-level folder.
+        asset: `url` and `sha256`, and either the `file` to write, or the `folder` to unpack the archive in. If it has
+            `members` (shell patterns), only the matching files are unpacked, without the archive's top-level folder.
         seconds: time-out.
 
     Returns:
@@ -67,21 +67,22 @@ def provide_asset(machine: Machine, asset: Asset, seconds: float) -> bool:
     """
     url, sha256, folder = asset["url"], asset["sha256"], asset.get("folder")
     path = asset.get("file") or f"{HOME}/downloads/{url.rpartition('/')[2]}"
-    is_outdated = bool(machine.sha256(path) != sha256)
-    if is_outdated:
+    needs_download = bool(machine.sha256(path) != sha256)
+    if needs_download:
         _download(machine, url, path, sha256, seconds)
     if folder and machine.read(path + ".unpacked") != sha256:
         machine.run("mkdir", "-p", folder)
-        members = ["--strip-components=1", "--wildcards", *asset["members"]] if "members" in asset else []
-        machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner", *members)
+        selection = ["--strip-components=1", "--wildcards", *asset["members"]] if "members" in asset else []
+        machine.run("tar", "-xzf", path, "-C", folder, "--no-same-owner", *selection)
         machine.write(path + ".unpacked", sha256)
-    return is_outdated
+    return needs_download
 
 
 def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float) -> None:
     """Download a file, and retry while the server does not answer.
 
-    If the digest is wrong or the server does not have the file, this fails after a few attempts, not by the time-out.
+    If the digest is wrong or the server does not have the file, this fails after MAX_REJECTED_DOWNLOADS attempts,
+    without waiting for the time-out: more attempts would not help.
     """
     rejections = 0
 
@@ -106,7 +107,7 @@ def services(machine: Machine, boot: Boot) -> str:
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "enable", "--now", *boot.config["services"])
     if not kubelet.is_set_up(machine, boot):
-        # An AMI may have started them already, with its own configuration. Containers survive the restart.
+        # The AMI may have started these services already, with another configuration. Containers survive the restart.
         machine.run("systemctl", "restart", *boot.config["services"])
     hint = "`systemctl status containerd`; `journalctl -u containerd`"
     machine.wait("containerd", lambda: _check_containerd(machine), hint, seconds=60)
@@ -124,14 +125,16 @@ def _check_containerd(machine: Machine) -> None:
     code, text = machine.run("ctr", "plugins", "ls", expect=(0, 1))
     if code:
         raise Pending("it does not answer")
+    # Columns of the output: type, id, platforms, status.
     states = {tuple(row[:2]): row[-1] for row in map(str.split, text.splitlines()) if row}
-    for kind, name in sorted(CRI_PLUGINS):
-        state = states.get((kind, name), "missing")
+    for plugin_type, plugin_id in sorted(CRI_PLUGINS):
+        state = states.get((plugin_type, plugin_id), "missing")
         if state != "ok":
-            _, details = machine.run("ctr", "plugins", "ls", "-d", f"type=={kind},id=={name}", expect=(0, 1))
+            plugin_filter = f"type=={plugin_type},id=={plugin_id}"
+            _, details = machine.run("ctr", "plugins", "ls", "-d", plugin_filter, expect=(0, 1))
             match = re.search(r"Message:\s*(.+)", details)
             cause = match[1] if match else "no reason given"
             raise BootError(
-                f"containerd runs, but its plug-in {kind}.{name} is {state}: {cause}",
+                f"containerd runs, but its plug-in {plugin_type}.{plugin_id} is {state}: {cause}",
                 "check `containerd.configuration` in the cluster file; `journalctl -u containerd`",
             )

@@ -1,7 +1,8 @@
-"""Installs the add-ons: essential ones during boot, all others by a timer, on one master at a time.
+"""Installs the add-ons, which are Helm releases: essential ones during boot, all others by a timer.
 
-A ConfigMap records each Helm release: version, status, time, message. A release is upgraded only if its chart or values
-differ from its record, and uninstalled when it is no longer configured.
+Only one master at a time does this, the one that holds a lease. A ConfigMap records each Helm release: version, status,
+time, message. A release is upgraded only if its chart or values differ from its record, and uninstalled when it is no
+longer configured.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 NAME = "cfngen-addons"
 NAMESPACE = "kube-system"
 CONFIGURATION_ANNOTATION = "cfngen/configuration"
-# Creation time of the youngest master that has this configuration.
+# Creation time of the youngest master whose configuration of add-ons was applied. An older master with another
+# configuration then applies nothing (see `_Plan.is_superseded`).
 YOUNGEST_MASTER_ANNOTATION = "cfngen/since"
 UNINITIALIZED_TAINT = "node.cloudprovider.kubernetes.io/uninitialized"
 # Seconds between attempts to install a failed release; a chart's hook may be waiting for the first node.
@@ -29,51 +31,64 @@ RETRY_DELAYS = (60, 120, 240, 480)
 
 
 def essentials(machine: Machine, boot: MasterBoot) -> str:
-    """Apply the manifests and the essential releases, wait until they work; the timer installs the other releases."""
-    manifests, node = documents(*boot.config["manifests"]), boot.facts["instanceId"]
+    """Apply the manifests, install the essential Helm releases, and wait until both work.
+
+    All other releases are installed by a timer, which is started at the end.
+    """
+    manifests = documents(*boot.config["manifests"])
+    node_name = boot.facts["instanceId"]
     seconds = boot.remaining(machine)
     essential_releases = [release for release in boot.config["addons"] if release["essential"]]
 
-    def apply() -> None:
+    def apply_manifests() -> None:
         kubectl(machine, "apply", "--server-side", "--force-conflicts", "-f", "-", stdin=manifests)
 
-    def install() -> None:
+    def install_essential_releases() -> None:
         _apply_releases(machine, boot, essential_releases)
 
     def check_node() -> None:
         # The cloud controller manager removes this taint. Until then no ordinary pods run on the node.
-        node_object = json.loads(kubectl(machine, "get", "node", node, "-o", "json")[1])
+        node_object = json.loads(kubectl(machine, "get", "node", node_name, "-o", "json")[1])
         if any(taint["key"] == UNINITIALIZED_TAINT for taint in node_object["spec"].get("taints", [])):
             raise Pending(f"the node still has the taint {UNINITIALIZED_TAINT}")
         conditions = {condition["type"]: condition for condition in node_object.get("status", {}).get("conditions", [])}
         ready_condition = conditions.get("Ready", {})
-        # A network plug-in that is a chart makes the node Ready; before that no pods are scheduled there.
+        # If the network plug-in is one of the essential releases, the node is Ready only once the plug-in works, and no
+        # ordinary pods are scheduled on the node before.
         if essential_releases and ready_condition.get("status") != "True":
             raise Pending(
                 f"the node is not Ready: {ready_condition.get('message', 'its kubelet has not reported yet')}"
             )
 
-    machine.wait("kubectl apply", apply, "check that the API server is healthy", seconds, BootError)
+    machine.wait(
+        "kubectl apply",
+        apply_manifests,
+        hint="check that the API server is healthy",
+        seconds=seconds,
+        retry_on=BootError,
+    )
     if essential_releases:
         names = " and ".join(release["name"] for release in essential_releases)
         machine.wait(
             names,
-            install,
-            f"`kubectl -n {NAMESPACE} get configmap {NAME} -o yaml`",
-            seconds,
-            (BootError, Pending),
+            install_essential_releases,
+            hint=f"`kubectl -n {NAMESPACE} get configmap {NAME} -o yaml`",
+            seconds=seconds,
+            retry_on=(BootError, Pending),
         )
     components = " and ".join(["the cloud controller manager", *(release["name"] for release in essential_releases)])
     hint = "`kubectl get pods --all-namespaces`; `kubectl -n kube-system logs daemonset/cloud-controller-manager`"
-    machine.wait(components, check_node, hint, seconds, (BootError, Pending))
+    machine.wait(components, check_node, hint=hint, seconds=seconds, retry_on=(BootError, Pending))
     machine.run("systemctl", "enable", "--now", f"{NAME}.timer")
-    # Also start it now, without waiting for it: add-ons may wait for nodes, which wait for this master.
+    # Also start the service now, without waiting until it ends: add-ons may wait for nodes, which wait for this master.
     machine.run("systemctl", "start", "--no-block", f"{NAME}.service")
     return f"{components} running; {len(boot.config['addons']) - len(essential_releases)} charts follow"
 
 
 def apply(machine: Machine, boot: MasterBoot) -> str:
-    """Install, upgrade and uninstall releases as configured; retry failures for a quarter of an hour.
+    """Install, upgrade and uninstall Helm releases as configured; retry failures for a quarter of an hour.
+
+    That another master holds the lease is no error: that master does the work.
 
     Raises:
         BootError: a release could not be installed or uninstalled; the timer tries again.
@@ -89,7 +104,11 @@ def apply(machine: Machine, boot: MasterBoot) -> str:
 
 
 def _try_releases(machine: Machine, boot: MasterBoot) -> tuple[str, Exception | None]:
-    """Install, upgrade and uninstall once; return the outcome (or the error's text), and the error if there was one."""
+    """Install, upgrade and uninstall Helm releases once.
+
+    Returns:
+        The outcome and None; or, if it failed, the error's text and the error.
+    """
     try:
         return _apply_releases(machine, boot, boot.config["addons"]), None
     except (BootError, Pending) as error:
@@ -97,11 +116,14 @@ def _try_releases(machine: Machine, boot: MasterBoot) -> tuple[str, Exception | 
 
 
 def _apply_releases(machine: Machine, boot: MasterBoot, releases: list[Release]) -> str:
-    """Bring releases to their configured state while holding the lease; return what was done, "" if nothing.
+    """Install, upgrade and uninstall Helm releases as configured, while this master holds the add-ons' lease.
+
+    Returns:
+        What was done, for the log; "" if there was nothing to do.
 
     Raises:
         BootError: some releases failed; the others were installed.
-        Pending: another master holds the lease.
+        Pending: another master holds the add-ons' lease.
     """
     holder = boot.facts["instanceId"]
     plan = _Plan(machine, boot, releases)
@@ -118,24 +140,29 @@ def _apply_releases(machine: Machine, boot: MasterBoot, releases: list[Release])
 
 
 def _fetch_chart(machine: Machine, release: Release) -> str:
-    """Download a release's chart; return the error message, or "" if it was downloaded."""
+    """Download the chart of a Helm release; return "" or, if that failed, the error message."""
     try:
-        system.provide_asset(machine, release["chart"], 60)
+        system.provide_asset(machine, release["chart"], seconds=60)
     except BootError as error:
         return str(error)
     return ""
 
 
 def digest(release: Release) -> str:
-    """Return a digest of the settings of a release; a release whose digest changes is upgraded."""
+    """Return a digest of the chart and settings of a Helm release; a release whose digest changes is upgraded."""
     parts = [release["chart"]["sha256"], release["namespace"], release["values"], release["patches"]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 class _Plan:
-    """The recorded state of the releases, compared with the configured one.
+    """The recorded state of the Helm releases, compared with their configured state.
 
     Attributes:
+        records: the record of each installed or failed release, by the release's name, from the ConfigMap.
+        annotations: the annotations of the ConfigMap when it was read.
+        digests: the digest of each configured release, by the release's name.
+        configuration: a digest of `digests`, by which masters with different configurations of add-ons are told apart.
+        youngest_created: creation time of the youngest master known to have this configuration.
         is_superseded: whether a younger master has applied another configuration. Then this master applies nothing:
             otherwise, in a rolling update, old masters would undo the changes of new masters.
     """
@@ -157,7 +184,7 @@ class _Plan:
             is_different and self.annotations.get(YOUNGEST_MASTER_ANNOTATION, "") > self.youngest_created
         )
         if not is_different:
-            # Keep the creation time of the youngest master that has this configuration.
+            # Another master with this configuration may be younger than this one: its creation time is kept.
             self.youngest_created = max(self.youngest_created, self.annotations.get(YOUNGEST_MASTER_ANNOTATION, ""))
 
     def to_install(self) -> list[Release]:
@@ -169,15 +196,16 @@ class _Plan:
         ]
 
     def to_uninstall(self) -> list[str]:
-        """Return the recorded releases that are no longer configured.
+        """Return the names of the recorded releases that are no longer configured.
 
-        A plan of the essential releases only uninstalls none: it does not know the others.
+        Releases are uninstalled only by the timer, whose plan contains all configured releases. A plan of the essential
+        releases, at boot, uninstalls none.
         """
-        covers_all = len(self.releases) == len(self.digests)
-        return [name for name in self.records if covers_all and name not in self.digests]
+        has_all_releases = len(self.releases) == len(self.digests)
+        return [name for name in self.records if has_all_releases and name not in self.digests]
 
     def is_done(self) -> bool:
-        """Return whether all releases are installed as configured, and no others are."""
+        """Return whether no release has to be installed, upgraded or uninstalled."""
         return not self.to_install() and not self.to_uninstall()
 
     def execute(self, fetch_errors: dict[str, str]) -> str:
@@ -190,18 +218,20 @@ class _Plan:
             BootError: at least one release failed.
         """
         failures = []
-        releases, removed_names = self.to_install(), self.to_uninstall()
+        releases = self.to_install()
+        removed_names = self.to_uninstall()
         for release in releases:
             name, namespace = release["name"], release["namespace"]
-            previous = self.records.get(name, {})
+            old_record = self.records.get(name, {})
             record = {"version": release["version"], "namespace": namespace, "hash": digest(release)}
             try:
                 if fetch_errors.get(name):
                     raise BootError(fetch_errors[name])
                 self._record_release(name, {**record, "status": "applying", "message": ""})
-                if previous.get("namespace", namespace) != namespace:
-                    helm.uninstall(self.machine, name, previous["namespace"])
-                helm.install(self.machine, release, previous.get("status") == "applying")
+                if old_record.get("namespace", namespace) != namespace:
+                    # The release was moved to another namespace: uninstall it in the old one.
+                    helm.uninstall(self.machine, name, old_record["namespace"])
+                helm.install(self.machine, release, interrupted=old_record.get("status") == "applying")
             except BootError as error:
                 failures.append(f"{name}: {error}")
                 self._record_release(name, {**record, "status": "failed", "message": str(error)[:1000]})
@@ -221,6 +251,7 @@ class _Plan:
         return f"applied {len(releases)}, removed {len(removed_names)} of {len(self.releases)} releases"
 
     def _recorded(self, release: Release, key: str) -> str:
+        """Return a field of a release's record; "" if there is no record."""
         return self.records.get(release["name"], {}).get(key, "")
 
     def _record_release(self, name: str, record: dict[str, str] | None) -> None:

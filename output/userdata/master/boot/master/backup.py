@@ -1,7 +1,7 @@
-"""Takes snapshots of etcd on the leader's master, and uploads them to the cluster's bucket, verified before and after.
+"""Takes snapshots of etcd and uploads them to the cluster's bucket; each is verified before and after the upload.
 
-A timer runs this every minute, so that a request by `cfngen etcd backup` is soon fulfilled. If there is nothing to do,
-nothing is logged.
+Only the master whose etcd member is the leader takes them. A timer runs `backup` every minute, so that a request by
+`cfngen etcd backup` is soon fulfilled. If no snapshot is due or requested, nothing is logged.
 """
 
 from __future__ import annotations
@@ -26,10 +26,14 @@ FOLDER = "/var/lib/cfngen/etcd"
 FILE = FOLDER + "/snapshot.db"
 STATE_FILE = "/var/lib/cfngen/backup.json"
 TIMER = "cfngen-backup.timer"
+# The object in the bucket with which `cfngen etcd backup` requests a snapshot now.
 REQUEST = "backup-request.json"
-# kubeadm's client certificate for etcd's liveness probe may also read all data. No time-out: a snapshot may be large.
+# CREDENTIALS are kubeadm's client certificate for etcd's liveness probe, which may also read all data. There is no
+# `--command-timeout`, since saving a large snapshot takes long.
 ETCDCTL = ("etcdctl", f"--endpoints={client_url('127.0.0.1')}", *CREDENTIALS)
-RETRY_MINUTES = 5  # a failed snapshot is retried after this time, or after the interval if that is shorter
+# A failed snapshot is retried after this time, or after the interval between snapshots if that is shorter.
+RETRY_MINUTES = 5
+# What an operator should look at after a failure that has no hint of its own.
 HINT = "etcd's log in /var/log/pods; `df -h /var/lib /mnt/master`; `journalctl -u cfngen-backup`"
 
 
@@ -49,19 +53,22 @@ def backup(machine: Machine, boot: MasterBoot) -> str:
         BootError: the snapshot failed or could not be verified; this is also written to the console.
     """
     minute = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ")) // 60
-    interval, state = boot.config["backups"]["interval"], json.loads(machine.read(STATE_FILE) or "{}")
-    # "asked": the ETag of the last handled request; a new request replaces the object, so its ETag differs.
-    requests = state.get("asked", [])
+    interval = boot.config["backups"]["interval"]
+    # "next": the minute (since 1970) of the next scheduled snapshot. "asked": the ETag of the last handled request; a
+    # new request replaces the object in the bucket, so the ETag differs.
+    state = json.loads(machine.read(STATE_FILE) or "{}")
+    handled_requests = state.get("asked", [])
+    requests = handled_requests
     try:
         if not _is_leader(machine):
             return ""
         requests = [request_object["ETag"] for request_object in bucket.list_objects(machine, boot, REQUEST)]
-        if minute < state.get("next", 0) and requests == state.get("asked", []):
+        if minute < state.get("next", 0) and requests == handled_requests:
             return ""
-        request = str(bucket.read_document(machine, boot, REQUEST).get("id", "")) if requests else ""
-        outcome = _take_snapshot(machine, boot, request)
+        request_id = str(bucket.read_document(machine, boot, REQUEST).get("id", "")) if requests else ""
+        outcome = _take_snapshot(machine, boot, request_id)
     except BootError as error:
-        # The requests count as handled: the next attempt fulfils them.
+        # The requests count as handled, else they would be retried every minute: the next attempt fulfils them.
         machine.write(STATE_FILE, json.dumps({"next": minute + min(RETRY_MINUTES, interval), "asked": requests}))
         text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint or HINT}\n"
         machine.run("sh", "-c", "cat > /dev/console", stdin=text, expect=(0, 1, 2))
@@ -83,11 +90,23 @@ def _is_leader(machine: Machine) -> bool:
     return bool(status["leader"] == status["header"]["member_id"])
 
 
-def _take_snapshot(machine: Machine, boot: MasterBoot, request: str) -> str:
-    """Take a snapshot, upload it to `hourly/`, and copy it to `daily/` if the day has none; return a log text."""
+def _take_snapshot(machine: Machine, boot: MasterBoot, request_id: str) -> str:
+    """Take a snapshot, upload it to `hourly/`, and copy it to `daily/` if the day has none yet.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        request_id: id of the operator's request, which becomes part of the object's metadata; "" without a request.
+
+    Returns:
+        A text for the log.
+
+    Raises:
+        BootError: the snapshot cannot be taken or uploaded, or is damaged.
+    """
     facts, timestamp = boot.facts, machine.time().replace(":", "")
     machine.run("mkdir", "-p", "-m", "700", FOLDER)
-    machine.remove(FOLDER + "/*")  # of an interrupted attempt
+    machine.remove(FOLDER + "/*")  # files of an interrupted attempt
     try:
         machine.run(*ETCDCTL, "snapshot", "save", FILE)
         _, text = machine.run("etcdutl", "snapshot", "status", FILE, "--write-out=json")
@@ -96,9 +115,9 @@ def _take_snapshot(machine: Machine, boot: MasterBoot, request: str) -> str:
             raise BootError("the snapshot contains no keys", HINT)
         size = int(machine.run("stat", "-c", "%s", FILE)[1])
         summary = {"revision": str(status.get("revision", "")), "keys": str(status["totalKey"])}
-        metadata = {**summary, "instance": facts["instanceId"], "request": request}
+        object_metadata = {**summary, "instance": facts["instanceId"], "request": request_id}
         key, sha256 = bucket.key(boot, f"hourly/{timestamp}.db"), machine.sha256(FILE)
-        objects.put(machine, facts["bucket"], key, FILE, metadata)
+        objects.put(machine, facts["bucket"], key, FILE, object_metadata)
         _verify_upload(machine, facts["bucket"], key, size, sha256)
     finally:
         machine.remove(FOLDER + "/*")
@@ -106,24 +125,25 @@ def _take_snapshot(machine: Machine, boot: MasterBoot, request: str) -> str:
     return f"s3://{facts['bucket']}/{key}: {size / 2**20:.1f} MiB, {status['totalKey']} keys{daily_note}"
 
 
-def _parse_json(text: str, kind: type[Json]) -> Json:
+def _parse_json(text: str, expected_type: type[Json]) -> Json:
     """Return the parsed JSON output of etcdctl or etcdutl.
 
     Raises:
-        BootError: the output is not JSON, or of another type.
+        BootError: the output is not JSON, or its top level is not of the expected type.
     """
     try:
         value = json.loads(text)
     except ValueError:
         value = None
-    if not isinstance(value, kind):
+    if not isinstance(value, expected_type):
         raise BootError(f"unexpected output of etcd's program: {text.strip()[:200]!r}", HINT)
     return value
 
 
 def _copy_to_daily(machine: Machine, boot: MasterBoot, key: str, timestamp: str, size: int, sha256: str) -> str:
-    """Copy the snapshot to `daily/` unless that has a snapshot of the same day; return a note for the log."""
-    if bucket.list_objects(machine, boot, f"daily/{timestamp[:10]}"):
+    """Copy the snapshot to `daily/` unless that folder has a snapshot of the same day; return a note for the log."""
+    day = timestamp[: len("2026-09-01")]
+    if bucket.list_objects(machine, boot, f"daily/{day}"):
         return ""
     bucket_name, daily_key = boot.facts["bucket"], bucket.key(boot, f"daily/{timestamp}.db")
     machine.aws("s3", "copy_object", Bucket=bucket_name, Key=daily_key, CopySource={"Bucket": bucket_name, "Key": key})

@@ -1,4 +1,8 @@
-"""The certificate authorities: created once in the cluster's life, stored in a secret that only masters may read."""
+"""The certificate authorities: created once in the cluster's life, stored in a secret that only masters may read.
+
+The secret's content is called the bundle: a JSON object with the PEM text of each of FILES by name, the key that
+encrypts Secrets in etcd (`encryption.KEY`), and the entries INITIALISED and RESTORED.
+"""
 
 from __future__ import annotations
 
@@ -23,43 +27,50 @@ FILES = (
     "sa.key",
     "sa.pub",
 )
-# Keys of the bundle: when the cluster was initialised, and the id of the last restore request it has completed.
+# Entries of the bundle. `initialised`: when the first master initialised the cluster; missing until then. `restored`:
+# the id of the last restore request that the cluster has completed.
 INITIALISED = "initialised"
 RESTORED = "restored"
 RESTORE_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 KUBEADM_CONFIG = HOME + "/kubeadm.yaml"
+# Attempts to write the secret if others change it at the same time.
+MAX_WRITE_ATTEMPTS = 3
 
 
 def load(machine: Machine, boot: MasterBoot) -> Bundle:
-    """Return the bundle in the secret, or an empty one if the secret has no value.
+    """Return the bundle from the certificate authorities' secret; an empty one if no master has stored it yet.
 
-    It contains the FILES (PEM by name), the key for encryption at rest, `initialised` and `restored`.
+    The version that was read is remembered in `boot.secret_version`, for `store`.
 
     Raises:
         BootError: some of the FILES are missing in the bundle.
     """
-    secret = boot.facts["caSecretArn"]
-    response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret)
+    secret_arn = boot.facts["caSecretArn"]
+    response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret_arn)
     boot.secret_version = response.get("VersionId", "")
     bundle: Bundle = json.loads(response.get("SecretString") or "{}")
-    missing = [name for name in FILES if name not in bundle]
-    if bundle and missing:
-        raise BootError(f"secret {secret} lacks {', '.join(missing)}", RESTORE_HINT)
+    missing_files = [name for name in FILES if name not in bundle]
+    if bundle and missing_files:
+        raise BootError(f"secret {secret_arn} lacks {', '.join(missing_files)}", RESTORE_HINT)
     return bundle
 
 
 def store(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
-    """Write the bundle unless the secret has changed since it was read; return the secret's new content.
+    """Write the bundle to the secret, unless another master has changed the secret since `load` read it.
 
-    The request token is derived from the version that was read, so Secrets Manager rejects the second of two writers.
+    The request token is derived from the version that was read, so of two masters that write at the same time Secrets
+    Manager accepts only the first.
+
+    Returns:
+        The bundle that the secret contains afterwards: this one, or the one that another master stored first.
     """
-    secret = boot.facts["caSecretArn"]
-    token = uuid.uuid5(uuid.NAMESPACE_URL, secret + boot.secret_version)
+    secret_arn = boot.facts["caSecretArn"]
+    token = uuid.uuid5(uuid.NAMESPACE_URL, secret_arn + boot.secret_version)
     machine.aws(
         "secretsmanager",
         "put_secret_value",
         "ResourceExistsException",
-        SecretId=secret,
+        SecretId=secret_arn,
         SecretString=json.dumps(bundle),
         ClientRequestToken=str(token),
     )
@@ -83,9 +94,11 @@ def install(machine: Machine, bundle: Bundle) -> str:
 
 
 def create(machine: Machine, boot: MasterBoot) -> tuple[Bundle, str]:
-    """Create the certificate authorities and store them in the secret; return the bundle and what was done.
+    """Create the certificate authorities, except one that the user supplies, and store them in the secret.
 
-    If another master has stored its authorities first, the bundle contains those, and this master uses them.
+    Returns:
+        The bundle in the secret, and what was done. If another master has stored certificate authorities first, the
+        bundle contains those, and this master uses them.
     """
     is_custom = custom_ca.fetch(machine, boot, PKI)
     # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
@@ -100,16 +113,16 @@ def create(machine: Machine, boot: MasterBoot) -> tuple[Bundle, str]:
 
 
 def add_encryption_key(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
-    """Return the bundle with a key for encryption at rest, which is created and stored if the bundle has none.
+    """Return the bundle with a key for encryption at rest; if the bundle has no key, create and store one.
 
-    Bundles of older boot programs, and those that operators wrote, may have none.
+    Bundles that were stored by older boot programs or by operators may have no key.
     """
-    for _ in range(3):
+    for _ in range(MAX_WRITE_ATTEMPTS):
         if not bundle.get(encryption.KEY):
             bundle = store(machine, boot, {**bundle, encryption.KEY: encryption.new_key()})
         if bundle.get(encryption.KEY):
             return bundle
-    raise _contended()
+    raise _conflict_error()
 
 
 def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
@@ -123,17 +136,17 @@ def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
     Raises:
         BootError: another writer keeps changing the secret.
     """
-    for _ in range(3):
+    for _ in range(MAX_WRITE_ATTEMPTS):
         bundle = load(machine, boot)
-        # A time that is already in the bundle is not changed.
-        marked = {INITIALISED: machine.time(), **bundle}
+        # If the bundle already has the time of initialisation, that time is kept.
+        marked_bundle = {INITIALISED: machine.time(), **bundle}
         if restored:
-            marked[RESTORED] = restored
-        if marked == bundle or store(machine, boot, marked) == marked:
+            marked_bundle[RESTORED] = restored
+        if marked_bundle == bundle or store(machine, boot, marked_bundle) == marked_bundle:
             return
-    raise _contended()
+    raise _conflict_error()
 
 
-def _contended() -> BootError:
-    """Return the error after three attempts to write the secret, each of which another writer has overtaken."""
+def _conflict_error() -> BootError:
+    """Return the error for three attempts to write the secret, during each of which somebody else changed it."""
     return BootError("the secret of the certificate authorities keeps changing", "check who else writes to it")

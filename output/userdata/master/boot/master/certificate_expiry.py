@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 # Validity of a certificate unless the cluster file sets kubeadm's certificateValidityPeriod.
 DEFAULT_VALIDITY_HOURS = 365 * 24
-# Certificates are renewed when this share of their validity is left, in each further slot a little later.
+# Slot a renews its certificates when this share of their validity is left; each further slot does so a little later, at
+# a share that is smaller by SHARE_BETWEEN_SLOTS.
 RENEWAL_SHARE = 0.3
 SHARE_BETWEEN_SLOTS = 0.02
-# File with the expiry of the certificates that the running control plane has loaded.
+# File with the time at which the certificates that the running control plane has loaded expire.
 LOADED_EXPIRY_FILE = HOME + "/certificates"
 
 
 def first_expiry(machine: Machine) -> str:
-    """Return when the first of the certificates expires (RFC 3339, UTC; the texts sort chronologically).
+    """Return when the first of this master's leaf certificates expires, as RFC 3339 text, which sorts chronologically.
 
     Raises:
         BootError: kubeadm cannot read the certificates.
@@ -37,6 +38,9 @@ def is_renewal_due(machine: Machine, boot: MasterBoot, expires: str) -> bool:
 
     The shares differ so that masters created together do not restart their etcd in the same night.
     """
-    period = re.match(r"(\d+)h", str(boot.config["kubeadm"][1].get("certificateValidityPeriod", "")))
-    share = RENEWAL_SHARE - SHARE_BETWEEN_SLOTS * (ord(boot.facts["slot"]) - ord("a"))
-    return expires < machine.time(share * 3600 * (int(period[1]) if period else DEFAULT_VALIDITY_HOURS))
+    _, cluster_configuration = boot.config["kubeadm"]
+    configured_hours = re.match(r"(\d+)h", str(cluster_configuration.get("certificateValidityPeriod", "")))
+    validity_hours = int(configured_hours[1]) if configured_hours else DEFAULT_VALIDITY_HOURS
+    slot_number = ord(boot.facts["slot"]) - ord("a")
+    share = RENEWAL_SHARE - SHARE_BETWEEN_SLOTS * slot_number
+    return expires < machine.time(share * 3600 * validity_hours)

@@ -31,15 +31,16 @@ def schedule(machine: Machine, boot: MasterBoot) -> str:
 
 
 def renew(machine: Machine, boot: MasterBoot) -> str:
-    """Renew the certificates if one of them expires soon; publish when they expire.
+    """Renew this master's leaf certificates if one of them expires soon, and publish when they expire.
+
+    The control plane is restarted if it has loaded older certificates than those in the files, also if an interrupted
+    run has renewed them.
 
     Raises:
-        BootError: kubeadm cannot renew them, or the control plane does not start with the new ones.
+        BootError: kubeadm cannot renew the certificates, or the control plane does not start with the new ones.
     """
-    expires, loaded_expiry = (
-        certificate_expiry.first_expiry(machine),
-        machine.read(certificate_expiry.LOADED_EXPIRY_FILE),
-    )
+    expires = certificate_expiry.first_expiry(machine)
+    loaded_expiry = machine.read(certificate_expiry.LOADED_EXPIRY_FILE)
     if certificate_expiry.is_renewal_due(machine, boot, expires):
         machine.run("kubeadm", "certs", "renew", "all", "--config", KUBEADM_CONFIG)
         new_expires = certificate_expiry.first_expiry(machine)
@@ -47,13 +48,14 @@ def renew(machine: Machine, boot: MasterBoot) -> str:
             raise BootError(
                 f"certificates expire at {expires}, and kubeadm did not renew them", "`kubeadm certs check-expiration`"
             )
-        expires, loaded_expiry = new_expires, loaded_expiry or expires
-    is_outdated = bool(loaded_expiry) and loaded_expiry != expires
-    if is_outdated:
+        loaded_expiry = loaded_expiry or expires
+        expires = new_expires
+    needs_restart = bool(loaded_expiry) and loaded_expiry != expires
+    if needs_restart:
         _restart_control_plane(machine, boot, expires)
     machine.write(certificate_expiry.LOADED_EXPIRY_FILE, expires)
     _publish_expiry(machine, boot, expires)
-    return f"valid until {expires}" + (f", renewed (before: {loaded_expiry})" if is_outdated else "")
+    return f"valid until {expires}" + (f", renewed (before: {loaded_expiry})" if needs_restart else "")
 
 
 def _restart_control_plane(machine: Machine, boot: MasterBoot, expires: str) -> None:

@@ -55,7 +55,10 @@ OUTCOMES = {
 
 
 def prepare(machine: Machine, boot: MasterBoot) -> str:
-    """Write kubeadm's configuration, the certificate authorities and the encryption key; choose the boot mode."""
+    """Prepare the start of the control plane, and choose the boot mode, which is stored in `boot.mode`.
+
+    This writes kubeadm's configuration, the certificate authorities and the encryption key.
+    """
     bundle = decision.await_cluster(machine, boot)
     kubelet_configuration = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -82,7 +85,7 @@ def prepare(machine: Machine, boot: MasterBoot) -> str:
         kubelet.clear(machine)
     if boot_mode in (INIT, JOIN):
         etcd_data.empty_folder(machine)
-        # etcd's data on this volume will be newer than any restore request so far.
+        # The etcd data that this boot creates is newer than the current restore request, which needs no action then.
         restore.mark_done(machine, boot)
     if not bundle:
         bundle, outcome = certificate_authorities.create(machine, boot)
@@ -93,14 +96,15 @@ def prepare(machine: Machine, boot: MasterBoot) -> str:
 def _remove_expiring_certificates(machine: Machine, boot: MasterBoot, bundle: Bundle) -> bool:
     """Remove the leaf certificates if they have expired or soon will (the instance may have been stopped for a year).
 
-    The control plane's pods, which have loaded them, are stopped. kubeadm's phases then create new certificates.
+    The control plane's pods, which have loaded the old certificates, are stopped. The caller then selects the boot mode
+    `resume`, in which kubeadm's phases create new certificates.
 
     Returns:
         Whether the certificates were removed.
     """
     if not certificate_expiry.is_renewal_due(machine, boot, certificate_expiry.first_expiry(machine)):
         return False
-    # Removed first, so that after an interruption this master does not count as set up.
+    # The marker is removed first, so that after an interruption this master does not count as set up.
     machine.remove(kubelet.SET_UP_FILE)
     etcd_data.stop(machine)
     machine.remove(certificate_authorities.PKI)
@@ -111,10 +115,11 @@ def _remove_expiring_certificates(machine: Machine, boot: MasterBoot, bundle: Bu
 def start(machine: Machine, boot: MasterBoot) -> str:
     """Start the control plane, or make sure that it runs, and mark the cluster as initialised in the secret.
 
-    All boot modes except `steady` run phases of `kubeadm init`. Each phase is idempotent, so an interrupted boot is
-    simply repeated. Manifests, missing certificates and the kubelet's identity are created again.
+    All boot modes except `steady` run phases of `kubeadm init`, which create manifests, missing certificates and the
+    kubelet's identity. Each phase is idempotent, so an interrupted boot is simply repeated.
     """
-    boot_mode, details = boot.mode, ""  # details: what was restored, or the joined member, for the log
+    boot_mode = boot.mode
+    details = ""  # for the log: which snapshot was restored, or which etcd member was promoted
     if boot_mode == STEADY:
         machine.run("systemctl", "start", "kubelet")
         await_local_api_server(machine, boot)
@@ -148,7 +153,7 @@ def start(machine: Machine, boot: MasterBoot) -> str:
 def _run_remaining_phases(machine: Machine, boot: MasterBoot) -> None:
     """Run the phases that need a running API server, and mark this instance and the cluster as set up."""
     instance = boot.facts["instanceId"]
-    # A master of an older version must not overwrite the ConfigMaps and add-ons of a newer one.
+    # A master of an older Kubernetes version must not overwrite the ConfigMaps and add-ons of a newer master.
     may_upload = boot.mode == INIT or not _retry(machine, boot, "kubeadm's ConfigMap", upgrade.is_older_than_cluster)
     if may_upload:
         # admin.conf has no permissions until the first phase that talks to the API server binds its group to a role
@@ -216,12 +221,13 @@ def _retry(machine: Machine, boot: MasterBoot, description: str, query: Callable
     )
 
 
-def _await_object(machine: Machine, boot: MasterBoot, description: str, *query: str) -> None:
-    """Wait until `kubectl get` succeeds."""
+def _await_object(machine: Machine, boot: MasterBoot, description: str, *get_arguments: str) -> None:
+    """Wait until `kubectl get` with the given arguments succeeds."""
 
     def probe() -> None:
-        if kubectl(machine, "get", *query, expect=(0, 1))[0]:
+        exit_code, _ = kubectl(machine, "get", *get_arguments, expect=(0, 1))
+        if exit_code != 0:
             raise Pending("not available yet")
 
     hint = "`journalctl -u kubelet`; `ctr -n k8s.io containers ls`; /var/log/pods"
-    machine.wait(description, probe, hint, boot.remaining(machine))
+    machine.wait(description, probe, hint=hint, seconds=boot.remaining(machine))

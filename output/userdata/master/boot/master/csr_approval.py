@@ -1,6 +1,6 @@
-"""Approves the serving certificates of kubelets, but only for names and addresses that EC2 confirms.
+"""Approves the serving certificates of kubelets, but only for names and addresses that EC2 reports for the instance.
 
-Kubernetes approves none by itself: anyone with a node's credentials could request a certificate for any name.
+Kubernetes itself approves none, since anyone with a node's credentials could request a certificate for any name.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def start(machine: Machine, boot: MasterBoot) -> str:
 
 
 def approve(machine: Machine, boot: MasterBoot) -> str:
-    """Approve the certificate requests that EC2 confirms; log once for each other request why it is not approved.
+    """Approve the certificate requests whose names and addresses EC2 confirms.
 
-    No request is denied: an operator may still approve it, and Kubernetes deletes it after a day. All masters do this,
-    possibly at the same time.
+    The reason why another request is not approved is logged once. No request is denied: an operator may still approve
+    it, and Kubernetes deletes it after a day. All masters run this task, possibly at the same time.
     """
     if not machine.exists(ADMIN_KUBECONFIG):
         return ""
@@ -75,16 +75,23 @@ def approve(machine: Machine, boot: MasterBoot) -> str:
 
 
 def _node_name(spec: JsonObject) -> str:
+    """Return the name of the node that made a certificate request; "" if the requester is no node."""
     return str(spec.get("username", "")).partition("system:node:")[2]
 
 
 def _running_instances(machine: Machine, boot: MasterBoot, nodes: list[str]) -> dict[str, JsonObject]:
-    """Return the instances of `nodes` that are running and belong to this cluster, by instance id."""
+    """Return EC2's descriptions of the running instances of this cluster among `nodes`, by instance id.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        nodes: names of nodes, which are instance ids; other names are ignored.
+    """
     ids = sorted({node for node in nodes if re.fullmatch("i-[0-9a-f]{8,17}", node)})
     instances = {}
-    for start in range(0, len(ids), MAX_FILTER_VALUES):
+    for first_index in range(0, len(ids), MAX_FILTER_VALUES):
         filters = {
-            "instance-id": ids[start : start + MAX_FILTER_VALUES],
+            "instance-id": ids[first_index : first_index + MAX_FILTER_VALUES],
             "instance-state-name": ["running"],
             "tag:KubernetesCluster": [boot.config["cluster"]],
         }

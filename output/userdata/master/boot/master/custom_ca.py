@@ -1,4 +1,4 @@
-"""Fetches the user's own certificate authority from their secret, and checks it before anything is signed with it."""
+"""Fetches the certificate authority that the user supplies in a secret, and checks it before kubeadm signs with it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MIN_VALIDITY_SECONDS = 30 * 24 * 3600
 
 
 def fetch(machine: Machine, boot: MasterBoot, folder: str) -> bool:
-    """Write `ca.crt` and `ca.key` of the user's secret into a folder; return whether a secret is configured.
+    """Write `ca.crt` and `ca.key` from the user's secret into `folder`; return whether such a secret is configured.
 
     Raises:
-        BootError: the secret does not contain both, or they are not usable.
+        BootError: the secret does not contain both, or they are not a usable certificate authority.
     """
     arn = boot.config.get("ownCa")
     if not arn:

@@ -28,21 +28,22 @@ FIRST_SLOT = "a"
 
 
 def await_cluster(machine: Machine, boot: MasterBoot) -> Bundle:
-    """Return the certificate authorities' bundle; slots other than the first wait until the cluster is initialised.
+    """Return the content of the certificate authorities' secret, once the cluster is initialised.
 
-    A master whose volume has etcd's data does not wait.
+    The master in the first slot does not wait, as it initialises the cluster; nor does a master whose volume has etcd's
+    data, as it needs no other master.
 
     Raises:
         BootError: the cluster was not initialised in time.
     """
+    must_wait = boot.facts["slot"] != FIRST_SLOT and not etcd_data.has_data(machine)
 
     def probe() -> Bundle:
         bundle = certificate_authorities.load(machine, boot)
-        if not bundle.get(certificate_authorities.INITIALISED) and boot.facts["slot"] != FIRST_SLOT and not has_data:
+        if must_wait and not bundle.get(certificate_authorities.INITIALISED):
             raise Pending(f"slot {FIRST_SLOT} has not initialised the cluster yet")
         return bundle
 
-    has_data = etcd_data.has_data(machine)
     hint = f"check the console of master {FIRST_SLOT}: its boot may have failed"
     return machine.wait("the first master", probe, hint, boot.remaining(machine))
 

@@ -10,16 +10,16 @@ from ..machine import Machine
 VOLUME = "/mnt/master"
 FOLDER = VOLUME + "/etcd"
 DATA = FOLDER + "/member/snap/db"
-# Marker file that exists while this member joins. ADDING: FOLDER holds an incomplete copy of the other members' data.
-# PROMOTING: the learner has started and is waiting for its promotion.
+# File that exists while this slot's etcd joins the other members. Its content is ADDING while FOLDER contains an
+# incomplete copy of the other members' data, then PROMOTING while the learner waits for its promotion.
 JOINING_FILE = VOLUME + "/joining"
 ADDING, PROMOTING = "adding", "promoting"
-# Id (hexadecimal) of this member in the cluster, once it has a vote.
+# File with the id (hexadecimal) of this slot's etcd member, once the member has a vote.
 MEMBER_ID_FILE = VOLUME + "/etcd-member"
 
 
 def has_data(machine: Machine) -> bool:
-    """Return whether the volume holds a member's complete data, not an incomplete copy."""
+    """Return whether the volume contains the data of an etcd member, and not just an incomplete copy."""
     return machine.exists(DATA) and machine.read(JOINING_FILE) != ADDING
 
 
@@ -35,7 +35,7 @@ def stop(machine: Machine) -> None:
 
 
 def empty_folder(machine: Machine) -> None:
-    """Empty etcd's data folder for a new member: kubeadm requires that."""
+    """Stop etcd and remove its data folder for a new member, since kubeadm requires an empty folder."""
     stop(machine)
     if machine.read(JOINING_FILE) != ADDING and machine.glob(FOLDER + "/**/*"):
         # Incomplete data of an earlier attempt is kept for an operator to inspect.
@@ -44,11 +44,14 @@ def empty_folder(machine: Machine) -> None:
 
 
 def move_aside(machine: Machine, name: str) -> str:
-    """Move etcd's data to `etcd.<name>` on the same volume, or if that exists to `etcd.<name>+`; return its path."""
-    target = f"{FOLDER}.{name}"
-    while machine.glob(target + "/**/*"):
-        target += "+"
+    """Move etcd's data to the folder `etcd.<name>` on the same volume; return the folder's path.
+
+    If that folder has files already, `+` is appended to the name.
+    """
+    new_folder = f"{FOLDER}.{name}"
+    while machine.glob(new_folder + "/**/*"):
+        new_folder += "+"
     stop(machine)
-    machine.run("mv", "-T", FOLDER, target)
+    machine.run("mv", "-T", FOLDER, new_folder)
     machine.remove(MEMBER_ID_FILE)
-    return target
+    return new_folder

@@ -42,8 +42,8 @@ def client_url(address: str) -> str:
 
 def other_endpoints(boot: MasterBoot) -> list[str]:
     """Return the client URLs of the other slots."""
-    own = boot.facts["privateAddress"]
-    return [client_url(address) for _, address in sorted(boot.config["masters"].items()) if address != own]
+    this_address = boot.facts["privateAddress"]
+    return [client_url(address) for _, address in sorted(boot.config["masters"].items()) if address != this_address]
 
 
 def etcdctl(machine: Machine, endpoints: list[str], *arguments: str, expect: tuple[int, ...] = (0,)) -> tuple[int, str]:
@@ -63,9 +63,9 @@ def etcdctl(machine: Machine, endpoints: list[str], *arguments: str, expect: tup
 
 
 def healthy_endpoints(machine: Machine, endpoints: list[str]) -> list[str]:
-    """Return the healthy ones of `endpoints`. If there is one, the cluster has a quorum, as it committed a proposal.
+    """Return those of `endpoints` that are healthy. If any is, etcd has a quorum: the check commits a proposal.
 
-    Creates the client certificate if it does not exist; the certificate authorities must be installed.
+    The certificate authorities must be installed: kubeadm creates the client certificate from them if it is missing.
     """
     if not machine.exists(f"{PKI}{CERTIFICATE}.crt"):
         machine.run("kubeadm", "init", "phase", "certs", "etcd-healthcheck-client", "--config", KUBEADM_CONFIG)
@@ -77,7 +77,7 @@ def healthy_endpoints(machine: Machine, endpoints: list[str]) -> list[str]:
 
 
 def members(machine: Machine, endpoints: list[str]) -> list[Member]:
-    """Return the list of members: ID, name (empty if it never started), peerURLs, isLearner."""
+    """Return etcd's members, each with ID, name (empty if the member never started), peerURLs and isLearner."""
     _, text = etcdctl(machine, endpoints, "member", "list", "--write-out=json")
     return list(json.loads(text)["members"])
 
@@ -89,14 +89,15 @@ def member_of_slot(boot: MasterBoot, listed: list[Member]) -> Member | None:
 
 
 def removal_reason(machine: Machine, boot: MasterBoot) -> str:
-    """Return why this volume's data can no longer be used; "" if it can, or if no other member answers.
+    """Return why the etcd data on this volume can no longer be used; "" if it can, or if no other member answers.
 
-    etcd never accepts a removed member again, nor one that was replaced by a member with the same peer URL.
+    etcd never accepts a removed member again, nor one that was replaced by a new member with the same peer URL.
     """
     endpoints = healthy_endpoints(machine, other_endpoints(boot))
     if not endpoints:
         return ""
-    member, recorded_id = member_of_slot(boot, members(machine, endpoints)), machine.read(etcd_data.MEMBER_ID_FILE)
+    member = member_of_slot(boot, members(machine, endpoints))
+    recorded_id = machine.read(etcd_data.MEMBER_ID_FILE)
     if member is None:
         return "the other members of etcd have removed this one"
     if recorded_id and recorded_id != identity(member):
@@ -116,9 +117,9 @@ def join(machine: Machine, boot: MasterBoot) -> str:
     machine.wait(
         "etcd to add this member",
         lambda: _add_learner(machine, boot),
-        quorum_hint(boot),
-        boot.remaining(machine),
-        (BootError, Pending),
+        hint=quorum_hint(boot),
+        seconds=boot.remaining(machine),
+        retry_on=(BootError, Pending),
     )
     machine.write(etcd_data.JOINING_FILE, etcd_data.PROMOTING)
     return promote(machine, boot)
@@ -135,22 +136,27 @@ def quorum_hint(boot: MasterBoot) -> str:
 def _add_learner(machine: Machine, boot: MasterBoot) -> None:
     """Add this slot's member to the cluster as a learner (without a vote), and start it.
 
-    A learner does not count for the quorum, so all of this can be repeated after a failure.
+    A learner does not count for the quorum, so the whole function can be repeated after a failure.
+
+    Raises:
+        Pending: etcd has no quorum.
+        BootError: etcd does not add the member, or the member does not start.
     """
-    name, address = boot.facts["instanceId"], boot.facts["privateAddress"]
+    member_name = boot.facts["instanceId"]
+    own_peer_url = peer_url(boot.facts["privateAddress"])
     endpoints = healthy_endpoints(machine, other_endpoints(boot))
     if not endpoints:
         raise Pending(f"etcd has no quorum: none of {', '.join(other_endpoints(boot))} is healthy")
     machine.write(etcd_data.JOINING_FILE, etcd_data.ADDING)
-    # Clean up after an interrupted attempt: etcd must not run, nor have data, when it is added again.
+    # Clean up after an interrupted attempt: this master's etcd must not run, nor have data, when it is added again.
     machine.remove("/etc/kubernetes/manifests/etcd.yaml")
     _await_etcd_stopped(machine)
     machine.remove(etcd_data.FOLDER, etcd_data.MEMBER_ID_FILE)
     former_member = member_of_slot(boot, members(machine, endpoints))
     if former_member:
         etcdctl(machine, endpoints, "member", "remove", identity(former_member))
-    # Fails while another member is a learner; it is retried within seconds.
-    etcdctl(machine, endpoints, "member", "add", name, "--learner", f"--peer-urls={peer_url(address)}")
+    # This fails while another member is a learner; the caller retries it within seconds.
+    etcdctl(machine, endpoints, "member", "add", member_name, "--learner", f"--peer-urls={own_peer_url}")
     _write_manifest(machine, boot, members(machine, endpoints))
 
     def probe() -> None:
@@ -159,7 +165,7 @@ def _add_learner(machine: Machine, boot: MasterBoot) -> None:
         if not member or not member.get("name"):
             raise Pending("the other members do not list it as started yet")
 
-    machine.wait("etcd to start", probe, "`ctr -n k8s.io tasks ls`; /var/log/pods", 180)
+    machine.wait("etcd to start", probe, hint="`ctr -n k8s.io tasks ls`; /var/log/pods", seconds=180)
 
 
 def promote(machine: Machine, boot: MasterBoot) -> str:
@@ -176,7 +182,7 @@ def promote(machine: Machine, boot: MasterBoot) -> str:
         if not member:
             raise Pending("the other members no longer list this one")
         if member.get("isLearner"):
-            # Fails until the learner has caught up with the leader.
+            # This fails, and is retried, until the learner has caught up with the leader.
             etcdctl(machine, endpoints, "member", "promote", identity(member))
         return identity(member)
 
@@ -195,22 +201,31 @@ def _await_etcd_stopped(machine: Machine) -> None:
         if machine.run("pgrep", "-x", "etcd", expect=(0, 1))[0] == 0:
             raise Pending("it is still running")
 
-    machine.wait("etcd to stop", probe, "`systemctl status kubelet`", 90)
+    machine.wait("etcd to stop", probe, hint="`systemctl status kubelet`", seconds=90)
 
 
 def _write_manifest(machine: Machine, boot: MasterBoot, listed: list[Member]) -> None:
-    """Let kubeadm write etcd's manifest with the list of members; etcd compares it with the cluster's list."""
-    name, own_url = boot.facts["instanceId"], peer_url(boot.facts["privateAddress"])
+    """Let kubeadm write the manifest of this master's etcd with the list of members.
+
+    When etcd starts, it compares `--initial-cluster` with the list of members in the cluster.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        listed: etcd's members, with the one that was added for this slot.
+    """
+    own_name, own_url = boot.facts["instanceId"], peer_url(boot.facts["privateAddress"])
     # A member that has not started yet has no name; etcd accepts any name for it.
-    names = {url: member.get("name") or identity(member) for member in listed for url in member["peerURLs"]}
-    arguments = {
-        "initial-cluster": ",".join(f"{member_name}={url}" for url, member_name in {**names, own_url: name}.items()),
+    names_by_url = {url: member.get("name") or identity(member) for member in listed for url in member["peerURLs"]}
+    names_by_url[own_url] = own_name
+    etcd_flags = {
+        "initial-cluster": ",".join(f"{name}={url}" for url, name in names_by_url.items()),
         "initial-cluster-state": "existing",
     }
     init_configuration, cluster_configuration = copy.deepcopy(boot.config["kubeadm"])
-    local = cluster_configuration["etcd"]["local"]
-    other_args = [extra_arg for extra_arg in local.get("extraArgs", []) if extra_arg["name"] not in arguments]
-    local["extraArgs"] = [*other_args, *({"name": key, "value": value} for key, value in arguments.items())]
+    local_etcd = cluster_configuration["etcd"]["local"]
+    other_args = [extra_arg for extra_arg in local_etcd.get("extraArgs", []) if extra_arg["name"] not in etcd_flags]
+    local_etcd["extraArgs"] = [*other_args, *({"name": flag, "value": value} for flag, value in etcd_flags.items())]
     machine.write(KUBEADM_JOIN, documents(init_configuration, cluster_configuration), 0o600)
     machine.run("kubeadm", "init", "phase", "etcd", "local", "--config", KUBEADM_JOIN)
 
@@ -227,7 +242,7 @@ def record_member_id(machine: Machine, boot: MasterBoot) -> None:
 
 
 def await_local_member(machine: Machine, boot: MasterBoot) -> None:
-    """Wait until this master's own etcd is healthy, which includes a quorum.
+    """Wait until the etcd member on this master is healthy, which also means that etcd has a quorum.
 
     Raises:
         BootError: it is not healthy in time.
@@ -241,5 +256,5 @@ def await_local_member(machine: Machine, boot: MasterBoot) -> None:
 
 
 def identity(member: Member) -> str:
-    """Return a member's id as etcdctl takes it: hexadecimal."""
+    """Return a member's id in hexadecimal, as etcdctl expects it; in JSON it is decimal."""
     return f"{member['ID']:x}"

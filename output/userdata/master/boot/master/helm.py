@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Seconds for one Helm operation; Helm waits for hooks only, not for pods: the cluster may have no node yet.
 TIMEOUT = 240
 UNFINISHED_STATUSES = "pending-install,pending-rollback,pending-upgrade,uninstalling"
-# Seconds after which an unfinished Helm operation that this program did not start counts as abandoned.
+# Seconds after which an unfinished Helm operation that an operator may have started counts as abandoned.
 ABANDONED_AFTER = 900
 
 
@@ -28,23 +28,25 @@ def install(machine: Machine, release: Release, interrupted: bool) -> None:
 
     Args:
         machine: the instance.
-        release: from `cfngen.userdata.addons`; its chart has been downloaded.
-        interrupted: whether an earlier attempt of the boot program was interrupted.
+        release: the release to install; its chart has been downloaded.
+        interrupted: whether an earlier attempt of the boot program to install the release was interrupted: an
+            unfinished Helm operation is then its remainder.
 
     Raises:
         BootError: Helm or the API server reports an error.
     """
     name, namespace, chart = release["name"], release["namespace"], release["chart"]["file"]
-    values = chart[: -len(".tgz")] + ".values.json"
-    machine.write(values, release["values"], 0o600)
+    values_file = chart[: -len(".tgz")] + ".values.json"
+    machine.write(values_file, release["values"], 0o600)
     _remove_unfinished_revisions(machine, name, namespace, interrupted)
-    # Helm installs the CustomResourceDefinitions in a chart's crds folder once and never upgrades them.
+    # Helm installs the CustomResourceDefinitions in a chart's crds folder only once and never upgrades them. So they
+    # are applied here, and Helm skips them.
     custom_resource_definitions = _helm(machine, "show", "crds", chart)
     if custom_resource_definitions.strip():
         _apply(machine, "helm", custom_resource_definitions)
     _helm(
         machine,
-        *("upgrade", "--install", name, chart, "--namespace", namespace, "--create-namespace", "--values", values),
+        *("upgrade", "--install", name, chart, "--namespace", namespace, "--create-namespace", "--values", values_file),
         *("--skip-crds", "--force-conflicts", "--history-max", "5", "--hide-notes", "--timeout", f"{TIMEOUT}s"),
     )
     if release["patches"]:
@@ -88,6 +90,7 @@ def _remove_unfinished_revisions(machine: Machine, name: str, namespace: str, in
 
 
 def _apply(machine: Machine, field_manager: str, text: str) -> None:
+    """Apply Kubernetes objects (YAML) on the server, under the name of a field manager."""
     kubectl(
         machine,
         "apply",

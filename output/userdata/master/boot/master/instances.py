@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..machine import Machine
 
+# The results of `state` for a terminated instance: EC2 still lists it, or says that it does not exist.
 TERMINATED_STATES = ("terminated", "")
 
 
@@ -21,5 +22,7 @@ def state(machine: Machine, instance: str) -> str:
     )
     if "Error" in response:
         return ""
-    instances = [description for group in response.get("Reservations", []) for description in group["Instances"]]
-    return str(instances[0]["State"]["Name"]) if instances else "unknown"
+    descriptions = [
+        description for reservation in response.get("Reservations", []) for description in reservation["Instances"]
+    ]
+    return str(descriptions[0]["State"]["Name"]) if descriptions else "unknown"

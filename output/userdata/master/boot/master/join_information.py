@@ -1,4 +1,4 @@
-"""Publishes what a node needs to join, in a secret that nodes may read.
+"""Publishes the join information, which nodes need to join, in a secret that nodes may read.
 
 The secret contains the API's name, the masters' addresses, the hash of the certificate authority, a bootstrap token for
 a day, and the version of the oldest master: a node with a newer kubelet waits until the masters are updated.
@@ -48,10 +48,10 @@ def publish(machine: Machine, boot: MasterBoot) -> str:
 
 
 def _create_token(machine: Machine) -> tuple[str, str]:
-    """Create a bootstrap token; return it and when it expires."""
-    token_id, token_secret = (_random_letters(6), _random_letters(16))
+    """Create a bootstrap token as a Secret; return the token and the time at which it expires."""
+    token_id, token_secret = _random_characters(6), _random_characters(16)
     expires = machine.time(TOKEN_SECONDS)
-    resource = {
+    token_object = {
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "bootstrap.kubernetes.io/token",
@@ -65,7 +65,7 @@ def _create_token(machine: Machine) -> tuple[str, str]:
             "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
         },
     }
-    kubectl(machine, "create", "-f", "-", stdin=json.dumps(resource))
+    kubectl(machine, "create", "-f", "-", stdin=json.dumps(token_object))
     return f"{token_id}.{token_secret}", expires
 
 
@@ -78,11 +78,13 @@ def ca_hash(pem: str) -> str:
     der = base64.b64decode(pem.partition("-----BEGIN CERTIFICATE-----")[2].partition("-----END")[0])
     certificate = content(der, 0)[0]
     position = content(der, certificate)[0]
-    # TBSCertificate (RFC 5280, 4.1): [0] version, serialNumber, signature, issuer, validity, subject, the key.
-    for _ in range(6 if der[position] == 0xA0 else 5):
+    # Fields of a TBSCertificate (RFC 5280, 4.1): version (optional, tag 0xA0), serialNumber, signature, issuer,
+    # validity, subject, subjectPublicKeyInfo. All fields before the last one are skipped.
+    has_version = der[position] == 0xA0
+    for _ in range(6 if has_version else 5):
         position = content(der, position)[1]
     return "sha256:" + hashlib.sha256(der[position : content(der, position)[1]]).hexdigest()
 
 
-def _random_letters(count: int) -> str:
+def _random_characters(count: int) -> str:
     return "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(count))

@@ -17,7 +17,7 @@ LEASE_SECONDS = 420
 
 
 def acquire(machine: Machine, name: str, holder: str) -> None:
-    """Acquire or renew a lease; one that has expired is taken over.
+    """Acquire or renew a lease; an expired lease of another master is taken over.
 
     Raises:
         Pending: another master has the lease, or has just acquired it.
@@ -49,6 +49,7 @@ def release(machine: Machine, name: str, holder: str) -> None:
 
 
 def _read_lease(machine: Machine, name: str) -> JsonObject:
+    """Return the Lease object; an empty mapping if it does not exist."""
     text = kubectl(machine, "-n", NAMESPACE, "get", "lease", name, "-o", "json", "--ignore-not-found")[1]
     return dict(json.loads(text)) if text.strip() else {}
 

@@ -7,8 +7,8 @@ from importlib import import_module
 
 from ..machine import BootError, Machine, Pending
 
-# The first version of botocore that supports S3's checksums (boto3 1.24). Ubuntu 22.04 has boto3 1.23, which sends an
-# MD5 digest by itself.
+# The first version of botocore that supports S3's checksums (it came with boto3 1.24). Ubuntu 22.04 has boto3 1.23, to
+# which no checksum is passed: it sends an MD5 digest by itself.
 CHECKSUMS_SINCE = (1, 27)
 
 

@@ -16,10 +16,10 @@ MASTER_LABEL = "node-role.kubernetes.io/control-plane"
 
 
 def master_versions(machine: Machine, boot: MasterBoot, kubeconfig: str = ADMIN_KUBECONFIG) -> dict[str, str]:
-    """Return the Kubernetes version of each master by its Node's name, without former instances of the slots.
+    """Return the Kubernetes version of each master, by the Node's name, which is the instance id.
 
-    A master's kubelet has the version of its API server. If several Nodes have the same address, only the youngest
-    counts: the older Nodes belong to former instances, which EC2 has not terminated yet.
+    The version is that of the master's kubelet, which is also that of its API server. Former instances of the slots are
+    ignored: if several Nodes have the same address, only the youngest counts.
 
     Raises:
         BootError: no API server answers.
@@ -41,13 +41,13 @@ def delete_former_nodes(machine: Machine, boot: MasterBoot) -> list[str]:
 
     The old Nodes have this slot's address, and would look like another master that stays down.
     """
-    names = [
+    former_names = [
         node["metadata"]["name"] for node in _master_nodes(machine, ADMIN_KUBECONFIG) if _is_former_instance(boot, node)
     ]
-    terminated = [name for name in names if instances.state(machine, name) in instances.TERMINATED_STATES]
-    for name in terminated:
+    deleted_names = [name for name in former_names if instances.state(machine, name) in instances.TERMINATED_STATES]
+    for name in deleted_names:
         kubectl(machine, "delete", "node", name, "--ignore-not-found", "--wait=false")
-    return terminated
+    return deleted_names
 
 
 def _master_nodes(machine: Machine, kubeconfig: str) -> list[JsonObject]:
@@ -57,7 +57,7 @@ def _master_nodes(machine: Machine, kubeconfig: str) -> list[JsonObject]:
 
 
 def _is_former_instance(boot: MasterBoot, node: JsonObject) -> bool:
-    """Return whether a Node belongs to a former instance of this slot, i.e. has its address."""
+    """Return whether a Node belongs to a former instance of this slot: another instance with the slot's address."""
     addresses = [address["address"] for address in node["status"].get("addresses", [])]
     is_this_instance = node["metadata"]["name"] == boot.facts["instanceId"]
     return not is_this_instance and boot.facts["privateAddress"] in addresses

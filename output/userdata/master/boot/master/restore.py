@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
 REQUEST = "restore.json"
-# Id of the last request that this volume's data needs no more: it was restored, or the data is newer.
+# File with the id of the last restore request that this slot has completed, or does not need as its data is newer.
 DONE_FILE = VOLUME + "/restored"
+# States of this slot: it has to restore the snapshot; or the cluster was restored without this slot.
 PENDING, MISSED = "pending", "missed"
-# Clients that watch remember revisions from after the snapshot. With revisions raised further than any cluster gets in
-# that time, and older ones marked as compacted, they list everything again and miss no change (etcd-io/etcd#16028).
+# Clients that watch remember revisions from after the snapshot. The restore raises the revision by more than any
+# cluster has written since, and marks older ones as compacted: so clients list everything again and miss no change
+# (etcd-io/etcd#16028).
 REVISION_BUMP = "1000000000"
 
 
@@ -45,7 +47,7 @@ def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
         return ""
     if not request:
         return ""
-    # The id becomes part of a folder's name.
+    # The id must be valid in a file name: it becomes part of the name of the folder with the old data.
     patterns = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
     if not all(re.fullmatch(pattern, str(request.get(name, ""))) for name, pattern in patterns.items()):
         raise BootError(f"{REQUEST} in {boot.facts['bucket']} lacks a valid id or snapshot", hint(boot))
@@ -66,7 +68,7 @@ def mark_done(machine: Machine, boot: MasterBoot) -> None:
 
 
 def perform(machine: Machine, boot: MasterBoot) -> str:
-    """Replace this slot's etcd data with that of the snapshot; return what was done. The old data is moved aside.
+    """Replace this slot's etcd data with the snapshot's data, move the old data aside, and return what was done.
 
     The restored data directory contains the list of members, so etcd ignores `--initial-cluster` in its manifest: it
     reads that flag only if there is no write-ahead log ("Clustering Guide", etcd).
@@ -100,7 +102,8 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
         "--mark-compacted",
     )
     if machine.glob(old_folder + "/**/*"):
-        # An interrupted attempt has already moved the old data; etcd has never run with the data that replaced it.
+        # An interrupted attempt has already moved the old data aside. FOLDER can be removed: it contains at most
+        # restored data, with which etcd has never run.
         machine.remove(FOLDER)
     elif machine.glob(FOLDER + "/**/*"):
         machine.run("mv", "-T", FOLDER, old_folder)

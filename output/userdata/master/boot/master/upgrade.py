@@ -41,19 +41,19 @@ def check_version_skew(machine: Machine, boot: MasterBoot) -> None:
         BootError: the version skew is not supported, so this master must not start; nothing was changed.
     """
     own_version = boot.config["kubernetesVersion"]
-    versions = {"this volume": machine.read(VERSION_FILE)}
+    versions_by_subject = {"this volume": machine.read(VERSION_FILE)}
     if len(boot.config["masters"]) > 1:
-        versions.update(_other_masters(machine, boot))
-    for subject, version in versions.items():
+        versions_by_subject.update(_other_masters_versions(machine, boot))
+    for subject, version in versions_by_subject.items():
         if not version:
             continue
-        step = minor(own_version) - minor(version)
-        if step < 0 and subject == "this volume":
+        minor_difference = minor(own_version) - minor(version)
+        if minor_difference < 0 and subject == "this volume":
             raise BootError(
                 f"{subject} was last used by Kubernetes {version}; a downgrade to {own_version} is not supported",
                 f"set kubernetesVersion to {version} or newer and update the stack, or restore a snapshot of etcd",
             )
-        if abs(step) > 1:
+        if abs(minor_difference) > 1:
             raise BootError(
                 f"{subject} has Kubernetes {version}; {own_version} is more than one minor version away",
                 f"update to {_next_minor(own_version, version)} first ({SKEW_POLICY_URL})",
@@ -61,24 +61,31 @@ def check_version_skew(machine: Machine, boot: MasterBoot) -> None:
 
 
 def _next_minor(own_version: str, version: str) -> str:
-    """Return the minor version next to `version` in the direction of `own_version`, e.g. `1.35`."""
+    """Return the minor version to update to first: one step from `version` towards `own_version`, e.g. `1.35`."""
     step = 1 if minor(own_version) > minor(version) else -1
     return f"1.{minor(version) + step}"
 
 
-def _other_masters(machine: Machine, boot: MasterBoot) -> dict[str, str]:
-    """Return the other masters' versions by `master <name>`; none if no API server answers, which is no error."""
+def _other_masters_versions(machine: Machine, boot: MasterBoot) -> dict[str, str]:
+    """Return the Kubernetes version of each other master, by `master <instance id>`.
+
+    The result is empty if no API server answers: a master can also start while all others are down.
+    """
     if not machine.exists(ADMIN_KUBECONFIG):
         machine.run("kubeadm", "init", "phase", "kubeconfig", "admin", "--config", KUBEADM_CONFIG)
     try:
         versions = peers.master_versions(machine, boot)
     except BootError:
-        return {}
-    return {f"master {name}": version for name, version in versions.items() if name != boot.facts["instanceId"]}
+        return {}  # unknown: then only the version recorded on the volume is checked
+    return {
+        f"master {instance_id}": version
+        for instance_id, version in versions.items()
+        if instance_id != boot.facts["instanceId"]
+    }
 
 
 def is_older_than_cluster(machine: Machine, boot: MasterBoot) -> bool:
-    """Return whether a newer minor version wrote the cluster's ConfigMaps; then this master must not overwrite them.
+    """Return whether a master of a newer minor version wrote kubeadm's ConfigMap, which must then not be overwritten.
 
     Raises:
         BootError: the API server does not answer.
@@ -91,7 +98,7 @@ def is_older_than_cluster(machine: Machine, boot: MasterBoot) -> bool:
 
 
 def is_last_to_upgrade(machine: Machine, boot: MasterBoot) -> bool:
-    """Return whether no master is older than this one: only then may kube-proxy have this version."""
+    """Return whether no master has an older minor version than this one: only then may kube-proxy have its version."""
     own_minor = minor(boot.config["kubernetesVersion"])
     return all(minor(version) >= own_minor for version in peers.master_versions(machine, boot).values())
 
@@ -103,5 +110,5 @@ def oldest_version(machine: Machine, boot: MasterBoot) -> str:
 
 
 def record_version(machine: Machine, boot: MasterBoot) -> None:
-    """Record on the volume that this version has run with its data."""
+    """Record on the volume which Kubernetes version has run with the volume's data."""
     machine.write(VERSION_FILE, boot.config["kubernetesVersion"])

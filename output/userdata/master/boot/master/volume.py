@@ -23,7 +23,7 @@ DETACH_WAIT_SECONDS = 60
 
 
 def volume(machine: Machine, boot: MasterBoot) -> str:
-    """Attach the slot's volume to this instance and mount it at `/mnt/master`."""
+    """Attach the slot's data volume to this instance, format it if it is blank, and mount it at `/mnt/master`."""
     volume_id = boot.facts["volumeId"]
     hint = "terminate the instance that it is attached to, or detach it in the EC2 console"
     seconds = boot.remaining(machine)
@@ -55,7 +55,7 @@ def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
     """Attach the volume to this instance; return its device name once it is attached.
 
     Raises:
-        Pending: it is not attached yet.
+        Pending: the volume is not attached yet; the caller tries again.
     """
     volume_id, instance = boot.facts["volumeId"], boot.facts["instanceId"]
     description = machine.aws("ec2", "describe_volumes", VolumeIds=[volume_id])["Volumes"][0]
@@ -67,15 +67,15 @@ def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
         raise Pending(f"it is {attachment['State']} to {attachment['InstanceId']}")
     if description["State"] != "available":
         raise Pending(f"it is {description['State']}")
-    on_this_instance = [{"Name": "attachment.instance-id", "Values": [instance]}]
-    volumes = machine.aws("ec2", "describe_volumes", Filters=on_this_instance)["Volumes"]
+    instance_filter = [{"Name": "attachment.instance-id", "Values": [instance]}]
+    attached_volumes = machine.aws("ec2", "describe_volumes", Filters=instance_filter)["Volumes"]
     used_devices = {
-        attachment["Device"] for attached_volume in volumes for attachment in attached_volume["Attachments"]
+        attachment["Device"] for attached_volume in attached_volumes for attachment in attached_volume["Attachments"]
     }
-    # /dev/sdf to /dev/sdp are EC2's names for EBS volumes; the kernel calls the disk something else.
-    device = next(
-        candidate for candidate in (f"/dev/sd{letter}" for letter in "fghijklmnop") if candidate not in used_devices
-    )
+    # EC2 requires a device name for the attachment and recommends /dev/sdf to /dev/sdp for EBS volumes; the kernel
+    # gives the disk another name.
+    free_devices = (f"/dev/sd{letter}" for letter in "fghijklmnop" if f"/dev/sd{letter}" not in used_devices)
+    device = next(free_devices)
     response = machine.aws(
         "ec2",
         "attach_volume",
@@ -92,7 +92,12 @@ def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
 def _detach_from_stopped_instance(machine: Machine, boot: MasterBoot, holder: str) -> None:
     """Detach the volume from a stopped or terminated instance if EC2 itself has not done so within a minute.
 
-    The volume is never taken from an instance that is running or shutting down: two writers would destroy etcd's data.
+    The volume is never detached from an instance that is running or shutting down, since that instance may still write.
+
+    Args:
+        machine: this instance.
+        boot: this run of the program; `boot.holder_ended` is when the holder was first found stopped or terminated.
+        holder: id of the instance that the volume is attached to.
     """
     state = instances.state(machine, holder)
     if state not in ("stopped", *instances.TERMINATED_STATES):
@@ -111,7 +116,8 @@ def _detach_from_stopped_instance(machine: Machine, boot: MasterBoot, holder: st
         "IncorrectState",
         VolumeId=boot.facts["volumeId"],
         Force=state != "stopped",
-        # Given the instance id, EC2 checks that the volume is still attached to that instance.
+        # With the instance id EC2 checks that the volume is still attached to that instance. It is omitted if the
+        # instance no longer exists.
         **({"InstanceId": holder} if state else {}),
     )
 
@@ -132,7 +138,11 @@ def _disk_device(machine: Machine, volume_id: str, attached_as: str) -> str:
 
 
 def _disk_content(machine: Machine, device: str) -> dict[str, str]:
-    """Return what `blkid` finds on a disk, e.g. TYPE and UUID; nothing if it is blank."""
+    """Return the fields that `blkid` prints for a disk, e.g. TYPE and UUID; an empty mapping if the disk is blank.
+
+    Raises:
+        BootError: the disk cannot be read.
+    """
     # blkid's exit code 2 means blank, but also unreadable: reading first tells the two apart.
     machine.run("dd", f"if={device}", "of=/dev/null", "bs=1M", "count=1")
     _, text = machine.run("blkid", "-p", "-o", "export", device, expect=(0, 2))
@@ -141,15 +151,15 @@ def _disk_content(machine: Machine, device: str) -> dict[str, str]:
 
 def _mount(machine: Machine, device: str, uuid: str) -> None:
     """Mount the disk at `/mnt/master` and add it to /etc/fstab for later boots."""
-    # By UUID: the name of an NVMe disk may change with a reboot. nofail: operators must be able
-    # to log in to a master without its volume; the kubelet's unit requires the mount.
-    line = f"UUID={uuid} {MOUNT} ext4 noatime,nofail 0 2"
-    other_lines = [fstab_line for fstab_line in machine.read(FSTAB).splitlines() if f" {MOUNT} " not in fstab_line]
-    machine.write(FSTAB, "\n".join([*other_lines, line, ""]))
+    # The entry has the UUID, as the name of an NVMe disk may change with a reboot. It has `nofail`, as operators must
+    # be able to log in to a master without its volume; the kubelet does not start then, as its unit requires the mount.
+    entry = f"UUID={uuid} {MOUNT} ext4 noatime,nofail 0 2"
+    other_lines = [line for line in machine.read(FSTAB).splitlines() if f" {MOUNT} " not in line]
+    machine.write(FSTAB, "\n".join([*other_lines, entry, ""]))
     machine.run("mkdir", "-p", MOUNT)
     machine.run("systemctl", "daemon-reload")
-    # The device is given, as by the fstab entry (nofail) mount would not fail if udev does not know the UUID yet, and
-    # etcd would start an empty cluster on the root volume.
+    # The command names the device instead of using the fstab entry. With that entry's `nofail`, mount would not fail if
+    # udev does not know the UUID yet, and etcd would start an empty cluster on the root volume.
     machine.run("mount", "-o", "noatime", device, MOUNT)
     if not machine.mounted(MOUNT):
         raise BootError(f"{device} does not stay mounted at {MOUNT}", "`journalctl -b | grep -i mount`")

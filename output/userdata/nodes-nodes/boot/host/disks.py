@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..state import Boot
 
 MOUNT = "/mnt/instance-storage"
-# Folders whose content is moved to the new file system, by their name there.
+# Folders whose content is stored on the new file system, by the name of the folder in MOUNT that is mounted over each.
 BIND_MOUNTS = {"containerd": "/var/lib/containerd", "kubelet": "/var/lib/kubelet", "pods": "/var/log/pods"}
 SERVICES = ("containerd", "kubelet")
 FSTAB = "/etc/fstab"
@@ -32,23 +32,28 @@ DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) + "\n"
 
 
 def disks(machine: Machine, boot: Boot) -> str:
-    """Mount one file system across all instance store volumes, formatted if they are blank; bind-mount its folders."""
-    nvme = _nvme_disks(machine)
-    # Only on Xen instances the metadata must be queried.
-    devices = nvme or (machine.glob("/sys/block/xvd*/size") and _xen_disks(machine))
+    """Mount one file system across all instance store volumes at MOUNT, and bind-mount its folders (BIND_MOUNTS).
+
+    Blank disks are formatted first: after every start of the instance except a reboot.
+    """
+    nvme_devices = _nvme_disks(machine)
+    devices = nvme_devices
+    # Xen instances have no NVMe disks; only there the instance metadata must be queried for the disks.
+    if not nvme_devices and machine.glob("/sys/block/xvd*/size"):
+        devices = _xen_disks(machine)
     if not devices:
         return "this instance has no instance store disks"
+    needs_raid = len(devices) > 1
     is_new = False
     if not machine.mounted(MOUNT):
         # Services that the image or an earlier boot has started must not write below the new mount points.
         machine.run("systemctl", "stop", *reversed(SERVICES), expect=(0, 5))
-        packages.provide(
-            machine, {**FORMAT_PACKAGES, **(RAID_PACKAGES if devices[1:] else {})}, boot.remaining(machine)
-        )
+        needed_packages = {**FORMAT_PACKAGES, **RAID_PACKAGES} if needs_raid else FORMAT_PACKAGES
+        packages.provide(machine, needed_packages, boot.remaining(machine))
         is_new = not _has_file_system(machine, devices)
         if is_new:
-            # Not on Xen, where EC2 itself formats the first disk with ext3.
-            _check_blank(machine, nvme)
+            # Xen disks are not checked, since EC2 itself formats the first one with ext3.
+            _check_blank(machine, nvme_devices)
             # The kubelet's certificate was lost with the disks' content: this instance has to join again.
             machine.remove(kubelet.SET_UP_FILE)
             _format(machine, devices)
@@ -71,75 +76,91 @@ def disks(machine: Machine, boot: Boot) -> str:
 
 
 def _nvme_disks(machine: Machine) -> list[str]:
-    """Return the NVMe disks whose model is that of instance store volumes."""
-    models = "/sys/block/nvme*/device/model"
-    disks = [path.split("/")[3] for path in machine.glob(models) if machine.read(path).strip() == INSTANCE_STORE_MODEL]
-    return ["/dev/" + name for name in disks]
-
-
-def _xen_disks(machine: Machine) -> list[str]:
-    """Return the disks that the instance metadata list as ephemeral."""
-    names = re.findall(r"(?m)^ephemeral\d+$", machine.metadata(BLOCK_DEVICES_PATH, missing=""))
-    paths = ["/dev/" + machine.metadata(BLOCK_DEVICES_PATH + name).replace("sd", "xvd", 1) for name in names]
-    devices = sorted(path for path in paths if machine.exists(path))
-    for path in devices:
-        # cloud-init mounts the first of them at /mnt.
-        if re.search(rf"(?m)^{path} /mnt ", machine.read("/proc/mounts")):
-            machine.run("umount", path)
-    lines = [
-        line for line in machine.read(FSTAB).splitlines() if line.split(" ", 1)[0].split("\t", 1)[0] not in devices
-    ]
-    machine.write(FSTAB, "\n".join([*lines, ""]))
+    """Return the device files of the NVMe disks that are instance store volumes, as their model shows."""
+    devices = []
+    for path in machine.glob("/sys/block/nvme*/device/model"):
+        if machine.read(path).strip() == INSTANCE_STORE_MODEL:
+            disk_name = path.split("/")[3]  # e.g. nvme1n1
+            devices.append("/dev/" + disk_name)
     return devices
 
 
+def _xen_disks(machine: Machine) -> list[str]:
+    """Return the device files of the disks that the instance metadata list as ephemeral, after unmounting them.
+
+    cloud-init mounts the first ephemeral disk at /mnt and adds it to /etc/fstab; both are undone.
+    """
+    names = re.findall(r"(?m)^ephemeral\d+$", machine.metadata(BLOCK_DEVICES_PATH, missing=""))
+    # EC2 calls the disk e.g. sdb, the kernel xvdb.
+    paths = ["/dev/" + machine.metadata(BLOCK_DEVICES_PATH + name).replace("sd", "xvd", 1) for name in names]
+    devices = sorted(path for path in paths if machine.exists(path))
+    for path in devices:
+        if re.search(rf"(?m)^{path} /mnt ", machine.read("/proc/mounts")):
+            machine.run("umount", path)
+    other_lines = [line for line in machine.read(FSTAB).splitlines() if _fstab_device(line) not in devices]
+    machine.write(FSTAB, "\n".join([*other_lines, ""]))
+    return devices
+
+
+def _fstab_device(line: str) -> str:
+    """Return the first field of a line of /etc/fstab; fields are separated by spaces or tabs."""
+    return re.split("[ \t]", line, maxsplit=1)[0]
+
+
 def _has_file_system(machine: Machine, devices: list[str]) -> bool:
-    """Return whether the disks already have this program's file system, from an earlier boot."""
-    if devices[1:]:
-        # After a reboot udev has usually assembled the array already; exit codes 1 and 2: nothing to do.
+    """Return whether the disks have the file system that an earlier boot of this instance created on them."""
+    if len(devices) > 1:
+        # Several disks form a RAID array. After a reboot udev has usually assembled it already; mdadm's exit codes 1
+        # and 2 mean that there is nothing to assemble.
         machine.run("mdadm", "--assemble", "--scan", expect=(0, 1, 2))
         machine.run("udevadm", "settle")
     return machine.run("blkid", "-c", "/dev/null", "-L", LABEL, expect=(0, 2))[0] == 0
 
 
 def _labelled_device(machine: Machine) -> str:
+    """Return the device file of the file system with LABEL."""
     return machine.run("blkid", "-c", "/dev/null", "-L", LABEL)[1].strip()
 
 
 def _check_blank(machine: Machine, devices: list[str]) -> None:
-    """Check that the disks are blank, or part of the array of an interrupted attempt.
+    """Check that each disk is blank, or is part of a RAID array that an interrupted attempt has created.
 
     Raises:
-        BootError: a disk has other content.
+        BootError: a disk has other content, which formatting would destroy.
     """
     for path in devices:
         _, text = machine.run("blkid", "-p", "-o", "export", path, expect=(0, 2))
         content = dict(re.findall(r"(?m)^(\w+)=(.*)$", text))
-        kind = content.get("TYPE") or content.get("PTTYPE")
-        if kind and kind != "linux_raid_member":
+        content_type = content.get("TYPE") or content.get("PTTYPE")  # of a file system, or of a partition table
+        if content_type and content_type != "linux_raid_member":
             raise BootError(
-                f"{path} contains {kind}; it was not formatted",
+                f"{path} contains {content_type}; it was not formatted",
                 "make sure that nothing else formats it, or set instanceStorage: none in the cluster file",
             )
 
 
 def _format(machine: Machine, devices: list[str]) -> None:
-    """Format one disk, or several as one RAID 0 array."""
+    """Create one file system: on the only disk, or on a RAID 0 array of several disks."""
     device = devices[0]
-    if devices[1:]:
+    if len(devices) > 1:
         # An interrupted attempt may have left an array without a file system.
         machine.run("mdadm", "--stop", ARRAY, expect=(0, 1, 2))
         machine.run("wipefs", "-a", "-q", *devices)
-        array = ("--level=0", "--name=cfngen", "--homehost=any", f"--raid-devices={len(devices)}")
-        machine.run("mdadm", "--create", ARRAY, "--run", *array, *devices)
+        array_options = ("--level=0", "--name=cfngen", "--homehost=any", f"--raid-devices={len(devices)}")
+        machine.run("mdadm", "--create", ARRAY, "--run", *array_options, *devices)
         machine.run("udevadm", "settle")
         device = machine.wait("the array", lambda: _array_device(machine), "`cat /proc/mdstat`")
     machine.run("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard", "-L", LABEL, device)
-    # mount finds it by its label, which udev must have seen.
+    # `mount` later finds the file system by its label, which udev must have seen.
     machine.run("udevadm", "settle")
 
 
 def _array_device(machine: Machine) -> str:
+    """Return ARRAY once udev has created this name for the array.
+
+    Raises:
+        Pending: the name does not exist yet.
+    """
     if not machine.exists(ARRAY):
         raise Pending(f"there is no {ARRAY}")
     return ARRAY
@@ -161,7 +182,10 @@ def _write_fstab(machine: Machine) -> None:
 
 
 def _bind_mount(machine: Machine, source: str, folder: str) -> None:
-    """Bind-mount a folder of the new file system; on first use the content is copied, completely or not at all."""
+    """Bind-mount `source`, a folder on the instance store, over `folder`.
+
+    If `source` does not exist yet, the content of `folder` is copied to it first, completely or not at all.
+    """
     machine.run("mkdir", "-p", folder)
     if not machine.exists(source):
         # A custom AMI may contain container images that then need not be pulled again.

@@ -8,13 +8,13 @@ from __future__ import annotations
 from ..machine import BootError, Machine
 from ..reasons import reason
 
-# e2fsck(8): the exit code is a sum of 1 and 2 (errors were corrected), 4 (errors are left) and 8 (e2fsck could not
-# check: it may be too old for the file system, which the kernel may still be able to mount).
+# Exit codes of e2fsck(8) are sums of 1 and 2 (errors were corrected), 4 (errors are left) and 8 (e2fsck could not check
+# the file system). After 8 the boot continues: e2fsck may be too old for a file system that the kernel can mount.
 CLEAN, ERRORS_LEFT, FAILED = 0, 4, 8
 
 
 def check(machine: Machine, device: str, hint: str) -> None:
-    """Replay the journal and correct errors that are safe to correct.
+    """Run `e2fsck -p`, which replays the journal and corrects only errors that are safe to correct.
 
     Args:
         machine: the instance.

@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 
 SET_UP_FILE = HOME + "/established"
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
-# The folder of static pods in kubeadm's configuration of the kubelet.
+# The folder from which the kubelet, as kubeadm configures it, reads the manifests of static pods.
 MANIFESTS = "/etc/kubernetes/manifests"
 RESOLVED_CONF = "/run/systemd/resolve/resolv.conf"
 
 
 def is_set_up(machine: Machine, boot: Boot) -> bool:
-    """Return whether a boot of this instance was completed before (an AMI may contain another instance's marker)."""
+    """Return whether this instance was set up by an earlier boot.
+
+    SET_UP_FILE contains the id of the instance that wrote it, since an AMI may contain another instance's file.
+    """
     return machine.read(SET_UP_FILE) == boot.facts["instanceId"] and machine.exists(KUBELET_CONF)
 
 
@@ -42,11 +45,14 @@ def patch(machine: Machine, boot: Boot) -> None:
     `kubeadm join` takes the cluster-wide settings from a ConfigMap and merges the patch over them; settings that depend
     on the instance or its distribution must be in the patch.
     """
-    resolver = RESOLVED_CONF if machine.exists(RESOLVED_CONF) else "/etc/resolv.conf"
-    overrides = boot.config["kubeletPatch"]
-    reserved = {} if {"kubeReserved", "systemReserved"} & set(overrides) else {"kubeReserved": reservation(machine)}
-    pods = {"maxPods": boot.max_pods} if boot.max_pods else {}
-    settings = {"resolvConf": resolver, **reserved, **overrides, **pods, "providerID": boot.facts["providerId"]}
+    configured = boot.config["kubeletPatch"]
+    settings: dict[str, object] = {"resolvConf": RESOLVED_CONF if machine.exists(RESOLVED_CONF) else "/etc/resolv.conf"}
+    if "kubeReserved" not in configured and "systemReserved" not in configured:
+        settings["kubeReserved"] = reservation(machine)
+    settings.update(configured)
+    if boot.max_pods:
+        settings["maxPods"] = boot.max_pods
+    settings["providerID"] = boot.facts["providerId"]
     machine.write(HOME + "/patches/kubeletconfiguration+merge.json", json.dumps(settings))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def numbers(version: str) -> tuple[int, int, int]:
-    """Return (1, 36, 3) for `v1.36.3` or `1.36.3-rc.0`.
+    """Return the major, minor and patch version as numbers: (1, 36, 3) for `v1.36.3` or `1.36.3-rc.0`.
 
     Raises:
         BootError: `version` is not a Kubernetes version.
@@ -29,21 +29,25 @@ def numbers(version: str) -> tuple[int, int, int]:
 
 
 def minor(version: str) -> int:
-    """Return 36 for `v1.36.3`."""
+    """Return the minor version as a number: 36 for `v1.36.3`."""
     return numbers(version)[1]
 
 
 def await_masters(boot: Boot, information: JoinInformation) -> None:
-    """Check that no master is older than this node's kubelet.
+    """Check that no master is older than this node's kubelet; callers retry this until all masters are updated.
 
     Args:
-        boot: this run of the program; the configuration's `kubernetesVersion` is its kubelet's.
-        information: the join information; `kubernetesVersion` is the oldest master's. Masters with an older boot
-            program do not publish it.
+        boot: this run of the program; `kubernetesVersion` in the configuration is the version of this node's kubelet.
+        information: the join information; `kubernetesVersion` in it is the version of the oldest master. It is missing
+            if masters run a boot program of an earlier release, which does not publish it: then nothing is checked.
 
     Raises:
-        Pending: a master is older; in an update nodes and masters are replaced at the same time.
+        Pending: a master is older. In an update nodes and masters are replaced at the same time, so the node waits.
     """
-    own_version, oldest = boot.config["kubernetesVersion"], information.get("kubernetesVersion", "")
-    if oldest and minor(oldest) < minor(own_version):
-        raise Pending(f"this node's kubelet is {own_version} and a master is still {oldest}: masters are updated first")
+    kubelet_version = boot.config["kubernetesVersion"]
+    oldest_master_version = information.get("kubernetesVersion", "")
+    if oldest_master_version and minor(oldest_master_version) < minor(kubelet_version):
+        raise Pending(
+            f"this node's kubelet is {kubelet_version} and a master is still {oldest_master_version}: "
+            "masters are updated first"
+        )

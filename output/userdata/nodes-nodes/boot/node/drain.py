@@ -29,7 +29,8 @@ HEARTBEAT_SECONDS = 30.0
 # EC2 gives notice two minutes before it interrupts a Spot Instance ("Spot Instance interruption notices", EC2 User
 # Guide).
 SPOT_DRAIN_SECONDS = 100.0
-# Seconds; so short that two requests and the pause between them fit within the lifecycle hook's heartbeat timeout.
+# Seconds for one request to the API server. Two requests and the pause between them must take less time than the
+# lifecycle hook's heartbeat timeout.
 REQUEST_TIMEOUT_SECONDS = 45
 # Evictions that are requested in parallel.
 EVICTION_BATCH_SIZE = 8
@@ -37,7 +38,8 @@ EVICTION_BATCH_SIZE = 8
 MAX_NODES_LISTED = 20
 # The taint that kubeadm gives to masters.
 MASTER_TAINT = "node-role.kubernetes.io/control-plane"
-# No new pods, and no new connections from load balancers. NodeRestriction allows labels below node.kubernetes.io.
+# `unschedulable` keeps new pods from the node, the label keeps load balancers from opening new connections to it.
+# NodeRestriction lets a kubelet set labels below node.kubernetes.io.
 CORDON_PATCH = {
     "metadata": {"labels": {"node.kubernetes.io/exclude-from-external-load-balancers": "true"}},
     "spec": {"unschedulable": True},
@@ -69,7 +71,8 @@ def watch(machine: Machine, boot: NodeBoot) -> str:
 def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
     """Cordon the node and evict its pods, except those of DaemonSets, until they are gone or the time-out has passed.
 
-    Pod disruption budgets are honoured. If the API server does not answer it is retried: masters may be being replaced.
+    Pod disruption budgets are honoured. If the API server does not answer, the requests are repeated, as the masters
+    may be replaced at the same time.
 
     Args:
         machine: the instance.
@@ -101,8 +104,8 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
                 names = ", ".join(remaining)
                 return f"{len(remaining)} pods remain after {elapsed:.0f} s, as no other node can run them: {names}"
             not_terminating = [pod for pod, is_terminating in pods.items() if not is_terminating]
-            for first in range(0, len(not_terminating), EVICTION_BATCH_SIZE):
-                batch = not_terminating[first : first + EVICTION_BATCH_SIZE]
+            for start_index in range(0, len(not_terminating), EVICTION_BATCH_SIZE):
+                batch = not_terminating[start_index : start_index + EVICTION_BATCH_SIZE]
                 with ThreadPoolExecutor(EVICTION_BATCH_SIZE) as pool:
                     list(pool.map(lambda pod: _evict(machine, *pod), batch))
                 send_heartbeat()
@@ -115,10 +118,14 @@ def drain(machine: Machine, boot: NodeBoot, seconds: float) -> str:
 
 
 def _cordon_and_list_pods(machine: Machine, boot: NodeBoot) -> dict[tuple[str, str], bool]:
-    """Cordon the node; return whether each pod that must leave it is already terminating, by (namespace, name)."""
-    name = boot.facts["instanceId"]
-    _kubectl(machine, "patch", "node", name, "-p", json.dumps(CORDON_PATCH))
-    selector = "--field-selector=spec.nodeName=" + name
+    """Cordon the node and list the pods that must leave it: all except those of DaemonSets, static and ended ones.
+
+    Returns:
+        By namespace and name of each pod, whether it is already terminating.
+    """
+    node_name = boot.facts["instanceId"]
+    _kubectl(machine, "patch", "node", node_name, "-p", json.dumps(CORDON_PATCH))
+    selector = "--field-selector=spec.nodeName=" + node_name
     pods = {}
     for pod in json.loads(_kubectl(machine, "get", "pods", "--all-namespaces", selector, "-o", "json"))["items"]:
         metadata = pod["metadata"]
@@ -133,7 +140,7 @@ def _cordon_and_list_pods(machine: Machine, boot: NodeBoot) -> dict[tuple[str, s
 def _can_other_nodes_run_pods(machine: Machine, boot: NodeBoot) -> bool:
     """Return whether another node is schedulable; also True if the nodes cannot be listed, as with older masters.
 
-    When the cluster or its last node group is deleted, there is no such node, and disruption budgets would block
+    When the cluster or its last node group is deleted, no other node is schedulable, and disruption budgets would block
     evictions until the time-out.
     """
     query = urlencode({"fieldSelector": "spec.unschedulable=false", "limit": MAX_NODES_LISTED})
@@ -158,7 +165,7 @@ def _is_schedulable(node: JsonObject) -> bool:
 
 
 def _evict(machine: Machine, namespace: str, name: str) -> None:
-    """Request a pod's eviction; if a disruption budget forbids it, this is only logged, as the caller tries again."""
+    """Request a pod's eviction; a refusal, e.g. by a disruption budget, is only logged, as the caller tries again."""
     eviction = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
@@ -178,9 +185,18 @@ def _kubectl(machine: Machine, *arguments: str) -> str:
 
 
 def _notify_auto_scaling(machine: Machine, boot: NodeBoot, lifecycle_operation: str, **arguments: str) -> str:
-    """Call an operation of Auto Scaling on this instance's lifecycle action; return the result, for the log.
+    """Call an operation of Auto Scaling on this instance's lifecycle action.
 
-    It is no error if no lifecycle action is waiting, or no longer.
+    It is no error if no lifecycle action is waiting, e.g. because it has timed out.
+
+    Args:
+        machine: the instance.
+        boot: this run of the program.
+        lifecycle_operation: boto3's method, e.g. `complete_lifecycle_action`.
+        arguments: further parameters of the operation.
+
+    Returns:
+        The outcome, for the log.
     """
     facts = boot.facts
     try:

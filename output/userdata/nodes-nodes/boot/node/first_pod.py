@@ -22,7 +22,8 @@ NAME = "cfngen-first-pod"
 MANIFEST = f"{kubelet.MANIFESTS}/{NAME}.yaml"
 RAN_FILE = HOME + "/first-pod"
 CTR = ("ctr", "-n", "k8s.io")
-# Match the pod's container, not its sandbox, which is a container too (containerd's internal/cri/labels).
+# Filter for the pod's container but not for its sandbox, which containerd also lists as a container (containerd's
+# internal/cri/labels).
 LABELS = 'labels."io.kubernetes.pod.namespace"==kube-system,labels."io.cri-containerd.kind"==container'
 HINT = "`journalctl -u kubelet -u containerd`; check that the instance can reach the registry of the pause image"
 
@@ -78,13 +79,14 @@ def _check_running(machine: Machine) -> None:
     if code:
         raise Pending("containerd does not answer")
     _, tasks = machine.run(*CTR, "tasks", "ls", expect=(0, 1))
-    running = {line.split()[0] for line in tasks.splitlines() if line.split()[2:] == ["RUNNING"]}
-    if not running & set(containers.split()):
+    # Columns of the output: container id, process id, status.
+    running_ids = {line.split()[0] for line in tasks.splitlines() if line.split()[2:] == ["RUNNING"]}
+    if not running_ids & set(containers.split()):
         raise Pending("its container is not running yet")
 
 
 def _last_kubelet_error(machine: Machine) -> str:
-    """Return the kubelet's last error about the pod in brackets, if there is one."""
+    """Return the kubelet's last error about the pod, in brackets; "" if it has logged none."""
     _, text = machine.run("journalctl", "-u", "kubelet", "-o", "cat", "--no-pager", "-n", "500", expect=(0, 1))
     errors = [line for line in text.splitlines() if NAME in line and re.match(r"E\d{4} ", line)]
     return f" ({reason(errors[-1])})" if errors else ""

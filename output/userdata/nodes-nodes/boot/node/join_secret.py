@@ -1,4 +1,4 @@
-"""Reads what the masters have published for nodes by `join_information`."""
+"""Reads the join information, which masters publish for nodes in a secret (`boot.master.join_information`)."""
 
 from __future__ import annotations
 

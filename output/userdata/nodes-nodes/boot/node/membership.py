@@ -34,7 +34,7 @@ def join(machine: Machine, boot: NodeBoot) -> str:
 
 
 def follow(machine: Machine, boot: NodeBoot) -> str:
-    """Start the timer that keeps the masters' addresses up to date, as masters may be added."""
+    """Start the timer that updates the masters' addresses in /etc/hosts every hour, as masters may be added."""
     machine.run("systemctl", "enable", "--now", TIMER)
     return "the masters' addresses are updated every hour"
 
@@ -42,8 +42,11 @@ def follow(machine: Machine, boot: NodeBoot) -> str:
 def addresses(machine: Machine, boot: NodeBoot) -> str:
     """Update the masters' addresses in /etc/hosts from the join information.
 
+    Returns:
+        Always "": the hourly task then logs nothing.
+
     Raises:
-        BootError: there is no join information; /etc/hosts is not changed.
+        BootError: no master has published join information; /etc/hosts is not changed.
     """
     try:
         _write_hosts(machine, boot, _join_information(machine, boot))
@@ -91,7 +94,7 @@ def _join_once(machine: Machine, boot: NodeBoot) -> str:
     # kubeadm creates this folder on masters only, and without it the kubelet logs an error every second.
     machine.run("mkdir", "-p", kubelet.MANIFESTS)
     machine.remove("/etc/kubernetes/pki/ca.crt")
-    # In a file that only root may read: arguments are visible to every process.
+    # The token is passed in a file that only root may read, as arguments are visible to every process.
     machine.write(JOIN_CONFIG, json.dumps({**boot.config["join"], "discovery": {"bootstrapToken": discovery}}), 0o600)
     try:
         machine.run("kubeadm", "join", "--config", JOIN_CONFIG)
@@ -102,20 +105,22 @@ def _join_once(machine: Machine, boot: NodeBoot) -> str:
 
 
 def ready(machine: Machine, boot: NodeBoot) -> str:
-    """Wait until this node is Ready; if cfngen installs no network plug-in, everything except that must be ready."""
+    """Wait until this node is Ready.
+
+    If the user has to install the network plug-in (`podNetwork.awaited` is false), the node may still lack the plug-in:
+    the wait then ends when nothing else is missing.
+    """
     name = boot.facts["instanceId"]
 
     def probe() -> str:
-        query = ("get", "node", name, "-o", "json")
-        code, text = kubectl(machine, *query, expect=(0, 1), kubeconfig=kubelet.KUBELET_CONF)
-        conditions = (
-            {} if code else {item["type"]: item for item in json.loads(text).get("status", {}).get("conditions", [])}
-        )
-        condition = conditions.get(
-            "Ready", {"status": "", "message": "the API server has no such node, or does not answer"}
-        )
-        message = condition.get("message", "")
-        if condition["status"] == "True":
+        node_query = ("get", "node", name, "-o", "json")
+        code, text = kubectl(machine, *node_query, expect=(0, 1), kubeconfig=kubelet.KUBELET_CONF)
+        node = {} if code else json.loads(text)
+        conditions = {condition["type"]: condition for condition in node.get("status", {}).get("conditions", [])}
+        unknown = {"status": "", "message": "the API server has no such node, or does not answer"}
+        ready_condition = conditions.get("Ready", unknown)
+        message = ready_condition.get("message", "")
+        if ready_condition["status"] == "True":
             return f"node {name} is Ready"
         if NO_NETWORK_PLUGIN in message and not boot.config["podNetwork"]["awaited"]:
             return f"node {name} has joined; it becomes Ready once you install a network plug-in"

@@ -1,7 +1,7 @@
-"""Makes a new node wait for older masters: in an upgrade nodes and masters are replaced at the same time.
+"""Makes a new node wait while masters are older: in an upgrade nodes and masters are replaced at the same time.
 
-The wait extends the deadline of the node's boot. The time-out of the stack update includes the wait, so a later failure
-is still signalled in time.
+The wait extends the deadline of the node's boot. That is safe because the time-out of the stack update includes the
+wait: a later failure is still signalled in time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def wait(machine: Machine, boot: NodeBoot) -> str:
     """Wait for at most `upgradeWait` minutes while a master's minor version is older than this node's kubelet.
 
     Raises:
-        BootError: a master is still older after that time.
+        BootError: a master is still older after `upgradeWait` minutes.
     """
     started_at = machine.clock()
 
@@ -35,5 +35,6 @@ def wait(machine: Machine, boot: NodeBoot) -> str:
 
     hint = "check the stack events for a failed update of the masters; then update the stack again"
     outcome = machine.wait("masters of this version", probe, hint, boot.config["upgradeWait"] * 60)
+    # Later steps get as much time as without this wait.
     boot.deadline += machine.clock() - started_at
     return outcome

@@ -103,7 +103,7 @@ def test_what_a_living_cluster_uses_is_told_without_a_command_and_not_deleted(
         assert volume in told
         assert "delete-volume" not in ran.out + refused.out
         assert "aws s3 rm" not in ran.out + refused.out
-    assert "There is nothing of the stack fresh2 to delete." in told
+    assert "There is nothing to delete for the stack fresh2." in told
     assert volume in {volume["VolumeId"] for volume in place.ec2.describe_volumes()["Volumes"]}
 
 

@@ -27,5 +27,5 @@ def test_a_volume_of_somebody_else_is_left_alone_and_fails_the_stack_at_once(emp
     [master] = [each for name, each in empty.instances.items() if MASTER in empty.groups[name]]
     [line] = [each for each in master.lines if "FAILED" in each]
     assert "volume FAILED" in line
-    assert "holds swap, not ext4, and is left as it is" in line
+    assert "contains swap, not ext4; it was not changed" in line
     assert "FAILED" in empty.account.call("ec2", "get_console_output", InstanceId=master.id)["Output"]

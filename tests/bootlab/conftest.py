@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# Only the directory of a test file is on the path; the lab's account is served as in tests of the emulator.
+sys.path.insert(0, str(Path(__file__).parents[1] / "aws"))
+
 from lab import Lab, laboratory
 from lab_file import cluster_file
 

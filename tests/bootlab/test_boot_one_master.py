@@ -205,7 +205,7 @@ def test_a_blank_volume_never_becomes_a_second_cluster(lab, master):
     heir = lab.until("the heir", lambda: next((each for each in lab.members(MASTER) if each is not master), None))
     line = lab.until("the refusal", lambda: next((each for each in heir.lines if "FAILED" in each), ""))
     assert f"{volume} is blank, but the cluster exists since {since}" in line
-    assert "What to do: `cfngen etcd restore latest`" in line
+    assert "What to do: run `cfngen etcd restore latest`" in line
     assert calls(heir, "container") == []
     assert lab.secret("caSecretArn")["initialised"] == since
 

@@ -187,11 +187,12 @@ def _copy_to_secret(account: Account, cluster: str, secret: AuthoritySecret, rep
     response = client.delete_secret(SecretId=arn, RecoveryWindowInDays=RECOVERY_WINDOW_DAYS)
     deletion_date = response["DeletionDate"].date().isoformat()
     restore_command = f"aws secretsmanager restore-secret --secret-id {name} --region {region}"
-    delete_command = "aws secretsmanager delete-secret --force-delete-without-recovery"
     return RetainedResource(
         kind=KIND,
         id=name,
         why=f"deleted on {deletion_date}; until then `{restore_command}` restores it",
         cost="not billed while its deletion is pending",
-        command=f"{delete_command} --secret-id {name} --region {region}",
+        command=(
+            f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {name} --region {region}"
+        ),
     )

@@ -277,8 +277,10 @@ def _find_pending_secret(account: Account, arn: str) -> RetainedResource | None:
         id=arn,
         why=f"deleted when its recovery window ends; until then `{restore_command}` restores it",
         cost="not billed while its deletion is pending",
-        command="aws secretsmanager delete-secret --force-delete-without-recovery "
-        f"--secret-id {arn} --region {account.region}",
+        command=(
+            f"aws secretsmanager delete-secret --force-delete-without-recovery --secret-id {arn} "
+            f"--region {account.region}"
+        ),
     )
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from cfngen.cluster.logical_ids import ProgramId
 from cfngen.errors import CfngenError
 from cfngen.userdata.references import MAX_LENGTHS
 from cfngen.userdata.source import packed, program_path, required, source
@@ -157,7 +158,7 @@ def pack(
     second_files.update({path: text for path, text in files.items() if path != UNIT})
     program = _compress(_join_files(second_files))
     sha256 = hashlib.sha256(program.encode()).hexdigest()
-    resource = f"{prefix}Program{sha256[:12]}"
+    resource = str(ProgramId(prefix, sha256[:12]))
 
     first_config = {
         **{key: value for key, value in config.items() if key in FIRST_STAGE_KEYS},

@@ -14,7 +14,7 @@ from cfngen.cli.render.styled_text import flow
 from cfngen.deploy.preview.bill_of_materials import Cost, Creation, Item
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Plan
-from cfngen.deploy.quotas.service_quotas import Quota
+from cfngen.deploy.quotas.quota import Quota
 
 ADDRESS = Impact("API address changes: kubeconfigs and nodes stop reaching it", Danger.DANGEROUS)
 ROLLS = Impact("node group `gpu`: its instances are replaced one at a time", Danger.DISRUPTIVE)

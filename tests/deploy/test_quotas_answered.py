@@ -13,7 +13,7 @@ from recorded import NOW, RefusedError
 
 from cfngen.deploy.quotas import service_quotas
 from cfngen.deploy.quotas.demand import Demand, Instances
-from cfngen.deploy.quotas.service_quotas import Quota
+from cfngen.deploy.quotas.quota import Quota
 
 ARN = "arn:aws:elasticloadbalancing:us-west-2:123456789012:loadbalancer/net/"
 NO_ENTRY = RefusedError("NoSuchResourceException")

@@ -13,7 +13,7 @@ from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, bullets, fl
 if TYPE_CHECKING:
     from cfngen.deploy.preview.changes import Change, StackPlan
     from cfngen.deploy.preview.plan import Plan
-    from cfngen.deploy.quotas.service_quotas import Quota
+    from cfngen.deploy.quotas.quota import Quota
 
 MIN_WIDTH, MAX_WIDTH = 40, 120
 HANDLE = "AWS::CloudFormation::WaitConditionHandle"

@@ -11,7 +11,7 @@ from cfngen.text import plural_form, pluralize
 if TYPE_CHECKING:
     from cfngen.deploy.preview.bill_of_materials import Creation
     from cfngen.deploy.preview.plan import Plan
-    from cfngen.deploy.quotas.service_quotas import Quota
+    from cfngen.deploy.quotas.quota import Quota
 
 
 def creation_lines(plan: Plan, creation: Creation, width: int) -> Iterator[str]:

@@ -13,7 +13,7 @@ from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.deploy.messages import Message
 from cfngen.deploy.preview.bill_of_materials import Cost, Creation
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, Replacement, StackPlan
-from cfngen.deploy.quotas.service_quotas import Quota
+from cfngen.deploy.quotas.quota import Quota
 
 PhaseKind = Literal["volumes", "control-plane", "node-groups", "removed-node-groups"]
 

@@ -9,7 +9,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws_types import AwsObject
 from cfngen.deploy.preview.bill_of_materials import Cost
 from cfngen.deploy.preview.changes import Impact
-from cfngen.deploy.quotas.service_quotas import Quota
+from cfngen.deploy.quotas.quota import Quota
 from cfngen.templates.document import Document
 
 

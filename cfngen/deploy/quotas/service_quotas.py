@@ -8,75 +8,19 @@ continues.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from math import ceil
 from typing import NamedTuple
 
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
-from cfngen.deploy.quotas import vcpus
-from cfngen.deploy.quotas.demand import Demand, Instances
+from cfngen.deploy.quotas.demand import Demand
+from cfngen.deploy.quotas.quota import Count, Quota, QuotaCheck, check_quota, constant
+from cfngen.deploy.quotas.vcpu_quotas import check_vcpu_quotas
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
-from cfngen.hints import Hint
 
 MAX_THREADS = 12
 GIB_PER_TIB = 1024
-
-Count = Callable[[Account], int]
-"""Reads a usage or a limit from AWS."""
-
-
-@dataclass(frozen=True)
-class Quota:
-    """A quota, its usage, and what a deployment adds to it.
-
-    Attributes:
-        name: what is limited.
-        needed: what the deployment adds, with every Auto Scaling group at its initial size.
-        used: current usage; None if unknown.
-        limit: value of the quota; None if unknown.
-        sufficient: whether the quota is sufficient; None if unknown.
-        hint: what to do if the quota is not sufficient, now or at the maximum size, or why it is unknown.
-        needed_at_maximum: what the deployment adds, with every group at its maximum size.
-        room_to_grow: whether the quota is sufficient for the maximum size; None if unknown.
-    """
-
-    name: str
-    needed: int
-    used: int | None
-    limit: int | None
-    sufficient: bool | None
-    hint: Hint = ""
-    needed_at_maximum: int = 0
-    room_to_grow: bool | None = None
-
-
-@dataclass(frozen=True)
-class _QuotaCheck:
-    """A quota to check, and how to read its usage and limit.
-
-    Attributes:
-        name: what is limited.
-        needed: what the deployment adds, with every group at its initial size.
-        service: service code of the quota.
-        code: quota code.
-        used: function that returns the current usage.
-        limit: function that returns the limit; if None, the limit is read from Service Quotas.
-        units_per_quota_unit: how many units of `needed` and `used` one unit of the quota in Service Quotas is, e.g.
-            1024 if the quota is in TiB and `needed` in GiB.
-        needed_at_maximum: what the deployment adds, with every group at its maximum size, if that is more.
-    """
-
-    name: str
-    needed: int
-    service: str
-    code: str
-    used: Count
-    limit: Count | None = None
-    units_per_quota_unit: int = 1
-    needed_at_maximum: int = 0
 
 
 def check(account: Account, demand: Demand, current: Demand | None = None) -> tuple[Quota, ...]:
@@ -96,7 +40,7 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
     for service in ("autoscaling", "ec2", "elbv2", "iam", "service-quotas"):
         account.client(service)
     with ThreadPoolExecutor(max_workers=MAX_THREADS) as pool:
-        vcpu_quotas_future = pool.submit(_vcpu_quotas, account, demand.instances, current.instances)
+        vcpu_quotas_future = pool.submit(check_vcpu_quotas, account, demand.instances, current.instances)
         quota_checks = [
             *_resource_checks(added_resources),
             *_storage_checks(demand, current),
@@ -105,77 +49,13 @@ def check(account: Account, demand: Demand, current: Demand | None = None) -> tu
             *_groups_check(demand, current),
             *_policies_check(demand, current),
         ]
-        quotas = pool.map(lambda quota_check: _check_quota(account, quota_check), quota_checks)
+        quotas = pool.map(lambda quota_check: check_quota(account, quota_check), quota_checks)
         return (*vcpu_quotas_future.result(), *quotas)
 
 
 def _additions(planned: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
     """Return by how much the planned count of each key exceeds the current count; keys that do not grow are omitted."""
     return {key: count - current.get(key, 0) for key, count in planned.items() if count > current.get(key, 0)}
-
-
-def _check_quota(account: Account, quota_check: _QuotaCheck) -> Quota:
-    """Read a quota's usage and limit, and compare them with what the deployment adds."""
-    used = limit = None
-    reason = ""
-    try:
-        with translate_aws_errors():
-            used = quota_check.used(account)
-            limit = quota_check.limit(account) if quota_check.limit else _read_limit(account, quota_check)
-    except AwsError as error:
-        reason = str(error)
-    max_needed = max(quota_check.needed_at_maximum, quota_check.needed)
-    if used is None or limit is None:
-        return Quota(
-            quota_check.name,
-            quota_check.needed,
-            used,
-            limit,
-            sufficient=None,
-            hint=reason,
-            needed_at_maximum=max_needed,
-        )
-    is_enough = used + quota_check.needed <= limit
-    if used + max_needed <= limit:
-        return Quota(
-            quota_check.name,
-            quota_check.needed,
-            used,
-            limit,
-            sufficient=is_enough,
-            needed_at_maximum=max_needed,
-            room_to_grow=True,
-        )
-    # IAM is global, and its quotas are managed in us-east-1.
-    region = "us-east-1" if quota_check.service == "iam" else account.region
-    desired_value = ceil((used + max_needed) / quota_check.units_per_quota_unit)
-    command = (
-        f"aws service-quotas request-service-quota-increase --region {region} --service-code {quota_check.service} "
-        f"--quota-code {quota_check.code} --desired-value {desired_value}"
-    )
-    hint = f"delete what is not needed, or request an increase: `{command}`."
-    return Quota(
-        quota_check.name,
-        quota_check.needed,
-        used,
-        limit,
-        sufficient=is_enough,
-        hint=hint,
-        needed_at_maximum=max_needed,
-        room_to_grow=False,
-    )
-
-
-def _read_limit(account: Account, quota_check: _QuotaCheck) -> int:
-    """Return the account's limit, or AWS's default limit if the account has none of its own."""
-    client = account.client("service-quotas")
-    quota_id = {"ServiceCode": quota_check.service, "QuotaCode": quota_check.code}
-    try:
-        response = client.get_service_quota(**quota_id)
-    except client.exceptions.NoSuchResourceException:
-        # Some quotas have a value for the account only once it has been changed.
-        response = client.get_aws_default_service_quota(**quota_id)
-    return int(response["Quota"]["Value"] * quota_check.units_per_quota_unit)
 
 
 def _count_listed(service: str, operation: str, key: str) -> Count:
@@ -248,13 +128,13 @@ _COUNTED_RESOURCES: tuple[tuple[str, str, str, str, Count], ...] = (
 )
 
 
-def _resource_checks(added_resources: Mapping[str, int]) -> list[_QuotaCheck]:
+def _resource_checks(added_resources: Mapping[str, int]) -> list[QuotaCheck]:
     """Return a check for each quota of resources in a region, such as VPCs, if the deployment adds such a resource."""
     needed = Counter(added_resources)
     # Every VPC has a default security group.
     needed["AWS::EC2::SecurityGroup"] += needed["AWS::EC2::VPC"]
     return [
-        _QuotaCheck(name, needed[resource_type], service, code, used)
+        QuotaCheck(name, needed[resource_type], service, code, used)
         for resource_type, name, service, code, used in _COUNTED_RESOURCES
         if needed[resource_type]
     ]
@@ -264,7 +144,7 @@ def _resource_checks(added_resources: Mapping[str, int]) -> list[_QuotaCheck]:
 _STORAGE_QUOTA_CODES = {"gp2": "L-D18FCD1D", "gp3": "L-7A658B76"}
 
 
-def _storage_checks(demand: Demand, current: Demand) -> list[_QuotaCheck]:
+def _storage_checks(demand: Demand, current: Demand) -> list[QuotaCheck]:
     """Return a check for each volume type of which the deployment adds storage, now or at the groups' maximum size."""
     needed = _additions(demand.storage, current.storage)
     growing_types = needed.keys() | _additions(demand.max_storage, current.max_storage).keys()
@@ -284,7 +164,7 @@ def _storage_checks(demand: Demand, current: Demand) -> list[_QuotaCheck]:
         return sum_sizes
 
     return [
-        _QuotaCheck(
+        QuotaCheck(
             f"{volume_type} storage (GiB)",
             needed.get(volume_type, 0),
             service="ebs",
@@ -305,10 +185,10 @@ _IAM_QUOTAS = (
 )
 
 
-def _iam_checks(added_resources: Mapping[str, int]) -> list[_QuotaCheck]:
+def _iam_checks(added_resources: Mapping[str, int]) -> list[QuotaCheck]:
     """Return the checks for roles and instance profiles; IAM's account summary has both usage and limit."""
     return [
-        _QuotaCheck(
+        QuotaCheck(
             name,
             added_resources[resource_type],
             service="iam",
@@ -339,7 +219,7 @@ _GROUPS_QUOTA = _QuotaPerResource("L-2AFB9258", default_limit=5)
 _POLICIES_QUOTA = _QuotaPerResource("L-0DA4ABF3", default_limit=10)
 
 
-def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
+def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
     """Yield a check for the security group with the most rules, if it has more than the default limit.
 
     Only security groups whose rules change are compared. During an update a group has its old and its new rules, since
@@ -365,7 +245,7 @@ def _rules_check(account: Account, demand: Demand, current: Demand) -> Iterator[
         code, default_limit = _RULES_QUOTA
         if rule_count > default_limit:
             name = f"Rules of one security group ({fullest_group})"
-            yield _QuotaCheck(name, rule_count, service="vpc", code=code, used=_constant(0))
+            yield QuotaCheck(name, rule_count, service="vpc", code=code, used=constant(0))
 
 
 def _read_max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[str, int]:
@@ -386,100 +266,23 @@ def _read_max_entries(account: Account, prefix_lists: Sequence[str]) -> Mapping[
         return {}
 
 
-def _groups_check(demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
+def _groups_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
     """Yield a check for the network interface with the most security groups, if it has more than the default limit."""
     code, default_limit = _GROUPS_QUOTA
     if demand.groups > max(current.groups, default_limit):
         name = "Security groups of one interface"
-        yield _QuotaCheck(name, demand.groups, service="vpc", code=code, used=_constant(0))
+        yield QuotaCheck(name, demand.groups, service="vpc", code=code, used=constant(0))
 
 
-def _policies_check(demand: Demand, current: Demand) -> Iterator[_QuotaCheck]:
+def _policies_check(demand: Demand, current: Demand) -> Iterator[QuotaCheck]:
     """Yield a check for the role with the most managed policies, if it has more than the default limit."""
     code, default_limit = _POLICIES_QUOTA
     if demand.policies > max(current.policies, default_limit):
-        yield _QuotaCheck(
+        yield QuotaCheck(
             "Managed policies of one role",
             demand.policies,
             service="iam",
             code=code,
-            used=_constant(0),
+            used=constant(0),
             limit=_account_summary_value("AttachedPoliciesPerRoleQuota"),
         )
-
-
-def _vcpu_quotas(account: Account, planned: Sequence[Instances], current: Sequence[Instances]) -> list[Quota]:
-    """Return the quotas of vCPUs that the instance types of the planned Auto Scaling groups count towards.
-
-    Args:
-        account: the account and region.
-        planned: the instances of each group after the deployment.
-        current: the instances of each group now; empty for a new cluster.
-    """
-    # An instance type whose quota is not known is reported only if the cluster does not use the type yet.
-    current_types = {instances.type for instances in current}
-    unknown_types = sorted(
-        {
-            instances.type
-            for instances in planned
-            if instances.count and not vcpus.family_of(instances.type) and instances.type not in current_types
-        }
-    )
-    unknown_quotas = [
-        Quota(
-            f"vCPUs of {instance_type}",
-            needed=0,
-            used=None,
-            limit=None,
-            sufficient=None,
-            hint="it is not known which quota applies",
-        )
-        for instance_type in unknown_types
-    ]
-    try:
-        with translate_aws_errors():
-            current_vcpus = vcpus.count_needed(account, current)
-            current_max_vcpus = vcpus.count_needed(account, [instances.at_maximum_size for instances in current])
-            planned_vcpus = vcpus.count_needed(account, planned)
-            planned_max_vcpus = vcpus.count_needed(account, [instances.at_maximum_size for instances in planned])
-            used_vcpus = vcpus.count_used(account)
-    except AwsError as error:
-        return [Quota("vCPUs", needed=0, used=None, limit=None, sufficient=None, hint=str(error)), *unknown_quotas]
-    quotas = []
-    for (family, spot), max_count in planned_max_vcpus.items():
-        name = f"vCPUs of {'spot' if spot else 'on-demand'} {family.name} instances"
-        code = family.spot if spot else family.on_demand
-        used_count = used_vcpus.get((family, spot), 0)
-        current_count = current_vcpus.get((family, spot), 0)
-        added = max(planned_vcpus.get((family, spot), 0) - current_count, 0)
-        added_at_maximum = max_count - current_count
-        if current and not added and max_count <= current_max_vcpus.get((family, spot), 0):
-            continue  # the deployment adds nothing to this quota
-        if code:
-            quota_check = _QuotaCheck(
-                name,
-                added,
-                service="ec2",
-                code=code,
-                used=_constant(used_count),
-                needed_at_maximum=added_at_maximum,
-            )
-            quotas.append(_check_quota(account, quota_check))
-        else:
-            quotas.append(
-                Quota(
-                    name,
-                    needed=added,
-                    used=used_count,
-                    limit=None,
-                    sufficient=None,
-                    hint="it is not known which quota applies",
-                    needed_at_maximum=added_at_maximum,
-                )
-            )
-    return [*quotas, *unknown_quotas]
-
-
-def _constant(count: int) -> Count:
-    """Return a function that returns a usage that is known already, without calling AWS."""
-    return lambda _: count

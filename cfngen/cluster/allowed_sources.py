@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.sections.network import Api, PrefixList, Ssh
+from cfngen.cluster.topology import has_api_load_balancer
 
 SecurityGroupRole = Literal["Master", "Node", "ApiLoadBalancer"]
 SECURITY_GROUP_ROLES: tuple[SecurityGroupRole, ...] = ("Master", "Node", "ApiLoadBalancer")
@@ -50,7 +51,7 @@ def sources(cluster: Cluster, role: SecurityGroupRole) -> Iterator[Source]:
 
     The range of the stack parameter ApiAllowedCidr is not yielded, although it needs a rule.
     """
-    api_role = "ApiLoadBalancer" if cluster.control_plane.count > 1 else "Master"
+    api_role = "ApiLoadBalancer" if has_api_load_balancer(cluster) else "Master"
     if role == api_role:
         yield from (Source("Api", cluster.api.port, origin) for origin in _origins(cluster.api))
     if role != "ApiLoadBalancer":

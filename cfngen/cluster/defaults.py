@@ -26,6 +26,8 @@ INSTANCE_TYPE: str = NodeGroup.model_fields["instance_type"].default
 NODES: int = NodeGroup.model_fields["min_size"].default
 NODE_ROOT_VOLUME_SIZE: int = NodeGroup().root_volume.size
 SUBNET_PREFIX = 24
+PUBLIC_SUBNET_PREFIX = 26
+IPV4_BITS = 32
 MAX_MASTERS = 5
 MASTER_HOST = 9
 DNS_HOST = 10
@@ -96,7 +98,9 @@ def complete(data: Mapping[str, object]) -> Completed:
         _vpc,
         _subnets,
         _region,
+        _topology,
         _cidrs,
+        _public_cidrs,
         _master_addresses,
         _services,
         _groups,
@@ -178,6 +182,74 @@ def _region(completed: Completed) -> None:
         )
 
 
+def _topology(completed: Completed) -> None:
+    """Fill in what follows from a private topology: NAT gateways, and nodes without public addresses."""
+    path: Path = ("network", "topology")
+    if lookup(completed.data, path) != "private":
+        return
+    if any("id" not in subnet for _, subnet in completed.items(("network", "subnets"))):
+        plugin = lookup(completed.data, ("network", "plugin")) or "vpc-routes"
+        # The cloud controller manager writes the routes to pods into one route table, which has one default route.
+        if plugin == "vpc-routes":
+            reason = Derivation("network.plugin vpc-routes has one route table", ("network", "plugin"))
+            completed.fill(("network", "nat"), "single", reason)
+        else:
+            completed.fill(("network", "nat"), "perZone", Derivation("from network.topology", path))
+    completed.fill(("nodeGroups",), [{}])
+    for group_path, _ in completed.items(("nodeGroups",)):
+        completed.fill((*group_path, "publicIp"), False, Derivation("from network.topology", path))
+
+
+def _used_cidrs(completed: Completed) -> list[IPv4Network]:
+    """Return the ranges of all subnets of which the range is known."""
+    subnets = [subnet for _, subnet in completed.items(("network", "subnets"))]
+    sections = [*subnets, *(subnet["public"] for subnet in subnets if isinstance(subnet.get("public"), dict))]
+    return [cidr for section in sections if (cidr := network_of(section.get("cidr")))]
+
+
+def _share_prefix(vpc: IPv4Network, subnet_count: int) -> int | None:
+    """Return the prefix length of an equal share of the VPC for each subnet, or None if there are too many subnets."""
+    prefix = vpc.prefixlen + (subnet_count - 1).bit_length()
+    return prefix if prefix <= IPV4_BITS else None
+
+
+def _public_cidrs(completed: Completed) -> None:
+    """Give each public subnet of a private cluster the next free range, from the end of the VPC's range downwards.
+
+    So neither a further zone nor a further public subnet moves the ranges of other subnets.
+    """
+    network = completed.data.get("network")
+    vpc = network_of(lookup(completed.data, ("network", "vpc", "cidr")) or VPC_CIDR)
+    if not isinstance(network, dict) or network.get("topology") != "private" or vpc is None:
+        return
+    needs_public_subnets = network.get("nat") in ("perZone", "single") or (
+        lookup(completed.data, ("api", "public")) is not False
+    )
+    subnets = list(completed.items(("network", "subnets")))
+    share_prefix = _share_prefix(vpc, 2 * len(subnets))
+    if share_prefix is None:
+        return
+    prefix = max(PUBLIC_SUBNET_PREFIX, share_prefix)
+    used_cidrs = _used_cidrs(completed)
+    block_size = 1 << (IPV4_BITS - prefix)
+    last_block = vpc.broadcast_address + 1 - block_size
+    candidates = (
+        IPv4Network((last_block - index * block_size, prefix)) for index in range(vpc.num_addresses // block_size)
+    )
+    for path, subnet in subnets:
+        if needs_public_subnets and not is_local_zone(str(subnet.get("zone"))):
+            completed.fill((*path, "public"), {})
+        public = subnet.get("public")
+        # In an existing VPC the free ranges are not known.
+        if not isinstance(public, dict) or "cidr" in public or "id" in public or "id" in network.get("vpc", {}):
+            continue
+        cidr = next((candidate for candidate in candidates if not any(map(candidate.overlaps, used_cidrs))), None)
+        if cidr is None:
+            return
+        derivation = Derivation("next free part at the end of network.vpc.cidr", ("network", "vpc", "cidr"))
+        completed.fill((*path, "public", "cidr"), str(cidr), derivation)
+
+
 def _cidrs(completed: Completed) -> None:
     """Give each subnet without a CIDR the next free range of the VPC: a /24, or an equal share if the VPC is small.
 
@@ -187,10 +259,11 @@ def _cidrs(completed: Completed) -> None:
     subnets = list(completed.items(("network", "subnets")))
     if vpc is None or not subnets or lookup(completed.data, ("network", "vpc", "id")):
         return
-    used_cidrs = [cidr for _, subnet in subnets if (cidr := network_of(subnet.get("cidr")))]
-    # Prefix length of an equal share of the VPC for each subnet; /32 is a single address.
-    share_prefix = vpc.prefixlen + (len(subnets) - 1).bit_length()
-    if share_prefix > 32:
+    used_cidrs = _used_cidrs(completed)
+    # In a private cluster, each zone may also have a public subnet.
+    tier_count = 2 if lookup(completed.data, ("network", "topology")) == "private" else 1
+    share_prefix = _share_prefix(vpc, tier_count * len(subnets))
+    if share_prefix is None:
         return
     candidates = iter(vpc.subnets(new_prefix=max(SUBNET_PREFIX, share_prefix)))
     for path, subnet in subnets:

@@ -145,6 +145,10 @@ VpcId = Annotated[str, Text(r"vpc-[0-9a-f]{8,17}", "a VPC id such as vpc-0123456
 SubnetId = Annotated[str, Text(r"subnet-[0-9a-f]{8,17}", "a subnet id such as subnet-0123456789abcdef0")]
 RouteTableId = Annotated[str, Text(r"rtb-[0-9a-f]{8,17}", "a route table id such as rtb-0123456789abcdef0")]
 InternetGatewayId = Annotated[str, Text(r"igw-[0-9a-f]{8,17}", "an internet gateway id such as igw-0123456789abcdef0")]
+NatGatewayId = Annotated[str, Text(r"nat-[0-9a-f]{8,17}", "a NAT gateway id such as nat-0123456789abcdef0")]
+EndpointService = Annotated[
+    str, Text(r"[a-z0-9-]+(\.[A-Za-z0-9_-]+)*", "a service such as sts or ecr.api, or a full endpoint service name")
+]
 DhcpOptionsId = Annotated[
     str, Text(r"(dopt-[0-9a-f]{8,17}|default)", 'a DHCP options id such as dopt-0123456789abcdef0, or "default"')
 ]

@@ -38,12 +38,15 @@ NodeGroupPart = Literal[
     "Stack",
 ]
 SubnetPart = Literal["", "Id", "Cidr", "RouteTableAssociation"]
+ZonalKind = Literal["NatElasticIp", "NatGateway", "NatRoute", "PrivateRouteTable", "RouteTable"]
 
+ENDPOINTS_STACK = "EndpointsStack"
 MASTER_STACK = "MasterStack"
 MASTER_ROLE = "MasterRole"
 _MASTER_PARTS: Mapping[str, MasterPart] = {part: part for part in get_args(MasterPart)}
 _NODE_GROUP_PARTS: Mapping[str, NodeGroupPart] = {part: part for part in get_args(NodeGroupPart)}
 _SUBNET_PARTS: Mapping[str, SubnetPart] = {part: part for part in get_args(SubnetPart)}
+_ZONAL_KINDS: Mapping[str, ZonalKind] = {kind: kind for kind in get_args(ZonalKind)}
 _ROLES: Mapping[str, SecurityGroupRole] = {role: role for role in SECURITY_GROUP_ROLES}
 
 SINGLE_IDS = frozenset(
@@ -52,7 +55,8 @@ SINGLE_IDS = frozenset(
         "IamStack", MASTER_STACK, "SecretsStack", "SecurityGroupsStack", "VpcStack",
         # Network
         "DhcpOptions", "DhcpOptionsAssociation", "InternetGateway", "InternetGatewayAttachment", "InternetGatewayId",
-        "InternetRoute", "RouteTable", "RouteTableId", "Vpc", "VpcCidr", "VpcId",
+        "EndpointsSecurityGroup", ENDPOINTS_STACK, "InternetRoute", "NatRoute", "PrivateRouteTable", "RouteTable",
+        "RouteTableId", "Vpc", "VpcCidr", "VpcId",
         # API endpoint
         "ApiAllowedCidr", "ApiElasticIp", "ApiElasticIpAllocationId", "ApiEndpoint", "ApiListener", "ApiLoadBalancer",
         "ApiPrivateAddress", "ApiTargetGroup", "InternalApiListener", "InternalApiLoadBalancer",
@@ -172,26 +176,28 @@ _ZONE = r"(?:[A-Z][a-z]{2}[0-9])?[A-Z]"
 
 @dataclass(frozen=True)
 class SubnetId:
-    """The subnet in a zone, its parameters and its association, e.g. `SubnetA`, `SubnetLax1ACidr`.
+    """The subnet in a zone, its parameters and its association, e.g. `SubnetA`, `SubnetLax1ACidr`, `PublicSubnetA`.
 
     Attributes:
         zone: the zone without its region, see `zone_id`.
         part: what it is; empty for the subnet itself.
+        is_public: whether it is the public subnet of a private cluster, which has no instances.
     """
 
     zone: str
     part: SubnetPart = ""
+    is_public: bool = False
 
-    _PATTERN: ClassVar = re.compile(rf"Subnet({_ZONE})({_one_of(_SUBNET_PARTS)})")
+    _PATTERN: ClassVar = re.compile(rf"(Public)?Subnet({_ZONE})({_one_of(_SUBNET_PARTS)})")
 
     def __str__(self) -> str:
-        return f"Subnet{self.zone}{self.part}"
+        return f"{'Public' if self.is_public else ''}Subnet{self.zone}{self.part}"
 
     @classmethod
     def parse(cls, logical_id: str) -> SubnetId | None:
         """Return the parts of such an id, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(match[1], _SUBNET_PARTS[match[2]]) if match else None
+        return cls(match[2], _SUBNET_PARTS[match[3]], is_public=bool(match[1])) if match else None
 
     def zone_in(self, region: str) -> str:
         """Return the name of the zone in a region, e.g. `us-west-2a` or `us-west-2-lax-1a`."""
@@ -199,6 +205,59 @@ class SubnetId:
         local_zone, letter = self.zone[:-1], self.zone[-1:]
         infix = f"-{local_zone[:3]}-{local_zone[3:]}" if local_zone else ""
         return f"{region}{infix}{letter}".lower()
+
+
+@dataclass(frozen=True)
+class ZonalId:
+    """Another part of the network in a zone, e.g. `NatGatewayA`, or the parameter for an existing one, `NatGatewayAId`.
+
+    Attributes:
+        kind: what it is.
+        zone: the zone without its region, see `zone_id`.
+        is_parameter: whether it is the parameter with the id of an existing resource.
+    """
+
+    kind: ZonalKind
+    zone: str
+    is_parameter: bool = False
+
+    _PATTERN: ClassVar = re.compile(rf"({_one_of(_ZONAL_KINDS)})({_ZONE})(Id)?")
+
+    def __str__(self) -> str:
+        return f"{self.kind}{self.zone}{'Id' if self.is_parameter else ''}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> ZonalId | None:
+        """Return the parts of such an id, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(_ZONAL_KINDS[match[1]], match[2], is_parameter=bool(match[3])) if match else None
+
+
+@dataclass(frozen=True)
+class EndpointId:
+    """A VPC endpoint, e.g. `EndpointS3`, `EndpointEcrApi`.
+
+    Attributes:
+        service: the service's name as one PascalCase word.
+    """
+
+    service: str
+
+    _PATTERN: ClassVar = re.compile(r"Endpoint([A-Z0-9][A-Za-z0-9]*)")
+
+    def __str__(self) -> str:
+        return f"Endpoint{self.service}"
+
+    @classmethod
+    def parse(cls, logical_id: str) -> EndpointId | None:
+        """Return the parts of such an id, or None for any other text."""
+        match = cls._PATTERN.fullmatch(logical_id)
+        return cls(match[1]) if match else None
+
+    @classmethod
+    def of(cls, service: str) -> EndpointId:
+        """Return the id of the endpoint of a service such as `ecr.api`."""
+        return cls(pascal(service))
 
 
 @dataclass(frozen=True)
@@ -340,8 +399,22 @@ class SingleId:
         return cls(logical_id) if logical_id in SINGLE_IDS else None
 
 
-LogicalId = SingleId | MasterId | NodeGroupId | ProgramId | SubnetId | ZoneId | RuleId | SecurityGroupId | ImageId
-FORMS = (SingleId, MasterId, NodeGroupId, ProgramId, SubnetId, ZoneId, RuleId, SecurityGroupId, ImageId)
+LogicalId = (
+    SingleId
+    | MasterId
+    | NodeGroupId
+    | ProgramId
+    | SubnetId
+    | ZonalId
+    | EndpointId
+    | ZoneId
+    | RuleId
+    | SecurityGroupId
+    | ImageId
+)
+FORMS = (
+    SingleId, MasterId, NodeGroupId, ProgramId, SubnetId, ZonalId, EndpointId, ZoneId, RuleId, SecurityGroupId, ImageId,
+)  # fmt: skip
 
 
 def parse(logical_id: str) -> LogicalId | None:

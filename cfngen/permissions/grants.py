@@ -9,6 +9,7 @@ from typing import ClassVar
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.permissions.addons import addons
 from cfngen.permissions.etcd_snapshots import take_and_restore
 from cfngen.permissions.instances import master_statements, node_statements
@@ -115,7 +116,7 @@ def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple
             [
                 *network_and_instances(scope),
                 *roles_and_secrets(scope),
-                *(load_balancer(scope) if cluster.control_plane.count > 1 else []),
+                *(load_balancer(scope) if has_api_load_balancer(cluster) else []),
             ],
         ),
         *_etcd_grants(cluster, scope),

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from troposphere import GetAtt, Ref, ec2
 from troposphere import elasticloadbalancingv2 as elb
 
-from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.logical_ids import MasterId
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.names import load_balancer_name
-from cfngen.templates.network import subnet_id, vpc_id
+from cfngen.cluster.topology import availability_zones, is_private
+from cfngen.templates.network import public_subnet_id, subnet_id, vpc_id
 from cfngen.templates.patterns import ADDRESS
 from cfngen.templates.property_value import Value
 from cfngen.templates.security_groups import overflow_security_groups
@@ -121,7 +121,8 @@ def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.N
     logical_id_prefix = "Api" if is_public else "InternalApi"
     balancer_name = load_balancer_name(cluster)
     # Network load balancers take no subnets of Local Zones (CreateLoadBalancer, Elastic Load Balancing API Reference).
-    zones = [subnet.zone for subnet in cluster.network.subnets if not is_local_zone(subnet.zone)]
+    zones = availability_zones(cluster)
+    balancer_subnet_id = public_subnet_id if is_public and is_private(cluster) else subnet_id
     balancer = stack.add(
         elb.LoadBalancer(
             f"{logical_id_prefix}LoadBalancer",
@@ -129,7 +130,7 @@ def add_load_balancer(stack: Stack, cluster: Cluster, interfaces: Sequence[ec2.N
             Type="network",
             Scheme="internet-facing" if is_public else "internal",
             IpAddressType="ipv4",
-            Subnets=[subnet_id(stack, cluster, zone) for zone in zones],
+            Subnets=[balancer_subnet_id(stack, cluster, zone) for zone in zones],
             SecurityGroups=[
                 stack.parameter_from_other_stack(
                     "ApiLoadBalancerSecurityGroupId", description="Security group of the API's load balancer"

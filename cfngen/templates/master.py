@@ -30,14 +30,17 @@ from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
 
 from cfngen import userdata
 from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.endpoints import interface_endpoints
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, slot_id
+from cfngen.cluster.logical_ids import ENDPOINTS_STACK, MASTER_STACK, MasterId, slot_id
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.topology import has_api_load_balancer, has_public_endpoint, masters_have_elastic_ips
 from cfngen.permissions.references import MASTER_ROLE_TAG
 from cfngen.templates import access
 from cfngen.templates.api_endpoint import PublicAddress, add_elastic_ip, add_load_balancer
 from cfngen.templates.backups import bucket_name
+from cfngen.templates.existing_network import zone_parameter
 from cfngen.templates.iam import master_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import (
@@ -50,11 +53,11 @@ from cfngen.templates.launch import (
 )
 from cfngen.templates.network import route_table_id, subnet_id
 from cfngen.templates.patterns import ADDRESS
+from cfngen.templates.private_network import way_out
 from cfngen.templates.property_value import Value
 from cfngen.templates.security_groups import overflow_security_groups
 from cfngen.templates.stack import MASTERS, Stack
 from cfngen.templates.tagging import group_tags, tags
-from cfngen.templates.vpc import internet_access, zone_parameter
 
 MakeUserData = Callable[[Cluster, Slot, Mapping[str, Value]], userdata.UserData]
 
@@ -74,16 +77,18 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         description=f"Masters of the Kubernetes cluster {cluster.name}: "
         "fixed address, data volume, Auto Scaling group of one",
     )
+    if interface_endpoints(cluster):
+        stack.depends_on = (ENDPOINTS_STACK,)
     interfaces = [_add_interface(stack, cluster, slot) for slot in cluster.slots]
     public_addresses: list[PublicAddress | None] = [
-        add_elastic_ip(stack, cluster, slot, interface) if cluster.api.public else None
+        add_elastic_ip(stack, cluster, slot, interface) if masters_have_elastic_ips(cluster) else None
         for slot, interface in zip(cluster.slots, interfaces, strict=True)
     ]
     first_private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
     shell_host = public_addresses[0].address if public_addresses[0] else first_private_address
-    has_load_balancer = len(interfaces) > 1
+    has_load_balancer = has_api_load_balancer(cluster)
     api_host = add_load_balancer(stack, cluster, interfaces) if has_load_balancer else shell_host
-    public_endpoint = api_host if has_load_balancer or cluster.api.public else None
+    public_endpoint = api_host if has_public_endpoint(cluster) else None
     slot_groups: list[autoscaling.AutoScalingGroup] = []
     # UserData of each master contains the addresses of all masters, for the API's name in /etc/hosts and for etcd.
     private_addresses = {
@@ -291,7 +296,7 @@ def _add_slot(
             UpdatePolicy=roll_one_at_a_time(cluster.control_plane),
             **({"DependsOn": dependencies} if dependencies else {}),
         ),
-        depends_on_in_standalone_template=internet_access([slot.subnet.zone]),
+        depends_on_in_standalone_template=way_out(cluster, slot.subnet.zone),
     )
     # The wait condition depends on the group, so its timeout starts only when the instance is launched.
     stack.add_root_wait_condition(

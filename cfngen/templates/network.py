@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from cfngen.cluster.logical_ids import SubnetId, zone_id
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.topology import public_subnets
+from cfngen.templates.existing_network import public_subnet_parameter, vpc_parameter
 from cfngen.templates.property_value import Value
 from cfngen.templates.stack import NETWORK, Stack
-from cfngen.templates.vpc import vpc_parameter
 
 
 def vpc_id(stack: Stack, cluster: Cluster) -> Value:
@@ -36,9 +37,18 @@ def subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Value:
     )
 
 
+def public_subnet_id(stack: Stack, cluster: Cluster, zone: str) -> Value:
+    """Return a reference to the id of a private cluster's public subnet in a zone."""
+    public = public_subnets(cluster)[zone]
+    if public.id:
+        return public_subnet_parameter(stack, zone, public.id)
+    name = str(SubnetId(zone_id(zone), "Id", is_public=True))
+    return stack.parameter_from_other_stack(name, description=f"Public subnet in zone {zone_id(zone)}")
+
+
 def route_table_id(stack: Stack, cluster: Cluster) -> Value:
     """Return a reference to the id of the route table with the pods' routes."""
-    if not cluster.network.subnets[0].id:
+    if not any(subnet.id for subnet in cluster.network.subnets):
         return stack.parameter_from_other_stack("RouteTableId", description="Route table that holds the pods' routes")
     return stack.parameter(
         "RouteTableId",

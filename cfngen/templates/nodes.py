@@ -24,11 +24,11 @@ from cfngen.templates.iam import node_profile
 from cfngen.templates.images import image_parameter
 from cfngen.templates.launch import latest_version, launch_template, roll_one_at_a_time, wait_for_signals
 from cfngen.templates.network import subnet_id
+from cfngen.templates.private_network import way_out
 from cfngen.templates.property_value import Value
 from cfngen.templates.security_groups import overflow_security_groups
 from cfngen.templates.stack import NODES, Stack
 from cfngen.templates.tagging import group_tags
-from cfngen.templates.vpc import internet_access
 
 # HeartbeatTimeout of the lifecycle hook. While a node is being drained, its instance sends a heartbeat every half
 # minute (boot/node/drain.py). After this time without a heartbeat, EC2 Auto Scaling terminates the instance.
@@ -102,7 +102,10 @@ def build(cluster: Cluster, group: NodeGroup) -> Stack:
             **desired_capacity,
             **_drain_hook(group),
         ),
-        depends_on_in_standalone_template=(*internet_access(group.zones), master.last_group(cluster)),
+        depends_on_in_standalone_template=(
+            *(logical_id for zone in group.zones for logical_id in way_out(cluster, zone)),
+            master.last_group(cluster),
+        ),
     )
     stack.output(group_logical_id, Ref(group_logical_id), f"Auto Scaling group of node group {group.name}")
     return stack

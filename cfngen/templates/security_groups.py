@@ -20,6 +20,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer_name
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
+from cfngen.cluster.topology import has_api_load_balancer
 from cfngen.templates.network import vpc_id
 from cfngen.templates.patterns import CIDR
 from cfngen.templates.property_value import Value
@@ -101,7 +102,7 @@ def build(cluster: Cluster) -> Stack:
         ports=ICMP_FRAGMENTATION_NEEDED,
     )
     first_groups: dict[SecurityGroupRole, Value] = {"Master": masters_group, "Node": nodes_group}
-    has_load_balancer = cluster.control_plane.count > 1
+    has_load_balancer = has_api_load_balancer(cluster)
     if has_load_balancer:
         balancer_group = _add_load_balancer_group(
             stack, cluster, vpc, masters_group=masters_group, nodes_group=nodes_group

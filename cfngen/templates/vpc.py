@@ -1,106 +1,112 @@
-"""The VPC stack: VPC, DHCP options, internet gateway, route table and one public subnet for each zone.
+"""The VPC stack: what a cluster's network needs and the cluster file does not name as existing.
 
-In an existing VPC the stack creates a route table and subnets only. A cluster in existing subnets has no VPC stack.
+That may be the VPC with DHCP options and internet gateway, route tables, and subnets. In a public cluster, instances
+are in public subnets; in a private cluster they are in private ones, and public ones are for NAT gateways and load
+balancers. A cluster whose subnets all exist has no VPC stack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from troposphere import GetAtt, Ref, ec2
 
-from cfngen.cluster.logical_ids import SubnetId, ZoneId, zone_id
-from cfngen.cluster.model import Cluster, Subnet
+from cfngen.cluster.logical_ids import SubnetId, zone_id
+from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.topology import (
+    created_subnets,
+    is_private,
+    nat_gateway_zones,
+    public_subnets,
+    uses_internet_gateway,
+)
+from cfngen.templates import private_network
+from cfngen.templates.existing_network import (
+    internet_gateway_parameter,
+    route_table_parameter,
+    vpc_parameter,
+    zone_parameter,
+)
 from cfngen.templates.patterns import VPC_CIDR
 from cfngen.templates.property_value import Value
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.tagging import tags
 
+# The cloud controller manager puts internet-facing load balancers into subnets with the first of these tags, and
+# internal ones into subnets with the second (Kubernetes documentation of the AWS Load Balancer Controller, "Subnet
+# Auto Discovery").
+_PUBLIC_ROLE = {"kubernetes.io/role/elb": "1"}
+_PRIVATE_ROLE = {"kubernetes.io/role/internal-elb": "1"}
+
 
 def build(cluster: Cluster) -> Stack | None:
-    """Return the VPC stack, or None if the cluster uses existing subnets."""
+    """Return the VPC stack, or None if all subnets of the cluster exist."""
     network = cluster.network
-    if network.subnets[0].id:
+    created_public_subnets = {zone: public for zone, public in public_subnets(cluster).items() if not public.id}
+    if not created_subnets(cluster) and not created_public_subnets:
         return None
     stack = Stack(
         cluster,
         name="vpc",
         logical_id="VpcStack",
         module=__name__,
-        description=f"Network of the Kubernetes cluster {cluster.name}: "
-        + (
-            "route table and subnets in an existing VPC"
-            if network.vpc.id
-            else "VPC, internet gateway, route table and subnets"
-        ),
+        description=f"Network of the Kubernetes cluster {cluster.name}: {_contents(cluster)}",
     )
-    if network.vpc.id:
-        vpc: Value = vpc_parameter(stack, cluster)
-        gateway: Value = stack.parameter(
-            "InternetGatewayId",
-            label="Internet gateway",
-            group=NETWORK,
-            description="Internet gateway that is attached to the VPC",
-            default=network.internet_gateway,
-            AllowedPattern="^igw-[0-9a-f]{8,17}$",
-            ConstraintDescription="must be the id of an internet gateway, igw-…",
-        )
-        attachment = None
-    else:
-        vpc = Ref(_add_vpc(stack, cluster))
+    vpc: Value = vpc_parameter(stack, cluster) if network.vpc.id else Ref(_add_vpc(stack, cluster))
+    if not network.vpc.id:
         _add_dhcp_options(stack, cluster, vpc)
-        gateway, attachment = _add_internet_gateway(stack, cluster, vpc)
-
-    route_table = stack.add(ec2.RouteTable("RouteTable", VpcId=vpc, Tags=tags(cluster, f"{cluster.name}-public")))
-    # EC2 rejects the route until the gateway is attached. The route refers to the gateway only, so the dependency on
-    # the attachment must be explicit.
-    depends_on = {"DependsOn": [attachment]} if attachment else {}
-    stack.add(
-        ec2.Route(
-            "InternetRoute",
-            RouteTableId=Ref(route_table),
-            DestinationCidrBlock="0.0.0.0/0",
-            GatewayId=gateway,
-            **depends_on,
+    public_route_table = _add_public_route_table(stack, cluster, vpc) if uses_internet_gateway(cluster) else None
+    for zone, public in created_public_subnets.items():
+        public_subnet = _add_subnet(
+            stack, cluster, vpc, zone=zone, cidr=str(public.cidr), is_public=True, role_tags=_PUBLIC_ROLE
         )
-    )
-    for subnet in network.subnets:
-        _add_subnet(stack, cluster, vpc, route_table, subnet)
+        _associate(stack, SubnetId(zone_id(zone), is_public=True), public_subnet, Ref(public_route_table))
+        stack.output(
+            str(SubnetId(zone_id(zone), "Id", is_public=True)),
+            GetAtt(public_subnet, "SubnetId"),
+            f"Public subnet in zone {zone_id(zone)}",
+        )
+    private_tables = private_network.add_route_tables(stack, cluster, vpc) if is_private(cluster) else {}
+    for subnet in created_subnets(cluster):
+        short_zone = zone_id(subnet.zone)
+        subnet_resource = _add_subnet(
+            stack,
+            cluster,
+            vpc,
+            zone=subnet.zone,
+            cidr=str(subnet.cidr),
+            is_public=False,
+            role_tags=_PRIVATE_ROLE if is_private(cluster) else _PUBLIC_ROLE,
+        )
+        if subnet.route_table:
+            table: Value = route_table_parameter(stack, subnet.zone, subnet.route_table)
+        else:
+            table = private_tables[subnet.zone] if is_private(cluster) else Ref(public_route_table)
+        _associate(stack, SubnetId(short_zone), subnet_resource, table)
+        stack.output(
+            str(SubnetId(short_zone, "Id")), GetAtt(subnet_resource, "SubnetId"), f"Subnet in zone {short_zone}"
+        )
     stack.output("VpcId", vpc, "VPC of the cluster", in_root=True)
-    if network_plugin(cluster).routes:
-        stack.output("RouteTableId", Ref(route_table), "Route table that holds the pods' routes")
+    if network_plugin(cluster).routes and not any(subnet.id for subnet in network.subnets):
+        pods_table = private_tables[network.subnets[0].zone] if is_private(cluster) else Ref(public_route_table)
+        stack.output("RouteTableId", pods_table, "Route table that holds the pods' routes")
     return stack
 
 
-def vpc_parameter(stack: Stack, cluster: Cluster) -> Value:
-    """Add the parameter for an existing VPC and return the reference to it."""
-    return stack.parameter(
-        "VpcId",
-        type="AWS::EC2::VPC::Id",
-        label="VPC",
-        group=NETWORK,
-        description="Existing VPC to run the cluster in",
-        default=cluster.network.vpc.id,
-    )
-
-
-def zone_parameter(stack: Stack, zone: str) -> Value:
-    """Add the parameter for an Availability Zone and return the reference to it."""
-    short_zone = zone_id(zone)
-    return stack.parameter(
-        str(ZoneId(short_zone)),
-        type="AWS::EC2::AvailabilityZone::Name",
-        label=f"Availability Zone {short_zone}",
-        group=NETWORK,
-        description=f"Availability Zone of what is named {short_zone} in this cluster",
-        default=zone,
-    )
-
-
-def internet_access(zones: Iterable[str]) -> tuple[str, ...]:
-    """Return the logical ids of the resources that give instances in `zones` access to the internet."""
-    return ("InternetRoute", *(str(SubnetId(zone_id(zone), "RouteTableAssociation")) for zone in zones))
+def _contents(cluster: Cluster) -> str:
+    """Return what the stack contains, for its description."""
+    if not is_private(cluster):
+        contents = (
+            ["route table and subnets"]
+            if cluster.network.vpc.id
+            else ["VPC, internet gateway, route table and subnets"]
+        )
+    else:
+        contents = ["private subnets"]
+        if public_subnets(cluster):
+            contents.append("public subnets")
+        if nat_gateway_zones(cluster):
+            contents.append("NAT gateways")
+    return " and ".join(contents) + (" in an existing VPC" if cluster.network.vpc.id else "")
 
 
 def _add_vpc(stack: Stack, cluster: Cluster) -> ec2.VPC:
@@ -148,6 +154,29 @@ def _add_dhcp_options(stack: Stack, cluster: Cluster, vpc: Value) -> None:
     stack.add(ec2.VPCDHCPOptionsAssociation("DhcpOptionsAssociation", VpcId=vpc, DhcpOptionsId=dhcp_options))
 
 
+def _add_public_route_table(stack: Stack, cluster: Cluster, vpc: Value) -> ec2.RouteTable:
+    """Add the route table of public subnets, with the route to the internet gateway."""
+    attachment = None
+    if cluster.network.vpc.id:
+        gateway: Value = internet_gateway_parameter(stack, cluster)
+    else:
+        gateway, attachment = _add_internet_gateway(stack, cluster, vpc)
+    route_table = stack.add(ec2.RouteTable("RouteTable", VpcId=vpc, Tags=tags(cluster, f"{cluster.name}-public")))
+    # EC2 rejects the route until the gateway is attached. The route refers to the gateway only, so the dependency on
+    # the attachment must be explicit.
+    depends_on = {"DependsOn": [attachment]} if attachment else {}
+    stack.add(
+        ec2.Route(
+            "InternetRoute",
+            RouteTableId=Ref(route_table),
+            DestinationCidrBlock="0.0.0.0/0",
+            GatewayId=gateway,
+            **depends_on,
+        )
+    )
+    return route_table
+
+
 def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Value) -> tuple[Value, ec2.VPCGatewayAttachment]:
     """Add an internet gateway and attach it to the VPC; return a reference to the gateway, and the attachment."""
     gateway = stack.add(ec2.InternetGateway("InternetGateway", Tags=tags(cluster, cluster.name)))
@@ -157,33 +186,51 @@ def _add_internet_gateway(stack: Stack, cluster: Cluster, vpc: Value) -> tuple[V
     return Ref(gateway), attachment
 
 
-def _add_subnet(stack: Stack, cluster: Cluster, vpc: Value, route_table: ec2.RouteTable, subnet: Subnet) -> None:
-    """Add a public subnet, its association with the route table, and an output with its id."""
-    short_zone = zone_id(subnet.zone)
-    cidr = stack.parameter(
-        str(SubnetId(short_zone, "Cidr")),
-        label=f"Address range of subnet {short_zone}",
+def _add_subnet(
+    stack: Stack,
+    cluster: Cluster,
+    vpc: Value,
+    *,
+    zone: str,
+    cidr: str,
+    is_public: bool,
+    role_tags: dict[str, str],
+) -> ec2.Subnet:
+    """Add a subnet and return it.
+
+    Args:
+        stack: the VPC stack.
+        cluster: the cluster.
+        vpc: the VPC's id.
+        zone: the subnet's zone.
+        cidr: the default of the parameter with its address range.
+        is_public: whether it is a public subnet of a private cluster, rather than a subnet of instances.
+        role_tags: tags by which the cloud controller manager finds subnets for load balancers.
+    """
+    short_zone = zone_id(zone)
+    kind = "private" if is_private(cluster) and not is_public else "public"
+    name = "public subnet" if is_public else "subnet"
+    cidr_parameter = stack.parameter(
+        str(SubnetId(short_zone, "Cidr", is_public=is_public)),
+        label=f"Address range of {name} {short_zone}",
         group=NETWORK,
-        description=f"IPv4 address range of the subnet in zone {short_zone}. Decided once",
-        default=str(subnet.cidr),
+        description=f"IPv4 address range of the {name} in zone {short_zone}. Decided once",
+        default=cidr,
         AllowedPattern=VPC_CIDR,
         ConstraintDescription="must be an IPv4 CIDR from /16 to /28 inside the VPC's",
     )
-    subnet_resource = stack.add(
+    return stack.add(
         ec2.Subnet(
-            str(SubnetId(short_zone)),
+            str(SubnetId(short_zone, is_public=is_public)),
             VpcId=vpc,
-            CidrBlock=cidr,
-            AvailabilityZone=zone_parameter(stack, subnet.zone),
-            # The cloud controller manager puts internet-facing load balancers into subnets with this role.
-            Tags=tags(cluster, f"{cluster.name}-public-{short_zone.lower()}", **{"kubernetes.io/role/elb": "1"}),
+            CidrBlock=cidr_parameter,
+            AvailabilityZone=zone_parameter(stack, zone),
+            Tags=tags(cluster, f"{cluster.name}-{kind}-{short_zone.lower()}", **role_tags),
         )
     )
-    stack.add(
-        ec2.SubnetRouteTableAssociation(
-            str(SubnetId(short_zone, "RouteTableAssociation")),
-            SubnetId=Ref(subnet_resource),
-            RouteTableId=Ref(route_table),
-        )
-    )
-    stack.output(str(SubnetId(short_zone, "Id")), GetAtt(subnet_resource, "SubnetId"), f"Subnet in zone {short_zone}")
+
+
+def _associate(stack: Stack, subnet_id: SubnetId, subnet: ec2.Subnet, route_table: Value) -> None:
+    """Associate a subnet with a route table."""
+    logical_id = SubnetId(subnet_id.zone, "RouteTableAssociation", is_public=subnet_id.is_public)
+    stack.add(ec2.SubnetRouteTableAssociation(str(logical_id), SubnetId=Ref(subnet), RouteTableId=route_table))

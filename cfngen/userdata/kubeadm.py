@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import api_host
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.topology import has_public_endpoint
 from cfngen.releases import exact_version
 from cfngen.userdata import audit
 from cfngen.userdata.deep_merge import merge
@@ -54,7 +55,7 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
     network, plugin = cluster.network, network_plugin(cluster)
     # With several masters `publicAddress` is the DNS name of their load balancer, which exists even if the API is not
     # public; with one master it exists only if the API is public.
-    has_public_address = cluster.api.public or cluster.control_plane.count > 1
+    has_public_address = has_public_endpoint(cluster)
     public_names = ["${publicAddress}"] if has_public_address else []
     return {
         "apiVersion": VERSION,

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.topology import has_public_endpoint
 
 _ADDRESS_LENGTH = len("255.255.255.255")
 # The maximum length of each reference's value. Stack names have up to 128 characters; resource ids have a prefix and 17
@@ -45,7 +46,7 @@ def of_master(cluster: Cluster) -> tuple[str, ...]:
         *("caSecretArn", "joinSecretArn"),
         *(["routeTableId"] if network_plugin(cluster).routes else []),
         *(["bucket"] if cluster.etcd.backups.enabled else []),
-        *(["publicAddress"] if cluster.api.public or len(cluster.slots) > 1 else []),
+        *(["publicAddress"] if has_public_endpoint(cluster) else []),
         *("condition", "conditionStack"),
     )
 

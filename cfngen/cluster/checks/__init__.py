@@ -20,6 +20,7 @@ from cfngen.cluster.checks import (
     sizes,
     sources,
     tags,
+    topology,
     volumes,
 )
 from cfngen.cluster.model import Cluster
@@ -33,6 +34,7 @@ PROBLEMS: tuple[Check, ...] = (
     *placement.PROBLEMS,
     *local_zones.PROBLEMS,
     *existing.PROBLEMS,
+    *topology.PROBLEMS,
     *addresses.PROBLEMS,
     *networking.PROBLEMS,
     *access.PROBLEMS,
@@ -49,6 +51,7 @@ WARNINGS: tuple[Check, ...] = (
     *placement.WARNINGS,
     *local_zones.WARNINGS,
     *addresses.WARNINGS,
+    *topology.WARNINGS,
     *networking.WARNINGS,
     *access.WARNINGS,
     *instances.WARNINGS,

@@ -16,7 +16,7 @@ PODS: Path = ("network", "podCidr")
 SERVICES: Path = ("network", "serviceCidr")
 DNS: Path = ("network", "dnsServiceIp")
 # https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html, November 2026
-_MIN_PREFIX, _MAX_PREFIX = 16, 28
+MIN_PREFIX, MAX_PREFIX = 16, 28
 # AWS reserves the first four addresses and the last one of each subnet.
 _RESERVED_FIRST_ADDRESSES, _RESERVED_ADDRESSES = 4, 5
 _RESERVED_NETWORKS = {
@@ -48,9 +48,9 @@ def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
     ranges = [(VPC, cluster.network.vpc.cidr, "a VPC")]
     ranges += [(subnet_path(index), subnet.cidr, "a subnet") for index, subnet in enumerate(cluster.network.subnets)]
     for path, cidr, network in ranges:
-        if not _MIN_PREFIX <= cidr.prefixlen <= _MAX_PREFIX:
+        if not MIN_PREFIX <= cidr.prefixlen <= MAX_PREFIX:
             yield Problem(
-                path, f"{cidr} is a /{cidr.prefixlen}; AWS allows /{_MIN_PREFIX} to /{_MAX_PREFIX} for {network}"
+                path, f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_PREFIX} to /{MAX_PREFIX} for {network}"
             )
 
 

@@ -8,6 +8,7 @@ from cfngen.cluster.checks.addresses import VPC, subnet_path
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.topology import uses_internet_gateway
 
 _VPC_ID_PATH: Path = ("network", "vpc", "id")
 
@@ -53,17 +54,6 @@ def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(subnet_path(index, "id"), message, touches=(_VPC_ID_PATH,))
 
 
-def _check_all_subnets_exist_or_none(cluster: Cluster) -> Iterator[Problem]:
-    """Check that either all subnets have the id of an existing subnet, or none has one."""
-    subnets = cluster.network.subnets
-    if not any(subnet.id for subnet in subnets):
-        return
-    for index, subnet in enumerate(subnets):
-        if not subnet.id:
-            message = "is missing; either all subnets are existing ones (with an id) or none is"
-            yield Problem(subnet_path(index, "id"), message, touches=(("network", "subnets"),))
-
-
 def _check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
     ids = [subnet.id for subnet in cluster.network.subnets]
     for index, subnet_id in enumerate(ids):
@@ -89,8 +79,8 @@ def _check_internet_gateway(cluster: Cluster) -> Iterator[Problem]:
             "a VPC that cfngen creates gets a new gateway; remove the key, or set network.vpc.id",
             touches=(_VPC_ID_PATH,),
         )
-    elif any(subnet.id for subnet in network.subnets):
-        message = "existing subnets have their own routes to the internet; remove the key"
+    elif not uses_internet_gateway(cluster):
+        message = "no subnet that is created needs a route to it; remove the key"
         yield Problem(path, message, touches=(("network", "subnets"),))
 
 
@@ -103,7 +93,6 @@ def _check_dhcp_options(cluster: Cluster) -> Iterator[Problem]:
 
 PROBLEMS = (
     _check_subnets_have_vpc,
-    _check_all_subnets_exist_or_none,
     _check_vpc_range_known,
     _check_subnet_ranges_known,
     _check_subnets_distinct,

@@ -9,6 +9,7 @@ from cfngen.cluster.checks.access import all_instances
 from cfngen.cluster.model import Cluster, Image
 from cfngen.cluster.paths import Path
 from cfngen.cluster.problems import Problem
+from cfngen.cluster.topology import is_private
 
 _MAX_REGIONS_SHOWN = 3
 
@@ -80,7 +81,12 @@ def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
 
 
 def _groups_without_public_addresses(cluster: Cluster) -> Iterator[tuple[Path, str]]:
-    """Yield the path of each key that gives instances no public address, and whether they are masters or nodes."""
+    """Yield the path of each key that gives instances no public address, and whether they are masters or nodes.
+
+    In a private cluster no instance has one, so no key does.
+    """
+    if is_private(cluster):
+        return
     if not cluster.api.public:
         yield ("api", "public"), "masters"
     for index, group in enumerate(cluster.node_groups):
@@ -90,12 +96,13 @@ def _groups_without_public_addresses(cluster: Cluster) -> Iterator[tuple[Path, s
 
 def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
     # Subnets that cfngen creates have a route to an internet gateway, which needs public addresses.
-    if cluster.network.subnets[0].id:
+    if all(subnet.id for subnet in cluster.network.subnets):
         return
     for path, role in _groups_without_public_addresses(cluster):
         message = (
             f"{role} without public addresses cannot download Kubernetes: the subnets that cfngen creates "
-            "have no NAT gateway; list existing subnets with a route to one in network.subnets, or remove the key"
+            "have no NAT gateway; set network.topology to private, list existing subnets with a route to one in "
+            "network.subnets, or remove the key"
         )
         yield Problem(path, message, touches=(("network", "subnets"),))
 

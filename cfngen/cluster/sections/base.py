@@ -10,6 +10,8 @@ from pydantic.alias_generators import to_camel
 Architecture = Literal["amd64", "arm64"]
 Distribution = Literal["ubuntu-24.04", "ubuntu-22.04", "debian-12", "debian-13", "amazon-linux-2023"]
 Plugin = Literal["vpc-routes", "cilium", "calico", "flannel", "amazon-vpc", "none"]
+Topology = Literal["public", "private"]
+Nat = Literal["perZone", "single", "none"]
 Item = TypeVar("Item")
 # YAML has lists; frozen data has tuples. Only the container is lenient, the items stay strict.
 List = Annotated[tuple[Item, ...], Field(strict=False)]

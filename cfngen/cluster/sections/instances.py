@@ -178,7 +178,8 @@ class NodeGroup(Instances):
     )
     public_ip: bool = Field(
         True,
-        description="Whether nodes have public addresses. If false, existing subnets with a NAT gateway are needed.",
+        description="Whether nodes have public addresses. Default: true, or false if `network.topology` is `private`. "
+        "If false in a public cluster, existing subnets with a NAT gateway are needed.",
     )
     root_volume: Volume = Field(default_factory=lambda: Volume(size=32), description="Root volume.")
     labels: dict[field_types.LabelKey, field_types.LabelValue] = Field(

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from cfngen.cluster import field_types
-from cfngen.cluster.sections.base import List, Model, Plugin
+from cfngen.cluster.sections.base import List, Model, Nat, Plugin, Topology
 
 
 class Vpc(Model):
@@ -27,8 +27,21 @@ class Vpc(Model):
     )
 
 
+class PublicSubnet(Model):
+    """The public subnet of one zone: created with `cidr`, or an existing one named by `id`."""
+
+    id: field_types.SubnetId | None = Field(
+        None, description="Id of an existing subnet with a route to an internet gateway, instead of creating one."
+    )
+    cidr: field_types.Cidr | None = Field(
+        None,
+        description="Address range, inside the VPC's. Default: the next free /26 from the end of the VPC's range. For "
+        "an existing subnet it may be left out.",
+    )
+
+
 class Subnet(Model):
-    """One subnet in one Availability Zone: created with `cidr`, or an existing one named by `id`."""
+    """The subnet of instances in one zone: created with `cidr`, or an existing one named by `id`."""
 
     zone: field_types.Zone = Field(
         "us-west-2a", description="Availability Zone of the subnet. Default: the region's first zone without a subnet."
@@ -40,6 +53,34 @@ class Subnet(Model):
         IPv4Network("172.20.0.0/24"),
         description="Address range, inside the VPC's. Default: the next free /24 of the VPC. For an existing subnet, "
         "enter its range.",
+    )
+    route_table: field_types.RouteTableId | None = Field(
+        None,
+        description="Id of an existing route table for a created subnet, instead of creating one. It needs the "
+        "subnet's way out: to an internet gateway if `topology` is `public`, otherwise to a NAT gateway, for example.",
+    )
+    nat_gateway: field_types.NatGatewayId | None = Field(
+        None, description="Id of an existing NAT gateway in this zone to use instead of creating one. Only if private."
+    )
+    public: PublicSubnet | None = Field(
+        None,
+        description="The zone's public subnet, for a NAT gateway and internet-facing load balancers. Only if "
+        "`topology` is `private`. Default: created where a NAT gateway or a public API needs it.",
+    )
+
+
+class Endpoints(Model):
+    """VPC endpoints of a private cluster: private addresses of AWS services."""
+
+    create: bool = Field(
+        True,
+        description="Whether endpoints are created: a gateway endpoint for S3, which is free, and with `nat: none` an "
+        "interface endpoint for each service that instances call. If false, the VPC must have them.",
+    )
+    additional: List[field_types.EndpointService] = Field(
+        (),
+        description="Further services with an interface endpoint, e.g. `sts` or `kms`, or full service names. Only "
+        "with `nat: none`.",
     )
 
 
@@ -69,6 +110,18 @@ class PrefixList(Model):
 class Network(Model):
     """Addresses and routes of the VPC, of pods and of services."""
 
+    topology: Topology = Field(
+        "public",
+        description="Whether masters and nodes have public addresses (`public`), or none (`private`): they are then in "
+        "private subnets, and public subnets are only for NAT gateways and load balancers. It cannot change.",
+    )
+    nat: Nat | None = Field(
+        None,
+        description="How private subnets reach the internet: through a NAT gateway in each zone (`perZone`), through a "
+        "`single` one for all zones, or not at all (`none`). Only if `topology` is `private`. Default: `perZone`; "
+        "`single` with `vpc-routes`, whose routes are in one table.",
+    )
+    endpoints: Endpoints = Field(default_factory=Endpoints, description="VPC endpoints of a private cluster.")
     vpc: Vpc = Field(default_factory=Vpc, description="The VPC.")
     subnets: List[Subnet] = Field(
         default_factory=lambda: (Subnet(),), min_length=1, description="Subnets of the cluster, one for each zone."
@@ -137,7 +190,8 @@ class Api(Model):
     public: bool = Field(
         True,
         description="Whether the API server has a public address beside its private one: an Elastic IP, or for several "
-        "masters an internet-facing load balancer. If false, existing subnets with a NAT gateway are needed.",
+        "masters an internet-facing load balancer; in a private cluster always a load balancer. If false, use "
+        "`network.topology: private`, or existing subnets with a NAT gateway.",
     )
     elastic_ip: ElasticIp | None = Field(
         None, description="An existing Elastic IP to use instead of a new one; only for a cluster with one master."

@@ -1,0 +1,242 @@
+"""Checks of the topology: NAT gateways, public subnets, route tables and endpoints, and which keys go together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from itertools import combinations
+
+from cfngen.cluster.checks.addresses import MAX_PREFIX, MIN_PREFIX, VPC, subnet_path
+from cfngen.cluster.defaults import is_local_zone
+from cfngen.cluster.endpoints import interface_endpoints
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.paths import Path, dotted
+from cfngen.cluster.problems import Problem
+from cfngen.cluster.topology import (
+    availability_zones,
+    created_subnets,
+    is_private,
+    nat_gateway_zones,
+    public_subnets,
+)
+
+_TOPOLOGY: Path = ("network", "topology")
+_NAT: Path = ("network", "nat")
+_ENDPOINTS: Path = ("network", "endpoints")
+_VPC_ID: Path = ("network", "vpc", "id")
+_SUBNETS: Path = ("network", "subnets")
+
+
+def _check_private_keys(cluster: Cluster) -> Iterator[Problem]:
+    """Check that keys for private subnets are not in the file of a public cluster."""
+    if is_private(cluster):
+        return
+    network = cluster.network
+    paths: list[Path] = []
+    if network.nat:
+        paths.append(_NAT)
+    if network.endpoints.model_fields_set:
+        paths.append(_ENDPOINTS)
+    for index, subnet in enumerate(network.subnets):
+        if subnet.nat_gateway:
+            paths.append(subnet_path(index, "natGateway"))
+        if subnet.public:
+            paths.append(subnet_path(index, "public"))
+    for path in paths:
+        message = "a public cluster has no private subnets; remove the key, or set network.topology to private"
+        yield Problem(path, message, touches=(_TOPOLOGY,))
+
+
+def _check_no_public_addresses(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no instance of a private cluster gets a public address."""
+    if not is_private(cluster):
+        return
+    for index, group in enumerate(cluster.node_groups):
+        if group.public_ip:
+            message = "nodes of a private cluster have no public addresses; remove the key"
+            yield Problem(("nodeGroups", index, "publicIp"), message, touches=(_TOPOLOGY,))
+    if cluster.api.elastic_ip:
+        message = (
+            "the masters of a private cluster have no public addresses: a load balancer has the API's public name; "
+            "remove the key"
+        )
+        yield Problem(("api", "elasticIp"), message, touches=(_TOPOLOGY,))
+
+
+def _check_nat_used(cluster: Cluster) -> Iterator[Problem]:
+    """Check that `nat` applies to at least one subnet."""
+    if is_private(cluster) and cluster.network.nat and not created_subnets(cluster):
+        message = "existing subnets have their own routes to the internet; remove the key"
+        yield Problem(_NAT, message, touches=(_SUBNETS,))
+
+
+def _check_nat_with_routes(cluster: Cluster) -> Iterator[Problem]:
+    """Check that pods' routes and the routes to NAT gateways fit into one table."""
+    has_tables_by_zone = cluster.network.nat == "perZone" and len(nat_gateway_zones(cluster)) > 1
+    if is_private(cluster) and has_tables_by_zone and network_plugin(cluster).routes:
+        message = (
+            "a NAT gateway in each zone needs a route table in each zone, but the routes to pods of vpc-routes are in "
+            "one table; set it to single, or choose another network.plugin (cilium, calico, flannel or amazon-vpc)"
+        )
+        yield Problem(_NAT, message, touches=(("network", "plugin"), _SUBNETS))
+
+
+def _check_nat_zones(cluster: Cluster) -> Iterator[Problem]:
+    """Check that NAT gateways are in Availability Zones, and that existing ones are used."""
+    if not is_private(cluster):
+        return
+    needs_nat = cluster.network.nat in ("perZone", "single") and created_subnets(cluster)
+    if needs_nat and not availability_zones(cluster):
+        message = "Local Zones have no NAT gateways; add a subnet in an Availability Zone, or set network.nat to none"
+        yield Problem(_NAT, message, touches=(_SUBNETS,))
+        return
+    zones = nat_gateway_zones(cluster)
+    for index, subnet in enumerate(cluster.network.subnets):
+        if subnet.nat_gateway and subnet.zone not in zones:
+            used_zones = f"only {', '.join(zones)} has one" if zones else "no subnet that is created uses one"
+            message = f"no created subnet uses a NAT gateway in {subnet.zone} ({used_zones}); remove the key"
+            yield Problem(subnet_path(index, "natGateway"), message, touches=(_NAT, _SUBNETS))
+
+
+def _check_existing_parts_have_vpc(cluster: Cluster) -> Iterator[Problem]:
+    """Check that existing parts of a network are used in an existing VPC only."""
+    if cluster.network.vpc.id:
+        return
+    for index, subnet in enumerate(cluster.network.subnets):
+        parts = {
+            ("natGateway",): subnet.nat_gateway,
+            ("routeTable",): subnet.route_table,
+            ("public", "id"): subnet.public.id if subnet.public else None,
+        }
+        for keys, part_id in parts.items():
+            if part_id:
+                message = f"{part_id} is in an existing VPC; set network.vpc.id (or VPC_ID) to the id of that VPC"
+                yield Problem((*_SUBNETS, index, *keys), message, touches=(_VPC_ID,))
+
+
+def _check_route_tables(cluster: Cluster) -> Iterator[Problem]:
+    """Check that existing route tables are for created subnets, and not with VPC routes."""
+    for index, subnet in enumerate(cluster.network.subnets):
+        if not subnet.route_table:
+            continue
+        path = subnet_path(index, "routeTable")
+        if subnet.id:
+            message = f"{subnet.id} is an existing subnet and keeps its route table; remove the key"
+            yield Problem(path, message, touches=(subnet_path(index, "id"),))
+        elif network_plugin(cluster).routes:
+            message = (
+                "the routes to pods of vpc-routes are in one route table, which cfngen creates; remove the key, or "
+                "choose another network.plugin"
+            )
+            yield Problem(path, message, touches=(("network", "plugin"),))
+
+
+def _check_public_ranges_known(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each created public subnet has a CIDR, from the file or derived from the VPC's."""
+    vpc = cluster.network.vpc
+    for index, subnet in enumerate(cluster.network.subnets):
+        public = public_subnets(cluster).get(subnet.zone)
+        if public is None or public.id or public.cidr:
+            continue
+        path: Path = (*_SUBNETS, index, "public", "cidr")
+        if vpc.id:
+            message = (
+                f"is missing; enter a free range of {vpc.id} for the public subnet in {subnet.zone}, or the id of an "
+                "existing one (public.id)"
+            )
+        else:
+            message = f"is missing, and {vpc.cidr} has no room for another subnet; enlarge network.vpc.cidr"
+        yield Problem(path, message, touches=(_TOPOLOGY, _NAT, ("api", "public")))
+
+
+def _public_ranges(cluster: Cluster) -> Iterator[tuple[Path, IPv4Network]]:
+    """Yield the path and the CIDR of each public subnet whose CIDR is known."""
+    for index, subnet in enumerate(cluster.network.subnets):
+        if subnet.public and subnet.public.cidr:
+            yield (*_SUBNETS, index, "public", "cidr"), subnet.public.cidr
+
+
+def _check_public_ranges(cluster: Cluster) -> Iterator[Problem]:
+    """Check that public subnets have a valid size, are inside the VPC and overlap no other subnet."""
+    vpc = cluster.network.vpc.cidr
+    ranges = [
+        (subnet_path(index), subnet.cidr)
+        for index, subnet in enumerate(cluster.network.subnets)
+        if "cidr" in subnet.model_fields_set
+    ]
+    for path, cidr in _public_ranges(cluster):
+        if not MIN_PREFIX <= cidr.prefixlen <= MAX_PREFIX:
+            message = f"{cidr} is a /{cidr.prefixlen}; AWS allows /{MIN_PREFIX} to /{MAX_PREFIX} for a subnet"
+            yield Problem(path, message)
+        if not cidr.subnet_of(vpc):
+            message = f"{cidr} is not inside the VPC's {vpc}; choose a range inside it"
+            yield Problem(path, message, touches=(VPC,))
+        ranges.append((path, cidr))
+    for (first_path, first), (second_path, second) in combinations(ranges, 2):
+        if first.overlaps(second) and "public" in second_path:
+            message = f"{second} overlaps {dotted(first_path)} ({first}); give each subnet its own range"
+            yield Problem(second_path, message, touches=(first_path,))
+
+
+def _check_endpoints(cluster: Cluster) -> Iterator[Problem]:
+    """Check that additional endpoints are listed once, and only where instances need endpoints."""
+    additional = cluster.network.endpoints.additional
+    path: Path = (*_ENDPOINTS, "additional")
+    if is_private(cluster) and additional and not interface_endpoints(cluster):
+        message = (
+            "interface endpoints are only created with network.nat: none; through a NAT gateway, instances reach all "
+            "services; remove the key"
+        )
+        yield Problem(path, message, touches=(_NAT, (*_ENDPOINTS, "create")))
+        return
+    for position, service in enumerate(additional):
+        if service in additional[:position]:
+            yield Problem((*path, position), f"{service} appears twice; remove one")
+        elif service == "s3":
+            yield Problem((*path, position), "S3 has a gateway endpoint, which is free; remove it from the list")
+
+
+def _warn_of_no_way_out(cluster: Cluster) -> Iterator[Problem]:
+    """Warn of a cluster without a way to the internet that downloads from the internet."""
+    if not is_private(cluster) or cluster.network.nat != "none":
+        return
+    if not cluster.assets.mirror:
+        message = (
+            "with nat: none instances cannot reach dl.k8s.io, github.com and the packages of their distribution; set "
+            "assets.mirror to a server that they reach, or use images that contain the files"
+        )
+        yield Problem(("assets", "mirror"), message)
+    for path, is_enabled, need in (
+        (("addons", "externalDns"), cluster.addons.external_dns.enabled, "Route 53, which has no VPC endpoint here"),
+        (("addons", "certManager"), cluster.addons.cert_manager.enabled, "an ACME server such as Let's Encrypt"),
+    ):
+        if is_enabled:
+            yield Problem(
+                path, f"with nat: none it does not reach {need}; give it a proxy in its values, or disable it"
+            )
+
+
+def _warn_of_unhelpful_local_zone(cluster: Cluster) -> Iterator[Problem]:
+    """Warn that instances in a Local Zone use a NAT gateway in an Availability Zone."""
+    if not is_private(cluster) or cluster.network.nat not in ("perZone", "single"):
+        return
+    for index, subnet in enumerate(cluster.network.subnets):
+        if is_local_zone(subnet.zone) and not subnet.id and not subnet.route_table:
+            message = f"instances in {subnet.zone} use the NAT gateway in {availability_zones(cluster)[0]}"
+            yield Problem(subnet_path(index, "zone"), message)
+
+
+PROBLEMS = (
+    _check_private_keys,
+    _check_no_public_addresses,
+    _check_nat_used,
+    _check_nat_with_routes,
+    _check_nat_zones,
+    _check_existing_parts_have_vpc,
+    _check_route_tables,
+    _check_public_ranges_known,
+    _check_public_ranges,
+    _check_endpoints,
+)
+WARNINGS = (_warn_of_no_way_out, _warn_of_unhelpful_local_zone)

@@ -1,0 +1,87 @@
+"""Which subnets, NAT gateways, public addresses and load balancers a cluster's topology leads to.
+
+In a public cluster, instances are in subnets with a route to the internet gateway and have public addresses. In a
+private cluster they have none: a zone has a private subnet for instances and, where something needs it, a public subnet
+for a NAT gateway and for internet-facing load balancers.
+"""
+
+from __future__ import annotations
+
+from cfngen.cluster.defaults import is_local_zone
+from cfngen.cluster.model import Cluster, PublicSubnet, Subnet
+from cfngen.cluster.network_plugins import network_plugin
+
+
+def is_private(cluster: Cluster) -> bool:
+    """Return whether instances have no public addresses and no route to an internet gateway."""
+    return cluster.network.topology == "private"
+
+
+def created_subnets(cluster: Cluster) -> tuple[Subnet, ...]:
+    """Return the subnets of instances that cfngen creates."""
+    return tuple(subnet for subnet in cluster.network.subnets if not subnet.id)
+
+
+def availability_zones(cluster: Cluster) -> tuple[str, ...]:
+    """Return the zones of the subnets without Local Zones, which have neither NAT gateways nor load balancers."""
+    return tuple(subnet.zone for subnet in cluster.network.subnets if not is_local_zone(subnet.zone))
+
+
+def public_subnets(cluster: Cluster) -> dict[str, PublicSubnet]:
+    """Return the public subnets of a private cluster by zone; empty for a public cluster, whose subnets are all public.
+
+    A fully private cluster (`nat: none` and an internal API) has public subnets only where the cluster file lists them.
+    """
+    if not is_private(cluster):
+        return {}
+    has_public_tier = cluster.network.nat in ("perZone", "single") or cluster.api.public
+    return {
+        subnet.zone: subnet.public or PublicSubnet()
+        for subnet in cluster.network.subnets
+        if subnet.public or (has_public_tier and not is_local_zone(subnet.zone))
+    }
+
+
+def uses_internet_gateway(cluster: Cluster) -> bool:
+    """Return whether cfngen creates a route table with a route to an internet gateway."""
+    if is_private(cluster):
+        return any(not subnet.id for subnet in public_subnets(cluster).values())
+    return any(not subnet.route_table for subnet in created_subnets(cluster))
+
+
+def nat_gateway_zone(cluster: Cluster, zone: str) -> str | None:
+    """Return the zone whose NAT gateway the created private subnet in `zone` uses, or None if it uses none."""
+    nat = cluster.network.nat
+    zones = availability_zones(cluster)
+    if not is_private(cluster) or nat in (None, "none") or not zones:
+        return None
+    return zone if nat == "perZone" and zone in zones else zones[0]
+
+
+def nat_gateway_zones(cluster: Cluster) -> tuple[str, ...]:
+    """Return the zones whose NAT gateways created private subnets use, in the order of the subnets."""
+    zones = (nat_gateway_zone(cluster, subnet.zone) for subnet in created_subnets(cluster))
+    return tuple(dict.fromkeys(zone for zone in zones if zone))
+
+
+def has_one_route_table(cluster: Cluster) -> bool:
+    """Return whether all subnets of instances use one route table: always in a public cluster, and with VPC routes.
+
+    The cloud controller manager writes the pods' routes into one table only.
+    """
+    return not is_private(cluster) or network_plugin(cluster).routes
+
+
+def masters_have_elastic_ips(cluster: Cluster) -> bool:
+    """Return whether each master has an Elastic IP."""
+    return cluster.api.public and not is_private(cluster)
+
+
+def has_api_load_balancer(cluster: Cluster) -> bool:
+    """Return whether the API has a load balancer: for several masters, and for a public API of private masters."""
+    return cluster.control_plane.count > 1 or (cluster.api.public and is_private(cluster))
+
+
+def has_public_endpoint(cluster: Cluster) -> bool:
+    """Return whether clients use another host than the private address of a single master."""
+    return cluster.api.public or has_api_load_balancer(cluster)

@@ -1,0 +1,68 @@
+"""The stack with the interface endpoints of a cluster without a way to the internet.
+
+Masters and nodes start only when the endpoints are there: the boot program reads its second stage and its secrets
+through them. Only masters and nodes may use the endpoints; pods do so with the addresses of their nodes.
+"""
+
+from __future__ import annotations
+
+from troposphere import GetAtt, ec2
+
+from cfngen.cluster.endpoints import interface_endpoints, service_name
+from cfngen.cluster.logical_ids import ENDPOINTS_STACK, EndpointId
+from cfngen.cluster.model import Cluster
+from cfngen.cluster.topology import availability_zones
+from cfngen.templates.network import subnet_id, vpc_id
+from cfngen.templates.stack import Stack
+from cfngen.templates.tagging import tags
+
+
+def build(cluster: Cluster) -> Stack | None:
+    """Return the stack with the interface endpoints, or None if the cluster needs none."""
+    required = interface_endpoints(cluster)
+    if not required:
+        return None
+    stack = Stack(
+        cluster,
+        name="endpoints",
+        logical_id=ENDPOINTS_STACK,
+        module=__name__,
+        description=f"VPC endpoints of the Kubernetes cluster {cluster.name}: AWS services at private addresses",
+    )
+    vpc = vpc_id(stack, cluster)
+    group = stack.add(
+        ec2.SecurityGroup(
+            "EndpointsSecurityGroup",
+            GroupDescription=f"Kubernetes cluster {cluster.name}: VPC endpoints",
+            VpcId=vpc,
+            SecurityGroupIngress=[
+                ec2.SecurityGroupRule(
+                    SourceSecurityGroupId=stack.parameter_from_other_stack(
+                        name, description=f"Security group of the {instances}"
+                    ),
+                    IpProtocol="tcp",
+                    FromPort=443,
+                    ToPort=443,
+                    Description=f"HTTPS from {instances}",
+                )
+                for name, instances in (("MasterSecurityGroupId", "masters"), ("NodeSecurityGroupId", "nodes"))
+            ],
+            Tags=tags(cluster, f"{cluster.name}-endpoints"),
+        )
+    )
+    subnets = [subnet_id(stack, cluster, zone) for zone in availability_zones(cluster)]
+    for endpoint in required:
+        stack.add(
+            ec2.VPCEndpoint(
+                str(EndpointId.of(endpoint.service)),
+                VpcEndpointType="Interface",
+                VpcId=vpc,
+                ServiceName=service_name(endpoint.service, cluster.region),
+                SubnetIds=subnets,
+                SecurityGroupIds=[GetAtt(group, "GroupId")],
+                # Instances then use an endpoint by the service's usual name.
+                PrivateDnsEnabled=True,
+                Tags=tags(cluster, f"{cluster.name}-{endpoint.service}"),
+            )
+        )
+    return stack

@@ -59,8 +59,8 @@ def nat_gateway_zone(cluster: Cluster, zone: str) -> str | None:
 
 
 def nat_gateway_zones(cluster: Cluster) -> tuple[str, ...]:
-    """Return the zones whose NAT gateways created private subnets use, in the order of the subnets."""
-    zones = (nat_gateway_zone(cluster, subnet.zone) for subnet in created_subnets(cluster))
+    """Return the zones whose NAT gateways created route tables use, in the order of the subnets."""
+    zones = (nat_gateway_zone(cluster, subnet.zone) for subnet in created_subnets(cluster) if not subnet.route_table)
     return tuple(dict.fromkeys(zone for zone in zones if zone))
 
 

@@ -20,10 +20,13 @@ COUNT_KEY = "controlPlane.count"
 # Its value is the zone of each slot, in order: `us-west-2a us-west-2b us-west-2c`.
 ZONES_KEY = "controlPlane.zones"
 PLUGIN_KEY = "network.plugin"
+_TOPOLOGY_KEY = "network.topology"
+# Older templates do not record these settings, because no other value existed when they were generated.
+_UNRECORDED = {PLUGIN_KEY: "vpc-routes", _TOPOLOGY_KEY: "public"}
 
 
 def immutable_settings(cluster: Cluster) -> dict[str, str]:
-    """Return the settings to record in the root template, by their keys in the cluster file."""
+    """Return the settings that a deployment compares with those of the deployed template, by their keys."""
     network = cluster.network
     # If pods get addresses from the subnets, the cluster has no pod range.
     pod_range = {"network.podCidr": str(network.pod_cidr)} if network_plugin(cluster).pod_range else {}
@@ -39,11 +42,22 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
         "network.serviceCidr": str(network.service_cidr),
         "network.dnsServiceIp": str(network.dns_service_ip),
         "network.dnsDomain": network.dns_domain,
+        _TOPOLOGY_KEY: network.topology,
     }
+
+
+def settings_to_record(cluster: Cluster) -> dict[str, str]:
+    """Return the settings to record in the root template, by their keys in the cluster file.
+
+    The topology of a public cluster is left out: a template that records none is one of a public cluster.
+    """
+    settings = immutable_settings(cluster)
+    if settings[_TOPOLOGY_KEY] == _UNRECORDED[_TOPOLOGY_KEY]:
+        del settings[_TOPOLOGY_KEY]
+    return settings
 
 
 def recorded_settings(template: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the settings recorded in a root template; empty if the template records none."""
     recorded: Mapping[str, str] = template.get("Metadata", {}).get("cfngen", {}).get("immutableSettings", {})
-    # Older templates do not record the network plug-in, because vpc-routes was the only one when they were generated.
-    return {PLUGIN_KEY: "vpc-routes", **recorded} if recorded else recorded
+    return {**_UNRECORDED, **recorded} if recorded else recorded

@@ -10,7 +10,7 @@ from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 from cfngen.cluster.logical_ids import SecurityGroupId
 from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document
-from cfngen.templates.immutable_settings import immutable_settings
+from cfngen.templates.immutable_settings import settings_to_record
 from cfngen.templates.stack import DELETED_WITH_STACK, TEMPLATES, Parameter, Stack, add_parameter, complete_template
 from cfngen.templates.tagging import tags, tags_without_cluster_tag
 from cfngen.templates.wiring import ROOT_VALUES, Wiring
@@ -68,7 +68,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
             if output.in_root:
                 value = GetAtt(stack.logical_id, f"Outputs.{output.name}")
                 template.add_output(troposphere.Output(output.name, Description=output.description, Value=value))
-    body = complete_template(template, cluster, "cluster", parameters, immutable_settings(cluster))
+    body = complete_template(template, cluster, "cluster", parameters, settings_to_record(cluster))
     return Document("cluster", body, __name__, tuple(stack.name for stack in stacks))
 
 

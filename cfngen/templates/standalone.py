@@ -15,7 +15,7 @@ from troposphere import cloudformation
 from cfngen.cluster.model import Cluster
 from cfngen.templates.document import Document, TemplateBody
 from cfngen.templates.expressions import substitute
-from cfngen.templates.immutable_settings import immutable_settings
+from cfngen.templates.immutable_settings import settings_to_record
 from cfngen.templates.stack import Stack, add_parameter, as_json, complete_template
 from cfngen.templates.wiring import ROOT_VALUES, Wiring, WiringError
 
@@ -40,7 +40,7 @@ def build(cluster: Cluster, stacks: Sequence[Stack], wiring: Wiring) -> Document
     for parameter in wiring.root_parameters.values():
         add_parameter(template, parameter)
     body = complete_template(
-        template, cluster, "standalone", wiring.root_parameters.values(), immutable_settings(cluster)
+        template, cluster, "standalone", wiring.root_parameters.values(), settings_to_record(cluster)
     )
     resources: TemplateBody = {}
     outputs: dict[str, object] = {}

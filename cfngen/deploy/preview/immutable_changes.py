@@ -18,6 +18,9 @@ _REASONS = {
     "controlPlane.volume.kmsKey": "EBS cannot change the key of a volume, and etcd's data are on it",
     "certificateAuthority.secret": "nodes, kubeconfigs and pods trust the current certificate authorities",
     "api.port": "nodes that have joined use the current port",
+    "network.topology": (
+        "instances and the load balancers of services would lose their way in or out while subnets change their routes"
+    ),
     "network.plugin": (
         "running pods keep their addresses, and nodes keep the old plug-in's interfaces, routes and rules"
     ),

@@ -107,3 +107,14 @@ def test_standard_input_is_called_what_it_is(process):
 def test_the_schema_is_json_and_knows_the_keys(cfngen):
     schema = json.loads(cfngen("schema").out)
     assert {"name", "region", "network", "nodeGroups"} <= set(schema["properties"])
+
+
+def test_addresses_are_a_table_by_zone_and_tier(cfngen, directory):
+    (directory / "cluster.yaml").write_text("network: {topology: private}\n")
+    ran = cfngen("config", "--addresses")
+    assert ran.code == 0
+    header, *rows = [line.split() for line in ran.out.splitlines()]
+    assert header == ["range", "tier", "zone", "usable", "for"]
+    assert ["172.20.255.192/26", "public", "subnet", "us-west-2a", "59", "NAT", "gateway,", "load", "balancers"] in rows
+    document = json.loads(cfngen("config", "--addresses", "--output", "json").out)
+    assert [item["range"] for item in document["addresses"]] == [row[0] for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:
     from cfngen.cluster.load import Origin
+    from cfngen.cluster.model import Cluster
     from cfngen.cluster.paths import Path
 
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         "cfngen config | grep -v ' default$'        only what you set, and what is derived from it",
         "NUM_NODES=6 cfngen config -f prod.yaml",
         "cfngen config --output yaml > complete.yaml",
+        "cfngen config --addresses                  ranges of VPC, subnets, pods and services",
     ),
 )
 @source_options
@@ -38,7 +41,10 @@ if TYPE_CHECKING:
     show_default=True,
     help="text: one line for each value. yaml: a complete cluster file. json: for programs.",
 )
-def command(source: Source, style: str) -> None:
+@click.option(
+    "--addresses", is_flag=True, help="Show the address ranges by zone and tier, and what is free in the VPC."
+)
+def command(source: Source, style: str, *, addresses: bool) -> None:
     """Show the complete configuration: every value in effect, and where each came from.
 
     A value is kube-up's default, is derived from another value, or is set in the cluster file, by an environment
@@ -46,6 +52,9 @@ def command(source: Source, style: str) -> None:
     the origins as comments.
     """
     loaded = source.load()
+    if addresses:
+        _show_addresses(loaded.cluster, style)
+        return
     cluster_values = loaded.cluster.model_dump(mode="json", by_alias=True)
     if style == "json":
         origins = {key: {"kind": origin.kind, "where": origin.where} for key, origin in loaded.origins.items()}
@@ -59,6 +68,38 @@ def command(source: Source, style: str) -> None:
         click.echo(f"# {source.description}")
         rows = [(dotted(path), _inline(value), origin_texts[dotted(path)]) for path, value in leaves(cluster_values)]
         click.echo("\n".join(columns(rows, indent="")))
+
+
+def _show_addresses(cluster: Cluster, style: str) -> None:
+    """Print the address plan, as a table or as JSON or YAML."""
+    from cfngen.cluster.address_plan import address_plan
+
+    ranges = address_plan(cluster)
+    if style == "text":
+        rows = [
+            (
+                str(item),
+                f"{item.tier} (existing)" if item.is_existing else item.tier,
+                item.zone,
+                f"{item.usable:,}",
+                item.purpose,
+            )
+            for item in ranges
+        ]
+        click.echo("\n".join(columns([("range", "tier", "zone", "usable", "for"), *rows], indent="")))
+        return
+    document = {
+        "addresses": [
+            {"range": str(item), **dataclasses.asdict(item), "first": str(item.first), "last": str(item.last)}
+            for item in ranges
+        ]
+    }
+    if style == "json":
+        verbatim(json.dumps(document, indent=2))
+    else:
+        import yaml
+
+        verbatim(yaml.safe_dump(document, sort_keys=False).rstrip())
 
 
 def _origin_text(origin: Origin) -> str:

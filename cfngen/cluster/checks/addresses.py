@@ -18,7 +18,7 @@ DNS: Path = ("network", "dnsServiceIp")
 # https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html, November 2026
 MIN_PREFIX, MAX_PREFIX = 16, 28
 # AWS reserves the first four addresses and the last one of each subnet.
-_RESERVED_FIRST_ADDRESSES, _RESERVED_ADDRESSES = 4, 5
+_RESERVED_FIRST_ADDRESSES, RESERVED_ADDRESSES = 4, 5
 _RESERVED_NETWORKS = {
     "this host": IPv4Network("0.0.0.0/8"),
     "loopback": IPv4Network("127.0.0.0/8"),
@@ -41,7 +41,7 @@ def subnet_path(index: int, key: str = "cidr") -> Path:
 
 def usable(subnet: Subnet) -> int:
     """Return how many addresses of a subnet instances can use: AWS reserves the first four and the last."""
-    return max(subnet.cidr.num_addresses - _RESERVED_ADDRESSES, 0)
+    return max(subnet.cidr.num_addresses - RESERVED_ADDRESSES, 0)
 
 
 def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
@@ -147,7 +147,7 @@ def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
 
 def _master_address_problem(cluster: Cluster, address: IPv4Address) -> str | None:
     """Return why a master cannot have an address in any of the cluster's subnets, or None if it can."""
-    ranges = [subnet.cidr for subnet in cluster.network.subnets if subnet.cidr.num_addresses > _RESERVED_ADDRESSES]
+    ranges = [subnet.cidr for subnet in cluster.network.subnets if subnet.cidr.num_addresses > RESERVED_ADDRESSES]
     if not ranges:
         return None
     cidr = next((subnet_cidr for subnet_cidr in ranges if address in subnet_cidr), ranges[0])

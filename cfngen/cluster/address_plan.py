@@ -1,0 +1,135 @@
+"""The address ranges of a cluster, by zone and tier, and what is free in the VPC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, summarize_address_range
+
+from cfngen.cluster.checks.addresses import NODE_PREFIX, RESERVED_ADDRESSES
+from cfngen.cluster.model import Cluster, Subnet
+from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.topology import is_private, nat_gateway_zones, public_subnets
+
+
+@dataclass(frozen=True)
+class AddressRange:
+    """A range of addresses.
+
+    Attributes:
+        first: the first address.
+        last: the last address.
+        tier: `VPC`, `subnet` (of a public cluster), `private subnet`, `public subnet`, `free`, `pods` or `services`.
+        zone: the zone of a subnet; empty for other ranges.
+        usable: number of addresses that instances, pods or services can have.
+        purpose: who has addresses of the range.
+        is_existing: whether it is that of an existing VPC or subnet.
+    """
+
+    first: IPv4Address
+    last: IPv4Address
+    tier: str
+    zone: str = ""
+    usable: int = 0
+    purpose: str = ""
+    is_existing: bool = False
+
+    def __str__(self) -> str:
+        """Return the range as a CIDR, or as its first and last address if it is none."""
+        blocks = list(summarize_address_range(self.first, self.last))
+        return str(blocks[0]) if len(blocks) == 1 else f"{self.first}-{self.last}"
+
+
+def _of_cidr(
+    cidr: IPv4Network,
+    tier: str,
+    *,
+    zone: str = "",
+    usable: int | None = None,
+    purpose: str = "",
+    is_existing: bool = False,
+) -> AddressRange:
+    """Return the range of a CIDR; unless `usable` is given, all its addresses are."""
+    count = cidr.num_addresses if usable is None else usable
+    return AddressRange(cidr[0], cidr[-1], tier, zone, count, purpose, is_existing)
+
+
+def address_plan(cluster: Cluster) -> tuple[AddressRange, ...]:
+    """Return the ranges of the VPC, its subnets and its free parts in ascending order, then those of pods and services.
+
+    In an existing VPC the free parts are not known, so none are returned.
+    """
+    network = cluster.network
+    vpc = _of_cidr(network.vpc.cidr, "VPC", is_existing=bool(network.vpc.id))
+    subnets = sorted((*_instance_subnets(cluster), *_public_subnets(cluster)), key=lambda subnet: subnet.first)
+    free = () if network.vpc.id else _free_ranges(vpc, subnets)
+    in_vpc = sorted((*subnets, *free), key=lambda item: item.first)
+    return (vpc, *in_vpc, *_pods(cluster), _services(cluster))
+
+
+def _instance_subnets(cluster: Cluster) -> Iterator[AddressRange]:
+    """Yield the ranges of the subnets of instances."""
+    for subnet in cluster.network.subnets:
+        yield _of_cidr(
+            subnet.cidr,
+            "private subnet" if is_private(cluster) else "subnet",
+            zone=subnet.zone,
+            usable=_usable(subnet.cidr),
+            purpose=_instances_in(cluster, subnet),
+            is_existing=bool(subnet.id),
+        )
+
+
+def _instances_in(cluster: Cluster, subnet: Subnet) -> str:
+    """Return which masters and node groups are in a subnet."""
+    masters = [f"master {slot.letter} ({slot.address})" for slot in cluster.slots if slot.subnet == subnet]
+    groups = [f"group {group.name}" for group in cluster.node_groups if subnet.zone in group.zones]
+    return ", ".join([*masters, *groups])
+
+
+def _public_subnets(cluster: Cluster) -> Iterator[AddressRange]:
+    """Yield the ranges of the public subnets of a private cluster, as far as they are known."""
+    for zone, public in public_subnets(cluster).items():
+        if public.cidr:
+            purpose = "NAT gateway, load balancers" if zone in nat_gateway_zones(cluster) else "load balancers"
+            yield _of_cidr(
+                public.cidr,
+                "public subnet",
+                zone=zone,
+                usable=_usable(public.cidr),
+                purpose=purpose,
+                is_existing=bool(public.id),
+            )
+
+
+def _usable(cidr: IPv4Network) -> int:
+    """Return how many addresses of a subnet can be used: AWS reserves the first four and the last."""
+    return max(cidr.num_addresses - RESERVED_ADDRESSES, 0)
+
+
+def _free_ranges(vpc: AddressRange, subnets: Sequence[AddressRange]) -> Iterator[AddressRange]:
+    """Yield the parts of the VPC before, between and after its subnets, which are in ascending order."""
+    first_free = vpc.first
+    for first, last in [*((subnet.first, subnet.last) for subnet in subnets), (vpc.last + 1, vpc.last + 1)]:
+        if first > first_free:
+            yield AddressRange(first_free, first - 1, "free", usable=int(first) - int(first_free))
+        first_free = max(first_free, last + 1)
+
+
+def _pods(cluster: Cluster) -> Iterator[AddressRange]:
+    """Yield the range of pods, unless they have addresses of the subnets."""
+    plugin = network_plugin(cluster)
+    if not plugin.pod_range:
+        return
+    cidr = cluster.network.pod_cidr
+    purpose = "allocated by the network plug-in"
+    if plugin.node_ranges:
+        count = 1 << max(NODE_PREFIX - cidr.prefixlen, 0)
+        purpose = f"a /{NODE_PREFIX} for each of up to {count:,} masters and nodes"
+    yield _of_cidr(cidr, "pods", purpose=purpose)
+
+
+def _services(cluster: Cluster) -> AddressRange:
+    """Return the range of services."""
+    network = cluster.network
+    return _of_cidr(network.service_cidr, "services", purpose=f"the cluster DNS has {network.dns_service_ip}")

@@ -9,7 +9,7 @@ from itertools import combinations
 from cfngen.cluster.checks.addresses import MAX_PREFIX, MIN_PREFIX, VPC, subnet_path
 from cfngen.cluster.defaults import is_local_zone
 from cfngen.cluster.endpoints import interface_endpoints
-from cfngen.cluster.model import Cluster
+from cfngen.cluster.model import Cluster, Endpoints
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
@@ -36,7 +36,7 @@ def _check_private_keys(cluster: Cluster) -> Iterator[Problem]:
     paths: list[Path] = []
     if network.nat:
         paths.append(_NAT)
-    if network.endpoints.model_fields_set:
+    if network.endpoints != Endpoints():
         paths.append(_ENDPOINTS)
     for index, subnet in enumerate(network.subnets):
         if subnet.nat_gateway:

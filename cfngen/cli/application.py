@@ -16,7 +16,7 @@ from cfngen.cli.error_reporting import run_and_report
 from cfngen.cli.exit_codes import BROKEN_PIPE, EXIT_CODES, USAGE
 from cfngen.cli.settings import Settings
 from cfngen.cli.typography import ascii_fallback
-from cfngen.cli.usage import Commands
+from cfngen.cli.usage import SuggestingGroup
 
 COMMANDS = (
     "init",
@@ -60,7 +60,7 @@ def _exit_on_broken_pipe() -> Iterator[None]:
         raise click.exceptions.Exit(BROKEN_PIPE) from None
 
 
-class Application(Commands):
+class Application(SuggestingGroup):
     """A click group that imports a command's module on demand, and exits the process in one place."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

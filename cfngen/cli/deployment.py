@@ -14,7 +14,7 @@ import click
 from cfngen.cli.options import Option, OptionGroup
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.pipeline import generate, lint_or_fail, no_cache_option
-from cfngen.cli.target import Target, key_values
+from cfngen.cli.target import Target, parse_key_values
 from cfngen.errors import CfngenError
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY, same_but_for_case
 
@@ -40,7 +40,7 @@ class TagError(CfngenError):
 
 
 @dataclass(frozen=True)
-class Deployment:
+class DeploymentOptions:
     """The values of the options of `plan` and `deploy`.
 
     Attributes:
@@ -131,7 +131,7 @@ def _parse_tags(context: click.Context, parameter: click.Parameter, values: tupl
     """Parse --tag; reject tags that AWS or cfngen sets, and keys that differ only in upper and lower case."""
     from cfngen.deploy.stacks import CLUSTER_TAG
 
-    tags = key_values(context, parameter, values)
+    tags = parse_key_values(context, parameter, values)
     for other_key, key in same_but_for_case([CLUSTER_TAG, "Name", *tags]):
         message = f"{key!r} differs from {other_key} only in upper and lower case, and IAM treats them as the same key."
         raise click.BadParameter(message)
@@ -159,14 +159,14 @@ def _check_topic_arns(context: click.Context, parameter: click.Parameter, values
 
 deployment_options = OptionGroup(
     "deployment",
-    Deployment,
+    DeploymentOptions,
     Option(
         "--parameter",
         "-p",
         "parameters",
         metavar="KEY=VALUE",
         multiple=True,
-        callback=key_values,
+        callback=parse_key_values,
         help="Value of a parameter of the root template, e.g. ApiAllowedCidr=203.0.113.7/32. Repeatable.",
     ),
     Option(

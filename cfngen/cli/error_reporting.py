@@ -15,7 +15,7 @@ from typing import ClassVar
 import click
 
 from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, USAGE, error_exit_code
-from cfngen.cli.json_output import emit
+from cfngen.cli.json_output import print_json
 from cfngen.cli.settings import Settings
 from cfngen.cli.usage import message_and_hint
 from cfngen.errors import CfngenError
@@ -149,7 +149,7 @@ def _report(
     _print_failure(failure, messages, hint, settings)
     exit_code = error_exit_code(code)
     if settings.json:
-        emit(Failure(code, "\n".join(messages), hint, exit_code))
+        print_json(Failure(code, "\n".join(messages), hint, exit_code))
     return exit_code
 
 

@@ -60,7 +60,7 @@ removed or changes its meaning without a new major version.
 """
 
 
-def classes() -> Iterator[type]:
+def message_classes() -> Iterator[type]:
     """Yield each dataclass that commands print as one JSON line; the classes of its attributes are not included."""
     for message_type in MESSAGE_TYPES.values():
         yield message_type.message_class
@@ -76,10 +76,10 @@ def classes_by_command() -> dict[str, list[type]]:
     return dict(sorted(message_classes.items(), key=lambda item: COMMANDS.index(item[0].split()[0])))
 
 
-def schema() -> JsonSchema:
+def json_schema() -> JsonSchema:
     """Return the JSON Schema of one line of output."""
     definitions: Definitions = {}
-    line_schemas = [_reference(class_, definitions) for class_ in classes()]
+    line_schemas = [_reference(class_, definitions) for class_ in message_classes()]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One line of what cfngen prints with --output json",
@@ -88,9 +88,9 @@ def schema() -> JsonSchema:
     }
 
 
-def page() -> str:
+def json_page() -> str:
     """Return docs/json.md."""
-    definitions: Definitions = schema()["$defs"]
+    definitions: Definitions = json_schema()["$defs"]
     rows = [
         f"| `cfngen {command}` | {', '.join(map(_link, message_classes))} |"
         for command, message_classes in classes_by_command().items()
@@ -117,8 +117,8 @@ def _link(class_: type) -> str:
 def main(arguments: Sequence[str]) -> None:
     """Write the schema and the page into the given directory."""
     directory = Path(arguments[0])
-    (directory / "json.schema.json").write_text(json.dumps(schema(), indent=2) + "\n")
-    (directory / "json.md").write_text(page())
+    (directory / "json.schema.json").write_text(json.dumps(json_schema(), indent=2) + "\n")
+    (directory / "json.md").write_text(json_page())
 
 
 def _title(class_: type) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cfngen.cli.options import Option
-from cfngen.cli.terminal import progress
+from cfngen.cli.terminal import progress_line
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ no_cache_option = Option(
 
 
 @dataclass(frozen=True)
-class Generated:
+class GeneratedTemplates:
     """The templates and UserData of a cluster.
 
     Attributes:
@@ -52,7 +52,7 @@ class Generated:
         return tuple(document.name for document in self.documents)
 
 
-def generate(source: Source) -> Generated:
+def generate(source: Source) -> GeneratedTemplates:
     """Load the cluster and generate its templates and UserData.
 
     Raises:
@@ -62,7 +62,7 @@ def generate(source: Source) -> Generated:
     from cfngen.templates import generate as templates_of
     from cfngen.userdata import roles
 
-    return Generated(
+    return GeneratedTemplates(
         cluster=loaded.cluster,
         documents=templates_of(loaded.cluster),
         userdata=roles(loaded.cluster),
@@ -100,7 +100,7 @@ def lint_documents(
     """
     from cfngen.lint import LintUnavailableError, cache_directory, lint
 
-    with progress(f"linting {pluralize(len(documents), 'template')}…"):
+    with progress_line(f"linting {pluralize(len(documents), 'template')}…"):
         directory = cache_directory(os.environ) if cache else None
         try:
             return lint(documents, region=region, cache=directory, texts=texts)

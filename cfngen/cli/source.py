@@ -13,13 +13,13 @@ import click
 
 from cfngen.cli.options import Option, OptionGroup
 from cfngen.cli.paths import PathArgument, StandardInput
-from cfngen.cli.terminal import warning
+from cfngen.cli.terminal import show_warning
 
 if TYPE_CHECKING:
     from cfngen.cluster.load import Loaded
 
 DEFAULT_FILE = Path("cluster.yaml")
-STDIN = Path("-")
+STDIN_ARGUMENT = Path("-")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Source:
         chosen: list[tuple[str, ...]] = []
         if self.is_explicit:
             # On the command line, standard input is "-".
-            name = str(STDIN) if self.standard_input else str(self.path)
+            name = str(STDIN_ARGUMENT) if self.standard_input else str(self.path)
             chosen.append(("--defaults",) if self.path is None else ("-f", name))
         if self.no_env:
             chosen.append(("--no-env",))
@@ -88,7 +88,7 @@ class Source:
         # Standard input can be read only once, and a warning should be shown only once.
         loaded = self.read()
         for text in loaded.warnings:
-            warning(text)
+            show_warning(text)
         return loaded
 
 
@@ -97,8 +97,8 @@ def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, de
     path = file
     if path is None and not defaults and os.path.lexists(DEFAULT_FILE):
         path = DEFAULT_FILE
-    if path == STDIN:
-        path = StandardInput(STDIN)
+    if path == STDIN_ARGUMENT:
+        path = StandardInput(STDIN_ARGUMENT)
     environ = {} if no_env or defaults else dict(os.environ)
     is_explicit = defaults or file is not None
     return Source(path=path, environ=environ, overrides=overrides, is_explicit=is_explicit, no_env=no_env)

@@ -16,11 +16,11 @@ import click
 
 from cfngen.cli.message_output import show_message
 from cfngen.cli.options import Option, OptionGroup
-from cfngen.cli.render.wrapping import columns, wrapped
+from cfngen.cli.render.wrapping import max_line_width, wrapped
 from cfngen.cli.settings import Settings
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
-from cfngen.cli.terminal import warning
+from cfngen.cli.terminal import show_warning
 from cfngen.errors import CfngenError
 from cfngen.hints import Hint
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cfngen.sandbox.process import RunningSandbox
 
 _Thing = TypeVar("_Thing")
-STACK_NAME_LIMIT = 90
+MAX_STACK_NAME_LENGTH = 90
 """Maximum length of the root stack's name: the IAM permission of instances to signal contains the nested stack's name,
 which begins with the root's name, and CloudFormation truncates the names of nested stacks at 128 characters."""
 
@@ -97,10 +97,10 @@ class Target:
         """
         name = self.explicit_stack_name or self.cluster.name.replace(".", "-")
         usable = name[:1].isalpha() and name.isascii() and name.replace("-", "").isalnum()
-        if not usable or len(name) > STACK_NAME_LIMIT:
+        if not usable or len(name) > MAX_STACK_NAME_LENGTH:
             raise StackNameError(
                 f"{name!r} is not a valid stack name: it must start with a letter, contain only letters, digits and "
-                f"hyphens, and have at most {STACK_NAME_LIMIT} characters",
+                f"hyphens, and have at most {MAX_STACK_NAME_LENGTH} characters",
                 hint="choose a valid name with --stack-name.",
             )
         return name
@@ -166,7 +166,9 @@ class Target:
             if not sys.stdin or not sys.stdin.isatty():
                 raise NobodyToAskError(question)
             for consequence in question.consequences:
-                click.echo("\n".join(wrapped(consequence, columns(), "    ", first="  - ")), err=True)
+                click.echo(
+                    "\n".join(wrapped(consequence, max_line_width(), indent="    ", first_indent="  - ")), err=True
+                )
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
             if not question.name:
                 return click.confirm(text, default=False, err=True)
@@ -194,7 +196,7 @@ class Target:
         lost = process.lost_sandbox(os.environ)
         running = process.start(os.environ)
         if lost:
-            warning(
+            show_warning(
                 f"{lost.story}, and its stacks are lost: {', '.join(lost.stacks)}. A new, empty one has been started."
             )
         return running
@@ -269,7 +271,7 @@ target_options = OptionGroup(
 """The options that choose cluster, stack and account; a command receives them as the argument `target`."""
 
 
-def key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+def parse_key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
     """Parse the values of a repeatable option KEY=VALUE; a click callback."""
     pairs: dict[str, str] = {}
     for text in values:

@@ -26,12 +26,12 @@ ASCII_REPLACEMENTS = {
     "\N{BALLOT X}": "x",
     "\N{PLUS-MINUS SIGN}": "+-",
 }
-CODEC = "cfngen_ascii_signs"
+ASCII_CODEC = "cfngen_ascii_signs"
 _UTF8_MODE_LOCALES = ("C.UTF-8", "C.utf8", "UTF-8")
 _TABLE = str.maketrans(ASCII_REPLACEMENTS)
 
 
-def verbatim(text: str) -> None:
+def print_verbatim(text: str) -> None:
     """Print data on standard output, with a newline, as UTF-8 in every locale."""
     click.echo(text.encode())
 
@@ -60,9 +60,9 @@ def ascii_fallback(environ: Mapping[str, str]) -> Iterator[None]:
                 encoding, errors = stream.encoding, stream.errors
                 name = codecs.lookup(encoding).name
                 if name not in ("utf-8", "ascii"):
-                    stream.reconfigure(errors=CODEC)
+                    stream.reconfigure(errors=ASCII_CODEC)
                 elif name == "ascii" or not locale_has_typography(environ):
-                    stream.reconfigure(encoding=CODEC, errors=errors)
+                    stream.reconfigure(encoding=ASCII_CODEC, errors=errors)
                 else:
                     continue
                 restore_streams.callback(stream.reconfigure, encoding=encoding, errors=errors)
@@ -81,10 +81,10 @@ def _encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
 
 
 def _codec(name: str) -> codecs.CodecInfo | None:
-    if name != CODEC:
+    if name != ASCII_CODEC:
         return None
     utf8 = codecs.lookup("utf-8")
-    return codecs.CodecInfo(_encode, utf8.decode, incrementalencoder=_Encoder, name=CODEC)
+    return codecs.CodecInfo(_encode, utf8.decode, incrementalencoder=_Encoder, name=ASCII_CODEC)
 
 
 def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
@@ -96,4 +96,4 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register(_codec)
-codecs.register_error(CODEC, _replace_unencodable)
+codecs.register_error(ASCII_CODEC, _replace_unencodable)

@@ -26,7 +26,7 @@ OPTIONS_OF_OTHER_TOOLS = {
 _EXTRA_ARGUMENTS = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
 
 
-class Commands(click.Group):
+class SuggestingGroup(click.Group):
     """A click group that suggests the nearest command for an unknown one."""
 
     def resolve_command(
@@ -36,7 +36,7 @@ class Commands(click.Group):
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
             alternatives = f"the commands are {', '.join(names)}."
-            ctx.fail(f"no such command {name!r}; {nearest(name, names) or alternatives}")
+            ctx.fail(f"no such command {name!r}; {did_you_mean(name, names) or alternatives}")
         return super().resolve_command(ctx, args)
 
 
@@ -66,7 +66,7 @@ def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
     if name in _visible_options(root_context.command) and root_context is not context:
         subcommand_path = context.command_path.removeprefix(f"{root_context.command_path} ")
         return message, f"put it before the command: `{root_context.command_path} {name} {subcommand_path} …`"
-    suggestion = nearest(name, options)
+    suggestion = did_you_mean(name, options)
     return (f"{message}; {suggestion}", "") if suggestion else (message, "")
 
 
@@ -80,7 +80,7 @@ def _visible_options(command: click.Command) -> list[str]:
     ]
 
 
-def nearest(name: str, names: Sequence[str]) -> str:
+def did_you_mean(name: str, names: Sequence[str]) -> str:
     """Return `did you mean …?` with the nearest names; empty if there are none."""
     matches = [repr(match) for match in get_close_matches(name, names, n=3)]
     if not matches:

@@ -103,7 +103,7 @@ def test_what_lint_refuses_is_sent_nowhere(run: Command, where: Place, findings:
 def test_a_cluster_that_does_not_work_is_an_exit_code_of_its_own(
     run: Command, where: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cfngen.cli.commands.deploy.SETTLING", timedelta(seconds=30))
+    monkeypatch.setattr("cfngen.cli.commands.deploy.SETTLING_TIME", timedelta(seconds=30))
     named = ("--yes", "--set", "name=sick")
     assert run("deploy", *ALLOWED, *named, stack="sick").code == 0
     where.world.cluster("sick").state.add_pod("coredns-broken")

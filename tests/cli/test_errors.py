@@ -42,7 +42,9 @@ def test_every_error_has_a_code_of_its_own() -> None:
 
 
 def test_the_page_of_json_lists_every_code() -> None:
-    listed = re.findall(r"^\| `([a-z-]+)` \| (\d+) \| \S", json_reference.page().partition("## Error codes")[2], re.M)
+    listed = re.findall(
+        r"^\| `([a-z-]+)` \| (\d+) \| \S", json_reference.json_page().partition("## Error codes")[2], re.M
+    )
     assert [(code, int(exit_code)) for code, exit_code in listed] == [row[:2] for row in error_rows()]
 
 

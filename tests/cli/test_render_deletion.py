@@ -27,7 +27,7 @@ GOES = (
 
 def survey(**more: Any) -> list[str]:
     found = DeletionPlan("kubernetes", "kubernetes", "arn", "CREATE_COMPLETE", "123456789012", "us-west-2", **more)
-    return [click.unstyle(line) for line in deletion.plan_lines(found, 81)]
+    return [click.unstyle(line) for line in deletion.deletion_plan_lines(found, 81)]
 
 
 def test_columns_line_up_beside_a_text_that_has_no_room() -> None:
@@ -42,7 +42,7 @@ def test_columns_line_up_beside_a_text_that_has_no_room() -> None:
 def test_what_is_in_the_way_stands_under_what_was_not_deleted() -> None:
     undeleted = Undeleted("VpcStack/Vpc", "vpc-1", "AWS::EC2::VPC", "The vpc 'vpc-1' has dependencies")
     failure = DeletionFailed("kubernetes", 1, 3, (undeleted,), (Blocker("sg-late", "security group late"),))
-    lines = [click.unstyle(line) for line in deletion.failed_lines(failure, 60)]
+    lines = [click.unstyle(line) for line in deletion.failed_attempt_lines(failure, 60)]
     assert "  sg-late  security group late" in lines
     assert max(map(len, lines)) < 60
 
@@ -51,7 +51,7 @@ def test_what_is_gone_is_no_wider_than_the_terminal() -> None:
     gone = OrphanedResource(
         "security group", "sg-1", "k8s-elb-" + 32 * "a", "Security group for Kubernetes ELB of default/web"
     )
-    lines = [click.unstyle(line) for line in deletion.removed_lines(Removed(gone), 60)]
+    lines = [click.unstyle(line) for line in deletion.removed_resource_lines(Removed(gone), 60)]
     assert (len(lines), lines[0][:4]) == (2, "  - ")
     assert max(map(len, lines)) < 60
 

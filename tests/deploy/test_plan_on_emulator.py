@@ -12,7 +12,7 @@ import pytest
 from cloud import Cloud, default_cloud
 from clusters import templates_of
 
-from cfngen.cli.render.plan import lines
+from cfngen.cli.render.plan import plan_lines
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import Account, connect
 from cfngen.deploy.preview.change_sets import discard, execute, make_plan
@@ -109,7 +109,7 @@ def operator(new_cluster: Plan) -> Iterator[Operator]:
 
 
 def text_of(plan: Plan) -> str:
-    return click.unstyle("\n".join(lines(plan, width=100)))
+    return click.unstyle("\n".join(plan_lines(plan, width=100)))
 
 
 def only(plan: Plan, path: str) -> dict[str, Change]:
@@ -295,7 +295,7 @@ class TestMaster:
         properties = [each for change in plan.changes for each in change.properties if each.path.endswith("/UserData")]
         assert {each.note for each in properties} == {"what changes: the kubelet's configuration"}
         assert all(each.before and each.after and each.before not in text_of(plan) for each in properties)
-        whole = click.unstyle("\n".join(lines(plan, width=100, full=True)))
+        whole = click.unstyle("\n".join(plan_lines(plan, width=100, full=True)))
         assert "+role.json#kubeletPatch: " in whole
         assert len(properties) == 3
         assert max(len(line) for line in text_of(plan).splitlines()) <= 100

@@ -11,7 +11,7 @@ import pytest
 from deployed import Place, place
 from rehearsing import Person, left, steps_of
 
-from cfngen.cli.json_output import plain
+from cfngen.cli.json_output import to_json_value
 from cfngen.deploy.interaction import DeclinedError
 from cfngen.deploy.messages import Event
 from cfngen.rehearse import cleanup, clusters, expectations
@@ -90,7 +90,7 @@ def test_a_surprise_ends_it_is_named_and_is_cleaned_up(
 
 def hidden(rehearsal: Rehearsal) -> bool:
     """Whether neither form of the report has anything in it that says whose account it is of."""
-    for text in (json.dumps(plain(rehearsal)), page(rehearsal)):
+    for text in (json.dumps(to_json_value(rehearsal)), page(rehearsal)):
         assert PUBLIC.findall(text) == []
         assert "theirs" not in text
     return True
@@ -102,7 +102,7 @@ def test_a_report_of_everything_that_went_well_is_masked() -> None:
     assert ended.rehearsal.result == "as expected"
     assert hidden(ended.rehearsal)
     assert "Received SUCCESS signal" in page(ended.rehearsal)
-    assert "trial-of-somebody" not in json.dumps(plain(ended.rehearsal))
+    assert "trial-of-somebody" not in json.dumps(to_json_value(ended.rehearsal))
 
 
 def test_another_fact_is_a_surprise() -> None:

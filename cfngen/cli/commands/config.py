@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import columns, examples
-from cfngen.cli.typography import verbatim
+from cfngen.cli.terminal import align_columns, examples_epilog
+from cfngen.cli.typography import print_verbatim
 from cfngen.cluster.paths import dotted, leaves
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command(
     "config",
     short_help="Show every value in effect and where it came from.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen config",
         "cfngen config | grep -v ' default$'        only what you set, and what is derived from it",
         "NUM_NODES=6 cfngen config -f prod.yaml",
@@ -50,15 +50,15 @@ def command(source: Source, style: str) -> None:
     if style == "json":
         origins = {key: {"kind": origin.kind, "where": origin.where} for key, origin in loaded.origins.items()}
         document = {"cluster": cluster_values, "origins": origins, "warnings": loaded.warnings}
-        verbatim(json.dumps(document, indent=2, ensure_ascii=False))
+        print_verbatim(json.dumps(document, indent=2, ensure_ascii=False))
         return
     origin_texts = {key: _origin_text(origin) for key, origin in loaded.origins.items()}
     if style == "yaml":
-        verbatim("\n".join([f"# {source.description}", *_yaml_lines(cluster_values, origin_texts, ())]))
+        print_verbatim("\n".join([f"# {source.description}", *_yaml_lines(cluster_values, origin_texts, ())]))
     else:
         click.echo(f"# {source.description}")
         rows = [(dotted(path), _inline(value), origin_texts[dotted(path)]) for path, value in leaves(cluster_values)]
-        click.echo("\n".join(columns(rows, indent="")))
+        click.echo("\n".join(align_columns(rows, indent="")))
 
 
 def _origin_text(origin: Origin) -> str:

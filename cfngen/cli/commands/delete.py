@@ -14,7 +14,7 @@ from cfngen.cli.options import Option, OptionGroup, yes_option
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples, progress
+from cfngen.cli.terminal import examples_epilog, progress_line
 
 if TYPE_CHECKING:
     from cfngen.cli.screen import Screen
@@ -107,7 +107,7 @@ _deletion_options = OptionGroup(
 @click.command(
     "delete",
     short_help="Delete the cluster and what Kubernetes created for it.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen delete --dry-run                    what would be deleted or kept, and what blocks it",
         "cfngen delete",
         "cfngen delete --delete-volumes --yes       also volumes of claims; never asks",
@@ -169,7 +169,7 @@ def command(
     request = options.request(target, account, AuthorityCopy(method, path) if method else None)
     with screen(target, account) as display:
         if dry_run:
-            with progress("looking for resources …"):
+            with progress_line("looking for resources …"):
                 plan, refusal = preview_with_refusal(account, request)
             display.report(plan)
             if refusal:

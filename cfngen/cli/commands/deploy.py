@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfngen.cli.deployment import Deployment, deployment_options
+from cfngen.cli.deployment import DeploymentOptions, deployment_options
 from cfngen.cli.exit_codes import operation_exit_code, validation_exit_code
 from cfngen.cli.options import allow_danger_option, yes_option
 from cfngen.cli.screen import Screen, screen
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 if TYPE_CHECKING:
     from cfngen.deploy.account import Account
     from cfngen.deploy.inspection.validation import Validation
 
-SETTLING = timedelta(minutes=5)
+SETTLING_TIME = timedelta(minutes=5)
 """How long to wait for a valid cluster after its instances have signalled success, while add-ons are starting."""
 
 
 @click.command(
     "deploy",
     short_help="Create or update the cluster.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen deploy --parameter ApiAllowedCidr=203.0.113.7/32",
         "cfngen deploy -f prod.yaml --profile prod --account 123456789012",
         "cfngen deploy --yes --output json        in a pipeline: never asks, one JSON object a line",
@@ -53,7 +53,7 @@ def command(
     context: click.Context,
     *,
     target: Target,
-    deployment: Deployment,
+    deployment: DeploymentOptions,
     yes: bool,
     allow_danger: bool,
     protect: bool,
@@ -99,7 +99,7 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
         if not _is_api_unreachable(validation):
             # The first validation has been done; later ones are done when they are requested.
             validations = chain((validation,), iter(validate_now, None))
-            validation = wait_until_valid(validations.__next__, account.clock, SETTLING, display.report)
+            validation = wait_until_valid(validations.__next__, account.clock, SETTLING_TIME, display.report)
     except CfngenError as error:
         display.report(Notice(f"could not determine whether the cluster works: {error}", hint))
         return True

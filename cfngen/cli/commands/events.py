@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 
 @click.command(
     "events",
     short_help="Show what happened in the stacks.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen events",
         "cfngen events --failures          the cause of the last failure, and what to do",
         "cfngen events --all --verbose     everything since the stack was created",

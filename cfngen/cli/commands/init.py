@@ -9,7 +9,7 @@ import click
 
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.source import DEFAULT_FILE
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 from cfngen.errors import CfngenError
 
 
@@ -58,7 +58,7 @@ class FileNotWrittenError(CfngenError):
 @click.command(
     "init",
     short_help="Write a commented cluster.yaml to start from.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen init",
         "cfngen init staging.yaml && cfngen templates -f staging.yaml --output-dir staging/",
     ),

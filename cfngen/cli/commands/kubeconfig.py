@@ -12,7 +12,7 @@ import click
 from cfngen.cli.duration import Duration
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ DEFAULT_DURATION = "12h"
 @click.command(
     "kubeconfig",
     short_help="Give kubectl access to the cluster for some hours.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen kubeconfig",
         "cfngen kubeconfig --duration 1h --context prod --no-switch",
         "cfngen kubeconfig --user alice --group developers --print > alice.kubeconfig",

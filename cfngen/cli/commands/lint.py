@@ -10,7 +10,7 @@ import click
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.pipeline import generate, lint_documents, lint_or_fail, no_cache_option
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import examples, warning
+from cfngen.cli.terminal import examples_epilog, show_warning
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
@@ -28,7 +28,7 @@ FALLBACK_REGION = "us-east-1"
 @click.command(
     "lint",
     short_help="Check templates with cfn-lint and cfngen's own rules; write nothing.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen lint",
         "cfngen lint -f prod.yaml",
         "cfngen lint output/*.json",
@@ -111,7 +111,7 @@ def _cluster_region(source: Source) -> str:
         if source.is_explicit or source.overrides:
             raise
         reason = str(error).partition("\n")[0]
-        warning(
+        show_warning(
             f"linting for {FALLBACK_REGION}, since the cluster's region is not known ({reason}); "
             "use --region for another"
         )

@@ -12,8 +12,8 @@ from cfngen.cli.deployment import role_option
 from cfngen.cli.message_output import show_message
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.target import Target, output_option, stack_name_option
-from cfngen.cli.terminal import examples
-from cfngen.cli.usage import nearest
+from cfngen.cli.terminal import examples_epilog
+from cfngen.cli.usage import did_you_mean
 from cfngen.text import pluralize
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ alone. AWS is not called.
     "permissions",
     help=HELP,
     short_help="Print the IAM policies that the cluster needs.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen permissions",
         "cfngen permissions operator",
         "cfngen permissions operator-1 --account 123456789012 > operator-1.json",
@@ -125,7 +125,7 @@ def _select(all_grants: Sequence[Grant], name: str | None) -> list[tuple[Grant, 
     if not selected:
         names = [grant.name for grant in all_grants]
         known_names = f"he names are {', '.join(names)}."
-        suggestion = nearest(str(name), names)
+        suggestion = did_you_mean(str(name), names)
         alternatives = f"{suggestion} T{known_names}" if suggestion else f"t{known_names}"
         raise click.UsageError(f"there are no policies for {name!r} in this cluster; {alternatives}")
     return selected

@@ -10,14 +10,14 @@ import click
 
 from cfngen.cli.deployment import bucket_option, role_option
 from cfngen.cli.exit_codes import FAILED, INTERRUPTED, SUCCESS, rehearsal_exit_code
-from cfngen.cli.json_output import plain
+from cfngen.cli.json_output import to_json_value
 from cfngen.cli.message_output import show_message
 from cfngen.cli.options import yes_option
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.screen import screen
 from cfngen.cli.source import Source
 from cfngen.cli.target import Target, account_option, make_target, output_option, profile_option, sandbox_option
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 if TYPE_CHECKING:
     from cfngen.rehearse.report import Rehearsal
@@ -29,7 +29,7 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
 @click.command(
     "rehearse",
     short_help="Compare AWS with the emulator, in small steps, cheapest first.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen rehearse --list                   the steps, what is billed and how long it takes",
         "cfngen rehearse --up-to change-set       only the steps that cost nothing",
         "cfngen rehearse --profile trial          all steps, up to three masters",
@@ -166,7 +166,7 @@ def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
 
     from cfngen.rehearse.report import RehearsalWritten, page, write
 
-    document = json.dumps(plain(rehearsal), indent=1, ensure_ascii=False) + "\n"
+    document = json.dumps(to_json_value(rehearsal), indent=1, ensure_ascii=False) + "\n"
     files = write(file, document, page(rehearsal))
     show_message(RehearsalWritten(tuple(map(str, files))), json=target.json)
 

@@ -10,13 +10,13 @@ from cfngen.cli.exit_codes import operation_exit_code
 from cfngen.cli.options import allow_danger_option, yes_option
 from cfngen.cli.screen import screen
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 
 @click.command(
     "rollback",
     short_help="Roll back a failed operation.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen rollback",
         "cfngen rollback --skip NodeGroupGpuAutoScalingGroup",
         "cfngen rollback --force        skip whatever cannot be rolled back",

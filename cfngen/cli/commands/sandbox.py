@@ -12,8 +12,8 @@ from cfngen.cli.exit_codes import FAILED, SUCCESS
 from cfngen.cli.message_output import show_message
 from cfngen.cli.options import Option
 from cfngen.cli.target import output_option
-from cfngen.cli.terminal import examples, warning
-from cfngen.cli.usage import Commands
+from cfngen.cli.terminal import examples_epilog, show_warning
+from cfngen.cli.usage import SuggestingGroup
 from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
@@ -43,9 +43,9 @@ class NoSandboxError(CfngenError):
 
 @click.group(
     "sandbox",
-    cls=Commands,
+    cls=SuggestingGroup,
     short_help="The emulated AWS account that --sandbox uses.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen deploy --sandbox --yes",
         "eval $(cfngen sandbox env)        point the AWS CLI at it",
         "cfngen sandbox status             what is in it",
@@ -65,7 +65,7 @@ def command() -> None:
     """
 
 
-@command.command("start", epilog=examples("cfngen sandbox start", "cfngen sandbox start --speed 60"))
+@command.command("start", epilog=examples_epilog("cfngen sandbox start", "cfngen sandbox start --speed 60"))
 @click.option(
     "--speed",
     metavar="NUMBER",
@@ -88,7 +88,7 @@ def start(speed: float | None) -> None:
 @command.command(
     "status",
     short_help="Show whether the sandbox is running, and what is in it.",
-    epilog=examples("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"),
+    epilog=examples_epilog("cfngen sandbox status", "cfngen sandbox status --output json | jq .stacks"),
 )
 @output_option
 @click.pass_context
@@ -104,7 +104,7 @@ def status(context: click.Context, output: str) -> None:
     context.exit(SUCCESS if sandbox.running else FAILED)
 
 
-@command.command("stop", epilog=examples("cfngen sandbox stop"))
+@command.command("stop", epilog=examples_epilog("cfngen sandbox stop"))
 def stop() -> None:
     """Stop the sandbox; everything in it is lost."""
     from cfngen.sandbox import process
@@ -115,7 +115,7 @@ def stop() -> None:
 @command.command(
     "fail",
     short_help="Make new instances of a group fail to boot.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen sandbox fail nodes",
         "cfngen sandbox fail master --step volume --message 'not attached after 900 s'",
         "cfngen sandbox fail master-b --message ''        hang, and say nothing",
@@ -154,13 +154,13 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
             "its logical id, such as NodeGroupGpuAutoScalingGroup.",
         )
     if not sandbox.fail(region, group, step, message, times=times):
-        warning(f"no stack in {region} has a group {group} yet; the failure applies once a stack has one.")
+        show_warning(f"no stack in {region} has a group {group} yet; the failure applies once a stack has one.")
     subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
     verb = "fails" if times == 1 else "fail"
     click.echo(f"{subject} of {group} {verb} at the step {step!r}; `cfngen sandbox heal` stops this.")
 
 
-@command.command("heal", epilog=examples("cfngen sandbox heal"))
+@command.command("heal", epilog=examples_epilog("cfngen sandbox heal"))
 @_region_option
 def heal(region: str) -> None:
     """Remove injected failures: instances that are launched from now on boot normally."""
@@ -171,7 +171,7 @@ def heal(region: str) -> None:
 @command.command(
     "env",
     short_help="Print the environment for the AWS CLI and other programs.",
-    epilog=examples("eval $(cfngen sandbox env)", "aws cloudformation list-stacks"),
+    epilog=examples_epilog("eval $(cfngen sandbox env)", "aws cloudformation list-stacks"),
 )
 @_region_option
 def env(region: str) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from cfngen.cli import shell_completion
-from cfngen.cli.commands.userdata import sizes
+from cfngen.cli.commands.userdata import size_lines
 from cfngen.cli.exit_codes import STALE, SUCCESS
 from cfngen.cli.paths import PathArgument
-from cfngen.cli.pipeline import Generated, generate, lint_or_fail, no_cache_option
+from cfngen.cli.pipeline import GeneratedTemplates, generate, lint_or_fail, no_cache_option
 from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
-from cfngen.cli.terminal import columns, examples, warning
+from cfngen.cli.terminal import align_columns, examples_epilog, show_warning
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.text import pluralize
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 else:
     _Choice = click.Choice  # generic since click 8.2
 
-STANDALONE = "standalone"
+STANDALONE_TEMPLATE = "standalone"
 
 
-class TemplateForm(_Choice):
+class TemplateFormat(_Choice):
     """The format of templates. The error for another value names --output-dir: other tools use -o for a directory."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -47,17 +47,18 @@ class TooLargeForOneTemplateError(CfngenError):
 
     code = "standalone-too-large"
 
-    def __init__(self, style: str) -> None:
+    def __init__(self, file_format: str) -> None:
         super().__init__(
-            f"{STANDALONE} is not generated: the cluster exceeds the limits of one template (1 MB, 500 resources)",
-            hint=f"deploy the nested stacks with cluster.{style}",
+            f"{STANDALONE_TEMPLATE} is not generated: "
+            "the cluster exceeds the limits of one template (1 MB, 500 resources)",
+            hint=f"deploy the nested stacks with cluster.{file_format}",
         )
 
 
 @click.command(
     "templates",
     short_help="Generate the templates, lint them, write them.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen templates",
         "cfngen templates -f prod.yaml -d prod/",
         "cfngen templates --set kubernetesVersion=1.35 --set 'nodeGroups[0].maxSize=6'",
@@ -88,7 +89,7 @@ class TooLargeForOneTemplateError(CfngenError):
     "-o",
     "--format",
     "style",
-    type=TemplateForm(("json", "yaml")),
+    type=TemplateFormat(("json", "yaml")),
     default="json",
     show_default=True,
     help="Format of the templates.",
@@ -116,12 +117,12 @@ def command(
     from cfngen import output
 
     generated = generate(source)
-    if STANDALONE not in generated.stacks:
-        if STANDALONE in stack_names:
+    if STANDALONE_TEMPLATE not in generated.stacks:
+        if STANDALONE_TEMPLATE in stack_names:
             raise TooLargeForOneTemplateError(style)
         if not stack_names:
             error = TooLargeForOneTemplateError(style)
-            warning(f"{error}; {error.hint}")
+            show_warning(f"{error}; {error.hint}")
     for name in stack_names:
         if name not in generated.stacks:
             raise click.UsageError(f"no stack {name!r} in this cluster; the stacks are {', '.join(generated.stacks)}.")
@@ -152,7 +153,12 @@ def _print_check(differences: Sequence[Difference], files: Mapping[str, bytes], 
 
 
 def _print_report(
-    source: Source, generated: Generated, files: Mapping[str, bytes], report: WriteReport, directory: Path, style: str
+    source: Source,
+    generated: GeneratedTemplates,
+    files: Mapping[str, bytes],
+    report: WriteReport,
+    directory: Path,
+    style: str,
 ) -> None:
     """Print what was generated, its size, and the next command."""
     cluster = generated.cluster
@@ -167,9 +173,9 @@ def _print_report(
         if path in files:
             outcome = "written" if path in report.written else "unchanged"
             rows.append((path, str(len(document.body["Resources"])), f"{len(files[path]):,}", outcome))
-    click.echo("\n".join(columns(rows, right=(1, 2))))
+    click.echo("\n".join(align_columns(rows, right_aligned=(1, 2))))
     click.echo()
-    click.echo("\n".join(f"  UserData of {line}" for line in sizes(generated.userdata)))
+    click.echo("\n".join(f"  UserData of {line}" for line in size_lines(generated.userdata)))
     click.echo()
     click.echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
     changes = f"{pluralize(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
@@ -184,9 +190,9 @@ def _print_report(
         ),
         source.options,
     )
-    if f"{STANDALONE}.{style}" in files:
+    if f"{STANDALONE_TEMPLATE}.{style}" in files:
         click.echo(f"\n{next_step}")
-        click.echo(f"Or upload {directory / f'{STANDALONE}.{style}'} in the CloudFormation console.")
+        click.echo(f"Or upload {directory / f'{STANDALONE_TEMPLATE}.{style}'} in the CloudFormation console.")
     elif "README.md" in files:
         click.echo(f"\n{next_step}")
         click.echo(

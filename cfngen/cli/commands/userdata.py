@@ -9,8 +9,8 @@ import click
 
 from cfngen.cli import shell_completion
 from cfngen.cli.source import Source, source_options
-from cfngen.cli.terminal import columns, examples
-from cfngen.cli.typography import verbatim
+from cfngen.cli.terminal import align_columns, examples_epilog
+from cfngen.cli.typography import print_verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command(
     "userdata",
     short_help="Show what an instance will run, unpacked and readable.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen userdata",
         "cfngen userdata master | less",
         "cfngen userdata master --file config.json",
@@ -51,7 +51,7 @@ def command(role: str | None, source: Source, size: bool, file_name: str | None)
             f"no role {role!r} in this cluster; the roles are {', '.join(userdata.role for userdata in all_userdata)}."
         )
     if size:
-        click.echo("\n".join(sizes(selected)))
+        click.echo("\n".join(size_lines(selected)))
     elif role is None:
         click.echo("\n".join(userdata.role for userdata in selected))
     else:
@@ -65,20 +65,20 @@ def _show(userdata: UserData, file_name: str | None) -> None:
             click.secho(f"==> {path} <==", bold=True)
             click.echo(text.rstrip("\n") + "\n")
     elif file_name in userdata.files:
-        verbatim(userdata.files[file_name].removesuffix("\n"))
+        print_verbatim(userdata.files[file_name].removesuffix("\n"))
     else:
         names = ", ".join(userdata.files)
         raise click.UsageError(f"no file {file_name!r} in the UserData of {userdata.role}; the files are {names}.")
 
 
-def sizes(userdata: Sequence[UserData]) -> list[str]:
+def size_lines(userdata: Sequence[UserData]) -> list[str]:
     """Return a line for each role: the size of its UserData, EC2's limit, and the remaining bytes."""
-    size_columns = columns(
+    size_columns = align_columns(
         [(f"{role_data.size:,}", f"{role_data.limit - role_data.size:,}") for role_data in userdata],
-        right=(0, 1),
+        right_aligned=(0, 1),
         indent="",
-        between=f" of {userdata[0].limit:,} bytes, ",
+        separator=f" of {userdata[0].limit:,} bytes, ",
     )
-    return columns(
+    return align_columns(
         [(role_data.role, f"{text} left") for role_data, text in zip(userdata, size_columns, strict=True)], indent=""
     )

@@ -10,13 +10,13 @@ import click
 from cfngen.cli.duration import Duration
 from cfngen.cli.exit_codes import validation_exit_code
 from cfngen.cli.target import Target, target_options
-from cfngen.cli.terminal import examples
+from cfngen.cli.terminal import examples_epilog
 
 
 @click.command(
     "validate",
     short_help="Check whether the deployed cluster works.",
-    epilog=examples(
+    epilog=examples_epilog(
         "cfngen validate cluster",
         "cfngen validate cluster --wait 10m && kubectl apply -f app.yaml",
         "cfngen validate cluster --output json",

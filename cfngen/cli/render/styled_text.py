@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TypedDict
 
 import click
@@ -17,23 +18,23 @@ class Style(TypedDict, total=False):
 
 
 Piece = tuple[str, Style]
-"""A text and its style."""
+"""A piece of text, and its style."""
 
 PLAIN: Style = {}
 BOLD: Style = {"bold": True}
 FAINT: Style = {"dim": True}
 
 
-def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging: int | None = None) -> Iterator[str]:
-    """Yield styled text wrapped to `width`.
+def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging_indent: int | None = None) -> Iterator[str]:
+    """Yield the lines of a text whose pieces have different styles.
 
     Args:
         pieces: texts and their styles; the output has a space between two pieces.
-        width: maximum width of a line in columns.
-        indent: indentation of the first line.
-        hanging: indentation of the other lines; None means the indentation of the first line.
+        width: maximum width of a line in characters.
+        indent: number of spaces before the first line.
+        hanging_indent: number of spaces before the other lines; None means `indent`.
     """
-    next_indent = indent if hanging is None else hanging
+    next_indent = indent if hanging_indent is None else hanging_indent
     line: list[Piece] = []
     line_indent, used_width = indent, indent
     for text, style in pieces:
@@ -48,37 +49,37 @@ def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging: int | No
         yield _styled_line(line, line_indent)
 
 
-def paragraph(text: str, style: Style, width: int, indent: int = 0, hanging: int | None = None) -> Iterator[str]:
-    """Yield a text of one style wrapped to `width`; see `flow`."""
-    yield from flow([(text, style)], width, indent, hanging)
+def paragraph(text: str, style: Style, width: int, indent: int = 0, hanging_indent: int | None = None) -> Iterator[str]:
+    """Yield the lines of a text in one style; the other arguments are those of `flow`."""
+    yield from flow([(text, style)], width, indent, hanging_indent)
 
 
 def bullets(texts: Iterable[str], width: int) -> Iterator[str]:
-    """Yield each distinct text as an item of a list."""
+    """Yield the lines of a list with an item for each text; equal texts become one item."""
     for text in dict.fromkeys(texts):
-        yield from flow([("!", BOLD), (text, PLAIN)], width, indent=2, hanging=4)
+        yield from flow([("!", BOLD), (text, PLAIN)], width, indent=2, hanging_indent=4)
 
 
-def aligned_rows(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
-    """Yield aligned columns; the cell in the last column is wrapped.
+def aligned_rows(rows: Sequence[Sequence[str]], width: int, *, right_aligned: Sequence[int] = ()) -> Iterator[str]:
+    """Yield rows with aligned columns; the cell in the last column is wrapped.
 
     Args:
         rows: cells, the same number in each row.
-        width: maximum width of a line in columns.
-        right: indexes of the columns that are right-aligned.
+        width: maximum width of a line in characters.
+        right_aligned: indexes of the columns that are right-aligned.
     """
     if not rows:
         return
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     for row in rows:
         cells = [
-            cell.rjust(column_width) if index in right else cell.ljust(column_width)
+            cell.rjust(column_width) if index in right_aligned else cell.ljust(column_width)
             for index, (cell, column_width) in enumerate(zip(row, widths, strict=True))
         ]
         aligned_cells = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
         if len(aligned_cells) > width // 2:
             # Too little width is left for the last cell: the row is printed as a paragraph.
-            yield from paragraph(" ".join(row), PLAIN, width, indent=2, hanging=6)
+            yield from paragraph(" ".join(row), PLAIN, width, indent=2, hanging_indent=6)
             continue
         last_cell_lines = list(paragraph(row[-1], PLAIN, width - len(aligned_cells)))
         # An empty cell has no lines.
@@ -103,13 +104,8 @@ def _split_words(text: str, max_length: int) -> Iterator[str]:
 
 def _styled_line(pieces: Sequence[Piece], indent: int) -> str:
     """Return one line; adjacent words of the same style are styled together."""
-    words_by_style: list[tuple[list[str], Style]] = []
-    for word, style in pieces:
-        if words_by_style and words_by_style[-1][1] is style:
-            words_by_style[-1][0].append(word)
-        else:
-            words_by_style.append(([word], style))
-    styled_texts = (
-        click.style(" ".join(words), **style) if style else " ".join(words) for words, style in words_by_style
-    )
+    styled_texts: list[str] = []
+    for style, styled_words in groupby(pieces, key=lambda piece: piece[1]):
+        text = " ".join(word for word, _ in styled_words)
+        styled_texts.append(click.style(text, **style) if style else text)
     return (" " * indent + " ".join(styled_texts)).rstrip()

@@ -20,6 +20,7 @@ from cfngen.cli.settings import Settings
 from cfngen.cli.usage import message_and_hint
 from cfngen.errors import CfngenError
 
+# By the number of an operating system error: what to do about it.
 _OS_ERROR_HINTS = {
     errno.ENOENT: "check the name; there is no such file or directory.",
     errno.EISDIR: "give the name of a file; this is a directory.",
@@ -54,11 +55,11 @@ def run_and_report(run: Callable[[], object], settings: Settings) -> int:
     """Run a command line, show its errors and return the exit code of the process.
 
     Args:
-        run: runs the command line; returns an exit code, or anything else for success.
-        settings: the settings of this run; parsing the command line fills them in.
+        run: runs the command line, and returns its exit code; a result that is not a number means success.
+        settings: the settings of this run; they have their values once the command line has been parsed.
     """
     try:
-        code = _run(run, settings)
+        code = _run_and_show_errors(run, settings)
     except BrokenPipeError:
         code = BROKEN_PIPE
     except OSError:
@@ -68,7 +69,14 @@ def run_and_report(run: Callable[[], object], settings: Settings) -> int:
 
 
 def _flush_streams(code: int, settings: Settings) -> int:
-    """Flush standard output and error; redirect a broken one to /dev/null, so that Python does not fail at exit."""
+    """Flush standard output and standard error; return the exit code, which changes if that fails.
+
+    A stream that cannot be written is redirected to /dev/null, so that Python does not fail when it exits.
+
+    Args:
+        code: the exit code of the command.
+        settings: the settings of this run.
+    """
     for stream in (sys.stdout, sys.stderr):
         if stream is None:
             continue
@@ -88,7 +96,7 @@ def _flush_streams(code: int, settings: Settings) -> int:
     return code
 
 
-def _run(run: Callable[[], object], settings: Settings) -> int:
+def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
     """Run the command line and show its errors; return the exit code.
 
     Raises:
@@ -97,7 +105,8 @@ def _run(run: Callable[[], object], settings: Settings) -> int:
     try:
         result = run()
     except click.Abort:
-        return _report("interrupted", ["interrupted; nothing is left half-written"], "", settings)
+        message = "interrupted; nothing is left half-written"
+        return _report_failure("interrupted", [message], hint="", settings=settings)
     except click.ClickException as failure:
         # A group without a subcommand shows its help, which is no error. click has this class since 8.2.
         if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
@@ -107,23 +116,25 @@ def _run(run: Callable[[], object], settings: Settings) -> int:
             click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
         message, hint = message_and_hint(failure)
         code = "usage" if isinstance(failure, click.UsageError) else CfngenError.code
-        return _report(code, [message], settings.render_hint(hint), settings)
+        return _report_failure(code, [message], hint=settings.render_hint(hint), settings=settings)
     except CfngenError as failure:
         # Some errors, such as that of a cluster file, list several problems.
         problems = getattr(failure, "problems", ()) or (failure,)
+        messages = [str(problem) for problem in problems]
         hint = settings.render_hint(failure.hint)
-        return _report(failure.code, [str(problem) for problem in problems], hint, settings, failure)
+        return _report_failure(failure.code, messages, hint=hint, settings=settings, failure=failure)
     except BrokenPipeError:
         return BROKEN_PIPE
     except OSError as failure:
-        return _report("os-error", [_os_error_text(failure)], _os_error_hint(failure), settings, failure)
+        message, hint = _os_error_text(failure), _os_error_hint(failure)
+        return _report_failure("os-error", [message], hint=hint, settings=settings, failure=failure)
     except Exception as failure:  # noqa: BLE001  a bug in cfngen becomes one readable line
         frame = traceback.extract_tb(failure.__traceback__)[-1]
         message = f"a bug in cfngen: {type(failure).__name__}: {failure} ({Path(frame.filename).name}:{frame.lineno})"
         hint = (
             "run the command again with `cfngen --debug …`, and report the traceback together with your cluster file."
         )
-        return _report("internal-error", [message], hint, settings, failure)
+        return _report_failure("internal-error", [message], hint=hint, settings=settings, failure=failure)
     return result if isinstance(result, int) else SUCCESS
 
 
@@ -135,6 +146,7 @@ def _os_error_text(failure: OSError) -> str:
 
 
 def _os_error_hint(failure: OSError) -> str:
+    """Return what to do about an operating system error."""
     if not failure.filename:
         return "redirect the output to another file."
     return _OS_ERROR_HINTS.get(
@@ -142,10 +154,18 @@ def _os_error_hint(failure: OSError) -> str:
     )
 
 
-def _report(
-    code: str, messages: Sequence[str], hint: str, settings: Settings, failure: BaseException | None = None
+def _report_failure(
+    code: str, messages: Sequence[str], *, hint: str, settings: Settings, failure: BaseException | None = None
 ) -> int:
-    """Show an error on standard error, and as JSON if --output is json; return the exit code for its `code`."""
+    """Show an error on standard error, and as JSON if --output is json; return the exit code for its `code`.
+
+    Args:
+        code: stable name of the error, for programs.
+        messages: what went wrong, one message for each problem.
+        hint: what to do about it; may be empty.
+        settings: the settings of this run.
+        failure: the exception, whose traceback is shown in debug mode; None if it has none worth showing.
+    """
     _print_failure(failure, messages, hint, settings)
     exit_code = error_exit_code(code)
     if settings.json:

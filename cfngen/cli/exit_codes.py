@@ -18,6 +18,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 TERMINATED = 143
 
+# What each exit code means, for the help of `cfngen`.
 EXIT_CODES = {
     SUCCESS: "done",
     FAILED: "refused or failed; the message says what to do",
@@ -48,7 +49,7 @@ ERROR_EXIT_CODES: Mapping[str, int] = {
 
 
 class OperationResult(Protocol):
-    """The properties of a finished or detached operation that decide the exit code."""
+    """The properties of an operation that decide the exit code, once it has finished or the user has detached."""
 
     @property
     def in_progress(self) -> bool:

@@ -27,13 +27,14 @@ def print_json(value: object) -> None:
 
 
 def to_json_value(value: object) -> Json:
-    """Return a dataclass, and everything in it, as dicts, lists and scalars for JSON."""
+    """Return a value, such as a dataclass and everything in it, as dicts, lists and scalars for JSON."""
     if isinstance(value, (Path, SuggestedCommand, CommandText)):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        json_keys = json_keys_by_attribute(type(value))
-        attributes = {key: to_json_value(getattr(value, name)) for name, key in json_keys.items()}
-        return {**type_entry(type(value)), **attributes}
+        json_object: dict[str, Json] = {**type_entry(type(value))}
+        for attribute, json_key in json_keys_by_attribute(type(value)).items():
+            json_object[json_key] = to_json_value(getattr(value, attribute))
+        return json_object
     if isinstance(value, Mapping):
         return {str(key): to_json_value(item_value) for key, item_value in value.items()}
     if isinstance(value, (list, tuple)):
@@ -68,5 +69,5 @@ def json_keys_by_attribute(class_: type) -> dict[str, str]:
 
 
 def camel_case(name: str) -> str:
-    """Return `stack_name` as `stackName`."""
+    """Return a name of Python as a key of JSON: `stackName` for `stack_name`."""
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)

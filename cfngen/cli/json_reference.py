@@ -30,7 +30,7 @@ JsonSchema = dict[str, Any]
 Definitions = dict[str, JsonSchema]
 """The schema of each class, by the name of the class."""
 
-_PREAMBLE = """\
+_PAGE_START = """\
 # JSON output
 
 <!-- Written by `make docs` from the code. -->
@@ -49,7 +49,7 @@ standard error only.
 |---|---|
 """
 
-_ERRORS_PREAMBLE = """\
+_ERROR_SECTION_START = """\
 ## Error codes
 
 The `code` of an error stays the same while messages are reworded. New codes may be added in a new version; none is
@@ -68,7 +68,10 @@ def message_classes() -> Iterator[type]:
 
 
 def classes_by_command() -> dict[str, list[type]]:
-    """Return the classes that each command prints, in the order of `cfngen --help`; all print `Failure`, too."""
+    """Return the classes that each command prints, by the command, in the order of `cfngen --help`.
+
+    Every command also prints `Failure`, which is not in the lists.
+    """
     message_classes: dict[str, list[type]] = {}
     for message_type in MESSAGE_TYPES.values():
         for command in message_type.commands:
@@ -92,26 +95,27 @@ def json_page() -> str:
     """Return docs/json.md."""
     definitions: Definitions = json_schema()["$defs"]
     rows = [
-        f"| `cfngen {command}` | {', '.join(map(_link, message_classes))} |"
+        f"| `cfngen {command}` | {', '.join(map(_section_link, message_classes))} |"
         for command, message_classes in classes_by_command().items()
     ]
     return (
-        _PREAMBLE
+        _PAGE_START
         + "\n".join(rows)
         + "\n"
-        + "".join(_section(name, definition) for name, definition in definitions.items())
-        + _error_section()
+        + "".join(_definition_section(name, definition) for name, definition in definitions.items())
+        + _error_codes_section()
     )
 
 
-def _error_section() -> str:
+def _error_codes_section() -> str:
+    """Return the section of the page with the table of all error codes."""
     rows = "".join(f"| `{code}` | {exit_code} | {meaning} |\n" for code, exit_code, meaning in error_rows())
-    return f"\n{_ERRORS_PREAMBLE}{rows}"
+    return f"\n{_ERROR_SECTION_START}{rows}"
 
 
-def _link(class_: type) -> str:
+def _section_link(class_: type) -> str:
     """Return a Markdown link to the section of a class."""
-    return f"[{_title(class_)}](#{_anchor(class_)})"
+    return f"[{_section_title(class_)}](#{_section_anchor(class_)})"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -121,16 +125,17 @@ def main(arguments: Sequence[str]) -> None:
     (directory / "json.md").write_text(json_page())
 
 
-def _title(class_: type) -> str:
+def _section_title(class_: type) -> str:
+    """Return the kind of a message, or the name of a class that is only part of messages."""
     kind = getattr(class_, "kind", "")
     return f"`{kind}`" if isinstance(kind, str) and kind else class_.__name__
 
 
-def _anchor(class_: type) -> str:
+def _section_anchor(class_: type) -> str:
     return class_.__name__.lower()
 
 
-def _section(name: str, definition: JsonSchema) -> str:
+def _definition_section(name: str, definition: JsonSchema) -> str:
     """Return the section of the page for one definition: an enumeration, or a table of an object's keys."""
     if "enum" in definition:
         return (
@@ -138,13 +143,13 @@ def _section(name: str, definition: JsonSchema) -> str:
             f"One of {', '.join(f'`{value}`' for value in definition['enum'])}.\n"
         )
     rows = "".join(
-        f"| `{key}` | {_type_text(property_)} | {property_.get('description', '')} |\n"
+        f"| `{key}` | {_type_in_words(property_)} | {property_.get('description', '')} |\n"
         for key, property_ in definition["properties"].items()
     )
     return f"\n## {name}\n\n{definition['description']}\n\n| key | type | meaning |\n|---|---|---|\n{rows}"
 
 
-def _type_text(schema: JsonSchema) -> str:
+def _type_in_words(schema: JsonSchema) -> str:
     """Return the type of a value in words, e.g. `list of text`, for the table of an object's keys."""
     if "const" in schema:
         return f"`{schema['const']}`"
@@ -156,12 +161,14 @@ def _type_text(schema: JsonSchema) -> str:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
     if "anyOf" in schema:
-        return " or ".join(_type_text(alternative) for alternative in schema["anyOf"])
+        return " or ".join(_type_in_words(alternative) for alternative in schema["anyOf"])
     if schema.get("type") == "array":
-        return f"list of {_type_text(schema['items'])}" if "items" in schema else "list"
+        return f"list of {_type_in_words(schema['items'])}" if "items" in schema else "list"
     if schema.get("type") == "object":
         return (
-            f"object of {_type_text(schema['additionalProperties'])}" if "additionalProperties" in schema else "object"
+            f"object of {_type_in_words(schema['additionalProperties'])}"
+            if "additionalProperties" in schema
+            else "object"
         )
     if schema.get("format") == "date-time":
         return "time"
@@ -169,17 +176,17 @@ def _type_text(schema: JsonSchema) -> str:
 
 
 def _reference(class_: type, definitions: Definitions) -> dict[str, str]:
-    """Return a reference to the definition of a class; add the definition to `definitions` if it is missing.
+    """Return a reference to the schema of a class; add the schema to `definitions` if it is missing.
 
     Raises:
         ValueError: another class has the same name, and the schema can only have one definition of a name.
     """
-    existing = definitions.get(class_.__name__)
-    if existing is None:
+    existing_definition = definitions.get(class_.__name__)
+    if existing_definition is None:
         # A preliminary definition, since an attribute of the class may refer to the class itself.
         definitions[class_.__name__] = {"description": _summary(class_)}
         definitions[class_.__name__] = _definition(class_, definitions)
-    elif existing["description"] != _summary(class_):
+    elif existing_definition["description"] != _summary(class_):
         raise ValueError(f"two classes of the JSON output are called {class_.__name__}")
     return {"$ref": f"#/$defs/{class_.__name__}"}
 
@@ -197,9 +204,10 @@ def _definition(class_: type, definitions: Definitions) -> JsonSchema:
     descriptions = _attribute_descriptions(inspect.getdoc(class_) or "")
     properties: JsonSchema = {key: {"const": kind} for key, kind in type_entry(class_).items()}
     annotations = typing.get_type_hints(class_)
-    for name, key in json_keys_by_attribute(class_).items():
-        description_entry = {"description": descriptions[name]} if name in descriptions else {}
-        properties[key] = _type_schema(annotations[name], definitions) | description_entry
+    for attribute, key in json_keys_by_attribute(class_).items():
+        properties[key] = _type_schema(annotations[attribute], definitions)
+        if attribute in descriptions:
+            properties[key]["description"] = descriptions[attribute]
     return {
         "description": summary,
         "type": "object",
@@ -209,7 +217,7 @@ def _definition(class_: type, definitions: Definitions) -> JsonSchema:
 
 
 def _type_schema(annotation: object, definitions: Definitions) -> JsonSchema:
-    """Return the schema for the type annotation of an attribute."""
+    """Return the schema for the type annotation of an attribute; add the classes in it to `definitions`."""
     if annotation in (Hint, str | SuggestedCommand, SuggestedCommand):
         return {"type": "string"}
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -237,7 +245,7 @@ def _type_schema(annotation: object, definitions: Definitions) -> JsonSchema:
 
 
 def _attribute_descriptions(docstring: str) -> dict[str, str]:
-    """Return the description of each attribute in the `Attributes:` section of a docstring, on one line."""
+    """Return the descriptions in the `Attributes:` section of a docstring, by attribute, each on one line."""
     _, _, attributes = docstring.partition("Attributes:\n")
     entries = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
     return {name: re.sub(r"\s+", " ", text) for name, text in entries}

@@ -42,15 +42,16 @@ class Source:
 
     @property
     def options(self) -> tuple[tuple[str, ...], ...]:
-        """The command line options that choose this source."""
-        chosen: list[tuple[str, ...]] = []
-        if self.is_explicit:
-            # On the command line, standard input is "-".
-            name = str(STDIN_ARGUMENT) if self.standard_input else str(self.path)
-            chosen.append(("--defaults",) if self.path is None else ("-f", name))
+        """The command line options that choose this source, each with its value if it takes one."""
+        options: list[tuple[str, ...]] = []
+        if self.is_explicit and self.path is None:
+            options.append(("--defaults",))
+        elif self.is_explicit:
+            options.append(("-f", str(STDIN_ARGUMENT if self.standard_input else self.path)))
         if self.no_env:
-            chosen.append(("--no-env",))
-        return (*chosen, *(("--set", override) for override in self.overrides))
+            options.append(("--no-env",))
+        options += [("--set", override) for override in self.overrides]
+        return tuple(options)
 
     @property
     def description(self) -> str:
@@ -93,7 +94,14 @@ class Source:
 
 
 def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, defaults: bool) -> Source:
-    """Return the source that the options choose in the current directory and environment."""
+    """Return the source that the options choose in the current directory and environment.
+
+    Args:
+        file: value of --cluster; None if it is not given.
+        overrides: `key=value` texts of --set.
+        no_env: whether --no-env is given.
+        defaults: whether --defaults is given.
+    """
     path = file
     if path is None and not defaults and os.path.lexists(DEFAULT_FILE):
         path = DEFAULT_FILE
@@ -105,6 +113,7 @@ def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, de
 
 
 def _make_source(file: Path | None, overrides: tuple[str, ...], no_env: bool, defaults: bool) -> Source:
+    """Return the source that the options choose, unless they contradict each other."""
     if defaults and file is not None:
         raise click.UsageError("--defaults and --cluster cannot be used together; remove one of them.")
     return source_of(file, overrides, no_env=no_env, defaults=defaults)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cfngen.deploy.messages import Consent, Message, Question
     from cfngen.sandbox.process import RunningSandbox
 
-_Thing = TypeVar("_Thing")
+_HintOrMessage = TypeVar("_HintOrMessage")
 MAX_STACK_NAME_LENGTH = 90
 """Maximum length of the root stack's name: the IAM permission of instances to signal contains the nested stack's name,
 which begins with the root's name, and CloudFormation truncates the names of nested stacks at 128 characters."""
@@ -96,8 +96,9 @@ class Target:
             StackNameError: it is not allowed by CloudFormation, or too long.
         """
         name = self.explicit_stack_name or self.cluster.name.replace(".", "-")
-        usable = name[:1].isalpha() and name.isascii() and name.replace("-", "").isalnum()
-        if not usable or len(name) > MAX_STACK_NAME_LENGTH:
+        # CloudFormation allows ASCII letters, digits and hyphens, and a letter at the start.
+        has_allowed_characters = name[:1].isalpha() and name.isascii() and name.replace("-", "").isalnum()
+        if not has_allowed_characters or len(name) > MAX_STACK_NAME_LENGTH:
             raise StackNameError(
                 f"{name!r} is not a valid stack name: it must start with a letter, contain only letters, digits and "
                 f"hyphens, and have at most {MAX_STACK_NAME_LENGTH} characters",
@@ -107,12 +108,18 @@ class Target:
 
     @property
     def options(self) -> tuple[tuple[str, ...], ...]:
-        """The command line options that choose this cluster, stack and account."""
-        values = {"--stack-name": self.explicit_stack_name, "--profile": self.profile, "--account": self.account_number}
-        sandbox = (("--sandbox",),) if self.sandbox else ()
-        return (*sandbox, *self.source.options, *((name, value) for name, value in values.items() if value))
+        """The command line options that choose this cluster, stack and account, each with its value if it has one."""
+        options: list[tuple[str, ...]] = [("--sandbox",)] if self.sandbox else []
+        options += self.source.options
+        if self.explicit_stack_name:
+            options.append(("--stack-name", self.explicit_stack_name))
+        if self.profile:
+            options.append(("--profile", self.profile))
+        if self.account_number:
+            options.append(("--account", self.account_number))
+        return tuple(options)
 
-    def complete_commands(self, value: _Thing) -> _Thing:
+    def complete_commands(self, value: _HintOrMessage) -> _HintOrMessage:
         """Return a hint or message with the options for this target added to the commands in it."""
         return complete_commands(value, self.options)
 
@@ -153,11 +160,11 @@ class Target:
         return self._running_sandbox.kubernetes.get(endpoint, "") if self.sandbox else ""
 
     def consent(self, *, yes: bool, allow_danger: bool = False) -> Consent:
-        """Return a function that asks the user for consent, and returns whether the user agrees.
+        """Return a function that asks the user a question, and returns whether the user agrees.
 
         Args:
-            yes: whether to agree without asking, except to dangerous questions.
-            allow_danger: whether to agree to dangerous questions, too, if `yes` is given.
+            yes: whether the function agrees without asking, except to dangerous questions.
+            allow_danger: whether, with `yes`, the function agrees to dangerous questions without asking, too.
         """
 
         def ask(question: Question) -> bool:
@@ -190,18 +197,20 @@ class Target:
 
     @cached_property
     def _running_sandbox(self) -> RunningSandbox:
-        """The running sandbox; started if necessary, with a warning if an earlier one has lost its stacks."""
+        """The running sandbox, which is started if necessary; a warning says if an earlier one has lost its stacks."""
         from cfngen.sandbox import process
 
-        lost = process.lost_sandbox(os.environ)
-        running = process.start(os.environ)
-        if lost:
+        lost_sandbox = process.lost_sandbox(os.environ)
+        running_sandbox = process.start(os.environ)
+        if lost_sandbox:
+            lost_stacks = ", ".join(lost_sandbox.stacks)
             show_warning(
-                f"{lost.story}, and its stacks are lost: {', '.join(lost.stacks)}. A new, empty one has been started."
+                f"{lost_sandbox.story}, and its stacks are lost: {lost_stacks}. A new, empty one has been started."
             )
-        return running
+        return running_sandbox
 
     def _session(self) -> Any:
+        """Return the boto3 session for AWS, or for the sandbox."""
         import boto3
 
         if self.sandbox:
@@ -210,7 +219,7 @@ class Target:
 
 
 def _remember_output(context: click.Context, parameter: click.Parameter, output: str) -> str:
-    """Remember the output format for error messages."""
+    """Remember the output format, so that errors are shown in it, too; a click callback."""
     settings = context.find_object(Settings)
     if settings is not None:
         settings.json = output == "json"
@@ -272,13 +281,13 @@ target_options = OptionGroup(
 
 
 def parse_key_values(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
-    """Parse the values of a repeatable option KEY=VALUE; a click callback."""
-    pairs: dict[str, str] = {}
+    """Return the values of a repeatable option KEY=VALUE by their keys; a click callback."""
+    values_by_key: dict[str, str] = {}
     for text in values:
         key, separator, value = text.partition("=")
         if not separator or not key:
             raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE.")
-        if key in pairs:
+        if key in values_by_key:
             raise click.BadParameter(f"{key} is specified twice.")
-        pairs[key] = value
-    return pairs
+        values_by_key[key] = value
+    return values_by_key

@@ -56,7 +56,7 @@ def read_all(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
     problems: list[str] = []
     for file in dict.fromkeys(files):
         try:
-            templates.append(_read(file))
+            templates.append(_read_template(file))
         except TemplateFileError as error:  # noqa: PERF203  a handful of files
             problems += error.problems
     if problems:
@@ -64,7 +64,7 @@ def read_all(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
     return tuple(templates)
 
 
-def _read(file: Path) -> TemplateFile:
+def _read_template(file: Path) -> TemplateFile:
     """Read one template.
 
     Raises:

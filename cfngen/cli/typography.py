@@ -28,7 +28,7 @@ ASCII_REPLACEMENTS = {
 }
 ASCII_CODEC = "cfngen_ascii_signs"
 _UTF8_MODE_LOCALES = ("C.UTF-8", "C.utf8", "UTF-8")
-_TABLE = str.maketrans(ASCII_REPLACEMENTS)
+_TRANSLATION_TABLE = str.maketrans(ASCII_REPLACEMENTS)
 
 
 def print_verbatim(text: str) -> None:
@@ -69,22 +69,22 @@ def ascii_fallback(environ: Mapping[str, str]) -> Iterator[None]:
         yield
 
 
-class _Encoder(codecs.IncrementalEncoder):
+class _AsciiEncoder(codecs.IncrementalEncoder):
     """Encodes UTF-8, with ASCII replacements for typographic characters."""
 
     def encode(self, text: str, final: bool = False) -> bytes:
-        return _encode(text, self.errors)[0]
+        return _encode_with_ascii_signs(text, self.errors)[0]
 
 
-def _encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
-    return text.translate(_TABLE).encode("utf-8", errors), len(text)
+def _encode_with_ascii_signs(text: str, errors: str = "strict") -> tuple[bytes, int]:
+    return text.translate(_TRANSLATION_TABLE).encode("utf-8", errors), len(text)
 
 
-def _codec(name: str) -> codecs.CodecInfo | None:
+def _find_ascii_codec(name: str) -> codecs.CodecInfo | None:
     if name != ASCII_CODEC:
         return None
     utf8 = codecs.lookup("utf-8")
-    return codecs.CodecInfo(_encode, utf8.decode, incrementalencoder=_Encoder, name=ASCII_CODEC)
+    return codecs.CodecInfo(_encode_with_ascii_signs, utf8.decode, incrementalencoder=_AsciiEncoder, name=ASCII_CODEC)
 
 
 def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
@@ -95,5 +95,5 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     return "".join(ASCII_REPLACEMENTS.get(character, "?") for character in unencodable), error.end
 
 
-codecs.register(_codec)
+codecs.register(_find_ascii_codec)
 codecs.register_error(ASCII_CODEC, _replace_unencodable)

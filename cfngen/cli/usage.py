@@ -23,7 +23,7 @@ OPTIONS_OF_OTHER_TOOLS = {
     "--file": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
 }
 """By the name of another tool's option: the cfngen option that a command must have for the advice, and the advice."""
-_EXTRA_ARGUMENTS = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
+_EXTRA_ARGUMENTS_PATTERN = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
 
 
 class SuggestingGroup(click.Group):
@@ -44,14 +44,14 @@ def message_and_hint(failure: click.ClickException) -> tuple[str, str]:
     """Return the message and the hint for a usage error; the hint may be empty."""
     context = failure.ctx if isinstance(failure, click.UsageError) else None
     if isinstance(failure, click.NoSuchOption) and context is not None:
-        return _no_such_option(failure.option_name, context)
+        return _unknown_option_message(failure.option_name, context)
     message = failure.format_message()
-    if (extra := _EXTRA_ARGUMENTS.fullmatch(message)) and context is not None:
+    if (extra := _EXTRA_ARGUMENTS_PATTERN.fullmatch(message)) and context is not None:
         return f"{context.command_path} takes no argument {extra['words']!r}", ""
     return message[:1].lower() + message[1:], ""
 
 
-def _no_such_option(name: str, context: click.Context) -> tuple[str, str]:
+def _unknown_option_message(name: str, context: click.Context) -> tuple[str, str]:
     """Return the message and the hint for an unknown option.
 
     The hint is advice for an option of another tool, or the place of a global option before the command; otherwise the

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 @click.option(
     "--output",
     "-o",
-    "style",
+    "output_format",
     type=click.Choice(("text", "yaml", "json")),
     default="text",
     show_default=True,
     help="text: one line for each value. yaml: a complete cluster file. json: for programs.",
 )
-def command(source: Source, style: str) -> None:
+def command(source: Source, output_format: str) -> None:
     """Show the complete configuration: every value in effect, and where each came from.
 
     A value is kube-up's default, is derived from another value, or is set in the cluster file, by an environment
@@ -47,17 +47,20 @@ def command(source: Source, style: str) -> None:
     """
     loaded = source.load()
     cluster_values = loaded.cluster.model_dump(mode="json", by_alias=True)
-    if style == "json":
+    if output_format == "json":
         origins = {key: {"kind": origin.kind, "where": origin.where} for key, origin in loaded.origins.items()}
         document = {"cluster": cluster_values, "origins": origins, "warnings": loaded.warnings}
         print_verbatim(json.dumps(document, indent=2, ensure_ascii=False))
         return
     origin_texts = {key: _origin_text(origin) for key, origin in loaded.origins.items()}
-    if style == "yaml":
+    if output_format == "yaml":
         print_verbatim("\n".join([f"# {source.description}", *_yaml_lines(cluster_values, origin_texts, ())]))
     else:
         click.echo(f"# {source.description}")
-        rows = [(dotted(path), _inline(value), origin_texts[dotted(path)]) for path, value in leaves(cluster_values)]
+        rows = [
+            (dotted(path), _yaml_on_one_line(value), origin_texts[dotted(path)])
+            for path, value in leaves(cluster_values)
+        ]
         click.echo("\n".join(align_columns(rows, indent="")))
 
 
@@ -70,7 +73,7 @@ def _origin_text(origin: Origin) -> str:
     return origin.where or origin.kind
 
 
-def _inline(value: object) -> str:
+def _yaml_on_one_line(value: object) -> str:
     """Return a scalar, or an empty list or mapping, as YAML on one line."""
     import yaml
 
@@ -91,9 +94,9 @@ def _yaml_lines(
     indent = "  " * len(path)
     for key, value in enumerate(values) if isinstance(values, list) else values.items():
         value_path = (*path, key)
-        line_start = indent + ("-" if isinstance(values, list) else f"{_inline(key)}:")
+        line_start = indent + ("-" if isinstance(values, list) else f"{_yaml_on_one_line(key)}:")
         if isinstance(value, (dict, list)) and value:
             yield line_start
             yield from _yaml_lines(value, origin_texts, value_path)
         else:
-            yield f"{line_start} {_inline(value)}  # {origin_texts[dotted(value_path)]}"
+            yield f"{line_start} {_yaml_on_one_line(value)}  # {origin_texts[dotted(value_path)]}"

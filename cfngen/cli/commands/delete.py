@@ -34,7 +34,7 @@ class _DeletionOptions:
         delete_snapshots: whether to delete the EBS snapshots of PersistentVolumeClaims.
         empty_bucket: whether to delete the cluster's templates from the bucket.
         delete_bucket: whether to delete the bucket of the templates, if it is empty afterwards.
-        bucket: name of the bucket; empty means cfngen's own bucket.
+        bucket: name of the bucket of the templates; empty means cfngen's own bucket.
         even_if_occupied: whether to continue although other resources use the cluster's network.
         leave_behind: whether to keep resources that cannot be deleted after three attempts.
         detach: whether to exit once CloudFormation has started to delete the stack.
@@ -50,7 +50,7 @@ class _DeletionOptions:
     detach: bool
 
     def __post_init__(self) -> None:
-        # Volumes and templates are deleted after the stack, when cfngen with --detach has exited.
+        # Volumes and templates are deleted after the stack. With --detach, cfngen has exited by then.
         deletes_after_stack = self.delete_volumes or self.delete_snapshots or self.empty_bucket or self.delete_bucket
         if self.detach and deletes_after_stack:
             raise click.UsageError(
@@ -66,7 +66,7 @@ class _DeletionOptions:
             authorities: how to keep a copy of the certificate authorities; None means that the user is asked.
         """
         from cfngen.deploy.deletion.plan import DeletionRequest
-        from cfngen.deploy.publishing.bucket import default_name
+        from cfngen.deploy.publishing.bucket import default_name as default_bucket_name
 
         network = target.cluster.network
         return DeletionRequest(
@@ -78,7 +78,7 @@ class _DeletionOptions:
             delete_snapshots=self.delete_snapshots,
             empty_bucket=self.empty_bucket,
             delete_bucket=self.delete_bucket,
-            bucket=self.bucket or default_name(account),
+            bucket=self.bucket or default_bucket_name(account),
             even_if_occupied=self.even_if_occupied,
             leave_behind=self.leave_behind,
             detach=self.detach,
@@ -175,8 +175,8 @@ def command(
             if refusal:
                 raise refusal
             context.exit(SUCCESS)
-        interaction = display.interaction(_consent(target, yes=yes))
-        drain = None if no_drain else _drain_function(target, account)
+        interaction = display.interaction(_deletion_consent(target, yes=yes))
+        drain = None if no_drain else _service_deletion_function(target, account)
         deleted = delete(
             account, request, interaction, drain=drain, choose=lambda: _ask_copy_method(display, path, yes=yes)
         )
@@ -187,21 +187,32 @@ def command(
     context.exit(operation_exit_code(deleted))
 
 
-def _consent(target: Target, *, yes: bool) -> Consent:
+def _deletion_consent(target: Target, *, yes: bool) -> Consent:
     """Return a function that asks for consent; --yes agrees to the deletion, but not to dangers found during it."""
-    ask_unless_yes, ask = target.consent(yes=yes, allow_danger=yes), target.consent(yes=False)
+    ask_unless_yes = target.consent(yes=yes, allow_danger=yes)
+    always_ask = target.consent(yes=False)
 
     def answer(question: Question) -> bool:
+        # The question whether to delete the cluster asks for its name.
         if question.name or not question.dangerous:
             return ask_unless_yes(question)
         # A danger appeared during the deletion. Without a terminal the answer is no: the stack stays unchanged.
-        return bool(sys.stdin and sys.stdin.isatty()) and ask(question)
+        has_terminal = bool(sys.stdin and sys.stdin.isatty())
+        return has_terminal and always_ask(question)
 
     return answer
 
 
 def _ask_copy_method(display: Screen, path: Path, *, yes: bool) -> AuthorityCopy:
-    """Ask how to keep the certificate authorities; by default in a secret with a recovery window."""
+    """Ask how to keep a copy of the certificate authorities, and return the answer.
+
+    With --yes, or without a terminal to ask on, the copy is kept in a secret that can be restored for some time.
+
+    Args:
+        display: the screen, whose tree is kept above the question.
+        path: the file for a copy in a file.
+        yes: whether --yes is given.
+    """
     from cfngen.deploy.deletion.authority_copies import RECOVERY_WINDOW_DAYS, AuthorityCopy
 
     display.close()
@@ -214,15 +225,18 @@ def _ask_copy_method(display: Screen, path: Path, *, yes: bool) -> AuthorityCopy
         "  d  keep no copy",
         err=True,
     )
-    methods: dict[str, CopyMethod] = {"f": "file", "r": "recovery-window", "d": "destroy"}
-    letter = click.prompt("Choose", type=click.Choice(tuple(methods)), default="r", err=True)
-    return AuthorityCopy(methods[letter], path)
+    method_by_letter: dict[str, CopyMethod] = {"f": "file", "r": "recovery-window", "d": "destroy"}
+    letter = click.prompt("Choose", type=click.Choice(tuple(method_by_letter)), default="r", err=True)
+    return AuthorityCopy(method_by_letter[letter], path)
 
 
-def _drain_function(target: Target, account: Account) -> DeleteServices:
-    """Return a function that asks Kubernetes to delete its load balancers."""
+def _service_deletion_function(target: Target, account: Account) -> DeleteServices:
+    """Return a function that deletes the Services with load balancers, and waits until Kubernetes has deleted these.
 
-    def ask_kubernetes(report: Report) -> tuple[str, ...]:
+    The function takes a function that shows messages, and returns what `delete_load_balancer_services` returns.
+    """
+
+    def delete_services(report: Report) -> tuple[str, ...]:
         from cfngen.deploy.access import cluster_access
         from cfngen.deploy.deletion.service_deletion import delete_load_balancer_services
 
@@ -233,4 +247,4 @@ def _drain_function(target: Target, account: Account) -> DeleteServices:
         with cluster_access.connection(endpoint, authority, account.caller, account.clock.now()) as kubernetes:
             return delete_load_balancer_services(kubernetes, account.clock, report)
 
-    return ask_kubernetes
+    return delete_services

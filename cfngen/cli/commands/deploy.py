@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -77,7 +76,8 @@ def command(
         if not finished.succeeded:
             context.exit(operation_exit_code(finished))
         # An unchanged cluster is not checked.
-        is_valid = not verify or finished.action == "none" or _cluster_works(target, account, display)
+        is_checked = verify and finished.action != "none"
+        is_valid = not is_checked or _cluster_works(target, account, display)
     context.exit(validation_exit_code(valid=is_valid))
 
 
@@ -93,13 +93,18 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
 
     display.report(Step("checking masters, nodes and pods"))
     validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
+    done_validations: list[Validation] = []
+
+    def next_validation() -> Validation:
+        # The first validation has been done before the wait for a valid cluster begins.
+        return done_validations.pop() if done_validations else validate_now()
+
     hint = CommandText("run ", suggest("validate cluster"), " where the API can be reached, as a user with access.")
     try:
         validation = validate_now()
         if not _is_api_unreachable(validation):
-            # The first validation has been done; later ones are done when they are requested.
-            validations = chain((validation,), iter(validate_now, None))
-            validation = wait_until_valid(validations.__next__, account.clock, SETTLING_TIME, display.report)
+            done_validations.append(validation)
+            validation = wait_until_valid(next_validation, account.clock, SETTLING_TIME, display.report)
     except CfngenError as error:
         display.report(Notice(f"could not determine whether the cluster works: {error}", hint))
         return True

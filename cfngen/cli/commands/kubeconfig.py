@@ -102,7 +102,7 @@ def command(
     if remove_entries and (user or groups or keep_current_context):
         raise click.UsageError("--user, --group and --no-switch cannot be used with --remove.")
     if remove_entries:
-        _remove(target, path, context_name)
+        _remove_entries(target, path, context_name)
         return
     from cfngen.deploy.access.certificates import ADMINISTRATORS, Identity
     from cfngen.deploy.access.cluster_access import user_name
@@ -118,7 +118,7 @@ def command(
     if print_only:
         target.show(KubeconfigDocument(build_kubeconfig(access), identity.user, identity.groups, expires))
         return
-    _write(target, path, access, identity, expires, switch=not keep_current_context)
+    _write_entries(target, path, access, identity, expires, switch=not keep_current_context)
 
 
 def _issue_access(
@@ -143,14 +143,14 @@ def _issue_access(
     )
 
 
-def _write(
+def _write_entries(
     target: Target, path: Path | None, access: Access, identity: Identity, expires: datetime, *, switch: bool
 ) -> None:
     """Write the entries of a cluster into the kubeconfig file; `switch` makes its context the current one."""
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, merge_entries
     from cfngen.deploy.access.kubeconfig_file import edit_file
 
-    file = _file(path)
+    file = _file_to_change(path)
     edit_file(file, lambda text: merge_entries(text, access, switch=switch))
     target.show(
         KubeconfigChange(
@@ -168,7 +168,7 @@ def _write(
     )
 
 
-def _remove(target: Target, path: Path | None, context_name: str) -> None:
+def _remove_entries(target: Target, path: Path | None, context_name: str) -> None:
     """Remove the stack's entries, or only those of one context, from the kubeconfig file."""
     from cfngen.deploy.access.kubeconfig import KubeconfigChange, Owner, remove_entries
     from cfngen.deploy.access.kubeconfig_file import edit_file
@@ -176,7 +176,7 @@ def _remove(target: Target, path: Path | None, context_name: str) -> None:
     # Entries of a sandbox contain the account number of the sandbox, which differs from every real account's.
     account_number = target.connect().id if target.sandbox else target.account_number
     stack_owner = Owner(account_number, target.region, target.stack_name)
-    file = _file(path)
+    file = _file_to_change(path)
     removed_names: Sequence[str] = ()
 
     def without_entries(text: str) -> str:
@@ -196,7 +196,7 @@ def _remove(target: Target, path: Path | None, context_name: str) -> None:
     )
 
 
-def _file(path: Path | None) -> Path:
+def _file_to_change(path: Path | None) -> Path:
     """Return the file of --file, or the one that kubectl would use."""
     from cfngen.deploy.access.kubeconfig_file import find_path
 

@@ -46,7 +46,7 @@ FALLBACK_REGION = "us-east-1"
 )
 @no_cache_option
 @click.option("--rules-dir", is_flag=True, help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.")
-def command(files: tuple[Path, ...], source: Source, region: str | None, cache: bool, rules_dir: bool) -> None:
+def command(files: tuple[Path, ...], source: Source, region: str | None, use_lint_cache: bool, rules_dir: bool) -> None:
     """Generate the cluster's templates in memory and lint them; or lint FILES, any CloudFormation templates.
 
     cfn-lint runs with every rule enabled, and with additional rules of cfngen: UserData over 16 KiB, security group
@@ -59,20 +59,26 @@ def command(files: tuple[Path, ...], source: Source, region: str | None, cache: 
         click.echo(RULES)
         return
     if files:
-        count, regions = _lint_files(files, source, region, cache=cache)
+        template_count, regions = _lint_files(files, source, region, use_cache=use_lint_cache)
     elif region:
         raise click.UsageError(
             "--region applies only to FILES; generated templates are linted for the cluster's region."
         )
     else:
         generated = generate(source)
-        lint_or_fail(generated.documents, region=generated.cluster.region, cache=cache)
-        count, regions = len(generated.documents), [generated.cluster.region]
-    click.echo(f"{pluralize(count, 'template')} linted for {', '.join(regions)}: nothing found.")
+        lint_or_fail(generated.documents, region=generated.cluster.region, use_cache=use_lint_cache)
+        template_count, regions = len(generated.documents), [generated.cluster.region]
+    click.echo(f"{pluralize(template_count, 'template')} linted for {', '.join(regions)}: nothing found.")
 
 
-def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, cache: bool) -> tuple[int, list[str]]:
+def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, use_cache: bool) -> tuple[int, list[str]]:
     """Lint template files; return their number and the regions they were linted for.
+
+    Args:
+        files: the files.
+        source: the cluster, whose region is used for a template that does not say its region.
+        region: value of --region; None if it is not given.
+        use_cache: whether to use and store cached results.
 
     Raises:
         TemplateFileError: files cannot be read.
@@ -83,6 +89,7 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, ca
 
     templates = read_all(files)
     templates_by_region: dict[str, list[TemplateFile]] = {}
+    # The cluster file is read at most once, and only if a template needs the cluster's region.
     cluster_region: str | None = None
     for template in templates:
         template_region = region or template.region or cluster_region
@@ -93,7 +100,7 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, ca
     for template_region, region_templates in templates_by_region.items():
         source_texts = {template.document.name: template.text for template in region_templates}
         documents = [template.document for template in region_templates]
-        findings += lint_documents(documents, region=template_region, cache=cache, texts=source_texts)
+        findings += lint_documents(documents, region=template_region, use_cache=use_cache, texts=source_texts)
     if findings:
         raise LintError(findings)
     return len(templates), list(templates_by_region)

@@ -123,7 +123,12 @@ def command(
         role_arn=role_arn,
         profile=profile,
         command=shlex.join(
-            ["cfngen", "rehearse", "--clean-up", *_account_options(zones, bucket, profile, account_number, sandbox)]
+            [
+                "cfngen",
+                "rehearse",
+                "--clean-up",
+                *_options_of_same_account(zones, bucket, profile, account_number, sandbox),
+            ]
         ),
     )
     account = target.connect()
@@ -184,7 +189,7 @@ def _parse_zones(text: str) -> tuple[str, ...]:
     return zones
 
 
-def _account_options(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
+def _options_of_same_account(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
     """Return the options with which another `cfngen rehearse` uses the same zones, bucket and account."""
     options = {"--zones": zones if zones != _DEFAULT_ZONES else "", "--bucket": bucket}
     options |= {"--profile": profile, "--account": account_number}

@@ -55,10 +55,10 @@ def command(role: str | None, source: Source, size: bool, file_name: str | None)
     elif role is None:
         click.echo("\n".join(userdata.role for userdata in selected))
     else:
-        _show(selected[0], file_name)
+        _print_files(selected[0], file_name)
 
 
-def _show(userdata: UserData, file_name: str | None) -> None:
+def _print_files(userdata: UserData, file_name: str | None) -> None:
     """Print one file of the UserData; without a name all files, each under a heading."""
     if file_name is None:
         for path, text in userdata.files.items():

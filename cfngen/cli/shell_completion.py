@@ -21,6 +21,7 @@ def stacks(context: click.Context, parameter: click.Parameter, incomplete: str) 
     cluster = _selected_cluster(context)
     if cluster is None:
         return []
+    # A cluster in existing subnets has no stack for the network.
     network_stacks = () if cluster.network.subnets[0].id else ("vpc",)
     always_present = ("security-groups", "secrets", "iam", "master")
     return _starting_with(
@@ -39,15 +40,17 @@ def grantees(context: click.Context, parameter: click.Parameter, incomplete: str
     cluster = _selected_cluster(context)
     if cluster is None:
         return []
-    snapshots = ("etcd",) if cluster.etcd.backups.enabled else ()
-    return _starting_with(incomplete, ("operator", "execution", *snapshots, "master", *_node_group_roles(cluster)))
+    etcd_operators = ("etcd",) if cluster.etcd.backups.enabled else ()
+    return _starting_with(incomplete, ("operator", "execution", *etcd_operators, "master", *_node_group_roles(cluster)))
 
 
 def _node_group_roles(cluster: Cluster) -> tuple[str, ...]:
+    """Return the role of each node group, which is also the name of its stack and of its grantee."""
     return tuple(f"nodes-{group.name}" for group in cluster.node_groups)
 
 
 def _starting_with(incomplete: str, names: Iterable[str]) -> list[str]:
+    """Return the names that start with what the user has typed."""
     return [name for name in names if name.startswith(incomplete)]
 
 

@@ -102,12 +102,12 @@ def _read_template(file: Path) -> TemplateFile:
 
 
 def _parser_message(message: str) -> str:
-    """Return a parser's message on one line, without the parser's name for the text."""
+    """Return a parser's message on one line, without `"<unicode string>"`, the parser's name for the text."""
     return " ".join(message.replace('in "<unicode string>", ', "").split())
 
 
 def _find_non_mappings(body: Mapping[str, object]) -> Iterator[tuple[int, str]]:
-    """Yield the line and a description of each value at which cfn-lint would crash because it is not a mapping."""
+    """Yield each value at which cfn-lint would crash because it is not a mapping: its line and a description."""
     yield from _check_mapping(body, "Resources", "Resources")
     yield from _check_metadata(body, "Metadata")
     resources = body["Resources"]
@@ -133,7 +133,13 @@ def _check_metadata(mapping: object, name: str) -> Iterator[tuple[int, str]]:
 
 
 def _check_mapping(mapping: object, key: str, name: str) -> Iterator[tuple[int, str]]:
-    """Yield a problem, its line and description, if the value of a key is not a mapping; `name` names the value."""
+    """Yield the line and the description of a problem if the value of a key is not a mapping.
+
+    Args:
+        mapping: what may contain the key; anything but a mapping is no problem here.
+        key: the key.
+        name: how the description refers to the value.
+    """
     if isinstance(mapping, dict) and key in mapping and not isinstance(mapping[key], dict):
         yield _line_of_key(mapping, key), f"{name} is {_kind_of_value(mapping[key])}"
 
@@ -150,9 +156,13 @@ def _kind_of_value(value: object) -> str:
 
 
 def _line_of_key(mapping: Mapping[str, object], key: str) -> int:
-    """Return the line of a key, which cfn-lint's nodes store in `start_mark`."""
-    mark = next((getattr(name, "start_mark", None) for name in mapping if name == key), None)
-    return mark.line + 1 if mark else 1
+    """Return the number of the line on which a key stands; 1 if it is not known."""
+    for node in mapping:
+        # The parser's nodes for keys know their place in the text, counted from 0.
+        mark = getattr(node, "start_mark", None)
+        if node == key and mark:
+            return int(mark.line) + 1
+    return 1
 
 
 def _metadata_region(body: Mapping[str, object]) -> str | None:

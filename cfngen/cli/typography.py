@@ -27,6 +27,8 @@ ASCII_REPLACEMENTS = {
     "\N{PLUS-MINUS SIGN}": "+-",
 }
 ASCII_CODEC = "cfngen_ascii_signs"
+"""Name of the encoding that is UTF-8 with ASCII replacements, and of the error handler that replaces by ASCII."""
+# The values that Python gives LC_CTYPE when it switches to its UTF-8 mode.
 _UTF8_MODE_LOCALES = ("C.UTF-8", "C.utf8", "UTF-8")
 _TRANSLATION_TABLE = str.maketrans(ASCII_REPLACEMENTS)
 
@@ -37,7 +39,7 @@ def print_verbatim(text: str) -> None:
 
 
 def locale_has_typography(environ: Mapping[str, str]) -> bool:
-    """Return whether the environment's locale has typographic characters: whether it is neither C nor POSIX.
+    """Return whether the environment's locale has typographic characters, as every locale but C and POSIX has.
 
     LC_ALL, LC_CTYPE and LANG are read in this order; the first that is set and not empty names the locale, and without
     any the locale is C (POSIX, section 8.2, "Internationalization Variables"). In the C locale Python switches to its
@@ -53,15 +55,15 @@ def locale_has_typography(environ: Mapping[str, str]) -> bool:
 
 @contextmanager
 def ascii_fallback(environ: Mapping[str, str]) -> Iterator[None]:
-    """Within the `with` block, replace characters that the locale cannot show on standard output and standard error."""
+    """Replace characters that the locale cannot show, on standard output and standard error, within a `with` block."""
     with ExitStack() as restore_streams:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 encoding, errors = stream.encoding, stream.errors
-                name = codecs.lookup(encoding).name
-                if name not in ("utf-8", "ascii"):
+                encoding_name = codecs.lookup(encoding).name
+                if encoding_name not in ("utf-8", "ascii"):
                     stream.reconfigure(errors=ASCII_CODEC)
-                elif name == "ascii" or not locale_has_typography(environ):
+                elif encoding_name == "ascii" or not locale_has_typography(environ):
                     stream.reconfigure(encoding=ASCII_CODEC, errors=errors)
                 else:
                     continue
@@ -77,10 +79,12 @@ class _AsciiEncoder(codecs.IncrementalEncoder):
 
 
 def _encode_with_ascii_signs(text: str, errors: str = "strict") -> tuple[bytes, int]:
+    """Return the encoded text, and how many characters were encoded, as `codecs` requires of an encoder."""
     return text.translate(_TRANSLATION_TABLE).encode("utf-8", errors), len(text)
 
 
 def _find_ascii_codec(name: str) -> codecs.CodecInfo | None:
+    """Return the encoding of this name if it is ASCII_CODEC; None tells `codecs` to search elsewhere."""
     if name != ASCII_CODEC:
         return None
     utf8 = codecs.lookup("utf-8")

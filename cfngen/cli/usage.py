@@ -8,21 +8,50 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import NamedTuple
 
 import click
 
+
+class ForeignOptionAdvice(NamedTuple):
+    """What a user should do who used an option of another tool.
+
+    Attributes:
+        required_option: the cfngen option that a command must have for the advice to make sense.
+        text: the advice.
+    """
+
+    required_option: str
+    text: str
+
+
 OPTIONS_OF_OTHER_TOOLS = {
-    "--region": ("--set", "the region is `region` in the cluster file; `--set region=REGION` overrides it."),
-    "--name": ("--set", "the name is `name` in the cluster file; `--set name=NAME` overrides it."),
-    "--kubernetes-version": (
-        "--set",
-        "the version is `kubernetesVersion` in the cluster file; `--set kubernetesVersion=VERSION` overrides it.",
+    "--region": ForeignOptionAdvice(
+        required_option="--set",
+        text="the region is `region` in the cluster file; `--set region=REGION` overrides it.",
     ),
-    "--dry-run": ("--parameter", "`cfngen plan` shows what a deployment would change, and changes nothing."),
-    "--config": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
-    "--file": ("--cluster", "use --cluster FILE or -f FILE for the cluster file."),
+    "--name": ForeignOptionAdvice(
+        required_option="--set",
+        text="the name is `name` in the cluster file; `--set name=NAME` overrides it.",
+    ),
+    "--kubernetes-version": ForeignOptionAdvice(
+        required_option="--set",
+        text="the version is `kubernetesVersion` in the cluster file; `--set kubernetesVersion=VERSION` overrides it.",
+    ),
+    "--dry-run": ForeignOptionAdvice(
+        required_option="--parameter",
+        text="`cfngen plan` shows what a deployment would change, and changes nothing.",
+    ),
+    "--config": ForeignOptionAdvice(
+        required_option="--cluster",
+        text="use --cluster FILE or -f FILE for the cluster file.",
+    ),
+    "--file": ForeignOptionAdvice(
+        required_option="--cluster",
+        text="use --cluster FILE or -f FILE for the cluster file.",
+    ),
 }
-"""By the name of another tool's option: the cfngen option that a command must have for the advice, and the advice."""
+"""The advice for each option of another tool, by the option's name."""
 _EXTRA_ARGUMENTS_PATTERN = re.compile(r"Got unexpected extra arguments? \((?P<words>.*)\)")
 
 
@@ -46,8 +75,9 @@ def message_and_hint(failure: click.ClickException) -> tuple[str, str]:
     if isinstance(failure, click.NoSuchOption) and context is not None:
         return _unknown_option_message(failure.option_name, context)
     message = failure.format_message()
-    if (extra := _EXTRA_ARGUMENTS_PATTERN.fullmatch(message)) and context is not None:
-        return f"{context.command_path} takes no argument {extra['words']!r}", ""
+    extra_arguments = _EXTRA_ARGUMENTS_PATTERN.fullmatch(message)
+    if extra_arguments and context is not None:
+        return f"{context.command_path} takes no argument {extra_arguments['words']!r}", ""
     return message[:1].lower() + message[1:], ""
 
 
@@ -59,9 +89,9 @@ def _unknown_option_message(name: str, context: click.Context) -> tuple[str, str
     """
     options = _visible_options(context.command)
     message = f"no such option {name!r}"
-    required_option, advice = OPTIONS_OF_OTHER_TOOLS.get(name, ("", ""))
-    if advice and required_option in options:
-        return message, advice
+    advice = OPTIONS_OF_OTHER_TOOLS.get(name)
+    if advice and advice.required_option in options:
+        return message, advice.text
     root_context = context.find_root()
     if name in _visible_options(root_context.command) and root_context is not context:
         subcommand_path = context.command_path.removeprefix(f"{root_context.command_path} ")
@@ -81,7 +111,7 @@ def _visible_options(command: click.Command) -> list[str]:
 
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
-    """Return `did you mean …?` with the nearest names; empty if there are none."""
+    """Return the question `did you mean …?` with up to three similar names; empty if no name is similar."""
     matches = [repr(match) for match in get_close_matches(name, names, n=3)]
     if not matches:
         return ""

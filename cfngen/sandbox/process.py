@@ -129,7 +129,9 @@ class RunningSandbox:
 
         return session(self.endpoint, region)
 
-    def fail(self, region: str, resource: str, step: str, message: str, hint: str = "", times: int = 0) -> bool:
+    def inject_failure(
+        self, region: str, resource: str, step: str, message: str, hint: str = "", times: int = 0
+    ) -> bool:
         """Make instances that are launched from now on fail to boot.
 
         Args:

@@ -134,7 +134,7 @@ class Arranged:
         groups = [{"region": "us-west-2", "stack": "k8s", "name": name, "logicalId": ""} for name in self.names]
         return {"groups": groups}
 
-    def fail(self, region: str, group: str, step: str, message: str, times: int = 0) -> bool:
+    def inject_failure(self, region: str, group: str, step: str, message: str, times: int = 0) -> bool:
         self.orders.append((region, group, step, message, times))
         return group in (*self.names, "master")
 

@@ -65,7 +65,10 @@ def command(source: Source, output_format: str) -> None:
 
 
 def _origin_text(origin: Origin) -> str:
-    """Return the origin of a value: `default`, `derived: …`, `cluster.yaml:12`, `environment NUM_NODES`, `--set …`."""
+    """Return the origin of a value in words.
+
+    It is `default`, `derived: …`, `cluster.yaml:12`, `environment NUM_NODES` or `--set …`.
+    """
     if origin.kind == "derived":
         return f"derived: {origin.where}"
     if origin.kind == "environment":
@@ -78,6 +81,7 @@ def _yaml_on_one_line(value: object) -> str:
     import yaml
 
     text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1_000_000)
+    # After a scalar, YAML's end of a document follows.
     return text.removesuffix("...\n").strip()
 
 
@@ -88,8 +92,8 @@ def _yaml_lines(
 
     Args:
         values: a mapping or list of the configuration.
-        origin_texts: the origin of each value, by its dotted path.
-        path: the path of `values` in the configuration.
+        origin_texts: the origin of each value in words, by its dotted path.
+        path: the keys and list indexes that lead to `values` in the configuration.
     """
     indent = "  " * len(path)
     for key, value in enumerate(values) if isinstance(values, list) else values.items():

@@ -176,9 +176,13 @@ def command(
                 raise refusal
             context.exit(SUCCESS)
         interaction = display.interaction(_deletion_consent(target, yes=yes))
-        drain = None if no_drain else _service_deletion_function(target, account)
+        delete_services = None if no_drain else _service_deletion_function(target, account)
         deleted = delete(
-            account, request, interaction, drain=drain, choose=lambda: _ask_copy_method(display, path, yes=yes)
+            account,
+            request,
+            interaction,
+            drain=delete_services,
+            choose=lambda: _ask_copy_method(display, path, yes=yes),
         )
         if deleted.status and not deleted.in_progress:
             with translate_aws_errors():

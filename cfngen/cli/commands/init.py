@@ -72,7 +72,7 @@ def command(file: Path) -> None:
     """
     from cfngen.cluster.starter import TEXT
 
-    write_new(file, TEXT)
+    write_new_file(file, TEXT)
     option = "" if file == DEFAULT_FILE else f" -f {file}"
     click.echo(f"Wrote {file}: kube-up's default cluster, with comments.")
     click.echo(
@@ -80,8 +80,8 @@ def command(file: Path) -> None:
     )
 
 
-def write_new(path: Path, text: str) -> None:
-    """Write a new file; remove it again if it cannot be written completely.
+def write_new_file(path: Path, text: str) -> None:
+    """Write a file that does not exist yet; remove it again if it cannot be written completely.
 
     Raises:
         FileExistsAlreadyError: the path exists.

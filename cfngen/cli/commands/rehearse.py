@@ -38,10 +38,14 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
     ),
 )
 @click.option(
-    "--up-to", metavar="STEP", default="", help="Last step to run, by its name or number. Default: all steps."
+    "--up-to",
+    "last_step",
+    metavar="STEP",
+    default="",
+    help="Last step to run, by its name or number. Default: all steps.",
 )
-@click.option("--list", "listing", is_flag=True, help="Only show the steps; needs no credentials.")
-@click.option("--clean-up", is_flag=True, help="Only delete what earlier rehearsals left behind.")
+@click.option("--list", "list_only", is_flag=True, help="Only show the steps; needs no credentials.")
+@click.option("--clean-up", "clean_up_only", is_flag=True, help="Only delete what earlier rehearsals left behind.")
 @yes_option("Do not ask before anything is created.")
 @click.option(
     "--zones",
@@ -66,9 +70,9 @@ _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
 def command(
     context: click.Context,
     *,
-    up_to: str,
-    listing: bool,
-    clean_up: bool,
+    last_step: str,
+    list_only: bool,
+    clean_up_only: bool,
     yes: bool,
     zones: str,
     report: Path | None,
@@ -96,12 +100,18 @@ def command(
     from cfngen.rehearse.request import RehearsalRequest
     from cfngen.rehearse.run import clean_up as delete_leftovers
     from cfngen.rehearse.run import rehearse
-    from cfngen.rehearse.steps import up_to as chosen_steps
+    from cfngen.rehearse.steps import up_to as steps_up_to
 
-    if listing and clean_up:
+    if list_only and clean_up_only:
         raise click.UsageError("--list and --clean-up cannot be used together.")
     zone_names = _parse_zones(zones)
-    source = Source(None, {}, (f"name={NAME}", f"network.subnets=[{{zone: {zone_names[0]}}}]"), is_explicit=True)
+    # The target is not the cluster of a cluster file, but one with the rehearsal's name in the first zone.
+    source = Source(
+        path=None,
+        environ={},
+        overrides=(f"name={NAME}", f"network.subnets=[{{zone: {zone_names[0]}}}]"),
+        is_explicit=True,
+    )
     target = make_target(
         source=source,
         explicit_stack_name=NAME,
@@ -110,36 +120,32 @@ def command(
         sandbox=sandbox,
         output=output,
     )
-    steps, expectations = chosen_steps(up_to), recorded()
-    shown_steps = outlines(steps, zone_names, expectations)
-    if listing:
-        show_message(RehearsalSteps(shown_steps), json=target.json)
+    steps = steps_up_to(last_step)
+    expectations = recorded()
+    step_outlines = outlines(steps, zone_names, expectations)
+    if list_only:
+        show_message(RehearsalSteps(step_outlines), json=target.json)
         context.exit(SUCCESS)
+    account_options = _options_of_same_account(zones, bucket, profile, account_number, sandbox)
     request = RehearsalRequest(
-        steps,
-        shown_steps,
-        zone_names,
+        steps=steps,
+        outlines=step_outlines,
+        zones=zone_names,
         bucket=bucket,
         role_arn=role_arn,
         profile=profile,
-        command=shlex.join(
-            [
-                "cfngen",
-                "rehearse",
-                "--clean-up",
-                *_options_of_same_account(zones, bucket, profile, account_number, sandbox),
-            ]
-        ),
+        command=shlex.join(["cfngen", "rehearse", "--clean-up", *account_options]),
     )
     account = target.connect()
     file = report or Path(f"rehearsal-{account.clock.now():%Y-%m-%d-%H%M}.json")
     with screen(target, account) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=yes))
-        if clean_up:
+        if clean_up_only:
             remaining = delete_leftovers(account, interaction, request)
             for resource in remaining:
                 display.report(resource.notice)
             context.exit(FAILED if remaining else SUCCESS)
+        # Fails now, rather than after the rehearsal, if the report cannot be written.
         writable(file)
         rehearsal_result = rehearse(account, request, expectations, interaction)
         display.close()
@@ -191,9 +197,10 @@ def _parse_zones(text: str) -> tuple[str, ...]:
 
 def _options_of_same_account(zones: str, bucket: str, profile: str, account_number: str, sandbox: bool) -> list[str]:
     """Return the options with which another `cfngen rehearse` uses the same zones, bucket and account."""
-    options = {"--zones": zones if zones != _DEFAULT_ZONES else "", "--bucket": bucket}
-    options |= {"--profile": profile, "--account": account_number}
-    return [
-        *(["--sandbox"] if sandbox else []),
-        *(word for name, value in options.items() if value for word in (name, value)),
-    ]
+    words = ["--sandbox"] if sandbox else []
+    if zones != _DEFAULT_ZONES:
+        words += ["--zones", zones]
+    for name, value in {"--bucket": bucket, "--profile": profile, "--account": account_number}.items():
+        if value:
+            words += [name, value]
+    return words

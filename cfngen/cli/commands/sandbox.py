@@ -99,9 +99,9 @@ def status(context: click.Context, output: str) -> None:
     """
     from cfngen.sandbox import process
 
-    sandbox = process.status(os.environ)
-    show_message(sandbox, json=output == "json")
-    context.exit(SUCCESS if sandbox.running else FAILED)
+    sandbox_status = process.status(os.environ)
+    show_message(sandbox_status, json=output == "json")
+    context.exit(SUCCESS if sandbox_status.running else FAILED)
 
 
 @command.command("stop", epilog=examples_epilog("cfngen sandbox stop"))
@@ -109,7 +109,8 @@ def stop() -> None:
     """Stop the sandbox; everything in it is lost."""
     from cfngen.sandbox import process
 
-    click.echo("The sandbox has been stopped." if process.stop(os.environ) else "No sandbox is running.")
+    was_running = process.stop(os.environ)
+    click.echo("The sandbox has been stopped." if was_running else "No sandbox is running.")
 
 
 @command.command(
@@ -142,18 +143,20 @@ def fail(group: str, region: str, step: str, message: str, times: int) -> None:
     GROUP is the name of a node group, `master` (every master), one of several masters such as `master-b`, or the
     logical id of an Auto Scaling group.
     """
-    # Importing the model of the cluster file takes a while.
+    # Imported here, since importing the model of the cluster file takes a while.
     from cfngen.cluster.logical_ids import is_auto_scaling_group
 
     sandbox = _require_running()
-    names = [known_group["name"] for known_group in sandbox.status()["groups"] if known_group["region"] == region]
-    if names and group not in (*names, "master") and not is_auto_scaling_group(group):
+    known_groups = {each["name"] for each in sandbox.status()["groups"] if each["region"] == region}
+    # Without any stack in the region, a misspelt name cannot be told from that of a future group.
+    if known_groups and group not in (*known_groups, "master") and not is_auto_scaling_group(group):
         raise UnknownGroupError(
             f"no stack in {region} has a group {group!r}",
-            hint=f"the groups are {', '.join(sorted({*names, 'master'}))}. For a group that does not exist yet, use "
-            "its logical id, such as NodeGroupGpuAutoScalingGroup.",
+            hint=f"the groups are {', '.join(sorted(known_groups | {'master'}))}. For a group that does not exist yet, "
+            "use its logical id, such as NodeGroupGpuAutoScalingGroup.",
         )
-    if not sandbox.fail(region, group, step, message, times=times):
+    group_exists = sandbox.inject_failure(region, group, step, message, times=times)
+    if not group_exists:
         show_warning(f"no stack in {region} has a group {group} yet; the failure applies once a stack has one.")
     subject = f"The next {pluralize(times, 'instance')}" if times else "From now on the instances"
     verb = "fails" if times == 1 else "fail"
@@ -179,21 +182,23 @@ def env(region: str) -> None:
     from cfngen.sandbox import process
 
     sandbox = process.start(os.environ)
-    for name, value in {
+    environment = {
         "AWS_ENDPOINT_URL": sandbox.endpoint,
+        # The sandbox accepts any credentials.
         "AWS_ACCESS_KEY_ID": "sandbox",
         "AWS_SECRET_ACCESS_KEY": "sandbox",
         "AWS_DEFAULT_REGION": region,
         "AWS_EC2_METADATA_DISABLED": "true",
-    }.items():
+    }
+    for name, value in environment.items():
         click.echo(f"export {name}={shlex.quote(value)}")
 
 
 def _require_running() -> RunningSandbox:
-    """Return the running sandbox.
+    """Return the running sandbox, for a command that does not start one.
 
     Raises:
-        NoSandboxError: there is none.
+        NoSandboxError: no sandbox is running.
     """
     from cfngen.sandbox import process
 

@@ -73,12 +73,13 @@ def _print_files(userdata: UserData, file_name: str | None) -> None:
 
 def size_lines(userdata: Sequence[UserData]) -> list[str]:
     """Return a line for each role: the size of its UserData, EC2's limit, and the remaining bytes."""
-    size_columns = align_columns(
+    # The numbers are aligned first; then the lines with the numbers are aligned behind the roles.
+    size_texts = align_columns(
         [(f"{role_data.size:,}", f"{role_data.limit - role_data.size:,}") for role_data in userdata],
         right_aligned=(0, 1),
         indent="",
         separator=f" of {userdata[0].limit:,} bytes, ",
     )
     return align_columns(
-        [(role_data.role, f"{text} left") for role_data, text in zip(userdata, size_columns, strict=True)], indent=""
+        [(role_data.role, f"{text} left") for role_data, text in zip(userdata, size_texts, strict=True)], indent=""
     )

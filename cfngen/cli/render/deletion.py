@@ -34,7 +34,7 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
 
     Args:
         plan: the plan.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
     max_width = max_line_width(width)
     first_line, *other_lines = wrapped(
@@ -49,12 +49,15 @@ def deletion_plan_lines(plan: DeletionPlan, width: int | None = None) -> list[st
             lines += wrapped("It was created from cfngen's templates, but not by `cfngen deploy`.", max_width)
     else:
         lines.append(f"there is no stack {plan.stack}")
-    removed_orphans = [*plan.removed, *(plan.volumes if plan.delete_volumes else ())]
-    removed_orphans += plan.snapshots if plan.delete_snapshots else ()
+    deleted_orphans = list(plan.removed)
+    if plan.delete_volumes:
+        deleted_orphans += plan.volumes
+    if plan.delete_snapshots:
+        deleted_orphans += plan.snapshots
     blockers = [(blocker.id, blocker.what) for blocker in plan.blockers]
     for title, rows, colour in (
         ("Deleted with the stack", _stack_resource_rows(plan.deleted_parts), "red"),
-        ("Created by Kubernetes, and deleted", _orphan_rows(removed_orphans), "red"),
+        ("Created by Kubernetes, and deleted", _orphan_rows(deleted_orphans), "red"),
         ("Kept", _retained_rows(plan.retained), "yellow"),
         (_BLOCKERS_TITLE, blockers, "red"),
         ("Of an unknown cluster, and not touched", _orphan_rows(plan.unattributed_volumes), "yellow"),
@@ -77,7 +80,7 @@ def remains_lines(message: Remains, width: int | None = None) -> list[str]:
 
     Args:
         message: the retained resources.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
     stacks = f"earlier stacks named {message.stack}, which are deleted" if message.earlier else message.stack
     title = click.style(f"Kept in your account from {stacks}", fg="yellow", bold=True)
@@ -89,7 +92,7 @@ def removed_resource_lines(message: Removed, width: int | None = None) -> list[s
 
     Args:
         message: the resource.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
     first_line, *other_lines = wrapped(_orphan_text(message.orphan), max_line_width(width), indent="    ")
     return [click.style("  - ", fg="red") + first_line.lstrip(), *other_lines]
@@ -100,7 +103,7 @@ def failed_attempt_lines(message: DeletionFailed, width: int | None = None) -> l
 
     Args:
         message: the failed attempt.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
     heading = f"{message.stack}: CloudFormation could not delete {pluralize(len(message.undeleted), 'resource')}"
     rows = [(resource.name, resource.id, resource.reason) for resource in message.undeleted]
@@ -119,7 +122,7 @@ def result_lines(deleted: Deleted, width: int | None = None) -> list[Line]:
 
     Args:
         deleted: the result.
-        width: width of the terminal in columns; None means the actual one.
+        width: width of the terminal in characters; None means the actual one.
     """
     max_width = max_line_width(width)
     lines: list[Line] = [_verdict_line(deleted)]
@@ -197,6 +200,7 @@ def _table(rows: Iterable[Sequence[str]], max_width: int) -> list[str]:
     cells_and_texts = [(row[:-1], row[-1]) for row in rows]
     if not cells_and_texts:
         return []
+    # The columns, each as a tuple of its cells.
     table_columns = list(zip(*(cells for cells, _ in cells_and_texts), strict=True))
     widths = [max(map(len, column)) for column in table_columns]
     right_aligned = [all(cell.isdigit() for cell in column) for column in table_columns]
@@ -244,9 +248,10 @@ def _short_name(resource_id: str) -> str:
     """Return the name of the stack or secret if the id is its ARN; other ids are returned unchanged."""
     if not resource_id.startswith("arn:"):
         return resource_id
+    # The sixth part of an ARN names the resource: `stack/NAME/ID`, or `secret:NAME`.
     resource_part = resource_id.split(":", 5)[5]
-    kind, _, name = resource_part.partition("/")
-    return name.split("/")[0] if kind == "stack" else resource_part.rpartition(":")[2]
+    kind, _, name_and_id = resource_part.partition("/")
+    return name_and_id.split("/")[0] if kind == "stack" else resource_part.rpartition(":")[2]
 
 
 def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, str, str]]:
@@ -254,9 +259,12 @@ def _orphan_rows(resources: Iterable[OrphanedResource]) -> Iterator[tuple[str, s
     for resource in resources:
         size = f"{resource.gigabytes} GiB" if resource.gigabytes else ""
         protection = "deletion protection is turned off" if resource.protected else ""
-        # For a volume the id is shown: its name is often not unique.
-        name, description = (resource.id, resource.name) if resource.gigabytes else (resource.name, "")
-        yield resource.kind, name, ", ".join(filter(None, (resource.purpose or description, size, protection)))
+        if resource.gigabytes:
+            # A volume is shown by its id, since its name is often not unique.
+            name, description = resource.id, resource.purpose or resource.name
+        else:
+            name, description = resource.name, resource.purpose
+        yield resource.kind, name, ", ".join(filter(None, (description, size, protection)))
 
 
 def _retained_rows(resources: Iterable[RetainedResource]) -> Iterator[tuple[str, str, str]]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from cfngen.deploy.quotas.quota import Quota
 
 _MIN_WIDTH, _MAX_WIDTH = 40, 120
-WAIT_CONDITION_HANDLE = "AWS::CloudFormation::WaitConditionHandle"
+WAIT_CONDITION_HANDLE = "AWS::CloudFormation::WaitConditionHandle"  # its metadata in a stack is a boot program
+# By CloudFormation's name for what happens after a failure; the default, to roll back, needs no sentence.
 _ON_FAILURE_SENTENCES = {
     "DELETE": "If it fails, everything that it created is deleted.",
     "DO_NOTHING": "If it fails, everything is kept as it is; nothing is rolled back.",
@@ -98,21 +99,22 @@ def _boot_program_lines(changes: Sequence[Change], width: int) -> Iterator[str]:
 
     A changed program has a new logical id: the old one is removed and the new one is added.
     """
-    counts = [
-        (sum(change.action == action for change in changes), CHANGE_SYMBOLS[action]) for action in ("add", "remove")
-    ]
-    counts_text = ", ".join(f"{symbol}{number}" for number, symbol in counts if number)
-    if counts_text:
-        yield from paragraph(
-            f"Boot programs, as metadata of the stacks: {counts_text}; --full shows them.", FAINT, width
-        )
+    counts: list[str] = []
+    for action in ("add", "remove"):
+        number = sum(change.action == action for change in changes)
+        if number:
+            counts.append(f"{CHANGE_SYMBOLS[action]}{number}")
+    if counts:
+        text = f"Boot programs, as metadata of the stacks: {', '.join(counts)}; --full shows them."
+        yield from paragraph(text, FAINT, width)
 
 
 def _stack_section_lines(plan: Plan, stack: StackPlan, width: int, *, full: bool) -> Iterator[str]:
-    """Yield the changes of one stack; boot programs only with `full`. Yields nothing if the stack has no changes."""
-    changes = (
-        stack.changes if full else tuple(change for change in stack.changes if not _is_boot_program_change(change))
-    )
+    """Yield the changes of one stack after an empty line, and nothing if the stack has no changes to show.
+
+    Changes of boot programs are shown only with `full`.
+    """
+    changes = [change for change in stack.changes if full or not _is_boot_program_change(change)]
     if changes or stack.action != "update":
         yield ""
         yield from _stack_lines(plan, stack, changes, width, full=full)

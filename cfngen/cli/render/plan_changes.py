@@ -27,6 +27,7 @@ CHANGE_STYLES: dict[str, Style] = {
 }
 """The style of a change, by its kind; colours only repeat what words and symbols say."""
 _DANGER_STYLES: dict[str, Style] = {"none": {"fg": "cyan"}, "disruptive": {"fg": "yellow"}, "dangerous": {"fg": "red"}}
+# What happens to a resource that is removed or replaced, by the change's policy.
 _OLD_RESOURCE_BY_DELETION_POLICY = {"delete": "deleted", "retain": "kept", "snapshot": "kept as a snapshot only"}
 
 
@@ -35,6 +36,7 @@ def change_lines(change: Change, width: int, *, full: bool) -> Iterator[str]:
     kind = _change_kind(change)
     style = CHANGE_STYLES[kind]
     pieces: list[Piece] = [(CHANGE_SYMBOLS[kind].ljust(2), style), (change.logical_id, style), (change.type, FAINT)]
+    # Longer ids, such as ARNs, would take most of the line.
     if change.physical_id and len(change.physical_id) <= 40:
         pieces.append((change.physical_id, FAINT))
     pieces.append((effect_in_words(change), style))
@@ -122,7 +124,7 @@ def _property_lines(change: PropertyChange, width: int, *, full: bool) -> Iterat
 
 
 def _value_pieces(change: PropertyChange, max_length: int) -> list[Piece]:
-    """Return the old and the new value, each shortened to about `limit` characters, or why they are not shown."""
+    """Return the old and the new value, each of at most `max_length` characters, or why they are not shown."""
     if change.sensitive:
         return [("changes (secret, not shown)", PLAIN)]
     if change.before is None and change.after is None and not change.known:
@@ -149,7 +151,7 @@ def _remarks(change: PropertyChange) -> list[str]:
 
 
 def _value_diff(change: PropertyChange, width: int) -> list[str]:
-    """Return a unified diff of two long values; empty if they are short or unknown."""
+    """Return the lines of a unified diff of two long values; empty if they are short or unknown."""
     old_value, new_value = change.before, change.after
     if old_value is None and new_value is None:
         return []
@@ -178,15 +180,20 @@ def _value_lines(value: str | None) -> list[str]:
 
 def _one_line(text: str | None) -> str | None:
     """Return a text on one line; `""` for an empty text, and None for none."""
-    return None if text is None else re.sub(r"\s+", " ", text) or '""'
+    if text is None:
+        return None
+    return re.sub(r"\s+", " ", text) or '""'
 
 
 def _cut(text: str | None, start: int, max_length: int) -> str | None:
-    """Return the part of a text from `start`, with an ellipsis where text is missing."""
+    """Return the part of a text from `start`, with an ellipsis where text is missing; None for no text."""
     if text is None:
         return None
     if len(text) <= max_length:
         start = 0
+    # One character is left for an ellipsis.
     part = text[start : start + max_length - 1]
     end = start + len(part)
-    return ("…" if start else "") + part + ("…" if end < len(text) else "")
+    ellipsis_before = "…" if start else ""
+    ellipsis_after = "…" if end < len(text) else ""
+    return ellipsis_before + part + ellipsis_after

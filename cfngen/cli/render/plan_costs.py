@@ -72,22 +72,28 @@ def _quota_lines(quotas: Sequence[Quota], width: int) -> Iterator[str]:
     for quota in quotas:
         limit = "limit not known" if quota.limit is None else f"{quota.limit:,} allowed"
         used = "" if quota.used is None else f", {quota.used:,} in use"
-        verdict: Piece = ("not known", FAINT)
-        if quota.sufficient is not None:
-            verdict = ("enough", {"fg": "green"}) if quota.sufficient else ("NOT ENOUGH", {"fg": "red", "bold": True})
-        if quota.sufficient and quota.room_to_grow is False:
-            verdict = (
-                f"enough at first, but not for the {quota.needed_at_maximum:,} at the maximum sizes",
-                {"fg": "yellow"},
-            )
         pieces: list[Piece] = [
             (f"{quota.name}:", PLAIN),
             (f"{quota.needed:,} needed{used}, {limit}:", PLAIN),
-            verdict,
+            _quota_verdict(quota),
         ]
         yield from flow(pieces, width, indent=2, hanging_indent=6)
-        if quota.hint and not (quota.sufficient and quota.room_to_grow is not False):
+        # If it is not known whether the quota suffices for the maximum sizes, no hint is needed.
+        suffices = quota.sufficient and quota.room_to_grow is not False
+        if quota.hint and not suffices:
             yield from paragraph(str(quota.hint), FAINT, width, indent=6, hanging_indent=6)
+
+
+def _quota_verdict(quota: Quota) -> Piece:
+    """Return whether a quota is enough, now and at the maximum sizes of the groups."""
+    if quota.sufficient is None:
+        return "not known", FAINT
+    if not quota.sufficient:
+        return "NOT ENOUGH", {"fg": "red", "bold": True}
+    if quota.room_to_grow is False:
+        text = f"enough at first, but not for the {quota.needed_at_maximum:,} at the maximum sizes"
+        return text, {"fg": "yellow"}
+    return "enough", {"fg": "green"}
 
 
 def _unit_form(number: int, unit: str) -> str:

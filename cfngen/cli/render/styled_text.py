@@ -34,24 +34,24 @@ def flow(pieces: Sequence[Piece], width: int, indent: int = 0, hanging_indent: i
         indent: number of spaces before the first line.
         hanging_indent: number of spaces before the other lines; None means `indent`.
     """
-    next_indent = indent if hanging_indent is None else hanging_indent
-    line: list[Piece] = []
+    indent_of_other_lines = indent if hanging_indent is None else hanging_indent
+    line_words: list[Piece] = []
     line_indent, used_width = indent, indent
     for text, style in pieces:
-        for word in _split_words(text, width - max(indent, next_indent)):
-            gap = 1 if line else 0
-            if line and used_width + gap + len(word) > width:
-                yield _styled_line(line, line_indent)
-                line, line_indent, used_width, gap = [], next_indent, next_indent, 0
-            line.append((word, style))
+        for word in _split_words(text, max_length=width - max(indent, indent_of_other_lines)):
+            gap = 1 if line_words else 0
+            if line_words and used_width + gap + len(word) > width:
+                yield _styled_line(line_words, line_indent)
+                line_words, line_indent, used_width, gap = [], indent_of_other_lines, indent_of_other_lines, 0
+            line_words.append((word, style))
             used_width += gap + len(word)
-    if line:
-        yield _styled_line(line, line_indent)
+    if line_words:
+        yield _styled_line(line_words, line_indent)
 
 
 def paragraph(text: str, style: Style, width: int, indent: int = 0, hanging_indent: int | None = None) -> Iterator[str]:
     """Yield the lines of a text in one style; the other arguments are those of `flow`."""
-    yield from flow([(text, style)], width, indent, hanging_indent)
+    yield from flow([(text, style)], width, indent=indent, hanging_indent=hanging_indent)
 
 
 def bullets(texts: Iterable[str], width: int) -> Iterator[str]:
@@ -76,7 +76,8 @@ def aligned_rows(rows: Sequence[Sequence[str]], width: int, *, right_aligned: Se
             cell.rjust(column_width) if index in right_aligned else cell.ljust(column_width)
             for index, (cell, column_width) in enumerate(zip(row, widths, strict=True))
         ]
-        aligned_cells = "  " + "  ".join(cells[:-1]) + ("  " if cells[:-1] else "")
+        # Two spaces stand before the first cell and between two cells.
+        aligned_cells = "".join(f"  {cell}" for cell in cells[:-1]) + "  "
         if len(aligned_cells) > width // 2:
             # Too little width is left for the last cell: the row is printed as a paragraph.
             yield from paragraph(" ".join(row), PLAIN, width, indent=2, hanging_indent=6)
@@ -95,17 +96,24 @@ def _split_words(text: str, max_length: int) -> Iterator[str]:
     The last word keeps the text's trailing spaces: the symbol of a change is padded, so that all symbols are equally
     wide.
     """
-    trailing_spaces = len(text) - len(text.rstrip(" "))
-    words = [part[start : start + max_length] for part in text.split() for start in range(0, len(part), max_length)]
+    words: list[str] = []
+    for word in text.split():
+        words += [word[start : start + max_length] for start in range(0, len(word), max_length)]
     if words:
+        trailing_spaces = len(text) - len(text.rstrip(" "))
         words[-1] += " " * trailing_spaces
     yield from words
 
 
-def _styled_line(pieces: Sequence[Piece], indent: int) -> str:
-    """Return one line; adjacent words of the same style are styled together."""
+def _styled_line(words: Sequence[Piece], indent: int) -> str:
+    """Return one line; adjacent words of the same style are styled together.
+
+    Args:
+        words: the words of the line, each with its style.
+        indent: number of spaces before the line.
+    """
     styled_texts: list[str] = []
-    for style, styled_words in groupby(pieces, key=lambda piece: piece[1]):
-        text = " ".join(word for word, _ in styled_words)
+    for style, words_of_style in groupby(words, key=lambda piece: piece[1]):
+        text = " ".join(word for word, _ in words_of_style)
         styled_texts.append(click.style(text, **style) if style else text)
     return (" " * indent + " ".join(styled_texts)).rstrip()

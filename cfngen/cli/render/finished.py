@@ -18,8 +18,8 @@ def result_lines(finished: Finished) -> list[Line]:
     """Return how the operation ended, and what to do next."""
     name = finished.stack
     if finished.in_progress:
-        text = f"{name}: {finished.status}; it continues without cfngen."
-        return [text, "", next_line(suggest("watch", stack=name), "   attaches again.")]
+        result = f"{name}: {finished.status}; it continues without cfngen."
+        return [result, "", next_line(suggest("watch", stack=name), "   attaches again.")]
     if finished.action == "none":
         return [click.style(f"{name} is up to date: nothing was changed.", fg="green")]
     elapsed = duration_text(finished.seconds)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import IntEnum
 
 import click
 
@@ -37,18 +38,28 @@ _ERASE_LINE, _ERASE_BELOW = "\x1b[K", "\x1b[J"
 _SPINNER = "|/-\\"
 
 
+class DropRank(IntEnum):
+    """The order in which lines of the tree are dropped if the terminal is too small: the highest rank first."""
+
+    NEVER = 0
+    FAILED_RESOURCE = 1
+    ACTIVE_STACK = 2
+    RUNNING_RESOURCE = 3
+    UNTOUCHED_STACK = 4
+    FINISHED_STACK = 5
+
+
 @dataclass(frozen=True)
 class TreeLine:
     """A line of the tree.
 
     Attributes:
         pieces: pieces of text, each with its style.
-        drop_rank: if the terminal is too small, lines with the highest rank are dropped first; a line of rank 0 is
-            never dropped.
+        drop_rank: when the line is dropped if the terminal is too small.
     """
 
     pieces: tuple[Piece, ...]
-    drop_rank: int = 0
+    drop_rank: DropRank = DropRank.NEVER
 
     @property
     def text(self) -> str:
@@ -62,7 +73,9 @@ class TreeLine:
         for text, style in self.pieces:
             visible_text = text[:width_left]
             width_left -= len(visible_text)
-            styled_texts.append(click.style(visible_text, **style) if style and visible_text else visible_text)
+            if style and visible_text:
+                visible_text = click.style(visible_text, **style)
+            styled_texts.append(visible_text)
         return "".join(styled_texts)
 
 
@@ -103,11 +116,12 @@ class LiveScreen:
         self._drawn_widths = []
 
     def _draw(self, progress: Progress, size: os.terminal_size) -> None:
-        """Redraw the tree in place."""
-        frame = int(self._clock.now().timestamp()) % len(_SPINNER)
+        """Draw the tree over the tree that is on the screen."""
+        # The spinner turns by one step each second.
+        spinner = _SPINNER[int(self._clock.now().timestamp()) % len(_SPINNER)]
         # The last column and the last row are not used: writing there makes terminals wrap and scroll.
         width, height = max(20, size.columns - 1), max(3, size.lines - 1)
-        lines = fit_to_height(tree_lines(progress, width, _SPINNER[frame]), height)
+        lines = fit_to_height(tree_lines(progress, width, spinner), height)
         # If the terminal has become narrower, the drawn lines have been wrapped over several rows.
         rows = sum(max(1, math.ceil(line_width / size.columns)) for line_width in self._drawn_widths)
         cursor_up = f"\x1b[{rows}F" if rows else ""
@@ -144,13 +158,17 @@ class LiveScreen:
 def heartbeat_line(progress: Progress) -> str:
     """Return one line with the elapsed time and the resources that the operation is waiting for."""
     running = [resource for stack in progress.stacks for resource in stack.resources if resource.running]
-    waiting_for = "; ".join(
+    running_texts = [
         f"{resource_name(resource.logical_id)}: {_resource_state(resource)}" for resource in running[:MAX_RUNNING_SHOWN]
-    )
-    hidden_count = f"; and {len(running) - MAX_RUNNING_SHOWN} more" if len(running) > MAX_RUNNING_SHOWN else ""
-    poll_error = f" ({progress.poll_error})" if progress.poll_error else ""
-    status = f"{progress.stack} {progress.status} after {_elapsed_text(progress)}"
-    return f"{status}{': ' if waiting_for else ''}{waiting_for}{hidden_count}{poll_error}"
+    ]
+    if len(running) > MAX_RUNNING_SHOWN:
+        running_texts.append(f"and {len(running) - MAX_RUNNING_SHOWN} more")
+    line = f"{progress.stack} {progress.status} after {_elapsed_text(progress)}"
+    if running_texts:
+        line += f": {'; '.join(running_texts)}"
+    if progress.poll_error:
+        line += f" ({progress.poll_error})"
+    return line
 
 
 def tree_lines(progress: Progress, width: int, spinner: str = "|") -> list[TreeLine]:
@@ -175,7 +193,9 @@ def fit_to_height(lines: Sequence[TreeLine], height: int) -> list[TreeLine]:
     droppable_numbers.sort(key=lambda number: (lines[number].drop_rank, number), reverse=True)
     # One more line is dropped, to make room for the line that says how many.
     dropped_numbers = set(droppable_numbers[: len(lines) - height + 1])
-    kept_lines = [line for number, line in enumerate(lines) if number not in dropped_numbers][: height - 1]
+    kept_lines = [line for number, line in enumerate(lines) if number not in dropped_numbers]
+    # If even the lines that are never dropped do not fit, the last of them are cut off.
+    kept_lines = kept_lines[: height - 1]
     return [*kept_lines, TreeLine(((f"  … and {len(lines) - len(kept_lines)} more", {"dim": True}),))]
 
 
@@ -193,6 +213,7 @@ def _tree_lines(progress: Progress, width: int, spinner: str) -> Iterator[TreeLi
     if progress.poll_error:
         yield TreeLine(((f"  {progress.poll_error}", {"fg": "yellow"}),))
     titles = {stack.path: stack_title(stack.path[-1:], stack.name) for stack in progress.stacks}
+    # The longest title of a nested stack, with its indent of two spaces for each level.
     title_width = max((2 * len(path) + len(title) for path, title in titles.items() if path), default=0)
     can_roll_back = progress.action not in ("delete", "rollback")
     for stack in progress.stacks:
@@ -213,18 +234,21 @@ def _stack_line(stack: StackProgress, indent: str, title: str, *, can_roll_back:
         can_roll_back: whether a deletion in the stack means that the operation is undone.
     """
     is_undone = can_roll_back and ("ROLLBACK" in stack.status or stack.status.startswith("DELETE"))
+    count = _resource_count_text(stack)
     if not stack.status:
-        return TreeLine(((f"{indent}· {title}  {_resource_count_text(stack)}", {"dim": True}),), drop_rank=4)
-    mark, drop_rank = "✓", 5
+        return TreeLine(((f"{indent}· {title}  {count}", {"dim": True}),), DropRank.UNTOUCHED_STACK)
+    if is_undone:
+        count += " undone"
+    mark, drop_rank = "✓", DropRank.FINISHED_STACK
     if stack.running:
-        mark, drop_rank = "●", 2
+        mark, drop_rank = "●", DropRank.ACTIVE_STACK
     elif stack.status.endswith("_FAILED"):
-        mark, drop_rank = "✗", 2
-    style = _status_style(stack.status)
-    count = _resource_count_text(stack) + (" undone" if is_undone else "")
-    return TreeLine(
-        ((f"{indent}{mark} ", style), (f"{title}  ", {}), (f"{count}  {duration_text(stack.seconds)}", {})), drop_rank
+        mark, drop_rank = "✗", DropRank.ACTIVE_STACK
+    pieces: tuple[Piece, ...] = (
+        (f"{indent}{mark} ", _status_style(stack.status)),
+        (f"{title}  {count}  {duration_text(stack.seconds)}", {}),
     )
+    return TreeLine(pieces, drop_rank)
 
 
 def _resource_lines(stack: StackProgress, indent: str, width: int) -> Iterator[TreeLine]:
@@ -232,33 +256,33 @@ def _resource_lines(stack: StackProgress, indent: str, width: int) -> Iterator[T
     for resource in stack.resources:
         if resource.reason:
             name = resource_name(resource.logical_id)
-            yield TreeLine(((f"{indent}✗ {name} failed ({resource.logical_id})", {"fg": "red"}),), drop_rank=1)
-            yield from (
-                TreeLine(((text, {"fg": "red"}),), drop_rank=1)
-                for text in _reason_lines(resource.reason, indent + "  ", width)
-            )
+            heading = f"{indent}✗ {name} failed ({resource.logical_id})"
+            for text in (heading, *_reason_lines(resource.reason, indent + "  ", width)):
+                yield TreeLine(((text, {"fg": "red"}),), DropRank.FAILED_RESOURCE)
     running = [resource for resource in stack.resources if resource.running]
     for resource in running[:MAX_RUNNING_SHOWN]:
         is_late = bool(resource.expected) and resource.seconds > 2 * resource.expected
         style: Style = {"fg": "yellow"} if is_late else {}
-        yield TreeLine(
-            ((f"{indent}{resource_name(resource.logical_id)}: ", {}), (_resource_state(resource), style)), drop_rank=3
-        )
+        name = resource_name(resource.logical_id)
+        pieces: tuple[Piece, ...] = ((f"{indent}{name}: ", {}), (_resource_state(resource), style))
+        yield TreeLine(pieces, DropRank.RUNNING_RESOURCE)
     if len(running) > MAX_RUNNING_SHOWN:
-        yield TreeLine(((f"{indent}… and {len(running) - MAX_RUNNING_SHOWN} more", {"dim": True}),), drop_rank=3)
+        text = f"{indent}… and {len(running) - MAX_RUNNING_SHOWN} more"
+        yield TreeLine(((text, {"dim": True}),), DropRank.RUNNING_RESOURCE)
 
 
 def _reason_lines(reason: str, indent: str, width: int) -> list[str]:
     """Return a reason as wrapped lines, cut after MAX_REASON_LINES."""
     import textwrap
 
-    options = {
-        "initial_indent": indent,
-        "subsequent_indent": indent,
-        "max_lines": MAX_REASON_LINES,
-        "placeholder": " …",
-    }
-    return textwrap.wrap(reason, max(width, len(indent) + 20), **options)  # type: ignore[arg-type]
+    return textwrap.wrap(
+        reason,
+        max(width, len(indent) + 20),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        max_lines=MAX_REASON_LINES,
+        placeholder=" …",
+    )
 
 
 def _resource_state(resource: ResourceProgress) -> str:
@@ -291,6 +315,7 @@ def _elapsed_text(progress: Progress) -> str:
 
 
 def _status_style(status: str) -> Style:
+    """Return the style of a stack's status, in which failures are red and rollbacks yellow."""
     if status.endswith("_FAILED"):
         return {"fg": "red"}
     if "ROLLBACK" in status:

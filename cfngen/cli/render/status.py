@@ -24,6 +24,7 @@ from cfngen.deploy.inspection.cluster_status import (
 )
 from cfngen.deploy.inspection.drift import Drift
 from cfngen.deploy.public_addresses import LostAddress
+from cfngen.deploy.stale_groups import StaleGroup
 from cfngen.hints import CommandText, Hint, Line, suggest
 from cfngen.text import pluralize
 
@@ -31,7 +32,9 @@ _Reading = TypeVar("_Reading")
 
 EXPIRY_WARNING = timedelta(days=30)  # how long before its end the validity of a certificate is shown in red
 MAX_CLOCK_SKEW = timedelta(minutes=1)  # between this machine and AWS
+# The colour of a stack's status; a stack in any other state of health is red.
 _COLOUR_BY_HEALTH = {"healthy": "green", "busy": "yellow", "empty": "yellow", "absent": "yellow"}
+# Units of a duration, the largest first, with their seconds.
 _UNITS_AND_SECONDS = (
     ("year", 365 * 86400),
     ("month", 30 * 86400),
@@ -54,7 +57,7 @@ def status_lines(status: ClusterStatus) -> list[Line]:
             *_api_lines(status),
             *_section_lines("Masters", status.masters, lambda masters: _master_table(masters, status.time)),
             *_section_lines("Node groups", status.node_groups, _group_table),
-            *_section_lines("Left behind", status.stale_groups, lambda groups: [f"  {group.text}" for group in groups]),
+            *_section_lines("Left behind", status.stale_groups, _stale_group_lines),
             *_section_lines("Lost addresses", status.lost_addresses, _lost_address_lines),
             *_section_lines("Data volumes", status.volumes, _volume_table),
             *_section_lines("Backups of etcd", status.backups, lambda backups: _backup_lines(backups, status.time)),
@@ -65,6 +68,11 @@ def status_lines(status: ClusterStatus) -> list[Line]:
     if status.next_command:
         lines += ["", click.style("Next: ", bold=True) + str(status.next_command)]
     return lines
+
+
+def _stale_group_lines(groups: Sequence[StaleGroup]) -> list[str]:
+    """Return a line for each Auto Scaling group that is left behind."""
+    return [f"  {group.text}" for group in groups]
 
 
 def _lost_address_lines(lost_addresses: Sequence[LostAddress]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import click
 
-from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, USAGE, error_exit_code
+from cfngen.cli.exit_codes import BROKEN_PIPE, FAILED, SUCCESS, USAGE_ERROR, error_exit_code
 from cfngen.cli.json_output import print_json
 from cfngen.cli.settings import Settings
 from cfngen.cli.usage import message_and_hint
@@ -59,22 +59,22 @@ def run_and_report(run: Callable[[], object], settings: Settings) -> int:
         settings: the settings of this run; they have their values once the command line has been parsed.
     """
     try:
-        code = _run_and_show_errors(run, settings)
+        exit_code = _run_and_show_errors(run, settings)
     except BrokenPipeError:
-        code = BROKEN_PIPE
+        exit_code = BROKEN_PIPE
     except OSError:
         # Standard error cannot be written: there is nowhere to show the error.
-        code = FAILED
-    return _flush_streams(code, settings)
+        exit_code = FAILED
+    return _flush_streams(exit_code, settings)
 
 
-def _flush_streams(code: int, settings: Settings) -> int:
+def _flush_streams(exit_code: int, settings: Settings) -> int:
     """Flush standard output and standard error; return the exit code, which changes if that fails.
 
     A stream that cannot be written is redirected to /dev/null, so that Python does not fail when it exits.
 
     Args:
-        code: the exit code of the command.
+        exit_code: the exit code of the command.
         settings: the settings of this run.
     """
     for stream in (sys.stdout, sys.stderr):
@@ -88,12 +88,12 @@ def _flush_streams(code: int, settings: Settings) -> int:
                 os.dup2(null_device, stream.fileno())
                 os.close(null_device)
             if isinstance(failure, BrokenPipeError):
-                code = BROKEN_PIPE
-            elif code == SUCCESS:
-                code = FAILED
+                exit_code = BROKEN_PIPE
+            elif exit_code == SUCCESS:
+                exit_code = FAILED
                 with contextlib.suppress(OSError):
                     _print_failure(failure, [_os_error_text(failure)], _os_error_hint(failure), settings)
-    return code
+    return exit_code
 
 
 def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
@@ -111,7 +111,7 @@ def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
         # A group without a subcommand shows its help, which is no error. click has this class since 8.2.
         if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             click.echo(failure.format_message(), err=True)
-            return USAGE
+            return USAGE_ERROR
         if isinstance(failure, click.UsageError) and failure.ctx:
             click.echo(f"{failure.ctx.get_usage()}\nTry '{failure.ctx.command_path} --help'.\n", err=True)
         message, hint = message_and_hint(failure)
@@ -130,7 +130,8 @@ def _run_and_show_errors(run: Callable[[], object], settings: Settings) -> int:
         return _report_failure("os-error", [message], hint=hint, settings=settings, failure=failure)
     except Exception as failure:  # noqa: BLE001  a bug in cfngen becomes one readable line
         frame = traceback.extract_tb(failure.__traceback__)[-1]
-        message = f"a bug in cfngen: {type(failure).__name__}: {failure} ({Path(frame.filename).name}:{frame.lineno})"
+        place = f"{Path(frame.filename).name}:{frame.lineno}"
+        message = f"a bug in cfngen: {type(failure).__name__}: {failure} ({place})"
         hint = (
             "run the command again with `cfngen --debug …`, and report the traceback together with your cluster file."
         )
@@ -184,4 +185,5 @@ def _print_failure(failure: BaseException | None, messages: Sequence[str], hint:
 
 
 def _print_error(message: str, settings: Settings) -> None:
+    """Show one message on standard error."""
     click.echo(click.style("error: ", fg="red", bold=True) + message, err=True, color=settings.color)

@@ -51,7 +51,7 @@ def _exit_on_sigterm(number: int, frame: object) -> NoReturn:
 
 
 class Screen:
-    """Shows messages as text, as a live tree, or as JSON.
+    """Shows the messages of a command in the format of --output; progress as text is a live tree or a log.
 
     Args:
         target: the target of the command, which also knows the format of --output.
@@ -109,22 +109,22 @@ class Screen:
         if not sys.stdin or not sys.stdin.isatty():
             return Choice.DETACH
         click.echo("\nCloudFormation continues whether cfngen watches or not.", err=True)
-        choices = {"w": Choice.WAIT, "d": Choice.DETACH}
+        choice_by_letter = {"w": Choice.WAIT, "d": Choice.DETACH}
         question = "Continue (w)atching, or (d)etach and let it continue"
         if not self._stack_status or StackStatus(self._stack_status).can_be_ended:
-            choices["c"] = Choice.CANCEL
+            choice_by_letter["c"] = Choice.CANCEL
             question = "Continue (w)atching, (d)etach and let it continue, or (c)ancel it"
         try:
             letter = click.prompt(
                 question,
-                type=click.Choice(tuple(choices)),
+                type=click.Choice(tuple(choice_by_letter)),
                 default="w",
                 show_choices=False,
                 err=True,
             )
         except click.Abort:
             return Choice.DETACH
-        return choices[letter]
+        return choice_by_letter[letter]
 
     def close(self) -> None:
         """Keep the drawn tree on the screen; further output appears below the tree."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from cfngen.cli.source import source_of
+from cfngen.cli.source import find_source
 
 if TYPE_CHECKING:
     import click
@@ -58,7 +58,7 @@ def _selected_cluster(context: click.Context) -> Cluster | None:
     """Return the cluster that the incomplete command line selects; None if it cannot be read."""
     options = context.params
     try:
-        source = source_of(
+        source = find_source(
             options.get("file"),
             tuple(options.get("overrides") or ()),
             no_env=bool(options.get("no_env")),

@@ -93,7 +93,7 @@ class Source:
         return loaded
 
 
-def source_of(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, defaults: bool) -> Source:
+def find_source(file: Path | None, overrides: tuple[str, ...], *, no_env: bool, defaults: bool) -> Source:
     """Return the source that the options choose in the current directory and environment.
 
     Args:
@@ -116,7 +116,7 @@ def _make_source(file: Path | None, overrides: tuple[str, ...], no_env: bool, de
     """Return the source that the options choose, unless they contradict each other."""
     if defaults and file is not None:
         raise click.UsageError("--defaults and --cluster cannot be used together; remove one of them.")
-    return source_of(file, overrides, no_env=no_env, defaults=defaults)
+    return find_source(file, overrides, no_env=no_env, defaults=defaults)
 
 
 source_options = OptionGroup(

@@ -53,8 +53,8 @@ def colored(text: CommandText, color: str) -> CommandText:
 
 
 def _complete_tuple(values: tuple[object, ...], options: Sequence[Option]) -> tuple[object, ...]:
-    """Return the tuple with the commands in its values completed; `values` itself if no value contains a command."""
-    completed = tuple(complete_commands(value, options) for value in values)
-    if all(after is before for after, before in zip(completed, values, strict=True)):
+    """Return the tuple with options added to the commands in its values; `values` itself if nothing has changed."""
+    completed_values = tuple(complete_commands(value, options) for value in values)
+    if all(completed is original for completed, original in zip(completed_values, values, strict=True)):
         return values
-    return completed
+    return completed_values

@@ -46,8 +46,8 @@ class TemplateFile:
     region: str | None
 
 
-def read_all(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
-    """Read templates in JSON or YAML.
+def read_template_files(files: Sequence[Path]) -> tuple[TemplateFile, ...]:
+    """Read templates in JSON or YAML; a file that is named twice is read once.
 
     Raises:
         TemplateFileError: with the problems of all files.
@@ -108,31 +108,33 @@ def _parser_message(message: str) -> str:
 
 def _find_non_mappings(body: Mapping[str, object]) -> Iterator[tuple[int, str]]:
     """Yield each value at which cfn-lint would crash because it is not a mapping: its line and a description."""
-    yield from _check_mapping(body, "Resources", "Resources")
-    yield from _check_metadata(body, "Metadata")
+    yield from _check_mapping(body, "Resources", name="Resources")
+    yield from _check_metadata(body, name="Metadata")
     resources = body["Resources"]
     if not isinstance(resources, dict):
         return
-    for name, resource in resources.items():
+    for logical_id, resource in resources.items():
         # The value of a loop (Fn::ForEach::Name) is a list.
-        if not str(name).startswith("Fn::"):
-            yield from _check_mapping(resources, name, f"Resources.{name}")
-            yield from _check_metadata(resource, f"Resources.{name}.Metadata")
+        if not str(logical_id).startswith("Fn::"):
+            yield from _check_mapping(resources, logical_id, name=f"Resources.{logical_id}")
+            yield from _check_metadata(resource, name=f"Resources.{logical_id}.Metadata")
 
 
-def _check_metadata(mapping: object, name: str) -> Iterator[tuple[int, str]]:
+def _check_metadata(mapping: object, *, name: str) -> Iterator[tuple[int, str]]:
     """Yield a problem if the Metadata of a template or resource, or the cfn-lint entry in it, is not a mapping.
+
+    A problem is the number of its line and a description.
 
     Args:
         mapping: the template or resource.
         name: how a problem refers to the Metadata.
     """
     if isinstance(mapping, dict):
-        yield from _check_mapping(mapping, "Metadata", name)
-        yield from _check_mapping(mapping.get("Metadata"), "cfn-lint", f"{name}.cfn-lint")
+        yield from _check_mapping(mapping, "Metadata", name=name)
+        yield from _check_mapping(mapping.get("Metadata"), "cfn-lint", name=f"{name}.cfn-lint")
 
 
-def _check_mapping(mapping: object, key: str, name: str) -> Iterator[tuple[int, str]]:
+def _check_mapping(mapping: object, key: str, *, name: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the description of a problem if the value of a key is not a mapping.
 
     Args:

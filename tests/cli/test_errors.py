@@ -50,8 +50,8 @@ def test_the_page_of_json_lists_every_code() -> None:
 
 def test_the_table_of_exit_codes_names_errors_that_exist() -> None:
     codes = {code for code, _, _ in error_rows()}
-    assert set(exit_codes.ERROR_EXIT_CODES) <= codes
-    assert set(exit_codes.ERROR_EXIT_CODES.values()) <= set(exit_codes.EXIT_CODES)
+    assert set(exit_codes.EXIT_CODE_BY_ERROR) <= codes
+    assert set(exit_codes.EXIT_CODE_BY_ERROR.values()) <= set(exit_codes.EXIT_CODE_MEANINGS)
 
 
 def exit_code_literals(module: Path) -> list[int]:

@@ -96,9 +96,11 @@ def _yaml_lines(
         path: the keys and list indexes that lead to `values` in the configuration.
     """
     indent = "  " * len(path)
+    is_list = isinstance(values, list)
     for key, value in enumerate(values) if isinstance(values, list) else values.items():
         value_path = (*path, key)
-        line_start = indent + ("-" if isinstance(values, list) else f"{_yaml_on_one_line(key)}:")
+        line_start = indent + ("-" if is_list else f"{_yaml_on_one_line(key)}:")
+        # An empty list or mapping has no lines of its own.
         if isinstance(value, (dict, list)) and value:
             yield line_start
             yield from _yaml_lines(value, origin_texts, value_path)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _DeletionOptions:
-    """The values of the options that say what to delete, and what not to wait for.
+    """The values of the options of `cfngen delete` that say what is deleted, and when the command exits.
 
     Attributes:
         delete_volumes: whether to delete the EBS volumes of PersistentVolumeClaims.
@@ -73,6 +73,7 @@ class _DeletionOptions:
             stack_name=target.stack_name,
             cluster=target.cluster.name,
             vpc_id=network.vpc.id or "",
+            # By this range, routes that Kubernetes made for pods are told from other routes.
             pod_cidr=str(network.pod_cidr),
             delete_volumes=self.delete_volumes,
             delete_snapshots=self.delete_snapshots,
@@ -164,9 +165,9 @@ def command(
     from cfngen.deploy.watching.diagnosis import diagnose
 
     account = target.connect()
-    path = authorities_file or Path(f"{target.cluster.name}-authorities.json")
-    method: CopyMethod | None = "file" if authorities_file else authorities
-    request = options.request(target, account, AuthorityCopy(method, path) if method else None)
+    copy_file = authorities_file or Path(f"{target.cluster.name}-authorities.json")
+    copy_method: CopyMethod | None = "file" if authorities_file else authorities
+    request = options.request(target, account, AuthorityCopy(copy_method, copy_file) if copy_method else None)
     with screen(target, account) as display:
         if dry_run:
             with progress_line("looking for resources …"):
@@ -182,7 +183,7 @@ def command(
             request,
             interaction,
             drain=delete_services,
-            choose=lambda: _ask_copy_method(display, path, yes=yes),
+            choose=lambda: _ask_copy_method(display, copy_file, yes=yes),
         )
         if deleted.status and not deleted.in_progress:
             with translate_aws_errors():
@@ -207,14 +208,14 @@ def _deletion_consent(target: Target, *, yes: bool) -> Consent:
     return answer
 
 
-def _ask_copy_method(display: Screen, path: Path, *, yes: bool) -> AuthorityCopy:
+def _ask_copy_method(display: Screen, copy_file: Path, *, yes: bool) -> AuthorityCopy:
     """Ask how to keep a copy of the certificate authorities, and return the answer.
 
     With --yes, or without a terminal to ask on, the copy is kept in a secret that can be restored for some time.
 
     Args:
         display: the screen, whose tree is kept above the question.
-        path: the file for a copy in a file.
+        copy_file: the file for a copy in a file.
         yes: whether --yes is given.
     """
     from cfngen.deploy.deletion.authority_copies import RECOVERY_WINDOW_DAYS, AuthorityCopy
@@ -224,14 +225,14 @@ def _ask_copy_method(display: Screen, path: Path, *, yes: bool) -> AuthorityCopy
         return AuthorityCopy("recovery-window")
     click.echo(
         "The secret with the certificate authorities is deleted, too. Without a copy, no snapshot can be restored:\n"
-        f"  f  keep a copy in {path}, which only you can read\n"
+        f"  f  keep a copy in {copy_file}, which only you can read\n"
         f"  r  keep a copy in a secret that can be restored for {RECOVERY_WINDOW_DAYS} days\n"
         "  d  keep no copy",
         err=True,
     )
     method_by_letter: dict[str, CopyMethod] = {"f": "file", "r": "recovery-window", "d": "destroy"}
     letter = click.prompt("Choose", type=click.Choice(tuple(method_by_letter)), default="r", err=True)
-    return AuthorityCopy(method_by_letter[letter], path)
+    return AuthorityCopy(method_by_letter[letter], copy_file)
 
 
 def _service_deletion_function(target: Target, account: Account) -> DeleteServices:

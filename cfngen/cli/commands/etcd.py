@@ -56,7 +56,11 @@ def listing(target: Target, show_all: bool) -> None:
         snapshot_store = find_store(account, target.stack_name, target.cluster)
         restoring = str(snapshot_store.read(REQUEST_KEY).get("snapshot", ""))
         snapshots = Snapshots(
-            snapshot_store.cluster, snapshot_store.bucket, snapshot_store.prefix, snapshot_store.snapshots(), restoring
+            cluster=snapshot_store.cluster,
+            bucket=snapshot_store.bucket,
+            prefix=snapshot_store.prefix,
+            snapshots=snapshot_store.snapshots(),
+            restoring=restoring,
         )
     target.show(snapshots, full=show_all)
 
@@ -87,7 +91,8 @@ def backup(target: Target, timeout: timedelta) -> None:
 
     account = target.connect()
     with screen(target, account) as display:
-        display.report(take_snapshot(find_store(account, target.stack_name, target.cluster), display.report, timeout))
+        snapshot_store = find_store(account, target.stack_name, target.cluster)
+        display.report(take_snapshot(snapshot_store, display.report, timeout))
 
 
 @command.command(
@@ -123,15 +128,14 @@ def restore(target: Target, snapshot: str, yes: bool, timeout: timedelta | None)
     account = target.connect()
     with screen(target, account) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=yes))
-        display.report(
-            restore_snapshot(
-                account,
-                target.stack_name,
-                target.cluster,
-                snapshot,
-                consent=interaction.consent,
-                report=interaction.report,
-                override=target.kubernetes_override,
-                patience=timeout,
-            )
+        result = restore_snapshot(
+            account,
+            target.stack_name,
+            target.cluster,
+            snapshot,
+            consent=interaction.consent,
+            report=interaction.report,
+            override=target.kubernetes_override,
+            patience=timeout,
         )
+        display.report(result)

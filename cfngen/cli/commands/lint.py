@@ -45,15 +45,22 @@ FALLBACK_REGION = "us-east-1"
     "cluster's region.",
 )
 @no_cache_option
-@click.option("--rules-dir", is_flag=True, help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.")
-def command(files: tuple[Path, ...], source: Source, region: str | None, use_lint_cache: bool, rules_dir: bool) -> None:
+@click.option(
+    "--rules-dir",
+    "print_rules_directory",
+    is_flag=True,
+    help="Only print the directory of cfngen's own rules, for `cfn-lint -a`.",
+)
+def command(
+    files: tuple[Path, ...], source: Source, region: str | None, use_lint_cache: bool, print_rules_directory: bool
+) -> None:
     """Generate the cluster's templates in memory and lint them; or lint FILES, any CloudFormation templates.
 
     cfn-lint runs with every rule enabled, and with additional rules of cfngen: UserData over 16 KiB, security group
     rules without description, instances that do not require IMDSv2, unencrypted volumes, and more. Parameters of nested
     stacks are checked against their templates; FILES are linted separately.
     """
-    if rules_dir:
+    if print_rules_directory:
         from cfngen.lint.linter import RULES
 
         click.echo(RULES)
@@ -84,10 +91,10 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, us
         TemplateFileError: files cannot be read.
         LintError: with all findings.
     """
-    from cfngen.cli.template_file import read_all
+    from cfngen.cli.template_file import read_template_files
     from cfngen.lint import LintError
 
-    templates = read_all(files)
+    templates = read_template_files(files)
     templates_by_region: dict[str, list[TemplateFile]] = {}
     # The cluster file is read at most once, and only if a template needs the cluster's region.
     cluster_region: str | None = None

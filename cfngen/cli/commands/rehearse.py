@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cfngen.rehearse.run import RehearsalResult
 
 _DEFAULT_ZONES = "us-west-2a,us-west-2b,us-west-2c"
+"""The default of --zones."""
 
 
 @click.command(
@@ -183,12 +184,18 @@ def _write_report(target: Target, file: Path, rehearsal: Rehearsal) -> None:
 
 
 def _parse_zones(text: str) -> tuple[str, ...]:
-    """Parse --zones: three different zones of one region, separated by commas."""
+    """Return the zones in the value of --zones, which are separated by commas.
+
+    Raises:
+        click.BadParameter: they are not three different zones of one region.
+    """
     from cfngen.cluster.defaults import zone_region
 
     zones = tuple(zone.strip() for zone in text.split(",") if zone.strip())
     regions = {zone_region(zone) for zone in zones}
-    if len(set(zones)) != 3 or len(zones) != 3 or len(regions) != 1 or None in regions:
+    are_three_zones = len(zones) == 3 and len(set(zones)) == 3
+    # The region of a text that is not a zone is None.
+    if not are_three_zones or len(regions) != 1 or None in regions:
         raise click.BadParameter(
             f"{text!r} is not three zones of one region, such as {_DEFAULT_ZONES}.", param_hint="--zones"
         )

@@ -25,6 +25,7 @@ from cfngen.cli.terminal import examples_epilog
 @target_options
 @click.option(
     "--skip",
+    "skipped_resources",
     metavar="RESOURCE",
     multiple=True,
     help="Skip this resource: its logical id, or NESTED-STACK-NAME.LOGICAL-ID. Repeatable.",
@@ -34,7 +35,13 @@ from cfngen.cli.terminal import examples_epilog
 @allow_danger_option
 @click.pass_context
 def command(
-    context: click.Context, *, target: Target, skip: tuple[str, ...], force: bool, yes: bool, allow_danger: bool
+    context: click.Context,
+    *,
+    target: Target,
+    skipped_resources: tuple[str, ...],
+    force: bool,
+    yes: bool,
+    allow_danger: bool,
 ) -> None:
     """Roll the stack back to its last successful state, after an operation or a rollback has failed.
 
@@ -50,8 +57,10 @@ def command(
     account = target.connect()
     with translate_aws_errors(), screen(target, account) as display:
         interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
-        outcome = rollback(account, target.stack_name, target.cluster.name, interaction, skip=skip, force=force)
-        # The command succeeds if the rollback does, although the outcome of the operation itself is a failure.
+        outcome = rollback(
+            account, target.stack_name, target.cluster.name, interaction, skip=skipped_resources, force=force
+        )
+        # The command succeeds if the rollback does, although the operation that is rolled back has failed.
         outcome = replace(outcome, succeeded=outcome.status.rolled_back)
         stack = find(account, outcome.stack_id)
         if not outcome.succeeded and not outcome.detached:

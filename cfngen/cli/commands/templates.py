@@ -9,7 +9,7 @@ import click
 
 from cfngen.cli import shell_completion
 from cfngen.cli.commands.userdata import size_lines
-from cfngen.cli.exit_codes import STALE, SUCCESS
+from cfngen.cli.exit_codes import OUTPUT_IS_STALE, SUCCESS
 from cfngen.cli.paths import PathArgument
 from cfngen.cli.pipeline import GeneratedTemplates, generate, lint_or_fail, no_cache_option
 from cfngen.cli.source import Source, source_options
@@ -140,7 +140,7 @@ def command(
     if check:
         differences = output.differences(directory, files)
         _print_check(differences, files, directory)
-        context.exit(STALE if differences else SUCCESS)
+        context.exit(OUTPUT_IS_STALE if differences else SUCCESS)
     report = output.write(directory, files)
     _print_report(source, generated, files, report, directory, file_format)
 

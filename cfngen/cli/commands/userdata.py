@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 )
 @click.argument("role", required=False, shell_complete=shell_completion.roles)
 @source_options
-@click.option("--size", is_flag=True, help="Show only the size in bytes, EC2's limit and the remaining bytes.")
+@click.option(
+    "--size", "size_only", is_flag=True, help="Show only the size in bytes, EC2's limit and the remaining bytes."
+)
 @click.option("--file", "file_name", metavar="NAME", help="Show only this file, without headings, e.g. config.json.")
-def command(role: str | None, source: Source, size: bool, file_name: str | None) -> None:
+def command(role: str | None, source: Source, size_only: bool, file_name: str | None) -> None:
     """Show what instances of ROLE will run at boot: the loader, its configuration, and every module of the program.
 
     ROLE is `master` or `nodes-<group>`; without ROLE the roles are listed. In a template the same files are packed into
     the launch template's UserData; CloudFormation replaces each ${Name}.
     """
-    if file_name is not None and size:
+    if file_name is not None and size_only:
         raise click.UsageError("--file and --size cannot be used together; remove one of them.")
     if file_name is not None and role is None:
         raise click.UsageError(f"specify a role: `cfngen userdata master --file {shlex.quote(file_name)}`")
@@ -50,7 +52,7 @@ def command(role: str | None, source: Source, size: bool, file_name: str | None)
         raise click.UsageError(
             f"no role {role!r} in this cluster; the roles are {', '.join(userdata.role for userdata in all_userdata)}."
         )
-    if size:
+    if size_only:
         click.echo("\n".join(size_lines(selected)))
     elif role is None:
         click.echo("\n".join(userdata.role for userdata in selected))

@@ -57,6 +57,7 @@ def _result_row(step: RehearsedStep) -> tuple[str, str, str, str]:
 
 def _difference_lines(step: RehearsedStep) -> Iterator[str]:
     """Yield the differences of a step from the emulator, and its error; nothing if all was as expected."""
+    # Each with the name of the operation that differed.
     surprises = [(compared.operation.name, surprise) for compared in step.operations for surprise in compared.surprises]
     remark_count = sum(len(compared.remarks) for compared in step.operations)
     if step.result == "as expected" and not surprises and not remark_count:

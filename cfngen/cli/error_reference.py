@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import cfngen
 from cfngen.cli.exit_codes import error_exit_code
@@ -21,8 +22,8 @@ OTHER_ERRORS = {
 """Errors that are no `CfngenError`: the `code` of each, and what it means."""
 # The first line of a class of errors; modules without such a line need not be imported.
 _ERROR_CLASS_PATTERN = re.compile(r"^class \w+\(\w*Error\):$", re.MULTILINE)
+# The errors of these packages never reach the user: the boot program, and the emulator of CloudFormation.
 _EXCLUDED_PACKAGES = {"boot", "cloudformation"}
-"""Packages whose errors never reach the user: the boot program, and the emulator of CloudFormation."""
 
 
 def error_classes() -> tuple[type[CfngenError], ...]:
@@ -37,11 +38,25 @@ def error_classes() -> tuple[type[CfngenError], ...]:
     return tuple(sorted(classes, key=lambda class_: class_.code))
 
 
-def error_rows() -> list[tuple[str, int, str]]:
-    """Return the code, the exit code and the meaning of each error, sorted by code."""
+class ErrorRow(NamedTuple):
+    """A row of the table of errors.
+
+    Attributes:
+        code: the error's stable name, for programs.
+        exit_code: what the process exits with.
+        meaning: the first line of the docstring of the error's class.
+    """
+
+    code: str
+    exit_code: int
+    meaning: str
+
+
+def error_rows() -> list[ErrorRow]:
+    """Return a row for each error, sorted by code."""
     meanings = {class_.code: (inspect.getdoc(class_) or "").partition("\n")[0] for class_ in error_classes()}
     meanings.update(OTHER_ERRORS)
-    return [(code, error_exit_code(code), meaning) for code, meaning in sorted(meanings.items())]
+    return [ErrorRow(code, error_exit_code(code), meaning) for code, meaning in sorted(meanings.items())]
 
 
 def _class_and_subclasses(class_: type[CfngenError]) -> Iterator[type[CfngenError]]:

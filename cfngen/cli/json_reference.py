@@ -72,11 +72,13 @@ def classes_by_command() -> dict[str, list[type]]:
 
     Every command also prints `Failure`, which is not in the lists.
     """
-    message_classes: dict[str, list[type]] = {}
+    unordered_classes: dict[str, list[type]] = {}
     for message_type in MESSAGE_TYPES.values():
         for command in message_type.commands:
-            message_classes.setdefault(command, []).append(message_type.message_class)
-    return dict(sorted(message_classes.items(), key=lambda item: COMMANDS.index(item[0].split()[0])))
+            unordered_classes.setdefault(command, []).append(message_type.message_class)
+    # Of a command such as `etcd list`, the help lists the first word.
+    commands = sorted(unordered_classes, key=lambda command: COMMANDS.index(command.split()[0]))
+    return {command: unordered_classes[command] for command in commands}
 
 
 def json_schema() -> JsonSchema:
@@ -94,22 +96,17 @@ def json_schema() -> JsonSchema:
 def json_page() -> str:
     """Return docs/json.md."""
     definitions: Definitions = json_schema()["$defs"]
-    rows = [
-        f"| `cfngen {command}` | {', '.join(map(_section_link, message_classes))} |"
-        for command, message_classes in classes_by_command().items()
+    command_rows = [
+        f"| `cfngen {command}` | {', '.join(map(_section_link, classes))} |\n"
+        for command, classes in classes_by_command().items()
     ]
-    return (
-        _PAGE_START
-        + "\n".join(rows)
-        + "\n"
-        + "".join(_definition_section(name, definition) for name, definition in definitions.items())
-        + _error_codes_section()
-    )
+    sections = [_definition_section(name, definition) for name, definition in definitions.items()]
+    return "".join([_PAGE_START, *command_rows, *sections, _error_codes_section()])
 
 
 def _error_codes_section() -> str:
     """Return the section of the page with the table of all error codes."""
-    rows = "".join(f"| `{code}` | {exit_code} | {meaning} |\n" for code, exit_code, meaning in error_rows())
+    rows = "".join(f"| `{row.code}` | {row.exit_code} | {row.meaning} |\n" for row in error_rows())
     return f"\n{_ERROR_SECTION_START}{rows}"
 
 
@@ -132,16 +129,15 @@ def _section_title(class_: type) -> str:
 
 
 def _section_anchor(class_: type) -> str:
+    """Return the anchor that Markdown gives to the heading of the section of a class."""
     return class_.__name__.lower()
 
 
 def _definition_section(name: str, definition: JsonSchema) -> str:
     """Return the section of the page for one definition: an enumeration, or a table of an object's keys."""
     if "enum" in definition:
-        return (
-            f"\n## {name}\n\n{definition['description']}\n\n"
-            f"One of {', '.join(f'`{value}`' for value in definition['enum'])}.\n"
-        )
+        values = ", ".join(f"`{value}`" for value in definition["enum"])
+        return f"\n## {name}\n\n{definition['description']}\n\nOne of {values}.\n"
     rows = "".join(
         f"| `{key}` | {_type_in_words(property_)} | {property_.get('description', '')} |\n"
         for key, property_ in definition["properties"].items()
@@ -164,12 +160,10 @@ def _type_in_words(schema: JsonSchema) -> str:
         return " or ".join(_type_in_words(alternative) for alternative in schema["anyOf"])
     if schema.get("type") == "array":
         return f"list of {_type_in_words(schema['items'])}" if "items" in schema else "list"
+    if schema.get("type") == "object" and "additionalProperties" in schema:
+        return f"object of {_type_in_words(schema['additionalProperties'])}"
     if schema.get("type") == "object":
-        return (
-            f"object of {_type_in_words(schema['additionalProperties'])}"
-            if "additionalProperties" in schema
-            else "object"
-        )
+        return "object"
     if schema.get("format") == "date-time":
         return "time"
     return {"string": "text", "boolean": "true or false", "null": "null"}.get(schema.get("type", ""), "number")

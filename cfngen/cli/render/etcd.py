@@ -26,7 +26,7 @@ def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
     if not inventory.snapshots:
         lines = [f"There is no snapshot under s3://{inventory.bucket}/{inventory.prefix} yet."]
     else:
-        visible = inventory.snapshots if full else inventory.snapshots[:MAX_SNAPSHOTS_SHOWN]
+        shown_snapshots = inventory.snapshots if full else inventory.snapshots[:MAX_SNAPSHOTS_SHOWN]
         rows = [
             (
                 f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC",
@@ -35,19 +35,19 @@ def snapshot_lines(inventory: Snapshots, *, full: bool = False) -> list[Line]:
                 snapshot.period,
                 snapshot.key,
             )
-            for snapshot in visible
+            for snapshot in shown_snapshots
         ]
         lines = [*table(("TIME", "AGE", "SIZE", "KIND", "KEY"), rows)]
-        if len(visible) < len(inventory.snapshots):
-            lines.append(f"  … and {len(inventory.snapshots) - len(visible):,} more; --all shows them")
-        total = sum(snapshot.size for snapshot in inventory.snapshots)
-        lines += [
-            "",
-            f"{pluralize(len(inventory.snapshots), 'snapshot')}, {size_text(total)}, in the bucket {inventory.bucket}",
-        ]
+        hidden_count = len(inventory.snapshots) - len(shown_snapshots)
+        if hidden_count:
+            lines.append(f"  … and {hidden_count:,} more; --all shows them")
+        count = pluralize(len(inventory.snapshots), "snapshot")
+        total_size = size_text(sum(snapshot.size for snapshot in inventory.snapshots))
+        lines += ["", f"{count}, {total_size}, in the bucket {inventory.bucket}"]
     if inventory.restoring:
-        text = f"The masters are being restored from {inventory.restoring}; "
-        lines += ["", colored(CommandText(text, suggest("etcd restore"), " continues the restore."), "yellow")]
+        sentence_start = f"The masters are being restored from {inventory.restoring}; "
+        sentence = CommandText(sentence_start, suggest("etcd restore"), " continues the restore.")
+        lines += ["", colored(sentence, "yellow")]
     return lines
 
 
@@ -68,22 +68,16 @@ def restore_plan_lines(message: RestorePlan, width: int | None = None) -> list[s
     snapshot = message.snapshot
     max_width = screen_width() if width is None else width
     verb = "is still being restored" if message.pending else "will be restored"
-    return [
+    time = f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC"
+    lines = [
         click.style(message.cluster, bold=True) + f"  {message.region}, account {message.account}",
         *wrapped(f"{verb} from s3://{message.bucket}/{snapshot.key}", max_width, indent="  "),
-        *wrapped(
-            f"taken on {snapshot.time:%Y-%m-%d %H:%M:%S} UTC, {age_text(snapshot.age)} ago; {size_text(snapshot.size)}",
-            max_width,
-            indent="  ",
-        ),
-        "",
-        *(
-            line
-            for text in message.consequences
-            for line in wrapped(text, max_width, indent="    ", first_indent="  - ")
-        ),
+        *wrapped(f"taken on {time}, {age_text(snapshot.age)} ago; {size_text(snapshot.size)}", max_width, indent="  "),
         "",
     ]
+    for consequence in message.consequences:
+        lines += wrapped(consequence, max_width, indent="    ", first_indent="  - ")
+    return [*lines, ""]
 
 
 def restore_progress_lines(message: RestoreProgress) -> list[str]:

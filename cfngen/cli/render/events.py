@@ -27,7 +27,7 @@ _STATUS_ENDINGS_AND_COLOURS = (
 
 
 def in_status_colour(status: str, text: str = "") -> str:
-    """Return `text` in the colour of the status; without `text`, the status itself."""
+    """Return the status in its colour, or another text in the colour of the status."""
     colour = next((colour for ending, colour in _STATUS_ENDINGS_AND_COLOURS if status.endswith(ending)), None)
     return click.style(text or status, fg=colour)
 
@@ -40,7 +40,10 @@ def event_lines(event: Event, start: datetime | None = None, width: int | None =
         start: when the operation started; if it is None, the elapsed time is not shown.
         width: width of the terminal in characters; None means the actual one.
     """
-    elapsed = "" if start is None else f"{duration_text((event.time - start).total_seconds()):>11}  "
+    elapsed = ""
+    if start is not None:
+        # Eleven characters hold every duration of less than 100 hours.
+        elapsed = f"{duration_text((event.time - start).total_seconds()):>11}  "
     status = in_status_colour(event.status, event.status.ljust(_STATUS_WIDTH))
     line = f"{_time_of_day(event.time)}  {elapsed}{status}  {_stack_or_resource(event)}".rstrip()
     return [line, *_reason_lines(event, indent=" " * 10, width=width)]
@@ -70,6 +73,7 @@ def history_lines(events: Sequence[Event], width: int | None = None) -> list[str
 
 
 def _time_of_day(time: datetime) -> str:
+    """Return a time in UTC without its date, e.g. `12:00:00Z`."""
     return time.strftime("%H:%M:%SZ")
 
 

@@ -15,7 +15,7 @@ _COLOUR_BY_RESULT = {"as expected": "green", "surprise": "red", "refused": "red"
 
 
 def step_lines(outline: RehearsalSteps) -> list[str]:
-    """Return the table of steps, with a note on time and costs."""
+    """Return the table of steps, and a note on how long they take and what AWS bills."""
     rows = [
         (str(step.number), step.name, f"{step.minutes} min", step.title, "; ".join(step.units) or "nothing")
         for step in outline.steps
@@ -51,8 +51,9 @@ def written_lines(message: RehearsalWritten) -> list[str]:
 
 def _result_row(step: RehearsedStep) -> tuple[str, str, str, str]:
     """Return a row of the table of results: the step's number, its result, its minutes in AWS, and its title."""
-    minutes = sum(compared.operation.seconds for compared in step.operations) / 60
-    return str(step.number), step.result, f"{minutes:.0f}" if step.operations else "", step.title
+    seconds = sum(compared.operation.seconds for compared in step.operations)
+    minutes = f"{seconds / 60:.0f}" if step.operations else ""
+    return str(step.number), step.result, minutes, step.title
 
 
 def _difference_lines(step: RehearsedStep) -> Iterator[str]:

@@ -37,7 +37,7 @@ def result_lines(validation: Validation) -> list[str]:
 
 
 def change_lines(message: ValidationChange) -> list[str]:
-    """Return what has changed since the previous validation."""
+    """Return the problems that were resolved or appeared since the previous validation, and how long cfngen waits."""
     time = f"{message.time:%H:%M:%SZ}"
     limit = f"cfngen waits for {duration_text(message.remaining)} more at most"
     return [
@@ -50,12 +50,14 @@ def change_lines(message: ValidationChange) -> list[str]:
 def _problem_lines(problem: Problem, width: int) -> Iterator[str]:
     """Yield a problem as wrapped lines: the sentence, the details and the hint."""
     first_line, *other_lines = wrapped(f"{_capitalized(problem.sentence)}.", width, indent="  ")
-    yield from (f"{click.style('✗', fg='red', bold=True)} {first_line.lstrip()}", *other_lines)
+    yield f"{click.style('✗', fg='red', bold=True)} {first_line.lstrip()}"
+    yield from other_lines
     if problem.detail:
         yield from wrapped(problem.detail, width, indent="  ")
     if problem.hint:
         first_line, *other_lines = wrapped(f"hint: {problem.hint}", width, indent="    ", first_indent="  ")
-        yield from (first_line.replace("hint:", click.style("hint:", bold=True), 1), *other_lines)
+        yield first_line.replace("hint:", click.style("hint:", bold=True), 1)
+        yield from other_lines
 
 
 def _capitalized(sentence: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-Option: TypeAlias = tuple[str, ...]
+SuggestedOption: TypeAlias = tuple[str, ...]
 """A command line option: its name, and its value if it takes one."""
 
 _SHORT_NAMES = {"--cluster": "-f"}
@@ -29,9 +29,9 @@ class SuggestedCommand:
     """
 
     name: str
-    options: tuple[Option, ...] = ()
+    options: tuple[SuggestedOption, ...] = ()
 
-    def with_options(self, options: Sequence[Option]) -> SuggestedCommand:
+    def with_options(self, options: Sequence[SuggestedOption]) -> SuggestedCommand:
         """Return the command with these options added; options that it has already keep their values."""
         present_names = {_SHORT_NAMES.get(option[0], option[0]) for option in self.options}
         missing_options = tuple(option for option in options if option[0] not in present_names)
@@ -69,7 +69,7 @@ class CommandText:
         """The suggested commands in the text, in order."""
         return tuple(part for part in self.parts if isinstance(part, SuggestedCommand))
 
-    def with_options(self, options: Sequence[Option]) -> CommandText:
+    def with_options(self, options: Sequence[SuggestedOption]) -> CommandText:
         """Return the text with options added to each command, as `SuggestedCommand.with_options` does."""
         completed = (part.with_options(options) if isinstance(part, SuggestedCommand) else part for part in self.parts)
         return CommandText(*completed, quote=self.quote)
@@ -98,7 +98,7 @@ def suggest(name: str, *flags: str, stack: str = "") -> SuggestedCommand:
         flags: options without a value, e.g. `--force`.
         stack: value of the option --stack-name; empty means without this option.
     """
-    options: list[Option] = [(flag,) for flag in flags]
+    options: list[SuggestedOption] = [(flag,) for flag in flags]
     if stack:
         options.append(("--stack-name", stack))
     return SuggestedCommand(name, tuple(options))

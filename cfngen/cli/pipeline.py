@@ -63,6 +63,7 @@ def generate(source: Source) -> GeneratedTemplates:
         CfngenError: the cluster file is wrong, or the result exceeds a limit.
     """
     loaded = source.load()
+    # Imported only now, since it takes a while, and an error in the cluster file is shown without it.
     from cfngen.templates import generate as generate_templates
     from cfngen.userdata import roles
 

@@ -14,6 +14,7 @@ import click
 from cfngen.cli.options import Option, OptionGroup
 from cfngen.cli.paths import PathArgument, StandardInput
 from cfngen.cli.terminal import show_warning
+from cfngen.hints import SuggestedOption
 
 if TYPE_CHECKING:
     from cfngen.cluster.load import Loaded
@@ -41,9 +42,9 @@ class Source:
     no_env: bool = False
 
     @property
-    def options(self) -> tuple[tuple[str, ...], ...]:
+    def options(self) -> tuple[SuggestedOption, ...]:
         """The command line options that choose this source, each with its value if it takes one."""
-        options: list[tuple[str, ...]] = []
+        options: list[SuggestedOption] = []
         if self.is_explicit and self.path is None:
             options.append(("--defaults",))
         elif self.is_explicit:

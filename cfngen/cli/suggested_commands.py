@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import click
 
-from cfngen.hints import CommandText, Option, SuggestedCommand
+from cfngen.hints import CommandText, SuggestedCommand, SuggestedOption
 
 _HintOrMessage = TypeVar("_HintOrMessage")
 
 
-def complete_commands(thing: _HintOrMessage, options: Sequence[Option]) -> _HintOrMessage:
+def complete_commands(thing: _HintOrMessage, options: Sequence[SuggestedOption]) -> _HintOrMessage:
     """Return a hint or message in which each suggested command has these options.
 
     A command keeps the options that it already has.
@@ -52,7 +52,7 @@ def colored(text: CommandText, color: str) -> CommandText:
     return CommandText(click.style("", fg=color, reset=False), text, click.style(""), quote=text.quote)
 
 
-def _complete_tuple(values: tuple[object, ...], options: Sequence[Option]) -> tuple[object, ...]:
+def _complete_tuple(values: tuple[object, ...], options: Sequence[SuggestedOption]) -> tuple[object, ...]:
     """Return the tuple with options added to the commands in its values; `values` itself if nothing has changed."""
     completed_values = tuple(complete_commands(value, options) for value in values)
     if all(completed is original for completed, original in zip(completed_values, values, strict=True)):

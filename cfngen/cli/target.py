@@ -22,7 +22,7 @@ from cfngen.cli.source import Source, source_options
 from cfngen.cli.suggested_commands import complete_commands
 from cfngen.cli.terminal import show_warning
 from cfngen.errors import CfngenError
-from cfngen.hints import Hint
+from cfngen.hints import Hint, SuggestedOption
 
 if TYPE_CHECKING:
     from cfngen.cluster.model import Cluster
@@ -107,9 +107,9 @@ class Target:
         return name
 
     @property
-    def options(self) -> tuple[tuple[str, ...], ...]:
+    def options(self) -> tuple[SuggestedOption, ...]:
         """The command line options that choose this cluster, stack and account, each with its value if it has one."""
-        options: list[tuple[str, ...]] = [("--sandbox",)] if self.sandbox else []
+        options: list[SuggestedOption] = [("--sandbox",)] if self.sandbox else []
         options += self.source.options
         if self.explicit_stack_name:
             options.append(("--stack-name", self.explicit_stack_name))

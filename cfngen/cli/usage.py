@@ -64,13 +64,13 @@ class SuggestingGroup(click.Group):
         """Resolve a command as click does, but suggest the nearest one if it is unknown."""
         name, names = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in names:
-            alternatives = f"the commands are {', '.join(names)}."
-            ctx.fail(f"no such command {name!r}; {did_you_mean(name, names) or alternatives}")
+            suggestion = did_you_mean(name, names) or f"the commands are {', '.join(names)}."
+            ctx.fail(f"no such command {name!r}; {suggestion}")
         return super().resolve_command(ctx, args)
 
 
 def message_and_hint(failure: click.ClickException) -> tuple[str, str]:
-    """Return the message and the hint for a usage error; the hint may be empty."""
+    """Return the message and the hint for an error that click has found; the hint may be empty."""
     context = failure.ctx if isinstance(failure, click.UsageError) else None
     if isinstance(failure, click.NoSuchOption) and context is not None:
         return _unknown_option_message(failure.option_name, context)
@@ -97,7 +97,9 @@ def _unknown_option_message(name: str, context: click.Context) -> tuple[str, str
         subcommand_path = context.command_path.removeprefix(f"{root_context.command_path} ")
         return message, f"put it before the command: `{root_context.command_path} {name} {subcommand_path} …`"
     suggestion = did_you_mean(name, options)
-    return (f"{message}; {suggestion}", "") if suggestion else (message, "")
+    if suggestion:
+        message += f"; {suggestion}"
+    return message, ""
 
 
 def _visible_options(command: click.Command) -> list[str]:
@@ -116,6 +118,5 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
     if not matches:
         return ""
     *other_matches, last_match = matches
-    if not other_matches:
-        return f"did you mean {last_match}?"
-    return f"did you mean {', '.join(other_matches)} or {last_match}?"
+    alternatives = f"{', '.join(other_matches)} or {last_match}" if other_matches else last_match
+    return f"did you mean {alternatives}?"

@@ -115,12 +115,15 @@ def command(
     account = target.connect()
     # A user that --user names gets no groups unless --group is given.
     default_groups = () if user else (ADMINISTRATORS,)
-    identity = Identity(user or user_name(account.caller), groups or default_groups)
+    identity = Identity(user=user or user_name(account.caller), groups=groups or default_groups)
     now = account.clock.now()
     expires = now + certificate_lifetime
     access = _issue_access(target, account, context_name, identity, now, certificate_lifetime)
     if print_only:
-        target.show(KubeconfigDocument(build_kubeconfig(access), identity.user, identity.groups, expires))
+        document = KubeconfigDocument(
+            kubeconfig=build_kubeconfig(access), user=identity.user, groups=identity.groups, expires=expires
+        )
+        target.show(document)
         return
     _write_entries(target, kubeconfig_file, access, identity, expires, switch=not keep_current_context)
 

@@ -98,7 +98,9 @@ class TooLargeForOneTemplateError(CfngenError):
     show_default=True,
     help="Format of the templates.",
 )
-@click.option("--check", is_flag=True, help="Write nothing; exit with 3 if the directory is not up to date.")
+@click.option(
+    "--check", "check_only", is_flag=True, help="Write nothing; exit with 3 if the directory is not up to date."
+)
 @no_cache_option
 @click.pass_context
 def command(
@@ -108,7 +110,7 @@ def command(
     directory: Path,
     stack_names: tuple[str, ...],
     file_format: Literal["json", "yaml"],
-    check: bool,
+    check_only: bool,
     use_lint_cache: bool,
 ) -> None:
     """Generate the cluster's CloudFormation templates, lint them, and write them.
@@ -124,6 +126,7 @@ def command(
     if STANDALONE_TEMPLATE not in generated.template_names:
         if STANDALONE_TEMPLATE in stack_names:
             raise TooLargeForOneTemplateError(file_format)
+        # Without --only, the other templates are still written.
         if not stack_names:
             error = TooLargeForOneTemplateError(file_format)
             show_warning(f"{error}; {error.hint}")
@@ -137,15 +140,15 @@ def command(
     if stack_names:
         paths = [f"{name}.{file_format}" for name in stack_names]
         files = {path: files[path] for path in paths}
-    if check:
+    if check_only:
         differences = output.differences(directory, files)
-        _print_check(differences, files, directory)
+        _print_differences(differences, files, directory)
         context.exit(OUTPUT_IS_STALE if differences else SUCCESS)
     report = output.write(directory, files)
     _print_report(source, generated, files, report, directory, file_format)
 
 
-def _print_check(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
+def _print_differences(differences: Sequence[Difference], files: Mapping[str, bytes], directory: Path) -> None:
     """Print whether the directory is up to date, and which files differ.
 
     Args:
@@ -201,8 +204,10 @@ def _print_report(
     click.echo("\n".join(f"  UserData of {line}" for line in size_lines(generated.userdata)))
     click.echo()
     click.echo(f"{pluralize(len(generated.documents), 'template')} linted, nothing found.")
-    changes = f"{pluralize(len(report.written), 'file')} written, {len(report.unchanged)} unchanged"
-    click.echo(f"{directory}: {changes}, {len(report.removed)} removed.")
+    written_files = pluralize(len(report.written), "file")
+    click.echo(
+        f"{directory}: {written_files} written, {len(report.unchanged)} unchanged, {len(report.removed)} removed."
+    )
     next_step = complete_commands(
         CommandText(
             "Next: ",

@@ -173,10 +173,10 @@ class Target:
             if not sys.stdin or not sys.stdin.isatty():
                 raise NobodyToAskError(question)
             for consequence in question.consequences:
-                click.echo(
-                    "\n".join(wrapped(consequence, max_line_width(), indent="    ", first_indent="  - ")), err=True
-                )
+                lines = wrapped(consequence, max_line_width(), indent="    ", first_indent="  - ")
+                click.echo("\n".join(lines), err=True)
             text = click.style(question.text, bold=True, fg="red" if question.dangerous else None)
+            # The consent to the most serious changes is to type the cluster's name.
             if not question.name:
                 return click.confirm(text, default=False, err=True)
             answer: str = click.prompt(

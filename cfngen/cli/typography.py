@@ -2,7 +2,7 @@
 
 All texts use the typographic characters. Where the locale is C or POSIX, or its encoding lacks them, standard output
 and standard error replace them by ASCII; other non-ASCII characters, such as those in a name of the cluster file, are
-kept. Data for programs is printed with `verbatim`, which replaces nothing.
+kept. Data for programs is printed with `print_verbatim`, which replaces nothing.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from cfngen.cli.target import Target, target_options
 from cfngen.cli.terminal import examples_epilog
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cfngen.deploy.account import Account
     from cfngen.deploy.inspection.validation import Validation
 
@@ -71,7 +73,8 @@ def command(
 
     account = target.connect()
     with screen(target, account, full=deployment.full) as display:
-        finished = deploy(account, request, display.interaction(target.consent(yes=yes, allow_danger=allow_danger)))
+        interaction = display.interaction(target.consent(yes=yes, allow_danger=allow_danger))
+        finished = deploy(account, request, interaction)
         display.report(finished)
         if not finished.succeeded:
             context.exit(operation_exit_code(finished))
@@ -82,7 +85,7 @@ def command(
 
 
 def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
-    """Wait until the cluster is valid, at most SETTLING; return whether it is valid.
+    """Wait until the cluster is valid, at most SETTLING_TIME; return whether it is valid.
 
     Returns True, too, if the cluster cannot be checked, e.g. because its API cannot be reached from this machine.
     """
@@ -93,17 +96,11 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
 
     display.report(Step("checking masters, nodes and pods"))
     validate_now = partial(validate, account, target.stack_name, target.cluster, override=target.kubernetes_override)
-    done_validations: list[Validation] = []
-
-    def next_validation() -> Validation:
-        # The first validation has been done before the wait for a valid cluster begins.
-        return done_validations.pop() if done_validations else validate_now()
-
     hint = CommandText("run ", suggest("validate cluster"), " where the API can be reached, as a user with access.")
     try:
         validation = validate_now()
         if not _is_api_unreachable(validation):
-            done_validations.append(validation)
+            next_validation = _starting_with(validation, validate_now)
             validation = wait_until_valid(next_validation, account.clock, SETTLING_TIME, display.report)
     except CfngenError as error:
         display.report(Notice(f"could not determine whether the cluster works: {error}", hint))
@@ -117,6 +114,16 @@ def _cluster_works(target: Target, account: Account, display: Screen) -> bool:
         return True
     display.report(validation)
     return validation.valid
+
+
+def _starting_with(first_validation: Validation, validate_now: Callable[[], Validation]) -> Callable[[], Validation]:
+    """Return a function that returns the given validation when it is called first, and later validates anew."""
+    done_validations = [first_validation]
+
+    def next_validation() -> Validation:
+        return done_validations.pop() if done_validations else validate_now()
+
+    return next_validation
 
 
 def _is_api_unreachable(validation: Validation) -> bool:

@@ -99,9 +99,10 @@ def _lint_files(files: Sequence[Path], source: Source, region: str | None, *, us
     # The cluster file is read at most once, and only if a template needs the cluster's region.
     cluster_region: str | None = None
     for template in templates:
-        template_region = region or template.region or cluster_region
+        template_region = region or template.region
         if template_region is None:
-            template_region = cluster_region = _cluster_region(source)
+            cluster_region = cluster_region or _cluster_region(source)
+            template_region = cluster_region
         templates_by_region.setdefault(template_region, []).append(template)
     findings: list[Finding] = []
     for template_region, region_templates in templates_by_region.items():

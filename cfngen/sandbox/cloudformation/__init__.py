@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, ValidationFinding
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail, ValidationFinding
 from cfngen.sandbox.cloudformation.errors import (
     AlreadyExistsError,
     ApiError,
@@ -15,7 +15,7 @@ from cfngen.sandbox.cloudformation.errors import (
 )
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.service import CloudFormation
-from cfngen.sandbox.cloudformation.stack import Event, LaunchedInstance, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Stack, StackEvent
 
 __all__ = [
     "HANDLERS",
@@ -32,8 +32,11 @@ __all__ = [
     "LaunchedInstance",
     "NotModelledError",
     "Resource",
+    "ResourceChange",
+    "ResourceChangeDetail",
     "ResourceError",
     "Stack",
+    "StackEvent",
     "ValidationError",
     "ValidationFinding",
     "client",

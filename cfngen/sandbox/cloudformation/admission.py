@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cfngen.sandbox.cloudformation import parameters, property_schemas, template
-from cfngen.sandbox.cloudformation.aws_parameter_types import exists
+from cfngen.sandbox.cloudformation.aws_parameter_types import parameter_value_exists
 from cfngen.sandbox.cloudformation.errors import (
     InsufficientCapabilitiesError,
     NotModelledError,
@@ -24,7 +24,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_revision
 from cfngen.sandbox.cloudformation.stack import Revision, Stack
-from cfngen.sandbox.cloudformation.template_source import fetch
+from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 from cfngen.text_limits import STACK_TAG_VALUE, TAG_KEY
 
 MAX_BODY_BYTES = 51_200  # for a template that the call contains (TemplateBody)
@@ -90,7 +90,7 @@ def admit(cloud: Region, submission: Submission, stack: Stack | None, name: str 
             raise ValidationError("Use previous template is only valid on update")
         template_text = current.body
     else:
-        template_text = submission.body or fetch(cloud.region, submission.url)
+        template_text = submission.body or fetch_from_s3(cloud.region, submission.url)
     parsed = template.parse(template_text)
     parameter_values = dict(submission.parameters or {})
     for key in submission.previous_parameters:
@@ -170,7 +170,7 @@ def revision(
     check_types(cloud, parsed)
     _check_attributes(cloud, parsed)
     ref_values, failure_reason = parameters.resolve_values(
-        parsed, parameter_values, cloud.parameter_store, functools.partial(exists, cloud.region)
+        parsed, parameter_values, cloud.parameter_store, functools.partial(parameter_value_exists, cloud.region)
     )
     parameter_strings = parameters.value_strings(parsed, parameter_values)
     checked = Revision(

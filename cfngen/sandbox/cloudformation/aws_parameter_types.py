@@ -19,7 +19,7 @@ DESCRIBE_CALLS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-def exists(region: str, parameter_type: str, value: str) -> bool:
+def parameter_value_exists(region: str, parameter_type: str, value: str) -> bool:
     """Whether the account has the object that a parameter of an AWS-specific type names.
 
     Raises:

@@ -17,8 +17,10 @@ CREATION_SECONDS = (1, 4)  # CREATE_PENDING and CREATE_IN_PROGRESS of a change s
 ON_STACK_FAILURE_VALUES = ("", "ROLLBACK", "DELETE", "DO_NOTHING")
 # The reason of a change set without changes (aws/aws-cdk#11521), and the error of UpdateStack. A change set whose
 # template has transforms fails with the latter (aws/aws-cdk#2553), but transforms are not modelled.
-NO_CHANGE_SET = "The submitted information didn't contain changes. Submit different information to create a change set."
-NO_UPDATE = "No updates are to be performed."
+NO_CHANGES_REASON = (
+    "The submitted information didn't contain changes. Submit different information to create a change set."
+)
+NO_UPDATES_MESSAGE = "No updates are to be performed."
 EMPTY_REVISION = Revision("", Template({}, {}), {}, {}, {}, ())  # for a nested stack whose template is refused
 
 
@@ -113,7 +115,7 @@ def _finish_creation(cloud: Region, change_set: ChangeSet) -> None:
     if change_set.kind == "UPDATE" and not change_set.changes:
         revision = change_set.revision
         if revision and changes_nothing(change_set.stack.revision, revision):
-            _fail(change_set, NO_CHANGE_SET)
+            _fail(change_set, NO_CHANGES_REASON)
             return
     change_set.status, change_set.execution_status = "CREATE_COMPLETE", "AVAILABLE"
 
@@ -201,7 +203,7 @@ def no_update_reason(cloud: Region, stack: Stack, revision: Revision) -> str:
     except ResourceError:
         return ""
     has_no_changes = not comparison.changes and not comparison.findings
-    return NO_UPDATE if has_no_changes and changes_nothing(stack.revision, revision) else ""
+    return NO_UPDATES_MESSAGE if has_no_changes and changes_nothing(stack.revision, revision) else ""
 
 
 def _fail(change_set: ChangeSet, reason: str) -> None:

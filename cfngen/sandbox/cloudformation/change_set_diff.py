@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cfngen.sandbox.cloudformation import property_schemas
-from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail, ValidationFinding
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail, ValidationFinding
 from cfngen.sandbox.cloudformation.errors import PropertyError, ResourceError
 from cfngen.sandbox.cloudformation.intrinsics import UNKNOWN
 from cfngen.sandbox.cloudformation.properties import (
     POLICY_ATTRIBUTES,
-    conformed_properties,
     enabled_resources,
+    resolve_and_validate,
 )
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
@@ -28,7 +28,7 @@ CompareNested = Callable[[str, Resource | None, Properties], ChangeSet | None]
 
 
 # The detail of a change without a difference in the template, e.g. of a nested stack.
-AUTOMATIC_CHANGE = Detail(
+AUTOMATIC_CHANGE = ResourceChangeDetail(
     attribute="Properties",
     name="",
     path="",
@@ -45,7 +45,7 @@ AUTOMATIC_CHANGE = Detail(
 class Comparison:
     """The changes of a stack's resources, and the findings of early validation."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ResourceChange] = field(default_factory=list)
     findings: list[ValidationFinding] = field(default_factory=list)
 
 
@@ -84,7 +84,7 @@ class _Comparer:
         self._revision = revision
         self._nested = nested
         self._compare_nested = compare_nested
-        self._changes: dict[str, Change | None] = {}  # by logical id; None for a resource without changes
+        self._changes: dict[str, ResourceChange | None] = {}  # by logical id; None for a resource without changes
         self._scope = scope_of_revision(cloud, revision, stack.name, stack.id, attribute=self._attribute)
         self._existing = {key: resource for key, resource in stack.resources.items() if resource.exists}
         current = stack.revision.parameter_strings
@@ -113,7 +113,7 @@ class _Comparer:
         ]
         return result
 
-    def _record(self, logical_id: str, change: Change | None) -> None:
+    def _record(self, logical_id: str, change: ResourceChange | None) -> None:
         """Record the change of a resource, and the value of Ref to it for the resources that depend on it."""
         self._changes[logical_id] = change
         keeps_physical_id = logical_id in self._existing and (change is None or change.replacement == "False")
@@ -125,16 +125,16 @@ class _Comparer:
             return attribute_of_existing(self._existing[logical_id], name)
         return UNKNOWN
 
-    def _change(self, logical_id: str, definition: ResourceDefinition) -> Change | None:
+    def _change(self, logical_id: str, definition: ResourceDefinition) -> ResourceChange | None:
         """The change of a resource of the new template; None if it has none."""
-        new_properties = conformed_properties(self._cloud.region, self._scope, self._revision.tags, definition)
+        new_properties = resolve_and_validate(self._cloud.region, self._scope, self._revision.tags, definition)
         resource = self._existing.get(logical_id)
         if resource is not None and resource.type != definition.type:
             raise ResourceError(f"Update of resource type is not permitted. The new template modifies resource type of "
                                 f"the following resources: [{logical_id}]")  # fmt: skip
         if resource is None or (resource.status == "CREATE_FAILED" and self._stack.finished):
             child = self._compare_nested(logical_id, None, new_properties) if definition.type == NESTED_STACK else None
-            return Change(
+            return ResourceChange(
                 action="Add",
                 logical_id=logical_id,
                 physical_id="",
@@ -159,7 +159,7 @@ class _Comparer:
         if not details:
             details.append(AUTOMATIC_CHANGE)
         replacement = _replacement(details)
-        return Change(
+        return ResourceChange(
             action="Modify",
             logical_id=logical_id,
             physical_id=resource.physical_id,
@@ -173,9 +173,9 @@ class _Comparer:
             after_context=self._context(definition, new_properties),
         )
 
-    def _removal(self, resource: Resource) -> Change:
+    def _removal(self, resource: Resource) -> ResourceChange:
         """The change of a resource that the new template no longer has."""
-        return Change(
+        return ResourceChange(
             action="Remove",
             logical_id=resource.logical_id,
             physical_id=resource.physical_id,
@@ -191,14 +191,14 @@ class _Comparer:
 
     def _property_details(
         self, resource: Resource, definition: ResourceDefinition, new_properties: Properties
-    ) -> Iterator[Detail]:
+    ) -> Iterator[ResourceChangeDetail]:
         """Yield the differences between a resource's properties, with the cause of each."""
         tag_property = property_schemas.tag_property(self._cloud.region, resource.type)
         old_template = resource.definition.body.get("Properties", {})
         new_template = definition.body.get("Properties", {})
         for path, old, new in find_differences(resource.properties, new_properties):
             name = path.split("/")[1]
-            requires_recreation = property_schemas.recreation(self._cloud.region, resource.type, path)
+            requires_recreation = property_schemas.requires_recreation(self._cloud.region, resource.type, path)
             is_tag = name == tag_property
             is_known = not _contains_unknown(new)
             common_fields = (  # the leading fields of `Detail`, in its order
@@ -216,10 +216,12 @@ class _Comparer:
             causes = [] if old_expression != new_expression else [*self._causes(new_expression)]
             for source, entity in causes:
                 is_static = source == "ParameterReference" and is_known
-                yield Detail(*common_fields, "Static" if is_static else "Dynamic", source, entity)
+                yield ResourceChangeDetail(*common_fields, "Static" if is_static else "Dynamic", source, entity)
             if not causes or (is_known and any(source == "ParameterReference" for source, _ in causes)):
                 # CloudFormation lists a value from a parameter twice: once for the parameter, once for the property.
-                yield Detail(*common_fields, "Dynamic" if causes or not is_known else "Static", "DirectModification")
+                yield ResourceChangeDetail(
+                    *common_fields, "Dynamic" if causes or not is_known else "Static", "DirectModification"
+                )
 
     def _causes(self, expression: object) -> Iterator[tuple[str, str]]:
         """Yield the parameters, resources and attributes that change the value of an expression."""
@@ -248,7 +250,7 @@ class _Comparer:
         return text if text == UNKNOWN else mask_no_echo(text, self._stack.revision, self._revision)
 
 
-def _replacement(details: list[Detail]) -> str:
+def _replacement(details: list[ResourceChangeDetail]) -> str:
     """Whether the differences replace the resource: True, False or Conditional."""
     if any(detail.requires_recreation == "Always" and detail.after != UNKNOWN for detail in details):
         return "True"
@@ -257,7 +259,7 @@ def _replacement(details: list[Detail]) -> str:
 
 def _attribute_details(
     old_definition: ResourceDefinition, new_definition: ResourceDefinition, attributes: tuple[str, ...]
-) -> Iterator[Detail]:
+) -> Iterator[ResourceChangeDetail]:
     """Yield the differences between attributes such as Metadata, which never replace a resource."""
     for attribute in attributes:
         old, new = old_definition.body.get(attribute), new_definition.body.get(attribute)
@@ -266,7 +268,7 @@ def _attribute_details(
             old_text, new_text = (
                 value if value is None or isinstance(value, str) else json.dumps(value) for value in (old, new)
             )
-            yield Detail(
+            yield ResourceChangeDetail(
                 attribute=attribute,
                 name="",
                 path=f"/{attribute}",

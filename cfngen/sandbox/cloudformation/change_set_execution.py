@@ -41,7 +41,7 @@ def execute(
         status_checks.check_resume(stack, disable_rollback=disable_rollback or change_set.on_failure == "DO_NOTHING")
     for other in cloud.all_change_sets():
         if other.stack is stack and other is not change_set:
-            existing_change_sets.drop(cloud, other)
+            existing_change_sets.delete_without_checks(cloud, other)
     stack.change_set_id = change_set.id
     _mark_executing(change_set)
     on_failure, express = "DO_NOTHING" if disable_rollback else change_set.on_failure, change_set.express

@@ -9,7 +9,7 @@ from cfngen.sandbox.cloudformation.stack import Revision, Stack
 
 
 @dataclass(frozen=True)
-class Detail:
+class ResourceChangeDetail:
     """One difference of a resource at one path (ResourceChangeDetail).
 
     Attributes:
@@ -38,7 +38,7 @@ class Detail:
 
 
 @dataclass(frozen=True)
-class Change:
+class ResourceChange:
     """The change of one resource (ResourceChange).
 
     Attributes:
@@ -59,7 +59,7 @@ class Change:
     replacement: str
     policy_action: str
     scope: tuple[str, ...]
-    details: tuple[Detail, ...]
+    details: tuple[ResourceChangeDetail, ...]
     child: ChangeSet | None
     before_context: str
     after_context: str
@@ -97,7 +97,7 @@ class ChangeSet:
     status: str = "CREATE_PENDING"
     execution_status: str = "UNAVAILABLE"
     reason: str = ""
-    changes: list[Change] = field(default_factory=list)
+    changes: list[ResourceChange] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     capabilities: tuple[str, ...] = ()

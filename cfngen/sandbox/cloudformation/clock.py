@@ -12,8 +12,8 @@ import heapq
 import itertools
 from collections.abc import Callable, Generator
 
-Condition = Callable[[], bool]
-Operation = Generator[Condition, None, None]
+ResumeCondition = Callable[[], bool]
+Operation = Generator[ResumeCondition, None, None]
 
 SIMULATION_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -58,13 +58,13 @@ class Simulation:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self._waiting: list[tuple[Operation, Condition]] = []
+        self._waiting: list[tuple[Operation, ResumeCondition]] = []
 
     def start(self, operation: Operation) -> None:
         """Start an operation, and run it until it waits for the first time."""
         self._resume(operation)
 
-    def run(self, until: Condition) -> None:
+    def run(self, until: ResumeCondition) -> None:
         """Run operations and advance the clock until a condition is true.
 
         Raises:

@@ -19,7 +19,7 @@ from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import AUTO_SCALING_GROUP, NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
-from cfngen.sandbox.cloudformation.template_source import fetch
+from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 
 # Errors that put a resource into a FAILED status.
 RESOURCE_ERRORS = (ApiError, ResourceError, ClientError, ParamValidationError)
@@ -203,7 +203,7 @@ def provision(cloud: Region, stack: Stack, resource: Resource, status: str) -> O
     cloud.record_event(stack, resource, status, "Resource creation Initiated")
     if resource.type == AUTO_SCALING_GROUP:
         signals.notify_launches(cloud, resource, set())
-        yield from signals.stabilize(cloud, resource, earlier_activities)
+        yield from signals.await_pending_instances(cloud, resource, earlier_activities)
         if resource.generation != generation:
             return
     if expected_signals:
@@ -250,7 +250,7 @@ def nested_revision(
     nested_properties = resource.properties
     tags = {tag["Key"]: tag["Value"] for tag in nested_properties.get("Tags", [])}
     parameter_values = {key: str(value) for key, value in nested_properties.get("Parameters", {}).items()}
-    template_text = fetch(cloud.region, nested_properties["TemplateURL"])
+    template_text = fetch_from_s3(cloud.region, nested_properties["TemplateURL"])
     parent_revision = parent or stack.revision
     return admission.revision(
         cloud,

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from cfngen.sandbox.cloudformation.clock import Condition, Operation
+from cfngen.sandbox.cloudformation.clock import Operation, ResumeCondition
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS, client
 from cfngen.sandbox.cloudformation.properties import handler_call
@@ -58,7 +58,9 @@ def failure_message(verb: str, logical_ids: Collection[str]) -> str:
     return f"The following resource(s) failed to {verb}: [{', '.join(logical_ids)}]. "
 
 
-def remove_resources(cloud: Region, stack: Stack, *, force: bool = False) -> Generator[Condition, None, list[str]]:
+def remove_resources(
+    cloud: Region, stack: Stack, *, force: bool = False
+) -> Generator[ResumeCondition, None, list[str]]:
     """Delete all resources of a stack, obsolete ones included; returns the logical ids that could not be deleted."""
     yield from remove_obsolete(cloud, stack)
     remaining = {logical_id: existing for logical_id, existing in stack.resources.items() if existing.exists}
@@ -74,7 +76,7 @@ def remove_resources(cloud: Region, stack: Stack, *, force: bool = False) -> Gen
     return failed
 
 
-def remove_obsolete(cloud: Region, stack: Stack) -> Generator[Condition, None, bool]:
+def remove_obsolete(cloud: Region, stack: Stack) -> Generator[ResumeCondition, None, bool]:
     """Delete the resources that an update made obsolete; returns whether any of them could not be deleted."""
     any_not_deleted = False
     while stack.obsolete_resources:

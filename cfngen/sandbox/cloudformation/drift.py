@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 
 from cfngen.sandbox.cloudformation.change_set_diff import find_differences
-from cfngen.sandbox.cloudformation.drift_results import Detection, PropertyDifference, ResourceDrift
+from cfngen.sandbox.cloudformation.drift_results import DriftDetection, PropertyDifference, ResourceDrift
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.properties import handler_call
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Stack
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 
-def detect(cloud: Region, stack: Stack, identifier: str) -> Detection:
+def detect_drift(cloud: Region, stack: Stack, identifier: str) -> DriftDetection:
     """Detect drift of all resources of a stack whose type supports it, without those of nested stacks.
 
     Raises:
         ValidationError: the stack's status does not allow drift detection
     """
-    if stack.status not in STABLE | {"UPDATE_ROLLBACK_FAILED"}:
+    if stack.status not in STABLE_STATUSES | {"UPDATE_ROLLBACK_FAILED"}:
         raise ValidationError(f"Drift detection cannot be performed on stack [{stack.id}] in status {stack.status}")
     drifts = []
     for resource in stack.resources.values():
@@ -38,7 +38,7 @@ def detect(cloud: Region, stack: Stack, identifier: str) -> Detection:
     else:
         stack.drift = "DRIFTED"
     stack.drift_checked = cloud.clock.time
-    return Detection(identifier, stack.id, "DETECTION_COMPLETE", stack.drift, cloud.clock.time, tuple(drifts))
+    return DriftDetection(identifier, stack.id, "DETECTION_COMPLETE", stack.drift, cloud.clock.time, tuple(drifts))
 
 
 def _compare_resource(cloud: Region, stack: Stack, resource: Resource, actual: Properties | None) -> ResourceDrift:
@@ -92,7 +92,7 @@ def _json(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def latest_drifts(detections: list[Detection], stack: Stack) -> list[ResourceDrift]:
+def latest_drifts(detections: list[DriftDetection], stack: Stack) -> list[ResourceDrift]:
     """The drift of each resource of a stack, from the latest drift detection."""
     for detection in reversed(detections):
         if detection.stack_id == stack.id:

@@ -45,7 +45,7 @@ class ResourceDrift:
 
 
 @dataclass(frozen=True)
-class Detection:
+class DriftDetection:
     """A finished drift detection.
 
     Attributes:

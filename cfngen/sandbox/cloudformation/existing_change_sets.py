@@ -38,10 +38,10 @@ def delete(cloud: Region, change_set: ChangeSet) -> None:
         raise InvalidChangeSetStatusError(
             f"ChangeSet [{change_set.id}] cannot be deleted in its current status of [{change_set.status}]"
         )
-    drop(cloud, change_set)
+    delete_without_checks(cloud, change_set)
 
 
-def drop(cloud: Region, change_set: ChangeSet) -> None:
+def delete_without_checks(cloud: Region, change_set: ChangeSet) -> None:
     """Delete a change set, and the nested stacks that were created only for it."""
     change_set.status = "DELETE_COMPLETE"
     cloud.remove_change_set(change_set)

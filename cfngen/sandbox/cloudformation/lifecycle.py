@@ -17,7 +17,7 @@ from cfngen.sandbox.cloudformation import (
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.errors import AlreadyExistsError, ValidationError
 from cfngen.sandbox.cloudformation.region import Region
-from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, Stack
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Revision, Stack
 
 
 def create_stack(
@@ -89,7 +89,7 @@ def update_stack(
         if policy_body:
             status_checks.check_policy(policy_body)
     revision = admission.admit(cloud, submission, stack)
-    if stack.status in STABLE and (no_update := change_set_creation.no_update_reason(cloud, stack, revision)):
+    if stack.status in STABLE_STATUSES and (no_update := change_set_creation.no_update_reason(cloud, stack, revision)):
         raise ValidationError(no_update)
     stack.policy_during_update, stack.policy = policy_during_update, policy or stack.policy
     for change_set in cloud.all_change_sets():
@@ -167,7 +167,7 @@ def delete_stack(cloud: Region, stack: Stack, retain: Collection[str], force: bo
     cloud.start_operation(stack, "DELETE_STACK", token)
     for change_set in cloud.all_change_sets():
         if change_set.stack is stack:
-            existing_change_sets.drop(cloud, change_set)
+            existing_change_sets.delete_without_checks(cloud, change_set)
     if status_before == "CREATE_IN_PROGRESS":
         creation.cancel_resources(cloud, stack)
     cloud.simulation.start(deletion.delete(cloud, stack, "User Initiated", retain=retain, force=force))

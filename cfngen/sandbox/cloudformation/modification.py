@@ -43,7 +43,7 @@ def modify(cloud: Region, stack: Stack, resource: Resource, old_properties: Prop
     if resource.generation != generation:
         return
     if resource.type == AUTO_SCALING_GROUP:
-        yield from rolling.change(cloud, stack, resource, old_properties)
+        yield from rolling.update_group(cloud, stack, resource, old_properties)
         return
     try:
         changed = HANDLERS[resource.type].update(properties.handler_call(cloud, stack, resource), old_properties)

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 MIN_SECONDS, MAX_SECONDS = 0.3, 300.0
 
 
-class Order:
+class ResourceOrder:
     """A random order.
 
     Args:

@@ -26,11 +26,14 @@ PARAMETER_ATTRIBUTES = {
 }  # fmt: skip
 MAX_LENGTH = 4096
 
-Exists = Callable[[str, str], bool]
+ParameterValueExists = Callable[[str, str], bool]
 
 
 def resolve_values(
-    template: Template, parameter_values: Mapping[str, str], parameter_store: Mapping[str, str], exists: Exists
+    template: Template,
+    parameter_values: Mapping[str, str],
+    parameter_store: Mapping[str, str],
+    exists: ParameterValueExists,
 ) -> tuple[JsonDict, str]:
     """Return the value of each parameter, and the reason why the stack must fail although the call succeeds (or "").
 

@@ -15,7 +15,7 @@ from cfngen.sandbox.cloudformation.stack import Resource, Stack
 from cfngen.sandbox.cloudformation.template import ResourceDefinition
 from cfngen.sandbox.json_types import JsonDict
 
-NESTED_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
+NESTED_STACK_PROPERTIES = frozenset({"Parameters", "Tags", "TemplateURL"})  # supported for nested stacks
 POLICY_ATTRIBUTES = ("CreationPolicy", "UpdatePolicy", "DeletionPolicy", "UpdateReplacePolicy")
 
 
@@ -25,12 +25,12 @@ def resolve_properties(cloud: Region, stack: Stack, definition: ResourceDefiniti
     Raises:
         ResourceError: they cannot be resolved, or the schema or the service refuses them
     """
-    properties = conformed_properties(cloud.region, scope_of_stack(cloud, stack), stack.tags, definition)
+    properties = resolve_and_validate(cloud.region, scope_of_stack(cloud, stack), stack.tags, definition)
     string_checks.check_properties(definition.type, properties)
     return properties
 
 
-def conformed_properties(
+def resolve_and_validate(
     region: str, scope: Scope, stack_tags: Mapping[str, str], definition: ResourceDefinition
 ) -> JsonDict:
     """Resolve properties in a scope, add the stack's tags, and convert values to the types of the schema.
@@ -43,8 +43,10 @@ def conformed_properties(
     tag_property = property_schemas.tag_property(region, definition.type)
     if tag_property == "Tags" and stack_tags:
         resolved["Tags"] = _with_stack_tags(stack_tags, definition.type, resolved.get("Tags", []))
-    properties = property_schemas.conform(region, definition.type, resolved)
-    supported = HANDLERS[definition.type].supported_properties if definition.type in HANDLERS else NESTED_PROPERTIES
+    properties = property_schemas.validate_and_convert(region, definition.type, resolved)
+    supported = (
+        HANDLERS[definition.type].supported_properties if definition.type in HANDLERS else NESTED_STACK_PROPERTIES
+    )
     if unknown := set(properties) - supported:
         raise NotModelledError(f"properties {sorted(unknown)} of {definition.type}")
     return properties

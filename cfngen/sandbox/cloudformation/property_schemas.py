@@ -21,7 +21,7 @@ from cfngen.sandbox.json_types import Expression, JsonDict, JsonObject, Properti
 Schema = JsonObject
 
 # For these types, `cfngen.sandbox.services` checks required and exclusive keys, with the service's error messages.
-REFUSED_BY_SERVICE = frozenset(
+TYPES_CHECKED_BY_SERVICE = frozenset(
     {
         "AWS::AutoScaling::AutoScalingGroup",
         "AWS::EC2::LaunchTemplate",
@@ -63,7 +63,7 @@ def tag_property(region: str, resource_type: str) -> str | None:
     return str(tagging.get("tagProperty", "/properties/Tags")).removeprefix("/properties/")
 
 
-def recreation(region: str, resource_type: str, path: str) -> str:
+def requires_recreation(region: str, resource_type: str, path: str) -> str:
     """Whether a change at a path such as `/LaunchTemplateData/InstanceType` replaces the resource.
 
     Returns:
@@ -90,7 +90,7 @@ def _covers(pattern: str, path: str) -> bool:
     )
 
 
-def conform(region: str, resource_type: str, properties: Properties) -> JsonDict:
+def validate_and_convert(region: str, resource_type: str, properties: Properties) -> JsonDict:
     """Validate properties, and convert their values to the types of the schema.
 
     Raises:
@@ -162,7 +162,7 @@ class _Conformer:
             raise _property_error(path, f"extraneous key [{', '.join(unknown)}] is not permitted")
         if missing := sorted(set(schema.get("required", [])) - set(value)):
             raise _property_error(path, f"required key [{', '.join(missing)}] not found")
-        if self._root.get("typeName") not in REFUSED_BY_SERVICE:
+        if self._root.get("typeName") not in TYPES_CHECKED_BY_SERVICE:
             _check_key_groups(schema, set(value), path)
         converted = {key: self.convert(properties.get(key, {}), item, f"{path}/{key}") for key, item in value.items()}
         self._check_required_alternatives(schema, converted, path)

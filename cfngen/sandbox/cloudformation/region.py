@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping
 from cfngen.sandbox.cloudformation import generated_names, moto_patches, moto_speedups
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.cloudformation.clock import Clock, Operation, Simulation
-from cfngen.sandbox.cloudformation.drift_results import Detection
+from cfngen.sandbox.cloudformation.drift_results import DriftDetection
 from cfngen.sandbox.cloudformation.errors import LimitExceededError, ResourceError, ValidationError
 from cfngen.sandbox.cloudformation.injected_failures import InjectedFailures
-from cfngen.sandbox.cloudformation.order import Order
+from cfngen.sandbox.cloudformation.order import ResourceOrder
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK, WAIT_CONDITION
-from cfngen.sandbox.cloudformation.stack import Event, LaunchedInstance, Resource, Revision, Stack, mask_no_echo
+from cfngen.sandbox.cloudformation.stack import LaunchedInstance, Resource, Revision, Stack, StackEvent, mask_no_echo
 from cfngen.sandbox.services import capacity, keep_time, metadata_tags, scaling_activities
 from cfngen.sandbox.services.schedule import set_schedule
 
-ACCOUNT = "123456789012"  # moto's
+ACCOUNT_ID = "123456789012"  # moto's
 MAX_NAME_LENGTH = 128
 # How long CloudFormation retries a call that a service throttles. The number is assumed; that CloudFormation gives up
 # in the end was seen in aws/aws-cdk#9882.
@@ -78,14 +78,14 @@ class Region(abc.ABC):
                 time=lambda: self.clock.time,
             ),
         )
-        self.order = Order(seed)
+        self.order = ResourceOrder(seed)
         self.parameter_store = dict(parameter_store or {})
         self.failures = InjectedFailures()
         # By instance id, in the order of launch: the group's LaunchTemplate property as JSON.
         self.launched: dict[str, str] = {}
         # By group, while a rolling update is in progress: the desired capacity before it.
         self.capacities_before_update: dict[str, int] = {}
-        self.detections: list[Detection] = []
+        self.detections: list[DriftDetection] = []
         self._stacks: list[Stack] = []
         self._change_sets: list[ChangeSet] = []
         self._sequence = itertools.count()
@@ -183,7 +183,7 @@ class Region(abc.ABC):
         """
         if len([stack for stack in self._stacks if stack.status != "DELETE_COMPLETE"]) >= STACK_QUOTA:
             raise LimitExceededError(f"Limit for stack has been exceeded ({STACK_QUOTA})")
-        stack_id = f"arn:aws:cloudformation:{self.region}:{ACCOUNT}:stack/{name}/{self.uuid()}"
+        stack_id = f"arn:aws:cloudformation:{self.region}:{ACCOUNT_ID}:stack/{name}/{self.uuid()}"
         stack = Stack(name, stack_id, revision, parent, created=self.clock.time)
         self.add_stack(stack)
         return stack
@@ -216,7 +216,7 @@ class Region(abc.ABC):
             resource_properties = mask_no_echo(json.dumps(resource.properties), stack.revision)
             logical_id, physical_id, resource_type = resource.logical_id, resource.physical_id, resource.type
         stack.events.append(
-            Event(
+            StackEvent(
                 time=self.clock.time,
                 stack_name=stack.name,
                 logical_id=logical_id,

@@ -19,7 +19,7 @@ from cfngen.sandbox.cloudformation.update_policies import RollingPolicy
 from cfngen.sandbox.json_types import Properties
 
 
-def change(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
+def update_group(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
     """Update a group to its new properties, and replace instances that come from another launch template.
 
     Raises:

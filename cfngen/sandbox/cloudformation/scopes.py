@@ -9,7 +9,7 @@ from typing import NoReturn
 from cfngen.sandbox.cloudformation.errors import ResourceError
 from cfngen.sandbox.cloudformation.handlers import client
 from cfngen.sandbox.cloudformation.intrinsics import Scope
-from cfngen.sandbox.cloudformation.region import ACCOUNT, Region
+from cfngen.sandbox.cloudformation.region import ACCOUNT_ID, Region
 from cfngen.sandbox.cloudformation.stack import Resource, Revision, Stack
 from cfngen.sandbox.json_types import Expression, JsonDict
 
@@ -49,7 +49,7 @@ def scope_of_revision(
         attribute: returns the value of GetAtt for a logical id and an attribute; without it, GetAtt fails
     """
     ref_values: JsonDict = {
-        "AWS::AccountId": ACCOUNT,
+        "AWS::AccountId": ACCOUNT_ID,
         "AWS::NotificationARNs": list(revision.notification_arns),
         "AWS::Partition": "aws",
         "AWS::Region": cloud.region,

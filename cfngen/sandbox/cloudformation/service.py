@@ -14,8 +14,8 @@ from cfngen.sandbox.cloudformation import (
 )
 from cfngen.sandbox.cloudformation.admission import Submission
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
-from cfngen.sandbox.cloudformation.drift import detect, latest_drifts
-from cfngen.sandbox.cloudformation.drift_results import Detection, ResourceDrift
+from cfngen.sandbox.cloudformation.drift import detect_drift, latest_drifts
+from cfngen.sandbox.cloudformation.drift_results import DriftDetection, ResourceDrift
 from cfngen.sandbox.cloudformation.errors import ValidationError
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.stack import Stack
@@ -276,11 +276,11 @@ class CloudFormation(Region):
     def detect_drift(self, name: str) -> str:
         """Detect drift of a stack's resources; returns the id of the drift detection."""
         stack = self.stack(name)
-        detection = detect(self, stack, self.uuid())
+        detection = detect_drift(self, stack, self.uuid())
         self.detections.append(detection)
         return detection.id
 
-    def drift(self, detection_id: str) -> Detection:
+    def drift(self, detection_id: str) -> DriftDetection:
         """The drift detection with this id."""
         for detection in self.detections:
             if detection.id == detection_id:

@@ -22,7 +22,7 @@ DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?")
 MAX_TIMEOUT_SECONDS = 12 * 3600  # template reference, "CreationPolicy attribute"
 
 
-def seconds_of(duration: str, subject: str) -> int:
+def parse_duration(duration: str, subject: str) -> int:
     """The seconds of an ISO 8601 duration of hours, minutes and seconds.
 
     Args:
@@ -56,7 +56,7 @@ def signals_to_await(cloud: Region, stack: Stack, resource: Resource) -> tuple[i
         or set(signal) - {"Count", "Timeout"}
     ):
         raise NotModelledError(f"CreationPolicy {policy} of {resource.type}")
-    seconds = seconds_of(signal.get("Timeout", "PT5M"), "CreationPolicy Timeout")
+    seconds = parse_duration(signal.get("Timeout", "PT5M"), "CreationPolicy Timeout")
     if seconds > MAX_TIMEOUT_SECONDS:
         raise ResourceError(f"CreationPolicy Timeout {signal['Timeout']} is longer than the maximum of 12 hours")
     count = int(signal.get("Count", 1))
@@ -125,7 +125,7 @@ def check_launches(cloud: Region, resource: Resource, earlier_activities: Collec
         raise ResourceError(f"Group did not stabilize. Last scaling activity: {activities[0]['StatusMessage']}")
 
 
-def stabilize(cloud: Region, resource: Resource, earlier_activities: Collection[str]) -> Operation:
+def await_pending_instances(cloud: Region, resource: Resource, earlier_activities: Collection[str]) -> Operation:
     """Wait until no instance of a new group is held in Pending:Wait by a lifecycle hook.
 
     Args:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from cfngen.sandbox.cloudformation.template import ResourceDefinition, Template
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
-STABLE = frozenset(
+STABLE_STATUSES = frozenset(
     {"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 )  # statuses in which an update may start, and to which it may roll back
 
 
 @dataclass(frozen=True)
-class Event:
+class StackEvent:
     """A stack event, of a resource or of the stack itself (then the logical id is the stack's name).
 
     Attributes:
@@ -152,7 +152,7 @@ class Stack:
     resources: dict[str, Resource] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
     exports: dict[str, str] = field(default_factory=dict)
-    events: list[Event] = field(default_factory=list)
+    events: list[StackEvent] = field(default_factory=list)
     created: datetime.datetime | None = None
     updated: datetime.datetime | None = None
     deleted: datetime.datetime | None = None

@@ -16,7 +16,7 @@ from cfngen.sandbox.json_types import JsonObject
 STATEMENT_KEYS = {"Effect", "Action", "NotAction", "Principal", "Resource", "NotResource", "Condition", "Sid"}
 
 
-def denial(stack: Stack, resource: Resource, action: str) -> str:
+def denial_reason(stack: Stack, resource: Resource, action: str) -> str:
     """Why the stack policy denies an action such as Update:Replace on a resource; "" if it allows the action."""
     text = stack.policy_during_update or stack.policy
     if not text:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 
 from cfngen.sandbox.cloudformation.errors import ValidationError
-from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Stack
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Stack
 
 FAILED_WITHOUT_ROLLBACK = frozenset({"CREATE_FAILED", "UPDATE_FAILED"})
-UPDATABLE = STABLE | FAILED_WITHOUT_ROLLBACK
+UPDATABLE_STATUSES = STABLE_STATUSES | FAILED_WITHOUT_ROLLBACK
 MAX_POLICY_BYTES = 16_384  # bytes
-DELETED = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
+DELETION_STATUSES = frozenset({"DELETE_IN_PROGRESS", "DELETE_COMPLETE", "DELETE_FAILED"})
 
 
 def check_update(stack: Stack) -> None:
     """Refuse an update, or a change set for an update, in a status that allows none."""
     if stack.parent:
         raise ValidationError(f"Stack {stack.name} is a nested stack; update its root {stack.root.name}")
-    if stack.status not in UPDATABLE:
+    if stack.status not in UPDATABLE_STATUSES:
         raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
 
 
@@ -61,10 +61,10 @@ def check_continue(stack: Stack) -> None:
 
 def check_skip(name: str, resource: Resource) -> None:
     """Refuse to skip a resource whose rollback has not failed (conditions of API: ContinueUpdateRollback)."""
-    if resource.child is not None and resource.child.status not in DELETED:
+    if resource.child is not None and resource.child.status not in DELETION_STATUSES:
         raise ValidationError(
             f"Resource [{name}] cannot be skipped: its embedded stack is in {resource.child.status}, and must be in "
-            f"one of the following states: {', '.join(sorted(DELETED))}"
+            f"one of the following states: {', '.join(sorted(DELETION_STATUSES))}"
         )
     if resource.status != "UPDATE_FAILED" or not resource.rollback_failed:
         raise ValidationError(

@@ -86,7 +86,7 @@ def parse(text: str) -> Template:
                 f"maximum allowed, {quota}"
             )
     string_checks.check_template(body)
-    template_functions.check(body)
+    template_functions.check_sections_and_functions(body)
     _check_references(body)
     definitions = {key: _definition(body, key, resource) for key, resource in body["Resources"].items()}
     _check_order(definitions)

@@ -38,7 +38,7 @@ PLACEHOLDER = re.compile(r"\$\{(?!!)([^}]*)\}")
 VARIABLE_NAME = re.compile(r"[A-Za-z0-9_.:]+")
 
 
-def check(body: TemplateBody) -> None:
+def check_sections_and_functions(body: TemplateBody) -> None:
     """Check that sections and functions are well-formed.
 
     Raises:

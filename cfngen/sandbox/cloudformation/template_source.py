@@ -12,7 +12,7 @@ from cfngen.sandbox.cloudformation.handlers import client
 MAX_OBJECT_BYTES = 1_048_576
 
 
-def fetch(region: str, url: str) -> str:
+def fetch_from_s3(region: str, url: str) -> str:
     """The template at a virtual-hosted S3 URL.
 
     Args:

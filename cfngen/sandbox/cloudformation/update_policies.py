@@ -131,7 +131,7 @@ def _resolve_update_policy(cloud: Region, stack: Stack, resource: Resource) -> J
 def _pause(text: object) -> int:
     """PauseTime in seconds."""
     try:
-        seconds = signals.seconds_of(str(text), "PauseTime")
+        seconds = signals.parse_duration(str(text), "PauseTime")
     except ResourceError:
         raise ResourceError(INVALID_PAUSE_TIME) from None
     if seconds > MAX_PAUSE_SECONDS:

@@ -19,8 +19,8 @@ from cfngen.sandbox.cloudformation.handlers import HANDLERS
 from cfngen.sandbox.cloudformation.region import Region
 from cfngen.sandbox.cloudformation.resource_types import NESTED_STACK
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
-from cfngen.sandbox.cloudformation.stack import STABLE, Resource, Revision, StableState, Stack
-from cfngen.sandbox.cloudformation.stack_policies import denial
+from cfngen.sandbox.cloudformation.stack import STABLE_STATUSES, Resource, Revision, StableState, Stack
+from cfngen.sandbox.cloudformation.stack_policies import denial_reason
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 REPLACEMENT_REASON = "Requested update requires the creation of a new physical resource; hence creating one."
@@ -28,7 +28,7 @@ REPLACEMENT_REASON = "Requested update requires the creation of a new physical r
 
 def start(cloud: Region, stack: Stack, revision: Revision, token: str = "") -> None:
     """Start to update a stack; if it is stable now, keep its current state for a rollback."""
-    if stack.stable_state is None and stack.status in STABLE:
+    if stack.stable_state is None and stack.status in STABLE_STATUSES:
         resources = {logical_id: dataclasses.replace(old) for logical_id, old in stack.resources.items() if old.exists}
         stack.stable_state = StableState(stack.revision, resources, dict(stack.outputs), dict(stack.exports))
         for resource in stack.resources.values():
@@ -107,7 +107,11 @@ def _fail_denied_removal(cloud: Region, stack: Stack, logical_ids: list[str]) ->
         logical_ids: the resources of the new template
     """
     for logical_id, resource in stack.resources.items():
-        if logical_id not in logical_ids and resource.exists and (reason := denial(stack, resource, "Update:Delete")):
+        if (
+            logical_id not in logical_ids
+            and resource.exists
+            and (reason := denial_reason(stack, resource, "Update:Delete"))
+        ):
             # The rollback then restores the resource from UPDATE_FAILED to UPDATE_COMPLETE.
             resource.was_updated, resource.progress = True, "failed"
             cloud.record_event(stack, resource, "UPDATE_FAILED", reason)
@@ -134,8 +138,9 @@ def _update_resource(cloud: Region, stack: Stack, logical_id: str) -> Operation:
             resource.definition, resource.progress = definition, "complete"
             return
         resource.was_updated = True
-        if denial_reason := denial(stack, resource, f"Update:{'Replace' if action == 'replace' else 'Modify'}"):
-            raise ResourceError(denial_reason)
+        policy_action = "Update:Replace" if action == "replace" else "Update:Modify"
+        if reason := denial_reason(stack, resource, policy_action):
+            raise ResourceError(reason)
         if action == "replace":
             resource = _replace(stack, resource, new_properties)
             generation = resource.generation
@@ -175,7 +180,7 @@ def _update_action(cloud: Region, stack: Stack, resource: Resource, new_type: st
     if new_type != resource.type:
         raise ResourceError(f"Update of resource type is not permitted: {resource.type} to {new_type}")
     paths = [path for path, _, _ in find_differences(resource.properties, new_properties)]
-    recreations = {property_schemas.recreation(cloud.region, resource.type, path) for path in paths}
+    recreations = {property_schemas.requires_recreation(cloud.region, resource.type, path) for path in paths}
     must_replace = "Always" in recreations
     if "Conditionally" in recreations and not must_replace:
         policy = scope_of_stack(cloud, stack).resolve(
@@ -236,7 +241,7 @@ def _nested_stack_changes(cloud: Region, stack: Stack, resource: Resource, new_p
         return True
     new_resource = dataclasses.replace(resource, properties=dict(new_properties))
     revision = creation.nested_revision(cloud, stack, new_resource, child.name)
-    return child.status not in STABLE or not child.revision.is_same_as(revision)
+    return child.status not in STABLE_STATUSES or not child.revision.is_same_as(revision)
 
 
 def _update_nested(cloud: Region, stack: Stack, resource: Resource, old_properties: Properties) -> Operation:
@@ -248,7 +253,7 @@ def _update_nested(cloud: Region, stack: Stack, resource: Resource, old_properti
     if child is None:
         raise ResourceError(f"{resource.logical_id} has no stack")
     revision = creation.nested_revision(cloud, stack, resource, child.name)
-    if child.status in STABLE and child.revision.is_same_as(revision):
+    if child.status in STABLE_STATUSES and child.revision.is_same_as(revision):
         return
     start(cloud, child, revision)
     yield lambda: child.status != "UPDATE_IN_PROGRESS" or resource.generation != generation

@@ -31,7 +31,7 @@ def _session(region: str) -> boto3.Session:
 
 
 @dataclass(frozen=True)
-class Created:
+class CreatedResource:
     """A created resource: its physical id (Ref) and its attributes (GetAtt)."""
 
     physical_id: str
@@ -77,7 +77,7 @@ class HandlerCall:
 
 
 @contextlib.contextmanager
-def leave_to_rollback_on_failure(created: Created) -> Iterator[None]:
+def leave_to_rollback_on_failure(created: CreatedResource) -> Iterator[None]:
     """Report a resource as created although a later call for it fails, so that the stack's rollback deletes it.
 
     Raises:
@@ -104,7 +104,7 @@ class Handler:
     not_updatable: frozenset[str] = frozenset()
     supports_snapshots = False
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         """Create the resource; returns its physical id and its attributes."""
         raise NotImplementedError
 
@@ -143,7 +143,7 @@ class Handler:
 
     def retag(self, call: HandlerCall, previous: Properties) -> None:
         """Update the tags; this default works for EC2 resources."""
-        retag(call, self.tagged_resource_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
+        update_ec2_tags(call, self.tagged_resource_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
 
     def tagged_resource_id(self, call: HandlerCall) -> str:
         """The id by which EC2 tags the resource, if it is not the physical id."""
@@ -177,7 +177,9 @@ def delete_on_failure(remove: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def retag(call: HandlerCall, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]) -> None:
+def update_ec2_tags(
+    call: HandlerCall, resource_id: str, old_tags: list[dict[str, str]], new_tags: list[dict[str, str]]
+) -> None:
     """Update the tags of an EC2 resource."""
     removed_keys = {tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}
     if removed_keys:

@@ -6,7 +6,7 @@ import contextlib
 import json
 
 from cfngen.sandbox.cloudformation.handlers.handler import (
-    Created,
+    CreatedResource,
     Handler,
     HandlerCall,
     client,
@@ -25,14 +25,14 @@ class Role(Handler):
     )
     updatable = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_ROLE_NAME_LENGTH)
         role = call.iam.create_role(
             RoleName=name,
             AssumeRolePolicyDocument=_to_json(call["AssumeRolePolicyDocument"]),
             **call.pick("Description", "PermissionsBoundary", "Tags"),
         )["Role"]
-        created = Created(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
+        created = CreatedResource(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
         with leave_to_rollback_on_failure(created):
             for policy in call.properties.get("Policies", []):
                 document = _to_json(policy["PolicyDocument"])
@@ -89,13 +89,13 @@ class ManagedPolicy(Handler):
     supported_properties = frozenset({"Description", "PolicyDocument", "Roles"})
     updatable = frozenset({"PolicyDocument", "Roles"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         policy = call.iam.create_policy(
             PolicyName=call.generate_name(limit=MAX_PROFILE_NAME_LENGTH),
             PolicyDocument=self._document(call),
             **call.pick("Description"),
         )["Policy"]
-        created = Created(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
+        created = CreatedResource(policy["Arn"], {"PolicyArn": policy["Arn"], "PolicyId": policy["PolicyId"]})
         with leave_to_rollback_on_failure(created):
             for role in call.properties.get("Roles", []):
                 call.iam.attach_role_policy(RoleName=role, PolicyArn=policy["Arn"])
@@ -137,10 +137,10 @@ class InstanceProfile(Handler):
     supported_properties = frozenset({"Roles"})
     updatable = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_PROFILE_NAME_LENGTH)
         profile = call.iam.create_instance_profile(InstanceProfileName=name)["InstanceProfile"]
-        created = Created(name, {"Arn": profile["Arn"]})
+        created = CreatedResource(name, {"Arn": profile["Arn"]})
         with leave_to_rollback_on_failure(created):
             for role in call["Roles"]:
                 call.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role)
@@ -168,13 +168,13 @@ class Key(Handler):
     supported_properties = frozenset({"Description", "EnableKeyRotation", "PendingWindowInDays", "KeyPolicy", "Tags"})
     updatable = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         kms = client("kms", call.region)
         tags = [{"TagKey": tag["Key"], "TagValue": tag["Value"]} for tag in call.properties.get("Tags", [])]
         # Without a key policy, KMS sets its default one, which leaves access to IAM.
         policy = {"Policy": json.dumps(call["KeyPolicy"])} if "KeyPolicy" in call.properties else {}
         key = kms.create_key(Tags=tags, **policy, **call.pick("Description"))["KeyMetadata"]
-        created = Created(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
+        created = CreatedResource(key["KeyId"], {"Arn": key["Arn"], "KeyId": key["KeyId"]})
         with leave_to_rollback_on_failure(created):
             if call.properties.get("EnableKeyRotation"):
                 kms.enable_key_rotation(KeyId=key["KeyId"])
@@ -214,11 +214,11 @@ class Secret(Handler):
     supported_properties = frozenset({"Description", "KmsKeyId", "Tags"})
     updatable = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         secret = client("secretsmanager", call.region).create_secret(
             Name=call.generate_name(with_stack_name=False), **call.properties
         )
-        return Created(secret["ARN"], {"Id": secret["ARN"]})
+        return CreatedResource(secret["ARN"], {"Id": secret["ARN"]})
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         if changed & {"Description", "KmsKeyId"}:

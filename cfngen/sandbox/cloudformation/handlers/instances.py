@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import (
-    Created,
+    CreatedResource,
     Handler,
     HandlerCall,
     client,
     delete_on_failure,
-    retag,
+    update_ec2_tags,
 )
 from cfngen.sandbox.json_types import JsonDict, JsonObject, Properties
 from cfngen.sandbox.services import keys
@@ -26,7 +26,7 @@ class NetworkInterface(Handler):
     )
     updatable = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         interface = call.ec2.create_network_interface(
             **call.pick("SubnetId", "PrivateIpAddress", "Description"),
             Groups=call.properties.get("GroupSet", []),
@@ -39,7 +39,9 @@ class NetworkInterface(Handler):
                 NetworkInterfaceId=identifier, SourceDestCheck=source_dest_check
             )
         address = interface["PrivateIpAddress"]
-        return Created(identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": interface["VpcId"]})
+        return CreatedResource(
+            identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": interface["VpcId"]}
+        )
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         arguments = {
@@ -59,11 +61,11 @@ class ElasticIp(Handler):
     supported_properties = frozenset({"Domain", "Tags"})
     updatable = frozenset({"Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         address = call.ec2.allocate_address(
             Domain=call.properties.get("Domain", "vpc"), **call.tag_specifications("elastic-ip")
         )
-        return Created(address["PublicIp"], {key: address[key] for key in ("PublicIp", "AllocationId")})
+        return CreatedResource(address["PublicIp"], {key: address[key] for key in ("PublicIp", "AllocationId")})
 
     def tagged_resource_id(self, call: HandlerCall) -> str:
         """The allocation id, which is not the physical id."""
@@ -76,10 +78,10 @@ class ElasticIp(Handler):
 class ElasticIpAssociation(Handler):
     supported_properties = frozenset({"AllocationId", "NetworkInterfaceId"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         # In a VPC, reassociation is allowed by default (EC2 API, AssociateAddress); moto needs the argument.
         identifier = call.ec2.associate_address(**call.properties, AllowReassociation=True)["AssociationId"]
-        return Created(identifier, {"Id": identifier})
+        return CreatedResource(identifier, {"Id": identifier})
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.disassociate_address(AssociationId=call.physical_id)
@@ -92,7 +94,7 @@ class Volume(Handler):
     not_updatable = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
     supports_snapshots = True
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         settings = self.supported_properties - {"Tags"}
         if fault := call.properties.get("Encrypted") and keys.launch_error(
             call.region, call.properties.get("KmsKeyId", "")
@@ -100,7 +102,7 @@ class Volume(Handler):
             # API, CreateVolume: the key is checked after the call, and the volume then fails.
             raise ResourceError(f"Volume did not stabilize: {fault}")
         identifier = call.ec2.create_volume(**call.pick(*settings), **call.tag_specifications("volume"))["VolumeId"]
-        return Created(identifier, {"VolumeId": identifier})
+        return CreatedResource(identifier, {"VolumeId": identifier})
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         settings = call.pick(*sorted(self.modifiable))
@@ -121,13 +123,13 @@ class Volume(Handler):
 class KeyPair(Handler):
     supported_properties = frozenset({"KeyName", "PublicKeyMaterial", "Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         key_pair = call.ec2.import_key_pair(
             KeyName=call["KeyName"],
             PublicKeyMaterial=call["PublicKeyMaterial"].encode(),
             **call.tag_specifications("key-pair"),
         )
-        return Created(
+        return CreatedResource(
             call["KeyName"], {"KeyPairId": key_pair["KeyPairId"], "KeyFingerprint": key_pair["KeyFingerprint"]}
         )
 
@@ -181,7 +183,7 @@ class LaunchTemplate(Handler):
     supported_properties = frozenset({"LaunchTemplateData", "TagSpecifications"})
     updatable = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         _check_supported(call["LaunchTemplateData"], SUPPORTED_KEYS)
         launch_template = call.ec2.create_launch_template(
             LaunchTemplateName=call.generate_name(),
@@ -189,13 +191,13 @@ class LaunchTemplate(Handler):
             **call.pick("TagSpecifications"),
         )["LaunchTemplate"]
         versions = {"LatestVersionNumber": "1", "DefaultVersionNumber": "1"}
-        return Created(
+        return CreatedResource(
             launch_template["LaunchTemplateId"], {"LaunchTemplateId": launch_template["LaunchTemplateId"], **versions}
         )
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         if "TagSpecifications" in changed:
-            retag(call, call.physical_id, _own_tags(previous), _own_tags(call.properties))
+            update_ec2_tags(call, call.physical_id, _own_tags(previous), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
             return {}
         _check_supported(call["LaunchTemplateData"], SUPPORTED_KEYS)
@@ -236,7 +238,7 @@ class AutoScalingGroup(Handler):
     )
     updatable = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name()
         hooks = {HOOKS_KEY: list(_hooks(call))} if call.properties.get(HOOKS_KEY) else {}
         client("autoscaling", call.region).create_auto_scaling_group(
@@ -245,7 +247,7 @@ class AutoScalingGroup(Handler):
             **_settings(call, set(self.supported_properties)),
             **hooks,
         )
-        return Created(name)
+        return CreatedResource(name)
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         if settings := _settings(call, changed):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.handlers.handler import (
-    Created,
+    CreatedResource,
     Handler,
     HandlerCall,
     client,
@@ -48,14 +48,14 @@ class LoadBalancer(_Elbv2Handler):
     )
     updatable = frozenset({"Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.properties.get("Name") or call.generate_name(limit=MAX_NAME_LENGTH)
         elbv2 = _elbv2(call)
         load_balancer = elbv2.create_load_balancer(
             Name=name, **call.pick("Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "Tags")
         )["LoadBalancers"][0]
         arn = load_balancer["LoadBalancerArn"]
-        created = Created(
+        created = CreatedResource(
             arn,
             {
                 "LoadBalancerArn": arn,
@@ -91,7 +91,7 @@ class TargetGroup(_Elbv2Handler):
     )
     updatable = frozenset({"Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_NAME_LENGTH, with_stack_name=False)
         elbv2 = _elbv2(call)
         target_group = elbv2.create_target_group(
@@ -99,7 +99,9 @@ class TargetGroup(_Elbv2Handler):
         )["TargetGroups"][0]
         arn = target_group["TargetGroupArn"]
         full_name = f"targetgroup/{arn.partition(':targetgroup/')[2]}"
-        created = Created(arn, {"TargetGroupArn": arn, "TargetGroupName": name, "TargetGroupFullName": full_name})
+        created = CreatedResource(
+            arn, {"TargetGroupArn": arn, "TargetGroupName": name, "TargetGroupFullName": full_name}
+        )
         with leave_to_rollback_on_failure(created):
             if targets := call.properties.get("Targets"):
                 elbv2.register_targets(TargetGroupArn=arn, Targets=targets)
@@ -130,9 +132,9 @@ class Listener(_Elbv2Handler):
     supported_properties = frozenset({"LoadBalancerArn", "Protocol", "Port", "DefaultActions", "Tags"})
     updatable = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         arn = _elbv2(call).create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
-        return Created(arn, {"ListenerArn": arn})
+        return CreatedResource(arn, {"ListenerArn": arn})
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         settings = call.pick("Protocol", "Port", "DefaultActions")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.handlers.handler import Created, Handler, HandlerCall, delete_on_failure
+from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, delete_on_failure
 from cfngen.sandbox.json_types import JsonDict, Properties
 
 # The egress rule that EC2 adds to a new security group.
@@ -14,12 +14,12 @@ class Vpc(Handler):
     supported_properties = frozenset({"CidrBlock", "EnableDnsSupport", "EnableDnsHostnames", "Tags"})
     updatable = frozenset({"EnableDnsSupport", "EnableDnsHostnames", "Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         vpc = call.ec2.create_vpc(CidrBlock=call["CidrBlock"], **call.tag_specifications("vpc"))["Vpc"]
         with delete_on_failure(lambda: call.ec2.delete_vpc(VpcId=vpc["VpcId"])):
             for attribute, value in call.pick("EnableDnsSupport", "EnableDnsHostnames").items():
                 call.ec2.modify_vpc_attribute(VpcId=vpc["VpcId"], **{attribute: {"Value": value}})
-        return Created(vpc["VpcId"], {"VpcId": vpc["VpcId"], "CidrBlock": vpc["CidrBlock"]})
+        return CreatedResource(vpc["VpcId"], {"VpcId": vpc["VpcId"], "CidrBlock": vpc["CidrBlock"]})
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         for attribute, default in (("EnableDnsSupport", True), ("EnableDnsHostnames", False)):
@@ -40,7 +40,7 @@ class DhcpOptions(Handler):
     supported_properties = frozenset({"DomainName", "DomainNameServers", "Tags"})
     updatable = frozenset({"Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         configurations = [{"Key": "domain-name-servers", "Values": call["DomainNameServers"]}]
         if "DomainName" in call.properties:
             configurations.append({"Key": "domain-name", "Values": [call["DomainName"]]})
@@ -48,7 +48,7 @@ class DhcpOptions(Handler):
             DhcpConfigurations=configurations, **call.tag_specifications("dhcp-options")
         )
         identifier = response["DhcpOptions"]["DhcpOptionsId"]
-        return Created(identifier, {"DhcpOptionsId": identifier})
+        return CreatedResource(identifier, {"DhcpOptionsId": identifier})
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_dhcp_options(DhcpOptionsId=call.physical_id)
@@ -57,9 +57,9 @@ class DhcpOptions(Handler):
 class DhcpOptionsAssociation(Handler):
     supported_properties = frozenset({"VpcId", "DhcpOptionsId"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         call.ec2.associate_dhcp_options(**call.properties)
-        return Created(f"{call['DhcpOptionsId']}|{call['VpcId']}")
+        return CreatedResource(f"{call['DhcpOptionsId']}|{call['VpcId']}")
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.associate_dhcp_options(VpcId=call["VpcId"], DhcpOptionsId="default")
@@ -69,9 +69,9 @@ class InternetGateway(Handler):
     supported_properties = frozenset({"Tags"})
     updatable = frozenset({"Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         gateway = call.ec2.create_internet_gateway(**call.tag_specifications("internet-gateway"))["InternetGateway"]
-        return Created(gateway["InternetGatewayId"], {"InternetGatewayId": gateway["InternetGatewayId"]})
+        return CreatedResource(gateway["InternetGatewayId"], {"InternetGatewayId": gateway["InternetGatewayId"]})
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_internet_gateway(InternetGatewayId=call.physical_id)
@@ -81,9 +81,9 @@ class VpcGatewayAttachment(Handler):
     supported_properties = frozenset({"VpcId", "InternetGatewayId"})
     updatable = frozenset({"InternetGatewayId"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         call.ec2.attach_internet_gateway(**call.properties)
-        return Created(f"IGW|{call['VpcId']}")
+        return CreatedResource(f"IGW|{call['VpcId']}")
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         call.ec2.detach_internet_gateway(**previous)
@@ -98,11 +98,11 @@ class RouteTable(Handler):
     supported_properties = frozenset({"VpcId", "Tags"})
     updatable = frozenset({"Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         route_table = call.ec2.create_route_table(VpcId=call["VpcId"], **call.tag_specifications("route-table"))[
             "RouteTable"
         ]
-        return Created(route_table["RouteTableId"], {"RouteTableId": route_table["RouteTableId"]})
+        return CreatedResource(route_table["RouteTableId"], {"RouteTableId": route_table["RouteTableId"]})
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.delete_route_table(RouteTableId=call.physical_id)
@@ -112,9 +112,9 @@ class Route(Handler):
     supported_properties = frozenset({"RouteTableId", "DestinationCidrBlock", "GatewayId"})
     updatable = frozenset({"GatewayId"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         call.ec2.create_route(**call.properties)
-        return Created(f"{call['RouteTableId']}|{call['DestinationCidrBlock']}")
+        return CreatedResource(f"{call['RouteTableId']}|{call['DestinationCidrBlock']}")
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         call.ec2.replace_route(**call.properties)
@@ -128,11 +128,11 @@ class Subnet(Handler):
     supported_properties = frozenset({"VpcId", "CidrBlock", "AvailabilityZone", "Tags"})
     updatable = frozenset({"Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         subnet = call.ec2.create_subnet(
             **call.pick("VpcId", "CidrBlock", "AvailabilityZone"), **call.tag_specifications("subnet")
         )["Subnet"]  # fmt: skip
-        return Created(
+        return CreatedResource(
             subnet["SubnetId"], {key: subnet[key] for key in ("SubnetId", "AvailabilityZone", "CidrBlock", "VpcId")}
         )
 
@@ -148,9 +148,9 @@ class Subnet(Handler):
 class SubnetRouteTableAssociation(Handler):
     supported_properties = frozenset({"SubnetId", "RouteTableId"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         identifier = call.ec2.associate_route_table(**call.properties)["AssociationId"]
-        return Created(identifier, {"Id": identifier})
+        return CreatedResource(identifier, {"Id": identifier})
 
     def delete(self, call: HandlerCall) -> None:
         call.ec2.disassociate_route_table(AssociationId=call.physical_id)
@@ -162,7 +162,7 @@ class SecurityGroup(Handler):
     supported_properties = frozenset({"GroupDescription", "VpcId", "SecurityGroupEgress", "Tags"})
     updatable = frozenset({"SecurityGroupEgress", "Tags"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         group_id = call.ec2.create_security_group(
             GroupName=call.generate_name(), Description=call["GroupDescription"], VpcId=call["VpcId"],
             **call.tag_specifications("security-group"),
@@ -173,7 +173,7 @@ class SecurityGroup(Handler):
                 call.ec2.authorize_security_group_egress(
                     GroupId=group_id, IpPermissions=[_to_ip_permission(rule) for rule in egress]
                 )
-        return Created(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
+        return CreatedResource(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         if "SecurityGroupEgress" in changed:
@@ -214,11 +214,11 @@ class SecurityGroupIngress(Handler):
     )
     updatable = frozenset({"Description"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         rule_id = call.ec2.authorize_security_group_ingress(
             GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(call.properties)]
         )["SecurityGroupRules"][0]["SecurityGroupRuleId"]  # fmt: skip
-        return Created(rule_id, {"Id": rule_id})
+        return CreatedResource(rule_id, {"Id": rule_id})
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         rule = {"Description": "", **call.properties}

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
 from cfngen.sandbox.cloudformation.handlers.handler import (
-    Created,
+    CreatedResource,
     Handler,
     HandlerCall,
     client,
@@ -34,13 +34,13 @@ class Bucket(Handler):
     )
     updatable = supported_properties
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_BUCKET_NAME_LENGTH).lower()
         region = call.region
         _check_supported(call)
         configuration = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
         _s3(call).create_bucket(Bucket=name, ObjectOwnership="BucketOwnerEnforced", **configuration)
-        created = Created(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": f"{name}.s3.amazonaws.com"})
+        created = CreatedResource(name, {"Arn": f"arn:aws:s3:::{name}", "DomainName": f"{name}.s3.amazonaws.com"})
         with leave_to_rollback_on_failure(created):
             _apply_settings(call, name, set(call.properties))
         return created
@@ -61,13 +61,13 @@ class BucketPolicy(Handler):
     supported_properties = frozenset({"Bucket", "PolicyDocument"})
     updatable = frozenset({"PolicyDocument"})
 
-    def create(self, call: HandlerCall) -> Created:
+    def create(self, call: HandlerCall) -> CreatedResource:
         s3 = _s3(call)
         with contextlib.suppress(ClientError):  # no policy, or no bucket
             s3.get_bucket_policy(Bucket=call["Bucket"])
             raise ResourceError(f"The bucket policy already exists on bucket {call['Bucket']}.")
         self._put(call)
-        return Created(call["Bucket"])
+        return CreatedResource(call["Bucket"])
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         self._put(call)

@@ -233,7 +233,7 @@ def _create_nested(cloud: Region, stack: Stack, resource: Resource, status: str)
 
 
 def nested_revision(
-    cloud: Region, stack: Stack, resource: Resource, name: str, parent: Revision | None = None
+    cloud: Region, stack: Stack, resource: Resource, name: str, *, parent_revision: Revision | None = None
 ) -> Revision:
     """The revision of a nested stack, from the properties of its resource in the parent stack.
 
@@ -242,22 +242,19 @@ def nested_revision(
         stack: the parent stack
         resource: the parent's resource of type AWS::CloudFormation::Stack
         name: the nested stack's name
-        parent: the parent's revision; by default, its current one
+        parent_revision: the parent's revision; by default, its current one
 
     Raises:
         ApiError: the nested template or its parameters are refused
     """
-    nested_properties = resource.properties
-    tags = {tag["Key"]: tag["Value"] for tag in nested_properties.get("Tags", [])}
-    parameter_values = {key: str(value) for key, value in nested_properties.get("Parameters", {}).items()}
-    template_text = fetch_from_s3(cloud.region, nested_properties["TemplateURL"])
-    parent_revision = parent or stack.revision
-    return admission.revision(
+    parent_revision = parent_revision or stack.revision
+    nested_parameters = resource.properties.get("Parameters", {})
+    return admission.check_revision(
         cloud,
-        template_text,
-        parameter_values,
-        tags,
-        parent_revision.capabilities,
-        name,
-        topics=parent_revision.notification_arns,
+        fetch_from_s3(cloud.region, resource.properties["TemplateURL"]),
+        stack_name=name,
+        parameter_values={key: str(value) for key, value in nested_parameters.items()},
+        tags={tag["Key"]: tag["Value"] for tag in resource.properties.get("Tags", [])},
+        capabilities=parent_revision.capabilities,
+        notification_arns=parent_revision.notification_arns,
     )

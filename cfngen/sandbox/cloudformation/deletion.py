@@ -66,7 +66,7 @@ def remove_resources(
     remaining = {logical_id: existing for logical_id, existing in stack.resources.items() if existing.exists}
     failed: list[str] = []
     while removable := _without_dependents(remaining, failed):
-        for logical_id in cloud.order.next_of(reversed(removable)):
+        for logical_id in cloud.order.choose_next(reversed(removable)):
             resource = remaining[logical_id]
             yield from remove_resource(cloud, stack, resource, resource.definition.deletion_policy, force=force)
             if resource.exists:
@@ -96,7 +96,7 @@ def dependents_first(cloud: Region, resources: Mapping[str, Resource]) -> list[R
     """Sort resources so that each comes before the ones that it depends on."""
     remaining, ordered = dict(resources), []
     while removable := _without_dependents(remaining, []):
-        ordered += [remaining.pop(logical_id) for logical_id in cloud.order.next_of(reversed(removable))]
+        ordered += [remaining.pop(logical_id) for logical_id in cloud.order.choose_next(reversed(removable))]
     return ordered
 
 

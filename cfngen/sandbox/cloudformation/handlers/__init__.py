@@ -16,7 +16,7 @@ from cfngen.sandbox.cloudformation.handlers import (
 )
 from cfngen.sandbox.cloudformation.handlers.handler import CreatedResource, Handler, HandlerCall, client
 
-__all__ = ["HANDLERS", "Created", "CreatedResource", "Handler", "HandlerCall", "client"]
+__all__ = ["HANDLERS", "CreatedResource", "Handler", "HandlerCall", "client"]
 
 HANDLERS: dict[str, Handler] = {
     "AWS::CloudFormation::WaitCondition": wait_conditions.WaitCondition(),

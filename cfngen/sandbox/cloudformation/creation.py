@@ -91,7 +91,7 @@ def start_in_order(
     started: set[str] = set()
     while stack.generation == generation:
         for logical_id in logical_ids:
-            dependencies = stack.template.resources[logical_id].needs & set(logical_ids)
+            dependencies = stack.template.resources[logical_id].dependencies & set(logical_ids)
             if logical_id not in started and all(
                 _progress_of(stack, dependency) == "complete" for dependency in dependencies
             ):
@@ -113,7 +113,7 @@ def _can_start_another(stack: Stack, logical_ids: list[str], progress: Mapping[s
     """Whether there is a resource that has not started, and whose dependencies are complete."""
     complete = {logical_id for logical_id, state in progress.items() if state == "complete"}
     return any(
-        stack.template.resources[logical_id].needs & set(logical_ids) <= complete
+        stack.template.resources[logical_id].dependencies & set(logical_ids) <= complete
         for logical_id in logical_ids
         if logical_id not in progress
     )

@@ -102,7 +102,7 @@ def dependents_first(cloud: Region, resources: Mapping[str, Resource]) -> list[R
 
 def _without_dependents(remaining: dict[str, Resource], failed: list[str]) -> list[str]:
     """The resources that no remaining resource depends on, and whose deletion has not failed."""
-    needed = {need for resource in remaining.values() for need in resource.definition.needs}
+    needed = {need for resource in remaining.values() for need in resource.definition.dependencies}
     return [logical_id for logical_id in remaining if logical_id not in needed and logical_id not in failed]
 
 

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable
 
 from cfngen.sandbox.cloudformation.errors import NotModelledError, ResourceError
-from cfngen.sandbox.cloudformation.template import PLACEHOLDER
+from cfngen.sandbox.cloudformation.template import PLACEHOLDER_PATTERN
 from cfngen.sandbox.json_types import Expression, JsonObject, TemplateBody
 
 NO_VALUE = object()
@@ -95,7 +95,7 @@ class Scope:
                 return str(local_values[name])
             return str(self._fn_getatt(name) if "." in name else self._ref(name))
 
-        pieces = PLACEHOLDER.split(text)  # texts and, between them, the names in placeholders
+        pieces = PLACEHOLDER_PATTERN.split(text)  # texts and, between them, the names in placeholders
         pieces[0::2] = [literal.replace("${!", "${") for literal in pieces[0::2]]
         pieces[1::2] = [value(name) for name in pieces[1::2]]
         return _known_or_unknown("".join(pieces))

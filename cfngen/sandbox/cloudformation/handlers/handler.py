@@ -17,9 +17,13 @@ from cfngen.sandbox.json_types import AwsClient, Expression, JsonDict, Propertie
 
 @functools.cache
 def client(service: str, region: str) -> AwsClient:
-    """A cached boto3 client with dummy credentials, which calls moto only.
+    """A boto3 client with dummy credentials, which calls moto only; the same client in each call.
 
     It never retries a call, because retries would wait in real time.
+
+    Args:
+        service: the name of the service, such as `ec2`
+        region: the name of the region
     """
     return _session(region).client(service, config=Config(retries={"total_max_attempts": 1}))
 
@@ -32,7 +36,7 @@ def _session(region: str) -> boto3.Session:
 
 @dataclass(frozen=True)
 class CreatedResource:
-    """A created resource: its physical id (Ref) and its attributes (GetAtt)."""
+    """A resource that a handler has created: its physical id (Ref) and its attributes by name (GetAtt)."""
 
     physical_id: str
     attributes: Properties = field(default_factory=dict)
@@ -40,10 +44,15 @@ class CreatedResource:
 
 @dataclass(frozen=True)
 class HandlerCall:
-    """The arguments of a handler; physical id and attributes are empty on creation.
+    """The arguments of a handler's method; `call["Name"]` is short for `call.properties["Name"]`.
 
     Attributes:
+        region: the name of the region
+        properties: the resource's resolved properties; for an update, the new ones
         generate_name: returns a new name for the resource, as CloudFormation generates it
+        physical_id: the resource's physical id; "" if the resource is to be created
+        attributes: the values of GetAtt by attribute name; empty if the resource is to be created
+        update_policy: the resolved UpdatePolicy attribute; only for `must_replace`
     """
 
     region: str
@@ -80,6 +89,9 @@ class HandlerCall:
 def leave_to_rollback_on_failure(created: CreatedResource) -> Iterator[None]:
     """Report a resource as created although a later call for it fails, so that the stack's rollback deletes it.
 
+    Args:
+        created: the resource, which exists already
+
     Raises:
         UnfinishedError: a call inside the `with` block failed
     """
@@ -113,7 +125,7 @@ class Handler:
         raise NotImplementedError
 
     def snapshot(self, call: HandlerCall) -> None:
-        """Take a snapshot of the resource before it is deleted, for the deletion policy Snapshot."""
+        """Take a snapshot of the resource before it is deleted; called for the deletion policy Snapshot only."""
         raise ResourceError("this type has no snapshots")
 
     def update(self, call: HandlerCall, previous: Properties) -> Properties:
@@ -138,7 +150,13 @@ class Handler:
         return attributes
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        """Update the changed properties except tags; returns the attributes whose values have changed."""
+        """Update the changed properties except tags; returns the attributes whose values have changed.
+
+        Args:
+            call: the arguments, with the new properties
+            previous: the old properties
+            changed: the names of the properties that differ
+        """
         return {}
 
     def retag(self, call: HandlerCall, previous: Properties) -> None:
@@ -146,11 +164,11 @@ class Handler:
         update_ec2_tags(call, self.tagged_resource_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
 
     def tagged_resource_id(self, call: HandlerCall) -> str:
-        """The id by which EC2 tags the resource, if it is not the physical id."""
+        """The id by which EC2 tags the resource: the physical id, unless a handler overrides this method."""
         return call.physical_id
 
     def must_replace(self, call: HandlerCall) -> bool:
-        """Whether a change of properties that replace a resource under some conditions replaces this one."""
+        """Whether a changed property replaces the resource; called for those that replace it only conditionally."""
         raise NotModelledError("properties that replace a resource under some conditions")
 
     def read_actual(self, call: HandlerCall) -> Properties | None:
@@ -165,10 +183,10 @@ class Handler:
 
 @contextlib.contextmanager
 def delete_on_failure(remove: Callable[[], object]) -> Iterator[None]:
-    """Delete a new resource at once if a later call for it fails; CloudFormation's rollback would delete it later.
+    """Delete a new resource at once if a later call for it fails, instead of leaving that to the stack's rollback.
 
     Args:
-        remove: called to delete it.
+        remove: called to delete the resource if a call inside the `with` block fails
     """
     try:
         yield

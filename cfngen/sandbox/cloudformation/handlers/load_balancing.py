@@ -32,7 +32,7 @@ def _elbv2(call: HandlerCall) -> AwsClient:
 
 
 class _Elbv2Handler(Handler):
-    """Updates the tags of load balancers, target groups and listeners."""
+    """The base class of the handlers of Elastic Load Balancing, which updates the tags."""
 
     def retag(self, call: HandlerCall, previous: Properties) -> None:
         old_tags, new_tags = previous.get("Tags", []), call.properties.get("Tags", [])
@@ -138,7 +138,7 @@ class Listener(_Elbv2Handler):
 
     def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
         settings = call.pick("Protocol", "Port", "DefaultActions")
-        if changed & set(settings):
+        if changed & set(settings):  # not only the tags
             _elbv2(call).modify_listener(ListenerArn=call.physical_id, **settings)
         return {}
 

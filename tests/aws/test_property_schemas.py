@@ -46,9 +46,15 @@ def test_what_a_handler_takes_can_be_given(kind: str) -> None:
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_property_is_replaced_changed_or_refused_as_its_schema_says(kind: str) -> None:
     handler, create_only = HANDLERS[kind], names(kind, "createOnlyProperties")
-    assert not handler.updatable & create_only
+    assert not handler.updatable_properties & create_only
     conditional = names(kind, "conditionalCreateOnlyProperties")
-    rest = handler.supported_properties - create_only - conditional - handler.updatable - handler.not_updatable
+    rest = (
+        handler.supported_properties
+        - create_only
+        - conditional
+        - handler.updatable_properties
+        - handler.non_updatable_properties
+    )
     assert rest == NEVER_CHANGED.get(kind, set())
 
 

@@ -106,14 +106,15 @@ class Handler:
 
     Attributes:
         supported_properties: the properties that the handler supports; templates with others are refused.
-        updatable: the properties that the handler can update without replacing the resource.
-        not_updatable: the properties that cannot be updated according to the reference, although the schema allows it.
+        updatable_properties: the properties that the handler can update without replacing the resource.
+        non_updatable_properties: the properties that cannot be updated according to the reference, although the schema
+            allows it.
         supports_snapshots: whether the type supports the deletion policy Snapshot.
     """
 
     supported_properties: frozenset[str] = frozenset()
-    updatable: frozenset[str] = frozenset()
-    not_updatable: frozenset[str] = frozenset()
+    updatable_properties: frozenset[str] = frozenset()
+    non_updatable_properties: frozenset[str] = frozenset()
     supports_snapshots = False
 
     def create(self, call: HandlerCall) -> CreatedResource:
@@ -128,40 +129,44 @@ class Handler:
         """Take a snapshot of the resource before it is deleted; called for the deletion policy Snapshot only."""
         raise ResourceError("this type has no snapshots")
 
-    def update(self, call: HandlerCall, previous: Properties) -> Properties:
+    def update(self, call: HandlerCall, old_properties: Properties) -> Properties:
         """Update a resource in place; returns the attributes whose values have changed.
 
         Args:
             call: the arguments, with the new properties
-            previous: the old properties
+            old_properties: the old properties
 
         Raises:
             ResourceError: the update was refused before anything was changed
             NotModelledError: CloudFormation updates a property in place, but the emulator does not support that
         """
-        changed = {key for key in {*call.properties, *previous} if call.properties.get(key) != previous.get(key)}
-        if refused := sorted(changed & self.not_updatable):
+        changed = {
+            key for key in {*call.properties, *old_properties} if call.properties.get(key) != old_properties.get(key)
+        }
+        if refused := sorted(changed & self.non_updatable_properties):
             raise ResourceError(f"Updates are not supported for the properties {refused}")
-        if not_modelled := sorted(changed - self.updatable):
+        if not_modelled := sorted(changed - self.updatable_properties):
             raise NotModelledError(f"changes of {not_modelled} in place")
-        attributes = self.update_properties(call, previous, changed)
+        attributes = self.update_properties(call, old_properties, changed)
         if "Tags" in changed:
-            self.retag(call, previous)
+            self.retag(call, old_properties)
         return attributes
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         """Update the changed properties except tags; returns the attributes whose values have changed.
 
         Args:
             call: the arguments, with the new properties
-            previous: the old properties
+            old_properties: the old properties
             changed: the names of the properties that differ
         """
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         """Update the tags; this default works for EC2 resources."""
-        update_ec2_tags(call, self.tagged_resource_id(call), previous.get("Tags", []), call.properties.get("Tags", []))
+        update_ec2_tags(
+            call, self.tagged_resource_id(call), old_properties.get("Tags", []), call.properties.get("Tags", [])
+        )
 
     def tagged_resource_id(self, call: HandlerCall) -> str:
         """The id by which EC2 tags the resource: the physical id, unless a handler overrides this method."""

@@ -25,7 +25,7 @@ class Role(Handler):
     supported_properties = frozenset(
         {"AssumeRolePolicyDocument", "Policies", "ManagedPolicyArns", "PermissionsBoundary", "Description", "Tags"}
     )
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_ROLE_NAME_LENGTH)
@@ -43,19 +43,19 @@ class Role(Handler):
                 call.iam.attach_role_policy(RoleName=name, PolicyArn=arn)
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         iam, role_name = call.iam, call.physical_id
         if "AssumeRolePolicyDocument" in changed:
             iam.update_assume_role_policy(RoleName=role_name, PolicyDocument=_to_json(call["AssumeRolePolicyDocument"]))
         if "Policies" in changed:
-            old_policies, new_policies = _inline_policies(previous), _inline_policies(call.properties)
+            old_policies, new_policies = _inline_policies(old_properties), _inline_policies(call.properties)
             for policy_name in old_policies:
                 if policy_name not in new_policies:
                     iam.delete_role_policy(RoleName=role_name, PolicyName=policy_name)
             for policy_name, document in new_policies.items():
                 iam.put_role_policy(RoleName=role_name, PolicyName=policy_name, PolicyDocument=document)
         if "ManagedPolicyArns" in changed:
-            old_arns = set(previous.get("ManagedPolicyArns", []))
+            old_arns = set(old_properties.get("ManagedPolicyArns", []))
             new_arns = set(call.properties.get("ManagedPolicyArns", []))
             for arn in sorted(old_arns - new_arns):
                 iam.detach_role_policy(RoleName=role_name, PolicyArn=arn)
@@ -70,8 +70,8 @@ class Role(Handler):
                 iam.delete_role_permissions_boundary(RoleName=role_name)
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
-        if removed_keys := _removed_tag_keys(call, previous):
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
+        if removed_keys := _removed_tag_keys(call, old_properties):
             call.iam.untag_role(RoleName=call.physical_id, TagKeys=removed_keys)
         call.iam.tag_role(RoleName=call.physical_id, Tags=call.properties.get("Tags", []))
 
@@ -90,7 +90,7 @@ class ManagedPolicy(Handler):
     """A changed document becomes a new version; old versions are deleted, because a policy can have only five."""
 
     supported_properties = frozenset({"Description", "PolicyDocument", "Roles"})
-    updatable = frozenset({"PolicyDocument", "Roles"})
+    updatable_properties = frozenset({"PolicyDocument", "Roles"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         policy = call.iam.create_policy(
@@ -104,12 +104,12 @@ class ManagedPolicy(Handler):
                 call.iam.attach_role_policy(RoleName=role, PolicyArn=policy["Arn"])
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         arn = call.physical_id
         if "PolicyDocument" in changed:
             call.iam.create_policy_version(PolicyArn=arn, PolicyDocument=self._document(call), SetAsDefault=True)
             self._delete_old_versions(call)
-        old_roles, new_roles = set(previous.get("Roles", [])), set(call.properties.get("Roles", []))
+        old_roles, new_roles = set(old_properties.get("Roles", [])), set(call.properties.get("Roles", []))
         for role in sorted(old_roles - new_roles):
             call.iam.detach_role_policy(RoleName=role, PolicyArn=arn)
         for role in sorted(new_roles - old_roles):
@@ -138,7 +138,7 @@ class InstanceProfile(Handler):
     """An instance profile; as in CloudFormation, it is complete only after it has propagated to EC2."""
 
     supported_properties = frozenset({"Roles"})
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_PROFILE_NAME_LENGTH)
@@ -150,8 +150,8 @@ class InstanceProfile(Handler):
         iam_propagation.mark_propagated(call.region, name)
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        for role in previous["Roles"]:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        for role in old_properties["Roles"]:
             call.iam.remove_role_from_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
         for role in call["Roles"]:
             call.iam.add_role_to_instance_profile(InstanceProfileName=call.physical_id, RoleName=role)
@@ -169,7 +169,7 @@ class Key(Handler):
     """A KMS key. As in KMS, it is not deleted at once: its deletion is scheduled for the end of a waiting period."""
 
     supported_properties = frozenset({"Description", "EnableKeyRotation", "PendingWindowInDays", "KeyPolicy", "Tags"})
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         kms = client("kms", call.region)
@@ -182,7 +182,7 @@ class Key(Handler):
                 kms.enable_key_rotation(KeyId=key["KeyId"])
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         kms, key_id = client("kms", call.region), call.physical_id
         if "Description" in changed:
             kms.update_key_description(KeyId=key_id, Description=call.properties.get("Description", ""))
@@ -196,9 +196,9 @@ class Key(Handler):
             kms.put_key_policy(KeyId=key_id, PolicyName="default", Policy=json.dumps(call["KeyPolicy"]))
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         kms = client("kms", call.region)
-        if removed_keys := _removed_tag_keys(call, previous):
+        if removed_keys := _removed_tag_keys(call, old_properties):
             kms.untag_resource(KeyId=call.physical_id, TagKeys=removed_keys)
         if new_tags := _kms_tags(call):
             kms.tag_resource(KeyId=call.physical_id, Tags=new_tags)
@@ -215,7 +215,7 @@ class Secret(Handler):
     """A secret, whose physical id is its ARN; it is deleted at once, without a recovery window."""
 
     supported_properties = frozenset({"Description", "KmsKeyId", "Tags"})
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         secret = client("secretsmanager", call.region).create_secret(
@@ -223,15 +223,15 @@ class Secret(Handler):
         )
         return CreatedResource(secret["ARN"], {"Id": secret["ARN"]})
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         if changed & {"Description", "KmsKeyId"}:
             settings = {"Description": "", **call.pick("Description", "KmsKeyId")}
             client("secretsmanager", call.region).update_secret(SecretId=call.physical_id, **settings)
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         secrets = client("secretsmanager", call.region)
-        if removed_keys := _removed_tag_keys(call, previous):
+        if removed_keys := _removed_tag_keys(call, old_properties):
             secrets.untag_resource(SecretId=call.physical_id, TagKeys=removed_keys)
         secrets.tag_resource(SecretId=call.physical_id, Tags=call.properties.get("Tags", []))
 
@@ -254,8 +254,8 @@ def _to_json(document: object) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-def _removed_tag_keys(call: HandlerCall, previous: Properties) -> list[str]:
+def _removed_tag_keys(call: HandlerCall, old_properties: Properties) -> list[str]:
     """The keys of the tags that the new properties no longer have."""
-    old_keys = {tag["Key"] for tag in previous.get("Tags", [])}
+    old_keys = {tag["Key"] for tag in old_properties.get("Tags", [])}
     new_keys = {tag["Key"] for tag in call.properties.get("Tags", [])}
     return sorted(old_keys - new_keys)

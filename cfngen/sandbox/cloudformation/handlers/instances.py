@@ -24,7 +24,7 @@ class NetworkInterface(Handler):
     supported_properties = frozenset(
         {"SubnetId", "PrivateIpAddress", "GroupSet", "Description", "SourceDestCheck", "Tags"}
     )
-    updatable = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
+    updatable_properties = frozenset({"GroupSet", "Description", "SourceDestCheck", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         interface = call.ec2.create_network_interface(
@@ -43,7 +43,7 @@ class NetworkInterface(Handler):
             identifier, {"Id": identifier, "PrimaryPrivateIpAddress": address, "VpcId": interface["VpcId"]}
         )
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         # By property: the argument of ModifyNetworkInterfaceAttribute, which sets one attribute in each call.
         arguments_by_property = {
             "GroupSet": {"Groups": call.properties.get("GroupSet", [])},
@@ -62,7 +62,7 @@ class NetworkInterface(Handler):
 
 class ElasticIp(Handler):
     supported_properties = frozenset({"Domain", "Tags"})
-    updatable = frozenset({"Tags"})
+    updatable_properties = frozenset({"Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         address = call.ec2.allocate_address(
@@ -93,8 +93,8 @@ class ElasticIpAssociation(Handler):
 class Volume(Handler):
     modifiable = frozenset({"Size", "VolumeType", "Iops", "Throughput"})
     supported_properties = modifiable | {"AvailabilityZone", "Encrypted", "KmsKeyId", "Tags"}
-    updatable = modifiable | {"Tags"}
-    not_updatable = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
+    updatable_properties = modifiable | {"Tags"}
+    non_updatable_properties = frozenset({"AvailabilityZone", "Encrypted", "KmsKeyId"})
     supports_snapshots = True
 
     def create(self, call: HandlerCall) -> CreatedResource:
@@ -107,7 +107,7 @@ class Volume(Handler):
         volume_id = call.ec2.create_volume(**settings, **call.tag_specifications("volume"))["VolumeId"]
         return CreatedResource(volume_id, {"VolumeId": volume_id})
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         settings = call.pick(*sorted(self.modifiable))
         [volume] = call.ec2.describe_volumes(VolumeIds=[call.physical_id])["Volumes"]
         if any(volume.get(key) != value for key, value in settings.items()):
@@ -189,10 +189,10 @@ def _refuse_unsupported_keys(
 
 
 class LaunchTemplate(Handler):
-    """New data creates a new version; the default version stays the first one."""
+    """A launch template; changed data becomes a new version, and the default version stays the first one."""
 
     supported_properties = frozenset({"LaunchTemplateData", "TagSpecifications"})
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         _refuse_unsupported_keys(call["LaunchTemplateData"])
@@ -206,9 +206,9 @@ class LaunchTemplate(Handler):
             template_id, {"LaunchTemplateId": template_id, "LatestVersionNumber": "1", "DefaultVersionNumber": "1"}
         )
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         if "TagSpecifications" in changed:
-            update_ec2_tags(call, call.physical_id, _own_tags(previous), _own_tags(call.properties))
+            update_ec2_tags(call, call.physical_id, _own_tags(old_properties), _own_tags(call.properties))
         if "LaunchTemplateData" not in changed:
             return {}
         _refuse_unsupported_keys(call["LaunchTemplateData"])
@@ -233,7 +233,7 @@ def _own_tags(properties: Properties) -> list[dict[str, str]]:
 
 
 class AutoScalingGroup(Handler):
-    """Updates only the group itself; `rolling` replaces its instances."""
+    """An Auto Scaling group; this handler updates only the group itself, and `rolling` replaces its instances."""
 
     supported_properties = frozenset(
         {
@@ -247,7 +247,7 @@ class AutoScalingGroup(Handler):
             HOOKS_KEY,
         }
     )
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name()
@@ -260,18 +260,18 @@ class AutoScalingGroup(Handler):
         )
         return CreatedResource(name)
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         if settings := _group_settings(call, changed):
             client("autoscaling", call.region).update_auto_scaling_group(
                 AutoScalingGroupName=call.physical_id, **settings
             )
         if HOOKS_KEY in changed:
-            _update_lifecycle_hooks(call, previous)
+            _update_lifecycle_hooks(call, old_properties)
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         autoscaling = client("autoscaling", call.region)
-        old_tags = _group_tags(call.physical_id, previous.get("Tags", []))
+        old_tags = _group_tags(call.physical_id, old_properties.get("Tags", []))
         new_tags = _group_tags(call.physical_id, call.properties.get("Tags", []))
         new_keys = {tag["Key"] for tag in new_tags}
         if removed_tags := [tag for tag in old_tags if tag["Key"] not in new_keys]:
@@ -320,11 +320,11 @@ def _group_settings(call: HandlerCall, keys: set[str]) -> JsonDict:
     return settings
 
 
-def _update_lifecycle_hooks(call: HandlerCall, previous: Properties) -> None:
+def _update_lifecycle_hooks(call: HandlerCall, old_properties: Properties) -> None:
     """Set a group's lifecycle hooks, and delete those that only its old properties have."""
     autoscaling = client("autoscaling", call.region)
     new_hooks = _lifecycle_hooks(call)
-    old_names = {hook["LifecycleHookName"] for hook in previous.get(HOOKS_KEY, [])}
+    old_names = {hook["LifecycleHookName"] for hook in old_properties.get(HOOKS_KEY, [])}
     new_names = {hook["LifecycleHookName"] for hook in new_hooks}
     for name in old_names - new_names:
         autoscaling.delete_lifecycle_hook(AutoScalingGroupName=call.physical_id, LifecycleHookName=name)

@@ -34,8 +34,8 @@ def _elbv2(call: HandlerCall) -> AwsClient:
 class _Elbv2Handler(Handler):
     """The base class of the handlers of Elastic Load Balancing, which updates the tags."""
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
-        old_tags, new_tags = previous.get("Tags", []), call.properties.get("Tags", [])
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
+        old_tags, new_tags = old_properties.get("Tags", []), call.properties.get("Tags", [])
         if removed_keys := sorted({tag["Key"] for tag in old_tags} - {tag["Key"] for tag in new_tags}):
             _elbv2(call).remove_tags(ResourceArns=[call.physical_id], TagKeys=removed_keys)
         if new_tags:
@@ -46,7 +46,7 @@ class LoadBalancer(_Elbv2Handler):
     supported_properties = frozenset(
         {"Name", "Type", "Scheme", "IpAddressType", "Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"}
     )
-    updatable = frozenset({"Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"})
+    updatable_properties = frozenset({"Subnets", "SecurityGroups", "LoadBalancerAttributes", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.properties.get("Name") or call.generate_name(limit=MAX_NAME_LENGTH)
@@ -70,7 +70,7 @@ class LoadBalancer(_Elbv2Handler):
                 elbv2.modify_load_balancer_attributes(LoadBalancerArn=arn, Attributes=attributes)
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         elbv2, arn = _elbv2(call), call.physical_id
         if "Subnets" in changed:
             elbv2.set_subnets(LoadBalancerArn=arn, Subnets=call["Subnets"])
@@ -89,7 +89,7 @@ class TargetGroup(_Elbv2Handler):
     supported_properties = frozenset(
         {"VpcId", "Protocol", "Port", "TargetType", "Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS}
     )
-    updatable = frozenset({"Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS})
+    updatable_properties = frozenset({"Targets", "TargetGroupAttributes", "Tags", *HEALTH_CHECK_KEYS})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_NAME_LENGTH, with_stack_name=False)
@@ -109,10 +109,10 @@ class TargetGroup(_Elbv2Handler):
                 elbv2.modify_target_group_attributes(TargetGroupArn=arn, Attributes=attributes)
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         elbv2, arn = _elbv2(call), call.physical_id
         if "Targets" in changed:
-            old_targets, new_targets = previous.get("Targets", []), call.properties.get("Targets", [])
+            old_targets, new_targets = old_properties.get("Targets", []), call.properties.get("Targets", [])
             if added := [target for target in new_targets if target not in old_targets]:
                 elbv2.register_targets(TargetGroupArn=arn, Targets=added)
             if removed := [target for target in old_targets if target not in new_targets]:
@@ -130,13 +130,13 @@ class TargetGroup(_Elbv2Handler):
 
 class Listener(_Elbv2Handler):
     supported_properties = frozenset({"LoadBalancerArn", "Protocol", "Port", "DefaultActions", "Tags"})
-    updatable = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
+    updatable_properties = frozenset({"Protocol", "Port", "DefaultActions", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         arn = _elbv2(call).create_listener(**call.properties)["Listeners"][0]["ListenerArn"]
         return CreatedResource(arn, {"ListenerArn": arn})
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         settings = call.pick("Protocol", "Port", "DefaultActions")
         if changed & set(settings):  # not only the tags
             _elbv2(call).modify_listener(ListenerArn=call.physical_id, **settings)

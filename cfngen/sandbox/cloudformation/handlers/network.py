@@ -14,7 +14,7 @@ DEFAULT_EGRESS: list[JsonDict] = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "
 
 class Vpc(Handler):
     supported_properties = frozenset({"CidrBlock", "EnableDnsSupport", "EnableDnsHostnames", "Tags"})
-    updatable = frozenset({"EnableDnsSupport", "EnableDnsHostnames", "Tags"})
+    updatable_properties = frozenset({"EnableDnsSupport", "EnableDnsHostnames", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         vpc = call.ec2.create_vpc(CidrBlock=call["CidrBlock"], **call.tag_specifications("vpc"))["Vpc"]
@@ -23,7 +23,7 @@ class Vpc(Handler):
                 call.ec2.modify_vpc_attribute(VpcId=vpc["VpcId"], **{attribute: {"Value": value}})
         return CreatedResource(vpc["VpcId"], {"VpcId": vpc["VpcId"], "CidrBlock": vpc["CidrBlock"]})
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         for attribute, default in (("EnableDnsSupport", True), ("EnableDnsHostnames", False)):
             if attribute in changed:
                 value = {"Value": call.properties.get(attribute, default)}
@@ -40,7 +40,7 @@ class Vpc(Handler):
 
 class DhcpOptions(Handler):
     supported_properties = frozenset({"DomainName", "DomainNameServers", "Tags"})
-    updatable = frozenset({"Tags"})
+    updatable_properties = frozenset({"Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         configurations = [{"Key": "domain-name-servers", "Values": call["DomainNameServers"]}]
@@ -70,7 +70,7 @@ class DhcpOptionsAssociation(Handler):
 
 class InternetGateway(Handler):
     supported_properties = frozenset({"Tags"})
-    updatable = frozenset({"Tags"})
+    updatable_properties = frozenset({"Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         gateway = call.ec2.create_internet_gateway(**call.tag_specifications("internet-gateway"))["InternetGateway"]
@@ -82,14 +82,14 @@ class InternetGateway(Handler):
 
 class VpcGatewayAttachment(Handler):
     supported_properties = frozenset({"VpcId", "InternetGatewayId"})
-    updatable = frozenset({"InternetGatewayId"})
+    updatable_properties = frozenset({"InternetGatewayId"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         call.ec2.attach_internet_gateway(**call.properties)
         return CreatedResource(f"IGW|{call['VpcId']}")
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
-        call.ec2.detach_internet_gateway(**previous)
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
+        call.ec2.detach_internet_gateway(**old_properties)
         call.ec2.attach_internet_gateway(**call.properties)
         return {}
 
@@ -99,7 +99,7 @@ class VpcGatewayAttachment(Handler):
 
 class RouteTable(Handler):
     supported_properties = frozenset({"VpcId", "Tags"})
-    updatable = frozenset({"Tags"})
+    updatable_properties = frozenset({"Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         route_table = call.ec2.create_route_table(VpcId=call["VpcId"], **call.tag_specifications("route-table"))[
@@ -113,13 +113,13 @@ class RouteTable(Handler):
 
 class Route(Handler):
     supported_properties = frozenset({"RouteTableId", "DestinationCidrBlock", "GatewayId"})
-    updatable = frozenset({"GatewayId"})
+    updatable_properties = frozenset({"GatewayId"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         call.ec2.create_route(**call.properties)
         return CreatedResource(f"{call['RouteTableId']}|{call['DestinationCidrBlock']}")
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         call.ec2.replace_route(**call.properties)
         return {}
 
@@ -129,7 +129,7 @@ class Route(Handler):
 
 class Subnet(Handler):
     supported_properties = frozenset({"VpcId", "CidrBlock", "AvailabilityZone", "Tags"})
-    updatable = frozenset({"Tags"})
+    updatable_properties = frozenset({"Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         subnet = call.ec2.create_subnet(
@@ -160,10 +160,10 @@ class SubnetRouteTableAssociation(Handler):
 
 
 class SecurityGroup(Handler):
-    """As in CloudFormation, egress rules in the template replace the default egress rule of a new group."""
+    """A security group; as in CloudFormation, egress rules in the template replace its default egress rule."""
 
     supported_properties = frozenset({"GroupDescription", "VpcId", "SecurityGroupEgress", "Tags"})
-    updatable = frozenset({"SecurityGroupEgress", "Tags"})
+    updatable_properties = frozenset({"SecurityGroupEgress", "Tags"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         group_id = call.ec2.create_security_group(
@@ -178,9 +178,9 @@ class SecurityGroup(Handler):
                 )
         return CreatedResource(group_id, {"GroupId": group_id, "Id": group_id, "VpcId": call["VpcId"]})
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         if "SecurityGroupEgress" in changed:
-            old_permissions = _egress_permissions(previous)
+            old_permissions = _egress_permissions(old_properties)
             new_permissions = _egress_permissions(call.properties)
             if removed := [permission for permission in old_permissions if permission not in new_permissions]:
                 call.ec2.revoke_security_group_egress(GroupId=call.physical_id, IpPermissions=removed)
@@ -215,7 +215,7 @@ class SecurityGroupIngress(Handler):
             "Description",
         }
     )
-    updatable = frozenset({"Description"})
+    updatable_properties = frozenset({"Description"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         rule_id = call.ec2.authorize_security_group_ingress(
@@ -223,7 +223,7 @@ class SecurityGroupIngress(Handler):
         )["SecurityGroupRules"][0]["SecurityGroupRuleId"]  # fmt: skip
         return CreatedResource(rule_id, {"Id": rule_id})
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         rule = {"Description": "", **call.properties}  # an empty description removes the old one
         call.ec2.update_security_group_rule_descriptions_ingress(
             GroupId=call["GroupId"], IpPermissions=[_to_ip_permission(rule)]

@@ -21,7 +21,7 @@ MAX_BUCKET_NAME_LENGTH = 63  # S3 user guide, "Bucket naming rules"
 
 
 class Bucket(Handler):
-    """BucketName is not supported. As in S3, deleting a bucket that is not empty fails."""
+    """A bucket with a generated name; as in S3, deleting it fails if it is not empty."""
 
     supported_properties = frozenset(
         {
@@ -32,7 +32,7 @@ class Bucket(Handler):
             "Tags",
         }
     )
-    updatable = supported_properties
+    updatable_properties = supported_properties
 
     def create(self, call: HandlerCall) -> CreatedResource:
         name = call.generate_name(limit=MAX_BUCKET_NAME_LENGTH).lower()
@@ -46,12 +46,12 @@ class Bucket(Handler):
             _apply_settings(call, name, set(call.properties))
         return created
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         _refuse_unsupported_settings(call)
         _apply_settings(call, call.physical_id, changed - {"Tags"})
         return {}
 
-    def retag(self, call: HandlerCall, previous: Properties) -> None:
+    def retag(self, call: HandlerCall, old_properties: Properties) -> None:
         _s3(call).put_bucket_tagging(Bucket=call.physical_id, Tagging={"TagSet": call.properties.get("Tags", [])})
 
     def delete(self, call: HandlerCall) -> None:
@@ -60,7 +60,7 @@ class Bucket(Handler):
 
 class BucketPolicy(Handler):
     supported_properties = frozenset({"Bucket", "PolicyDocument"})
-    updatable = frozenset({"PolicyDocument"})
+    updatable_properties = frozenset({"PolicyDocument"})
 
     def create(self, call: HandlerCall) -> CreatedResource:
         s3 = _s3(call)
@@ -70,7 +70,7 @@ class BucketPolicy(Handler):
         self._put(call)
         return CreatedResource(call["Bucket"])
 
-    def update_properties(self, call: HandlerCall, previous: Properties, changed: set[str]) -> Properties:
+    def update_properties(self, call: HandlerCall, old_properties: Properties, changed: set[str]) -> Properties:
         self._put(call)
         return {}
 

@@ -296,7 +296,7 @@ class Walk:
         parts += [(one.logical_id, one.during, min(one.times, 10)) for one in self.engine.failures._pending]
         parts += self._launching()
         for stack in self._alive():
-            parts += [(stack.name, stack.status, stack.protection, stack.policy)]
+            parts += [(stack.name, stack.status, stack.own_termination_protection, stack.policy)]
             parts += sorted((key, one.status, one.exists) for key, one in stack.resources.items())
             parts += sorted(one.execution_status for one in self.engine.all_change_sets() if one.stack is stack)
         return hashlib.sha256(_SUFFIX.sub("", repr(parts)).encode()).hexdigest()[:16]

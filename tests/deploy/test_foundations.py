@@ -203,7 +203,7 @@ def exchanged(file: Mapping[str, Any], change: Mapping[str, Any]) -> list[str]:
         # EBS changes size, type and performance of a volume, and nothing else.
         volume = ("AvailabilityZone", "Encrypted", "KmsKeyId") if resource["Type"] == "AWS::EC2::Volume" else ()
         for key in sorted({*left, *right}):
-            replaces = property_schemas.recreation("us-west-2", resource["Type"], f"/{key}") == "Always"
+            replaces = property_schemas.requires_recreation("us-west-2", resource["Type"], f"/{key}") == "Always"
             if left.get(key) != right.get(key) and (replaces or key in volume):
                 gone.append(f"{name}.{key}")
     return gone

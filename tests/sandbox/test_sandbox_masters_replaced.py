@@ -6,11 +6,11 @@ from sandboxed import Place, place, said
 from several_masters import LETTERS, group, masters, three, three_masters, variant
 
 from cfngen.sandbox.cloudformation import Stack, client
-from cfngen.sandbox.cloudformation.stack import Event
+from cfngen.sandbox.cloudformation.stack import StackEvent
 from cfngen.sandbox.instance import Instance
 
 
-def moments(stack: Stack, status: str, *, beginning: int = 0) -> dict[str, Event]:
+def moments(stack: Stack, status: str, *, beginning: int = 0) -> dict[str, StackEvent]:
     """The last event of a status of each slot's group, after so many events."""
     found = {event.logical_id: event for event in stack.events[beginning:] if event.status == status}
     return {letter: found[group(letter)] for letter in LETTERS if group(letter) in found}

@@ -13,7 +13,7 @@ from sandboxed import BUCKET
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.watching.expectations import SECONDS, UNAWAITED_GROUP_SECONDS
-from cfngen.sandbox.cloudformation import Event, Stack, client
+from cfngen.sandbox.cloudformation import Stack, StackEvent, client
 from cfngen.sandbox.emulated_account import EmulatedAccount, open_emulated_account
 from cfngen.templates import generate
 
@@ -66,7 +66,7 @@ def placed(request: pytest.FixtureRequest) -> Iterator[Placed]:
         yield there
 
 
-def events(stack: Stack) -> list[Event]:
+def events(stack: Stack) -> list[StackEvent]:
     """The events of a stack and those it nests, in order."""
     found = [*stack.events, *(event for child in stack.children.values() for event in events(child))]
     return sorted(found, key=lambda each: each.time)

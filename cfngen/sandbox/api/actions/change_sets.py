@@ -5,7 +5,7 @@ from __future__ import annotations
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack, parameters, tags
 from cfngen.sandbox.cloudformation import ValidationError
-from cfngen.sandbox.cloudformation.change_sets import Change, ChangeSet, Detail
+from cfngen.sandbox.cloudformation.change_sets import ChangeSet, ResourceChange, ResourceChangeDetail
 from cfngen.sandbox.cloudformation.errors import ChangeSetNotFoundError
 from cfngen.sandbox.json_types import JsonDict
 
@@ -133,7 +133,7 @@ def _summarize(change_set: ChangeSet) -> JsonDict:
     }
 
 
-def _describe_change(change: Change, *, values: bool) -> Result:
+def _describe_change(change: ResourceChange, *, values: bool) -> Result:
     """Return one change of a resource; with the resource before and after only for `IncludePropertyValues`."""
     resource_change = {
         "PolicyAction": change.policy_action or None,
@@ -152,7 +152,7 @@ def _describe_change(change: Change, *, values: bool) -> Result:
     return {"Type": "Resource", "ResourceChange": resource_change}
 
 
-def _describe_detail(detail: Detail, *, values: bool) -> Result:
+def _describe_detail(detail: ResourceChangeDetail, *, values: bool) -> Result:
     """Return one detail of a change; with the values before and after only for `IncludePropertyValues`."""
     target = {
         "Attribute": detail.attribute,

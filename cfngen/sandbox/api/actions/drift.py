@@ -13,13 +13,13 @@ def detect_stack_drift(request: ActionRequest) -> Result:
 
 def describe_stack_drift_detection_status(request: ActionRequest) -> Result:
     """DescribeStackDriftDetectionStatus: return the progress and the outcome of a drift detection."""
-    detection = request.cloud.drift(request.text("StackDriftDetectionId"))
+    detection = request.cloud.drift_detection(request.text("StackDriftDetectionId"))
     return {
         "StackId": detection.stack_id,
         "StackDriftDetectionId": request.text("StackDriftDetectionId"),
         "StackDriftStatus": detection.drift,
         "DetectionStatus": detection.status,
-        "DriftedStackResourceCount": detection.drifted,
+        "DriftedStackResourceCount": detection.drifted_resource_count,
         "Timestamp": detection.time,
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
 from cfngen.sandbox.api.actions.views import find_stack
-from cfngen.sandbox.cloudformation import Event, Stack, ValidationError
+from cfngen.sandbox.cloudformation import Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.change_sets import ChangeSet
 from cfngen.sandbox.json_types import JsonDict
 
@@ -79,7 +79,7 @@ def _has_failed(event: Result) -> bool:
     return event.get("ValidationStatus") == "FAILED" or str(event.get("ResourceStatus", "")).endswith(FAILED)
 
 
-def _stack_event(stack: Stack, event: Event) -> Result:
+def _stack_event(stack: Stack, event: StackEvent) -> Result:
     """Return an event in the form of DescribeStackEvents."""
     return {
         "StackId": stack.id,
@@ -90,7 +90,7 @@ def _stack_event(stack: Stack, event: Event) -> Result:
     }
 
 
-def _operation_event(stack: Stack, event: Event) -> Result:
+def _operation_event(stack: Stack, event: StackEvent) -> Result:
     """Return an event in the form of DescribeEvents."""
     operation_types = dict(stack.operations)
     is_stack_event = event.physical_id == stack.id
@@ -105,7 +105,7 @@ def _operation_event(stack: Stack, event: Event) -> Result:
     }
 
 
-def _resource_fields(event: Event) -> JsonDict:
+def _resource_fields(event: StackEvent) -> JsonDict:
     """Return the fields that both forms of an event share."""
     return {
         "LogicalResourceId": event.logical_id,

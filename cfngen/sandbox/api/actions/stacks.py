@@ -13,7 +13,7 @@ from cfngen.sandbox.api.actions.views import (
 )
 from cfngen.sandbox.cloudformation import ValidationError
 from cfngen.sandbox.cloudformation.scopes import importing_stacks
-from cfngen.sandbox.cloudformation.template_source import fetch
+from cfngen.sandbox.cloudformation.template_source import fetch_from_s3
 
 
 def create_stack(request: ActionRequest) -> Result:
@@ -167,4 +167,4 @@ def _policy(request: ActionRequest, name: str) -> str:
     url, body = request.text(f"{name}URL"), request.text(f"{name}Body")
     if url and body:
         raise ValidationError(f"You cannot specify both {name}URL and {name}Body")
-    return fetch(request.cloud.region, url) if url else body
+    return fetch_from_s3(request.cloud.region, url) if url else body

@@ -10,7 +10,7 @@ import datetime
 from collections.abc import Mapping
 
 from cfngen.sandbox.api.actions.request import ActionRequest, Result
-from cfngen.sandbox.cloudformation import Event, Resource, Stack, ValidationError
+from cfngen.sandbox.cloudformation import Resource, Stack, StackEvent, ValidationError
 from cfngen.sandbox.cloudformation.scopes import scope_of_stack
 from cfngen.sandbox.json_types import JsonDict, JsonObject
 
@@ -23,7 +23,7 @@ def stack_identifiers(stack: Stack) -> Result:
     return identifiers
 
 
-def events_of_stack_itself(stack: Stack) -> list[Event]:
+def events_of_stack_itself(stack: Stack) -> list[StackEvent]:
     """Return the events of the stack itself, without those of its resources."""
     return [event for event in stack.events if event.physical_id == stack.id]
 

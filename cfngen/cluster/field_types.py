@@ -50,7 +50,7 @@ def _parse_address(value: object) -> IPv4Address:
 
 
 @dataclass(frozen=True)
-class Text:
+class TextPattern:
     """Annotation of a text that must match a pattern.
 
     Attributes:
@@ -106,99 +106,105 @@ Address = Annotated[
 
 # A version or a price may be unquoted in YAML: the loader keeps 1.30 as text, but for an editor it is a number.
 _NUMBER_LIKE = ("string", "number")
-ClusterName = Annotated[str, Text(_NAME, f"a cluster name: {_NAME_RULE}")]
-GroupName = Annotated[str, Text(_NAME, f"a node group name: {_NAME_RULE}")]
-Region = Annotated[str, Text(r"[a-z]{2}(-[a-z]+)+-[0-9]", "an AWS region such as us-west-2")]
+ClusterName = Annotated[str, TextPattern(_NAME, f"a cluster name: {_NAME_RULE}")]
+GroupName = Annotated[str, TextPattern(_NAME, f"a node group name: {_NAME_RULE}")]
+Region = Annotated[str, TextPattern(r"[a-z]{2}(-[a-z]+)+-[0-9]", "an AWS region such as us-west-2")]
 Zone = Annotated[
-    str, Text(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]{3}-[0-9])?[a-z]", "an Availability Zone such as us-west-2a")
+    str, TextPattern(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]{3}-[0-9])?[a-z]", "an Availability Zone such as us-west-2a")
 ]
 KubernetesVersion = Annotated[
-    str, Text(r"v?1\.[0-9]+(\.[0-9]+)?", 'a Kubernetes version such as "1.36" or "1.36.3"', json_type=_NUMBER_LIKE)
+    str,
+    TextPattern(r"v?1\.[0-9]+(\.[0-9]+)?", 'a Kubernetes version such as "1.36" or "1.36.3"', json_type=_NUMBER_LIKE),
 ]
-InstanceType = Annotated[str, Text(r"[a-z0-9-]+\.[a-z0-9-]+", "an EC2 instance type such as t3.medium")]
+InstanceType = Annotated[str, TextPattern(r"[a-z0-9-]+\.[a-z0-9-]+", "an EC2 instance type such as t3.medium")]
 Price = Annotated[
-    str, Text(r"[0-9]{1,4}(\.[0-9]{1,6})?", "a price in US dollars per hour such as 0.05", json_type=_NUMBER_LIKE)
+    str,
+    TextPattern(r"[0-9]{1,4}(\.[0-9]{1,6})?", "a price in US dollars per hour such as 0.05", json_type=_NUMBER_LIKE),
 ]
 PublicKey = Annotated[
     str,
-    Text(
+    TextPattern(
         r"(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/=]+( .*)?",
         "an OpenSSH public key (ssh-ed25519 or ssh-rsa, the two that EC2 imports)",
     ),
 ]
 KeyName = Annotated[
-    str, Text(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?", "the name of an EC2 key pair", limit=KEY_PAIR_NAME)
+    str, TextPattern(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?", "the name of an EC2 key pair", limit=KEY_PAIR_NAME)
 ]
-HttpUrl = Annotated[str, Text(r"https?://[^\s/]+(/\S*)?", "an http(s) URL such as https://mirror.example.com/k8s")]
+HttpUrl = Annotated[
+    str, TextPattern(r"https?://[^\s/]+(/\S*)?", "an http(s) URL such as https://mirror.example.com/k8s")
+]
 HostName = Annotated[
     str,
-    Text(
+    TextPattern(
         r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*",
         "a DNS name or IPv4 address such as api.example.com",
     ),
 ]
-DeviceName = Annotated[str, Text(r"/dev/[a-z0-9]+", "a device name such as /dev/xvda")]
+DeviceName = Annotated[str, TextPattern(r"/dev/[a-z0-9]+", "a device name such as /dev/xvda")]
 SsmParameterName = Annotated[
-    str, Text(r"/[A-Za-z0-9_.\-/]+", "the name of an SSM parameter such as /aws/service/…/ami-id")
+    str, TextPattern(r"/[A-Za-z0-9_.\-/]+", "the name of an SSM parameter such as /aws/service/…/ami-id")
 ]
-VpcId = Annotated[str, Text(r"vpc-[0-9a-f]{8,17}", "a VPC id such as vpc-0123456789abcdef0")]
-SubnetId = Annotated[str, Text(r"subnet-[0-9a-f]{8,17}", "a subnet id such as subnet-0123456789abcdef0")]
-RouteTableId = Annotated[str, Text(r"rtb-[0-9a-f]{8,17}", "a route table id such as rtb-0123456789abcdef0")]
-InternetGatewayId = Annotated[str, Text(r"igw-[0-9a-f]{8,17}", "an internet gateway id such as igw-0123456789abcdef0")]
+VpcId = Annotated[str, TextPattern(r"vpc-[0-9a-f]{8,17}", "a VPC id such as vpc-0123456789abcdef0")]
+SubnetId = Annotated[str, TextPattern(r"subnet-[0-9a-f]{8,17}", "a subnet id such as subnet-0123456789abcdef0")]
+RouteTableId = Annotated[str, TextPattern(r"rtb-[0-9a-f]{8,17}", "a route table id such as rtb-0123456789abcdef0")]
+InternetGatewayId = Annotated[
+    str, TextPattern(r"igw-[0-9a-f]{8,17}", "an internet gateway id such as igw-0123456789abcdef0")
+]
 DhcpOptionsId = Annotated[
-    str, Text(r"(dopt-[0-9a-f]{8,17}|default)", 'a DHCP options id such as dopt-0123456789abcdef0, or "default"')
+    str, TextPattern(r"(dopt-[0-9a-f]{8,17}|default)", 'a DHCP options id such as dopt-0123456789abcdef0, or "default"')
 ]
-SecurityGroupId = Annotated[str, Text(r"sg-[0-9a-f]{8,17}", "a security group id such as sg-0123456789abcdef0")]
-PrefixListId = Annotated[str, Text(r"pl-[0-9a-f]{8,17}", "a prefix list's id such as pl-0123456789abcdef0")]
-ImageId = Annotated[str, Text(r"ami-[0-9a-f]{8,17}", "an AMI id such as ami-0123456789abcdef0")]
+SecurityGroupId = Annotated[str, TextPattern(r"sg-[0-9a-f]{8,17}", "a security group id such as sg-0123456789abcdef0")]
+PrefixListId = Annotated[str, TextPattern(r"pl-[0-9a-f]{8,17}", "a prefix list's id such as pl-0123456789abcdef0")]
+ImageId = Annotated[str, TextPattern(r"ami-[0-9a-f]{8,17}", "an AMI id such as ami-0123456789abcdef0")]
 AllocationId = Annotated[
-    str, Text(r"eipalloc-[0-9a-f]{8,17}", "an Elastic IP allocation id such as eipalloc-0123456789abcdef0")
+    str, TextPattern(r"eipalloc-[0-9a-f]{8,17}", "an Elastic IP allocation id such as eipalloc-0123456789abcdef0")
 ]
 PolicyArn = Annotated[
     str,
-    Text(
+    TextPattern(
         r"arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9_+=,.@/-]+",
         "the ARN of an IAM managed policy such as arn:aws:iam::123456789012:policy/team",
     ),
 ]
 KeyArn = Annotated[
     str,
-    Text(
+    TextPattern(
         r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[0-9a-f-]+",
         "the ARN of a KMS key such as arn:aws:kms:us-west-2:123456789012:key/1234abcd-…",
     ),
 ]
 SecretArn = Annotated[
     str,
-    Text(
+    TextPattern(
         r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9_/+=.@-]+",
         "the ARN of a secret such as arn:aws:secretsmanager:us-west-2:123456789012:secret:ca-AbCdEf",
     ),
 ]
 BucketName = Annotated[
-    str, Text(BUCKET_NAME.form, "the name of an S3 bucket such as example-etcd-backups", limit=BUCKET_NAME)
+    str, TextPattern(BUCKET_NAME.form, "the name of an S3 bucket such as example-etcd-backups", limit=BUCKET_NAME)
 ]
 HostedZoneId = Annotated[
-    str, Text(r"Z[A-Z0-9]{1,31}", "the id of a Route 53 hosted zone such as Z0123456789ABCDEFGHIJ")
+    str, TextPattern(r"Z[A-Z0-9]{1,31}", "the id of a Route 53 hosted zone such as Z0123456789ABCDEFGHIJ")
 ]
-Sha256 = Annotated[str, Text(r"[0-9a-f]{64}", "a SHA-256 digest of 64 hexadecimal digits")]
+Sha256 = Annotated[str, TextPattern(r"[0-9a-f]{64}", "a SHA-256 digest of 64 hexadecimal digits")]
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 ReleaseName = Annotated[
-    str, Text(r"[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?", "a name of up to 53 lower-case letters, digits and hyphens")
+    str, TextPattern(r"[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?", "a name of up to 53 lower-case letters, digits and hyphens")
 ]
 LabelKey = Annotated[
-    str, Text(rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_LABEL}", "a label's key such as example.com/team")
+    str, TextPattern(rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_LABEL}", "a label's key such as example.com/team")
 ]
 LabelValue = Annotated[
-    str, Text(rf"({_LABEL})?", "a label's value: up to 63 letters, digits, hyphens, underscores and dots")
+    str, TextPattern(rf"({_LABEL})?", "a label's value: up to 63 letters, digits, hyphens, underscores and dots")
 ]
-AbsolutePath = Annotated[str, Text(r"(/[A-Za-z0-9_.@+,:-]+)+", "an absolute path such as /etc/motd")]
-FileMode = Annotated[str, Text(r"0?[0-7]{3}", 'permissions such as "0644", in quotation marks')]
+AbsolutePath = Annotated[str, TextPattern(r"(/[A-Za-z0-9_.@+,:-]+)+", "an absolute path such as /etc/motd")]
+FileMode = Annotated[str, TextPattern(r"0?[0-7]{3}", 'permissions such as "0644", in quotation marks')]
 UnitName = Annotated[
     str,
-    Text(
+    TextPattern(
         r"[A-Za-z0-9_.@:-]+\.(service|timer|socket|mount|path|target|slice)",
         "a systemd unit's name such as agent.service",
     ),
 ]
-Command = Annotated[str, Text(r"[\s\S]*\S[\s\S]*", "a shell command")]
+Command = Annotated[str, TextPattern(r"[\s\S]*\S[\s\S]*", "a shell command")]

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from cfngen.cluster import kube_up, names
-from cfngen.cluster.field_types import Text
+from cfngen.cluster.field_types import TextPattern
 from cfngen.cluster.keys import fields, is_list, section_of
 from cfngen.cluster.model import Cluster
 
@@ -174,7 +174,7 @@ def _default(field: FieldInfo) -> str:
 
 def _type(annotation: object, metadata: Sequence[object] = ()) -> str:
     """Return what a value may be, in words."""
-    described = next((constraint.expected for constraint in metadata if isinstance(constraint, Text)), None)
+    described = next((constraint.expected for constraint in metadata if isinstance(constraint, TextPattern)), None)
     if described:
         return described.partition(": ")[0]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)

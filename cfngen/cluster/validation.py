@@ -107,8 +107,8 @@ class ValidationResult:
         causes: list[Problem] = []
         for problem in problems:
             wrong_paths = {*self._refused, *(cause.path for cause in causes)}
-            sources = [self._derivation_source(path) for path in (problem.path, *problem.touches)]
-            depends_on = [*problem.touches, *filter(None, sources)]
+            sources = [self._derivation_source(path) for path in (problem.path, *problem.related_paths)]
+            depends_on = [*problem.related_paths, *filter(None, sources)]
             is_consequence = any(_overlaps(path, wrong_path) for path in depends_on for wrong_path in wrong_paths)
             is_refused = any(_overlaps(problem.path, refused_path) for refused_path in self._refused)
             if not is_consequence and not is_refused:
@@ -127,7 +127,9 @@ class ValidationResult:
         """Return the problem with the place where its value, or the value it is derived from, was written."""
         if problem.source:
             return problem
-        return Problem(problem.path, problem.message, touches=problem.touches, source=self._source(problem.path))
+        return Problem(
+            problem.path, problem.message, related_paths=problem.related_paths, source=self._source(problem.path)
+        )
 
     def _source(self, path: Path) -> Source | None:
         """Return where a value, the value it is derived from, or else the section around it was written."""

@@ -125,7 +125,7 @@ def build(cluster: Cluster) -> Stack:
     ):
         stack.output(f"{prefix}InstanceProfileArn", GetAtt(profile, "Arn"), f"Instance profile of {prefix.lower()}s")
     on_masters = f"on masters of the Kubernetes cluster {cluster.name}"
-    if network_plugin(cluster).interfaces:
+    if network_plugin(cluster).gives_pods_vpc_addresses:
         statements = pod_network(cluster, references, master=True)
         _attach_to_masters(stack, "PodAddressesPolicy", f"pods' addresses {on_masters}", statements)
     if statements := addons(cluster, references):

@@ -153,10 +153,12 @@ def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInt
             GroupSet=[*security_groups, *cluster.control_plane.additional_security_groups],
             # With VPC routes, the interface sends and receives packets with addresses of pods. Unless this check is
             # disabled, EC2 drops packets whose address is not an address of the interface.
-            SourceDestCheck=not plugin.routes,
+            SourceDestCheck=not plugin.uses_vpc_routes,
             # A plug-in that manages interfaces lets nodes change the cluster's interfaces, except those with this tag.
             Tags=tags(
-                cluster, f"{cluster.name}-master-{slot.letter}", **(MASTER_ROLE_TAG if plugin.interfaces else {})
+                cluster,
+                f"{cluster.name}-master-{slot.letter}",
+                **(MASTER_ROLE_TAG if plugin.gives_pods_vpc_addresses else {}),
             ),
         )
     )
@@ -243,7 +245,7 @@ def _add_slot(
             "JoinSecretArn", description="Secret that holds what nodes need to join"
         ),
     }
-    if network_plugin(cluster).routes:
+    if network_plugin(cluster).uses_vpc_routes:
         user_data_references["routeTableId"] = route_table_id(stack, cluster)
     if cluster.etcd.backups.enabled:
         user_data_references["bucket"] = bucket_name(stack)

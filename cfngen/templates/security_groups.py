@@ -74,11 +74,11 @@ def build(cluster: Cluster) -> Stack:
     )
     # kube-up let nodes reach every port of the master, including etcd's. cfngen opens only the ports that kubeadm
     # documents and those of the network plug-in and the add-ons.
-    openings = (*network_plugin(cluster).openings, *addon_ports.openings(cluster))
+    master_ports = (*network_plugin(cluster).master_ports, *addon_ports.master_ports(cluster))
     for purpose, protocol, port, description in (
         ("Api", "tcp", cluster.api.port, "Nodes and pods to the API server"),
         ("Kubelet", "tcp", KUBELET_PORT, "Metrics collection from the kubelet"),
-        *((opening.name, opening.protocol, opening.port, opening.purpose) for opening in openings),
+        *((each.rule_purpose, each.protocol, each.port, each.description) for each in master_ports),
     ):
         # For ICMP, FromPort is the type and ToPort the code; -1 means all codes.
         ports = (port, -1 if protocol == "icmp" else port)

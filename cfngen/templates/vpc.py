@@ -68,7 +68,7 @@ def build(cluster: Cluster) -> Stack | None:
     for subnet in network.subnets:
         _add_subnet(stack, cluster, vpc, route_table, subnet)
     stack.output("VpcId", vpc, "VPC of the cluster", in_root=True)
-    if network_plugin(cluster).routes:
+    if network_plugin(cluster).uses_vpc_routes:
         stack.output("RouteTableId", Ref(route_table), "Route table that holds the pods' routes")
     return stack
 

@@ -244,7 +244,7 @@ def _frame(draw: DrawFn, design: Design) -> File:
 def network(design: Design) -> File:
     """The section of a design's network."""
     found: File = {"vpc": {"cidr": design.vpc}, "plugin": design.plugin, "serviceCidr": design.services}
-    if PLUGINS[cast("Any", design.plugin)].pod_range:
+    if PLUGINS[cast("Any", design.plugin)].uses_pod_cidr:
         found["podCidr"] = design.pods
     if design.existing != "no":
         found["vpc"]["id"] = "vpc-0a1b2c3d4e5f60718"
@@ -305,11 +305,11 @@ def _possible(key: str, design: Design) -> bool:
     """Whether a key goes with a design at all."""
     plugin = PLUGINS[cast("Any", design.plugin)]
     rules: Mapping[str, Callable[[], bool]] = {
-        "network.routeTable": lambda: design.existing == "subnets" and plugin.routes,
+        "network.routeTable": lambda: design.existing == "subnets" and plugin.uses_vpc_routes,
         "network.internetGateway": lambda: design.existing == "vpc",
         "network.dhcpOptions": lambda: design.existing == "no",
-        "network.pluginValues": lambda: plugin.installed,
-        "network.nonMasqueradeCidr": lambda: plugin.routes,
+        "network.pluginValues": lambda: plugin.is_installed_by_cfngen,
+        "network.nonMasqueradeCidr": lambda: plugin.uses_vpc_routes,
         "api.elasticIp": lambda: design.count == 1,
         # A security group is one of a VPC: of one that is still to be made there is none.
         "controlPlane.additionalSecurityGroups": lambda: design.existing != "no" or not design.lived,

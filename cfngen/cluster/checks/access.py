@@ -52,13 +52,13 @@ def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
     """Check that an Elastic IP is public and is for the public API of a single master."""
     if cluster.api.elastic_ip and not cluster.api.public:
         message = "without a public address the API has no Elastic IP; remove the key or set api.public to true"
-        yield Problem(("api", "elasticIp"), message, touches=(("api", "public"),))
+        yield Problem(("api", "elasticIp"), message, related_paths=(("api", "public"),))
     elif cluster.api.elastic_ip and cluster.control_plane.count > 1:
         message = (
             f"{cluster.control_plane.count} masters are behind a load balancer, which has no Elastic IP; remove "
             "the key, or set controlPlane.count to 1"
         )
-        yield Problem(("api", "elasticIp"), message, touches=(("controlPlane", "count"),))
+        yield Problem(("api", "elasticIp"), message, related_paths=(("controlPlane", "count"),))
     elif cluster.api.elastic_ip and cluster.api.elastic_ip.address.is_private:
         address = cluster.api.elastic_ip.address
         yield Problem(
@@ -73,7 +73,7 @@ def _check_one_ssh_key(cluster: Cluster) -> Iterator[Problem]:
             "an instance has one SSH key; keep ssh.keyName (an existing key pair) or ssh.publicKey (a key to "
             "import), not both"
         )
-        yield Problem(("ssh", "publicKey"), message, touches=(("ssh", "keyName"),))
+        yield Problem(("ssh", "publicKey"), message, related_paths=(("ssh", "keyName"),))
 
 
 def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
@@ -162,16 +162,16 @@ def _check_arn_partitions_and_regions(cluster: Cluster) -> Iterator[Problem]:
                 f"the ARN is in the partition {partition}, but {cluster.region} is in {expected}; "
                 f"use an ARN of {expected}"
             )
-            yield Problem(path, message, touches=(("region",),))
+            yield Problem(path, message, related_paths=(("region",),))
         elif service == "kms" and region != cluster.region:
             message = f"the key is in {region}, but the volumes are in {cluster.region}; use a key in {cluster.region}"
-            yield Problem(path, message, touches=(("region",),))
+            yield Problem(path, message, related_paths=(("region",),))
         elif service == "secretsmanager" and region != cluster.region:
             message = (
                 f"the secret is in {region}, but masters read it in {cluster.region}; replicate it to {cluster.region} "
                 "and use the replica's ARN"
             )
-            yield Problem(path, message, touches=(("region",),))
+            yield Problem(path, message, related_paths=(("region",),))
 
 
 def _warn_of_ssh_without_key(cluster: Cluster) -> Iterator[Problem]:
@@ -215,7 +215,7 @@ def _warn_of_open_to_the_world(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem((*path, position), f"{cidr} lets the whole internet reach {target}; use your own ranges")
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_api_port_free,
     _check_elastic_ip,
     _check_one_ssh_key,
@@ -223,7 +223,7 @@ PROBLEMS = (
     _check_policy_count,
     _check_arn_partitions_and_regions,
 )
-WARNINGS = (
+WARNING_CHECKS = (
     _warn_of_ssh_without_key,
     _warn_of_no_shell_access,
     _warn_of_no_session_manager_agent,

@@ -36,7 +36,9 @@ def _check_external_dns_zones(cluster: Cluster) -> Iterator[Problem]:
         message = (
             "is empty, so externalDns cannot write any records; add the ids of hosted zones, or disable externalDns"
         )
-        yield Problem(("addons", "externalDns", "zones"), message, touches=(("addons", "externalDns", "enabled"),))
+        yield Problem(
+            ("addons", "externalDns", "zones"), message, related_paths=(("addons", "externalDns", "enabled"),)
+        )
 
 
 def _check_fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
@@ -47,7 +49,7 @@ def _check_fluent_bit_outputs(cluster: Cluster) -> Iterator[Problem]:
             "does not say where logs go; set config.outputs to a text with fluent-bit's [OUTPUT] sections, or disable "
             "fluentBit"
         )
-        yield Problem(("addons", "fluentBit", "values"), message, touches=(("addons", "fluentBit", "enabled"),))
+        yield Problem(("addons", "fluentBit", "values"), message, related_paths=(("addons", "fluentBit", "enabled"),))
 
 
 def _check_release_names(cluster: Cluster) -> Iterator[Problem]:
@@ -58,7 +60,7 @@ def _check_release_names(cluster: Cluster) -> Iterator[Problem]:
         earlier_index = first_index.setdefault(chart.name, index)
         if earlier_index != index:
             message = f"{chart.name} is also the name of charts[{earlier_index}]; give each release a different name"
-            yield Problem(path, message, touches=(("addons", "charts", earlier_index, "name"),))
+            yield Problem(path, message, related_paths=(("addons", "charts", earlier_index, "name"),))
         elif chart.name in RELEASES:
             yield Problem(path, f"{chart.name} is the name of a Helm release that cfngen installs; use another name")
 
@@ -71,7 +73,7 @@ def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
         if getattr(cluster.addons, field).enabled and port in host_ports:
             key = type(cluster.addons).model_fields[field].alias or field
             message = f"{port} is used by addons.{key}, whose pods use the masters' network; use 443 or 6443"
-            yield Problem(("api", "port"), message, touches=(("addons", key, "enabled"),))
+            yield Problem(("api", "port"), message, related_paths=(("addons", key, "enabled"),))
 
 
-PROBLEMS = (_check_external_dns_zones, _check_fluent_bit_outputs, _check_release_names, _check_api_port_free)
+PROBLEM_CHECKS = (_check_external_dns_zones, _check_fluent_bit_outputs, _check_release_names, _check_api_port_free)

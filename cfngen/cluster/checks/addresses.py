@@ -11,10 +11,10 @@ from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.paths import Path, dotted
 from cfngen.cluster.problems import Problem
 
-VPC: Path = ("network", "vpc", "cidr")
-PODS: Path = ("network", "podCidr")
-SERVICES: Path = ("network", "serviceCidr")
-DNS: Path = ("network", "dnsServiceIp")
+VPC_CIDR_PATH: Path = ("network", "vpc", "cidr")
+POD_CIDR_PATH: Path = ("network", "podCidr")
+SERVICE_CIDR_PATH: Path = ("network", "serviceCidr")
+DNS_ADDRESS_PATH: Path = ("network", "dnsServiceIp")
 # https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html, November 2026
 _MIN_PREFIX, _MAX_PREFIX = 16, 28
 # AWS reserves the first four addresses and the last one of each subnet.
@@ -45,7 +45,7 @@ def usable(subnet: Subnet) -> int:
 
 
 def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
-    ranges = [(VPC, cluster.network.vpc.cidr, "a VPC")]
+    ranges = [(VPC_CIDR_PATH, cluster.network.vpc.cidr, "a VPC")]
     ranges += [(subnet_path(index), subnet.cidr, "a subnet") for index, subnet in enumerate(cluster.network.subnets)]
     for path, cidr, network in ranges:
         if not _MIN_PREFIX <= cidr.prefixlen <= _MAX_PREFIX:
@@ -58,17 +58,17 @@ def _check_service_range_size(cluster: Cluster) -> Iterator[Problem]:
     cidr = cluster.network.service_cidr
     if not _MIN_SERVICE_PREFIX <= cidr.prefixlen <= _MAX_SERVICE_PREFIX:
         allowed = f"/{_MIN_SERVICE_PREFIX} to /{_MAX_SERVICE_PREFIX}"
-        yield Problem(SERVICES, f"{cidr} is a /{cidr.prefixlen}; Kubernetes allows {allowed} for services")
+        yield Problem(SERVICE_CIDR_PATH, f"{cidr} is a /{cidr.prefixlen}; Kubernetes allows {allowed} for services")
 
 
 def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
     """Check that podCidr is large enough for one node, and not larger than kube-controller-manager can divide."""
-    if not network_plugin(cluster).pod_range:
+    if not network_plugin(cluster).uses_pod_cidr:
         return
     cidr = cluster.network.pod_cidr
     if not _MIN_POD_PREFIX <= cidr.prefixlen <= NODE_PREFIX:
         yield Problem(
-            PODS,
+            POD_CIDR_PATH,
             f"{cidr} is a /{cidr.prefixlen}; it must be /{_MIN_POD_PREFIX} to /{NODE_PREFIX}, "
             "since each node gets a /24",
         )
@@ -77,8 +77,8 @@ def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
 def _cluster_ranges(cluster: Cluster) -> tuple[tuple[Path, IPv4Network], ...]:
     """Return the address ranges of the VPC, of pods (if the network plug-in uses podCidr) and of services."""
     network = cluster.network
-    pods = ((PODS, network.pod_cidr),) if network_plugin(cluster).pod_range else ()
-    return ((VPC, network.vpc.cidr), *pods, (SERVICES, network.service_cidr))
+    pods = ((POD_CIDR_PATH, network.pod_cidr),) if network_plugin(cluster).uses_pod_cidr else ()
+    return ((VPC_CIDR_PATH, network.vpc.cidr), *pods, (SERVICE_CIDR_PATH, network.service_cidr))
 
 
 def _check_no_reserved_ranges(cluster: Cluster) -> Iterator[Problem]:
@@ -103,7 +103,7 @@ def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
             message = (
                 f"{subnet.cidr} is not inside the VPC's {vpc}; choose a range inside it, or change network.vpc.cidr"
             )
-            yield Problem(subnet_path(index), message, touches=(VPC,))
+            yield Problem(subnet_path(index), message, related_paths=(VPC_CIDR_PATH,))
 
 
 def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
@@ -111,7 +111,7 @@ def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
         if first.cidr.overlaps(second.cidr):
             first_path = subnet_path(first_index)
             message = f"{second.cidr} overlaps {dotted(first_path)} ({first.cidr}); give each subnet its own range"
-            yield Problem(subnet_path(second_index), message, touches=(first_path,))
+            yield Problem(subnet_path(second_index), message, related_paths=(first_path,))
 
 
 def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
@@ -119,7 +119,7 @@ def _check_ranges_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
     for (first_path, first), (second_path, second) in combinations(_cluster_ranges(cluster), 2):
         if first.overlaps(second):
             message = f"{second} overlaps {dotted(first_path)} ({first}); choose another range"
-            yield Problem(second_path, message, touches=(first_path,))
+            yield Problem(second_path, message, related_paths=(first_path,))
 
 
 def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
@@ -132,14 +132,14 @@ def _check_master_addresses(cluster: Cluster) -> Iterator[Problem]:
         )
         plural = "s" if cluster.control_plane.count != 1 else ""
         yield Problem(
-            path, f"{counted}{plural}; list one address for each master", touches=(("controlPlane", "count"),)
+            path, f"{counted}{plural}; list one address for each master", related_paths=(("controlPlane", "count"),)
         )
         return
     for index, address in enumerate(addresses):
         fault = _master_address_problem(cluster, address)
         if fault:
             subnet_paths = tuple(subnet_path(position) for position in range(len(cluster.network.subnets)))
-            yield Problem((*path, index), fault, touches=(*subnet_paths, VPC))
+            yield Problem((*path, index), fault, related_paths=(*subnet_paths, VPC_CIDR_PATH))
         elif address in addresses[:index]:
             first_key = f"{dotted(path)}[{addresses.index(address)}]"
             yield Problem((*path, index), f"{address} is also {first_key}; each master needs a different address")
@@ -172,10 +172,10 @@ def _check_dns_address(cluster: Cluster) -> Iterator[Problem]:
     expected = _kubeadm_dns_address(cidr)
     if address not in cidr:
         message = f"{address} is not inside network.serviceCidr ({cidr}); remove the key to use {expected}"
-        yield Problem(DNS, message, touches=(SERVICES,))
+        yield Problem(DNS_ADDRESS_PATH, message, related_paths=(SERVICE_CIDR_PATH,))
     elif address != expected:
         message = f"kubeadm always uses the tenth address of {cidr} for the cluster DNS, {expected}; remove the key"
-        yield Problem(DNS, message, touches=(SERVICES,))
+        yield Problem(DNS_ADDRESS_PATH, message, related_paths=(SERVICE_CIDR_PATH,))
 
 
 def _kubeadm_dns_address(cidr: IPv4Network) -> IPv4Address:
@@ -197,7 +197,7 @@ def _warn_of_pods_unreachable_beyond_vpc(cluster: Cluster) -> Iterator[Problem]:
     yield Problem(("network", "nonMasqueradeCidr"), message)
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_vpc_and_subnet_sizes,
     _check_service_range_size,
     _check_pod_range_size,
@@ -208,4 +208,4 @@ PROBLEMS = (
     _check_master_addresses,
     _check_dns_address,
 )
-WARNINGS = (_warn_of_pods_unreachable_beyond_vpc,)
+WARNING_CHECKS = (_warn_of_pods_unreachable_beyond_vpc,)

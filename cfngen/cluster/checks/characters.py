@@ -52,4 +52,4 @@ def _invisible_character_message(character: str) -> str:
     return f"contains U+{ord(character):04X} ({name}), which is invisible in a review; remove it"
 
 
-PROBLEMS = (_check_no_invisible_characters,)
+PROBLEM_CHECKS = (_check_no_invisible_characters,)

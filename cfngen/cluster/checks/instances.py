@@ -32,7 +32,7 @@ def _check_types_offered(cluster: Cluster) -> Iterator[Problem]:
         if instance_type in offered_types or instance_types.why_unsuitable(instance_type, "node"):
             continue
         message = _not_offered_message(instance_type, cluster.region)
-        yield Problem((*path, "instanceType"), message, touches=(("region",),))
+        yield Problem((*path, "instanceType"), message, related_paths=(("region",),))
 
 
 def _not_offered_message(instance_type: str, region: str) -> str:
@@ -57,7 +57,7 @@ def _check_image_architectures(cluster: Cluster) -> Iterator[Problem]:
                 f"the image is for {image_architecture}, but {instances.instance_type} is {type_architecture}; "
                 "change one of them"
             )
-            yield Problem((*path, "image", "architecture"), message, touches=((*path, "instanceType"),))
+            yield Problem((*path, "image", "architecture"), message, related_paths=((*path, "instanceType"),))
 
 
 def _check_image_sources(cluster: Cluster) -> Iterator[Problem]:
@@ -70,13 +70,13 @@ def _check_image_source(path: Path, image: Image) -> Iterator[Problem]:
     """Check that an image has one source, and a root device only if the user chose the image."""
     if image.id and image.ssm_parameter:
         message = "image.id and image.ssmParameter cannot be combined; keep one of them"
-        yield Problem((*path, "ssmParameter"), message, touches=((*path, "id"),))
+        yield Problem((*path, "ssmParameter"), message, related_paths=((*path, "id"),))
     if image.root_device and not (image.id or image.ssm_parameter):
         message = (
             "cfngen knows the root device of the distributions' images; remove the key, or set image.id or "
             "image.ssmParameter too"
         )
-        yield Problem((*path, "rootDevice"), message, touches=((*path, "id"), (*path, "ssmParameter")))
+        yield Problem((*path, "rootDevice"), message, related_paths=((*path, "id"), (*path, "ssmParameter")))
 
 
 def _groups_without_public_addresses(cluster: Cluster) -> Iterator[tuple[Path, str]]:
@@ -97,7 +97,7 @@ def _check_private_instances_have_nat(cluster: Cluster) -> Iterator[Problem]:
             f"{role} without public addresses cannot download Kubernetes: the subnets that cfngen creates "
             "have no NAT gateway; list existing subnets with a route to one in network.subnets, or remove the key"
         )
-        yield Problem(path, message, touches=(("network", "subnets"),))
+        yield Problem(path, message, related_paths=(("network", "subnets"),))
 
 
 def _warn_of_private_instances(cluster: Cluster) -> Iterator[Problem]:
@@ -109,11 +109,11 @@ def _warn_of_private_instances(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(path, message)
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_types_suitable,
     _check_types_offered,
     _check_image_architectures,
     _check_image_sources,
     _check_private_instances_have_nat,
 )
-WARNINGS = (_warn_of_private_instances,)
+WARNING_CHECKS = (_warn_of_private_instances,)

@@ -103,4 +103,4 @@ def _check_extra_arg(path: Path, component: Path, argument: object) -> Iterator[
         yield Problem((*path, "name"), f"cfngen sets --{argument['name']} itself; {instead}")
 
 
-PROBLEMS = (_check_version, _check_no_owned_keys, _check_extra_args)
+PROBLEM_CHECKS = (_check_version, _check_no_owned_keys, _check_extra_args)

@@ -32,8 +32,8 @@ def _check_no_masters_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
                 f"{subnet.zone} is a Local Zone, where {resources} of the region cannot be used for masters "
                 f"({', '.join(masters)}); place them in subnets of Availability Zones (controlPlane.addresses)"
             )
-            touches = (("controlPlane", "addresses"), ("controlPlane", "count"))
-            yield Problem(subnet_path(index, "zone"), message, touches=touches)
+            related_paths = (("controlPlane", "addresses"), ("controlPlane", "count"))
+            yield Problem(subnet_path(index, "zone"), message, related_paths=related_paths)
 
 
 def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
@@ -55,5 +55,5 @@ def _warn_of_groups_in_local_zones(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(("nodeGroups", index, "rootVolume", "type"), message)
 
 
-PROBLEMS = (_check_no_masters_in_local_zones,)
-WARNINGS = (_warn_of_groups_in_local_zones,)
+PROBLEM_CHECKS = (_check_no_masters_in_local_zones,)
+WARNING_CHECKS = (_warn_of_groups_in_local_zones,)

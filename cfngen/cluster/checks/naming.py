@@ -32,7 +32,7 @@ def _check_load_balancer_name(cluster: Cluster) -> Iterator[Problem]:
             "internal-; "
             "use another name"
         )
-        yield Problem(("name",), message, touches=(("controlPlane", "count"),))
+        yield Problem(("name",), message, related_paths=(("controlPlane", "count"),))
 
 
 def _check_group_name_lengths(cluster: Cluster) -> Iterator[Problem]:
@@ -46,7 +46,7 @@ def _check_group_name_lengths(cluster: Cluster) -> Iterator[Problem]:
                 f"has {len(group.name)} characters; the {derived.subject} is named after it and may have "
                 f"{derived.limit}, so use at most {max_length}"
             )
-            yield Problem(("nodeGroups", index, "name"), message, touches=(("name",),))
+            yield Problem(("nodeGroups", index, "name"), message, related_paths=(("name",),))
 
 
 def _check_group_names_distinct(cluster: Cluster) -> Iterator[Problem]:
@@ -65,7 +65,7 @@ def _check_group_names_distinct(cluster: Cluster) -> Iterator[Problem]:
                 f"{group.name} and {other} (nodeGroups[{earlier_index}]) differ by hyphens only and would share the "
                 f"logical id {logical_id}; rename one"
             )
-        yield Problem(("nodeGroups", index, "name"), message, touches=(("nodeGroups", earlier_index, "name"),))
+        yield Problem(("nodeGroups", index, "name"), message, related_paths=(("nodeGroups", earlier_index, "name"),))
 
 
 def _check_no_dynamic_references(cluster: Cluster) -> Iterator[Problem]:
@@ -83,7 +83,7 @@ def _check_no_dynamic_references(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(path, "CloudFormation replaces {{resolve:…}} in every text; remove it")
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_cluster_name_length,
     _check_load_balancer_name,
     _check_group_name_lengths,

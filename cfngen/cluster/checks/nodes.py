@@ -126,7 +126,7 @@ def _check_tag_count(cluster: Cluster) -> Iterator[Problem]:
             yield Problem(
                 (*_NODE_GROUPS_PATH, index, "labels"),
                 message,
-                touches=((*_NODE_GROUPS_PATH, index, "taints"), ("tags",)),
+                related_paths=((*_NODE_GROUPS_PATH, index, "taints"), ("tags",)),
             )
 
 
@@ -205,7 +205,7 @@ def _check_replacement_time(cluster: Cluster) -> Iterator[Problem]:
             yield Problem((*_NODE_GROUPS_PATH, index, "drainTimeout"), message)
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_labels,
     _check_taints,
     _check_tag_count,
@@ -213,4 +213,4 @@ PROBLEMS = (
     _check_containerd_configuration,
     _check_file_paths,
 )
-WARNINGS = (_check_replacement_time,)
+WARNING_CHECKS = (_check_replacement_time,)

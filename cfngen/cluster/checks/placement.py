@@ -28,7 +28,7 @@ def _check_zones_in_region(cluster: Cluster) -> Iterator[Problem]:
     for index, subnet in enumerate(cluster.network.subnets):
         if zone_region(subnet.zone) != cluster.region:
             message = f"{subnet.zone} is not a zone of {cluster.region}; a cluster is in one region"
-            yield Problem(subnet_path(index, "zone"), message, touches=(("region",),))
+            yield Problem(subnet_path(index, "zone"), message, related_paths=(("region",),))
 
 
 def _check_zones_distinct(cluster: Cluster) -> Iterator[Problem]:
@@ -39,7 +39,7 @@ def _check_zones_distinct(cluster: Cluster) -> Iterator[Problem]:
             message = (
                 f"{zone} already has a subnet (network.subnets[{first_index}]); a cluster has one subnet in each zone"
             )
-            yield Problem(subnet_path(index, "zone"), message, touches=(subnet_path(first_index, "zone"),))
+            yield Problem(subnet_path(index, "zone"), message, related_paths=(subnet_path(first_index, "zone"),))
 
 
 def _check_group_zones(cluster: Cluster) -> Iterator[Problem]:
@@ -50,7 +50,7 @@ def _check_group_zones(cluster: Cluster) -> Iterator[Problem]:
             path = ("nodeGroups", index, "zones", position)
             if zone not in zones:
                 message = f"no subnet is in {zone}; use {', '.join(zones)} or add a subnet there"
-                yield Problem(path, message, touches=(("network", "subnets"),))
+                yield Problem(path, message, related_paths=(("network", "subnets"),))
             elif zone in group.zones[:position]:
                 yield Problem(path, f"{zone} appears twice; remove one")
 
@@ -86,5 +86,5 @@ def _warn_of_masters_in_few_zones(cluster: Cluster) -> Iterator[Problem]:
     yield Problem(("controlPlane", "count"), message)
 
 
-PROBLEMS = (_check_region_exists, _check_zones_in_region, _check_zones_distinct, _check_group_zones)
-WARNINGS = (_warn_of_masters_in_few_zones, _warn_of_untested_partition)
+PROBLEM_CHECKS = (_check_region_exists, _check_zones_in_region, _check_zones_distinct, _check_group_zones)
+WARNING_CHECKS = (_warn_of_masters_in_few_zones, _warn_of_untested_partition)

@@ -38,7 +38,9 @@ def _check_quotas(cluster: Cluster) -> Iterator[Problem]:
             "the two"
         )
         yield Problem(
-            (*_QUOTAS_PATH, "rulesPerSecurityGroup"), message, touches=((*_QUOTAS_PATH, "securityGroupsPerInterface"),)
+            (*_QUOTAS_PATH, "rulesPerSecurityGroup"),
+            message,
+            related_paths=((*_QUOTAS_PATH, "securityGroupsPerInterface"),),
         )
 
 
@@ -54,7 +56,9 @@ def _check_prefix_list_sizes(cluster: Cluster) -> Iterator[Problem]:
                     f"{max_rules}: make its greatest number of entries smaller, or have the account's quota raised and "
                     "name it in network.quotas"
                 )
-                yield Problem((section, "allowedPrefixLists", position, "maxEntries"), message, touches=(_QUOTAS_PATH,))
+                yield Problem(
+                    (section, "allowedPrefixLists", position, "maxEntries"), message, related_paths=(_QUOTAS_PATH,)
+                )
 
 
 def _check_additional_group_count(cluster: Cluster) -> Iterator[Problem]:
@@ -72,7 +76,7 @@ def _check_additional_group_count(cluster: Cluster) -> Iterator[Problem]:
                 f"{additional_groups} further security groups and the cluster's own are more than the {max_groups} of "
                 "an interface; name fewer, or have the account's quota raised and name it in network.quotas"
             )
-            yield Problem((*path, "additionalSecurityGroups"), message, touches=(_QUOTAS_PATH,))
+            yield Problem((*path, "additionalSecurityGroups"), message, related_paths=(_QUOTAS_PATH,))
 
 
 def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
@@ -103,7 +107,7 @@ def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
             f"({quotas.rules_per_security_group} rules each, some of them kept free): name fewer and larger ranges, or "
             "have the account's quotas raised and name them in network.quotas"
         )
-        yield Problem((purpose, key), message, touches=(_QUOTAS_PATH,))
+        yield Problem((purpose, key), message, related_paths=(_QUOTAS_PATH,))
 
 
 def _check_stack_resource_count(cluster: Cluster) -> Iterator[Problem]:
@@ -133,14 +137,14 @@ def _warn_of_groups_before_vpc_exists(cluster: Cluster) -> Iterator[Problem]:
                 "before cannot be used, and EC2 refuses it; create the cluster without the key and name a group of its "
                 "VPC afterwards, or name an existing VPC in network.vpc.id"
             )
-            yield Problem((*path, "additionalSecurityGroups"), message, touches=(("network", "vpc", "id"),))
+            yield Problem((*path, "additionalSecurityGroups"), message, related_paths=(("network", "vpc", "id"),))
 
 
-PROBLEMS = (
+PROBLEM_CHECKS = (
     _check_quotas,
     _check_prefix_list_sizes,
     _check_additional_group_count,
     _check_rules_fit,
     _check_stack_resource_count,
 )
-WARNINGS = (_warn_of_groups_before_vpc_exists,)
+WARNING_CHECKS = (_warn_of_groups_before_vpc_exists,)

@@ -35,7 +35,7 @@ def _check_keys_differ_in_more_than_case(cluster: Cluster) -> Iterator[Problem]:
     """Check that no two keys differ in upper and lower case only, which IAM ignores in roles' tags."""
     for earlier, key in same_but_for_case(list(cluster.tags)):
         message = f"differs from {earlier} in upper and lower case only, and IAM takes both for one; remove one of them"
-        yield Problem(("tags", key), message, touches=(("tags", earlier),))
+        yield Problem(("tags", key), message, related_paths=(("tags", earlier),))
 
 
 def _check_vpc_name_tag(cluster: Cluster) -> Iterator[Problem]:
@@ -43,4 +43,4 @@ def _check_vpc_name_tag(cluster: Cluster) -> Iterator[Problem]:
         yield Problem(("network", "vpc", "name"), f"the name becomes a tag: its value {fault}")
 
 
-PROBLEMS = (_check_tag_count, _check_keys_and_values, _check_keys_differ_in_more_than_case, _check_vpc_name_tag)
+PROBLEM_CHECKS = (_check_tag_count, _check_keys_and_values, _check_keys_differ_in_more_than_case, _check_vpc_name_tag)

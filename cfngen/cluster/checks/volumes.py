@@ -61,7 +61,7 @@ def _check_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
         min_size, max_size = TYPES[volume.type].size_gib
         if not min_size <= volume.size <= max_size:
             message = f"{volume.size} GiB is outside the {min_size} to {max_size} GiB of a {volume.type} volume"
-            yield Problem((*path, "size"), message, touches=((*path, "type"),))
+            yield Problem((*path, "size"), message, related_paths=((*path, "type"),))
 
 
 def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
@@ -72,7 +72,7 @@ def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
             message = (
                 f"the distributions' images need {_MIN_ROOT_SIZE_GIB} GiB or more, not {instances.root_volume.size}"
             )
-            yield Problem((*path, "rootVolume", "size"), message, touches=((*path, "image"),))
+            yield Problem((*path, "rootVolume", "size"), message, related_paths=((*path, "image"),))
 
 
 def _check_iops(cluster: Cluster) -> Iterator[Problem]:
@@ -86,20 +86,20 @@ def _check_iops(cluster: Cluster) -> Iterator[Problem]:
                 yield Problem(
                     iops_path,
                     f"is missing; a volume of type {volume.type} needs a number of IOPS",
-                    touches=related_paths,
+                    related_paths=related_paths,
                 )
         elif limits.iops is None:
             yield Problem(
                 iops_path,
                 f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3",
-                touches=related_paths,
+                related_paths=related_paths,
             )
         elif not limits.iops[0] <= volume.iops <= limits.iops[1]:
             min_iops, max_iops = limits.iops
             yield Problem(
                 iops_path,
                 f"{volume.iops} is outside the {min_iops} to {max_iops} IOPS of a {volume.type} volume",
-                touches=related_paths,
+                related_paths=related_paths,
             )
         elif volume.iops > max(limits.iops_per_gib * volume.size, limits.iops[0]):
             max_iops = limits.iops_per_gib * volume.size
@@ -107,7 +107,7 @@ def _check_iops(cluster: Cluster) -> Iterator[Problem]:
                 f"{volume.size} GiB of {volume.type} carry at most {max_iops} IOPS ({limits.iops_per_gib} for each "
                 f"GiB), not {volume.iops}; enlarge the volume or lower the number"
             )
-            yield Problem(iops_path, message, touches=related_paths)
+            yield Problem(iops_path, message, related_paths=related_paths)
 
 
 def _check_throughput(cluster: Cluster) -> Iterator[Problem]:
@@ -119,13 +119,13 @@ def _check_throughput(cluster: Cluster) -> Iterator[Problem]:
         iops = volume.iops or _GP3_BASE_IOPS
         if volume.type != "gp3":
             message = f"only gp3 volumes have a provisioned throughput, not {volume.type}; remove the key or use gp3"
-            yield Problem(throughput_path, message, touches=((*path, "type"),))
+            yield Problem(throughput_path, message, related_paths=((*path, "type"),))
         elif volume.throughput * _IOPS_PER_MIB_PER_SECOND > iops:
             message = (
                 f"{volume.throughput} MiB/s need {volume.throughput * _IOPS_PER_MIB_PER_SECOND} IOPS "
                 f"({_IOPS_PER_MIB_PER_SECOND} for each MiB/s), not {iops}; raise iops or lower throughput"
             )
-            yield Problem(throughput_path, message, touches=((*path, "iops"),))
+            yield Problem(throughput_path, message, related_paths=((*path, "iops"),))
 
 
-PROBLEMS = (_check_volume_sizes, _check_root_volume_sizes, _check_iops, _check_throughput)
+PROBLEM_CHECKS = (_check_volume_sizes, _check_root_volume_sizes, _check_iops, _check_throughput)

@@ -50,7 +50,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
     route_table = values.get("RouteTableId", "")
     subnets = [value for name, value in values.items() if is_subnet_parameter(name) and value]
     # Only some network plug-ins need routes of the VPC, and only subnets that exist already have a route table.
-    if not (network_plugin(cluster).routes and route_table and subnets):
+    if not (network_plugin(cluster).uses_vpc_routes and route_table and subnets):
         return
     filters = [{"Name": "vpc-id", "Values": [values.get("VpcId", "")]}]
     try:

@@ -96,10 +96,12 @@ def configuration() -> str:
         text += f"## {title}\n\n{description}\n\n| Key | Value | Default | Meaning |\n|---|---|---|---|\n"
         text += "".join(_row(name, field) for name, field in fields(section).items()) + "\n"
     text += _NAME_LENGTHS
-    for derived in (*names.CLUSTER_NAMES, *names.GROUP_NAMES):
-        example = derived.pattern.replace("{cluster}", "NAME").replace("{group}", "GROUP").replace("{id}", "Group")
+    for derived_name in (*names.CLUSTER_NAMES, *names.GROUP_NAMES):
+        example = derived_name.pattern.format(cluster="NAME", group="GROUP", group_in_pascal_case="Group")
+        # The characters that CloudFormation appends to the names of nested stacks.
         example = example.replace("X" * 13, "…")
-        text += f"| {derived.subject} | `{example}` | {derived.limit} | <{derived.text.source}> |\n"
+        source = derived_name.text_limit.source
+        text += f"| {derived_name.subject} | `{example}` | {derived_name.max_length} | <{source}> |\n"
     return text
 
 

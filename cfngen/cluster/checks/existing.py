@@ -1,4 +1,4 @@
-"""Checks of an existing VPC and its subnets: which keys go together."""
+"""Checks of the keys that name an existing VPC, its subnets and gateway: which of them need or exclude each other."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _VPC_ID_PATH: Path = ("network", "vpc", "id")
 def _check_vpc_range_known(cluster: Cluster) -> Iterator[Problem]:
     """Check that the CIDR of an existing VPC is in the file: cfngen does not request it from AWS."""
     vpc = cluster.network.vpc
+    # `model_fields_set` has the keys that are set, as opposed to the model's defaults.
     if vpc.id and "cidr" not in vpc.model_fields_set:
         message = (
             f"is missing; enter the range of {vpc.id} (or set KUBE_VPC_CIDR_BASE): cfngen does not request it from AWS"
@@ -26,7 +27,7 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
     """Check that each subnet has a CIDR, from the file or derived from the VPC's."""
     vpc = cluster.network.vpc
     for index, subnet in enumerate(cluster.network.subnets):
-        # `cfngen.cluster.defaults` has filled in every CIDR that it can derive.
+        # `cfngen.cluster.defaults` has filled in every CIDR that it can derive, which counts as set.
         if "cidr" in subnet.model_fields_set:
             continue
         if subnet.id:
@@ -45,6 +46,7 @@ def _check_subnet_ranges_known(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_subnets_have_vpc(cluster: Cluster) -> Iterator[Problem]:
+    """Check that existing subnets are only named together with their VPC."""
     if cluster.network.vpc.id:
         return
     for index, subnet in enumerate(cluster.network.subnets):
@@ -65,6 +67,7 @@ def _check_all_subnets_exist_or_none(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no existing subnet is named twice."""
     ids = [subnet.id for subnet in cluster.network.subnets]
     for index, subnet_id in enumerate(ids):
         if subnet_id and subnet_id in ids[:index]:
@@ -72,6 +75,7 @@ def _check_subnets_distinct(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_route_table(cluster: Cluster) -> Iterator[Problem]:
+    """Check that a route table is only named for existing subnets."""
     network = cluster.network
     if network.route_table and not any(subnet.id for subnet in network.subnets):
         message = "subnets that cfngen creates get a new route table; remove the key, or list existing subnets by id"
@@ -79,6 +83,7 @@ def _check_route_table(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_internet_gateway(cluster: Cluster) -> Iterator[Problem]:
+    """Check that an internet gateway is only named if cfngen creates subnets in an existing VPC."""
     network = cluster.network
     path: Path = ("network", "internetGateway")
     if not network.internet_gateway:
@@ -95,6 +100,7 @@ def _check_internet_gateway(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_dhcp_options(cluster: Cluster) -> Iterator[Problem]:
+    """Check that DHCP options are only named for a VPC that cfngen creates."""
     network = cluster.network
     if network.dhcp_options and network.vpc.id:
         message = f"{network.vpc.id} is an existing VPC and keeps its DHCP options; remove the key"

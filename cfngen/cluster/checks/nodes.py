@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.checks.access import all_instances
-from cfngen.cluster.checks.kubernetes import OWNED
+from cfngen.cluster.checks.kubernetes import OWNED_KEYS
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, lookup
 from cfngen.cluster.problems import Problem
@@ -133,7 +133,7 @@ def _check_tag_count(cluster: Cluster) -> Iterator[Problem]:
 def _check_kubelet_configuration(cluster: Cluster) -> Iterator[Problem]:
     """Check that the kubelet configuration of masters and groups has none of the keys that cfngen sets."""
     section: Path = ("kubernetes", "kubeletConfiguration")
-    owned_keys = {path[-1]: instead for path, instead in OWNED.items() if path[:2] == section}
+    owned_keys = {path[-1]: instead for path, instead in OWNED_KEYS.items() if path[:2] == section}
     for path, instances in all_instances(cluster):
         for key, instead in owned_keys.items():
             if key in instances.kubelet_configuration:

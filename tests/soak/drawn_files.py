@@ -23,7 +23,7 @@ from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import cluster_name_too_long
 from cfngen.cluster.network_plugins import PLUGINS
-from cfngen.cluster.tag_keys import key_fault
+from cfngen.cluster.tag_keys import why_key_refused
 from cfngen.releases import exact_version, minors
 from cfngen.text_limits import STACK_TAG_VALUE
 
@@ -477,7 +477,7 @@ def _label_values() -> SearchStrategy[str]:
 
 def _tag_keys() -> SearchStrategy[str]:
     characters = string.ascii_letters + string.digits + " _.:/=+-@äß東"
-    return st.text(characters, min_size=1, max_size=60).filter(lambda key: not key_fault(key))
+    return st.text(characters, min_size=1, max_size=60).filter(lambda key: not why_key_refused(key))
 
 
 def _tag_values() -> SearchStrategy[str]:

@@ -1,4 +1,7 @@
-"""Cross-checks between several values. Each check is a function that takes the cluster and yields problems."""
+"""All checks of a valid cluster that need more than one value, or knowledge of AWS and Kubernetes.
+
+Each check is a function that takes the cluster and yields problems. The modules of this package list their checks.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ from cfngen.cluster.problems import Problem
 
 Check = Callable[[Cluster], Iterator[Problem]]
 
+# Checks of what cannot work; their problems are errors.
 PROBLEM_CHECKS: tuple[Check, ...] = (
     *naming.PROBLEM_CHECKS,
     *tags.PROBLEM_CHECKS,
@@ -45,6 +49,7 @@ PROBLEM_CHECKS: tuple[Check, ...] = (
     *addons.PROBLEM_CHECKS,
     *characters.PROBLEM_CHECKS,
 )
+# Checks of what works but may not be intended; their problems are warnings.
 WARNING_CHECKS: tuple[Check, ...] = (
     *placement.WARNING_CHECKS,
     *local_zones.WARNING_CHECKS,

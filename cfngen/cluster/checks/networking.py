@@ -13,9 +13,9 @@ from cfngen.text import pluralize
 
 _PLUGIN_PATH: Path = ("network", "plugin")
 _SUBNETS_PATH: Path = ("network", "subnets")
-# Addresses that the Amazon VPC plug-in allocates for a node with few pods, by the targets that cfngen sets
-# (`MINIMUM_IP_TARGET`, cfngen.userdata.pod_network): ten for pods, and one for each network interface that has them.
-FOR_PODS = 10
+# Addresses that the Amazon VPC plug-in allocates on an instance with few pods, besides the instance's own: ten for pods
+# (`MINIMUM_IP_TARGET`, which cfngen.userdata.pod_network sets), and one for each network interface that has them.
+_ADDRESSES_FOR_PODS = 10
 _ADDRESSES_FOR_INTERFACES = 2
 
 
@@ -35,6 +35,7 @@ def _check_non_masquerade_cidr(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_route_table_used(cluster: Cluster) -> Iterator[Problem]:
+    """Check that a route table is only named if the network plug-in adds routes to it."""
     network = cluster.network
     # If cfngen creates the subnets, `cfngen.cluster.checks.existing` reports the key.
     if network.route_table and network.subnets[0].id and not network_plugin(cluster).uses_vpc_routes:
@@ -43,6 +44,7 @@ def _check_route_table_used(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_plugin_values(cluster: Cluster) -> Iterator[Problem]:
+    """Check that there are values only for a network plug-in that cfngen installs by its Helm chart."""
     network = cluster.network
     if network.plugin_values and not network_plugin(cluster).is_installed_by_cfngen:
         instead = "; set them with your chart in addons.charts" if network.plugin == "none" else "; remove the key"
@@ -71,23 +73,27 @@ def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
         return
     min_instances = cluster.control_plane.count + sum(group.min_size for group in cluster.node_groups)
     available = _total_usable_addresses(cluster)
-    needed = min_instances * (1 + FOR_PODS)
+    addresses_per_instance = 1 + _ADDRESSES_FOR_PODS
+    needed = min_instances * addresses_per_instance
     if needed > available:
         message = (
             f"the subnets have {available} addresses, but {pluralize(min_instances, 'instance')} with pods need "
-            f"{needed} or more ({1 + FOR_PODS} each); enlarge them, or choose a plug-in with a separate range "
-            "for pods (cilium)"
+            f"{needed} or more ({addresses_per_instance} each); enlarge them, or choose a plug-in with a separate "
+            "range for pods (cilium)"
         )
         yield Problem(_SUBNETS_PATH, message, related_paths=(_PLUGIN_PATH, ("nodeGroups",), ("network", "vpc")))
 
 
 def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
-    """Warn if the subnets have too few addresses for the maximum number of instances and their pods."""
+    """Warn if the subnets have too few addresses for the maximum number of instances and their pods.
+
+    Only for a network plug-in that gives VPC addresses to pods.
+    """
     if not network_plugin(cluster).gives_pods_vpc_addresses:
         return
     max_instances = cluster.control_plane.count + sum(group.max_size for group in cluster.node_groups)
     available = _total_usable_addresses(cluster)
-    addresses_per_instance = 1 + FOR_PODS + _ADDRESSES_FOR_INTERFACES
+    addresses_per_instance = 1 + _ADDRESSES_FOR_PODS + _ADDRESSES_FOR_INTERFACES
     needed = max_instances * addresses_per_instance
     if needed > available:
         message = (
@@ -99,11 +105,11 @@ def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Proble
 
 
 def _warn_of_no_plugin(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if neither cfngen nor a chart of the user installs a network plug-in."""
     if cluster.network.plugin == "none" and not cluster.addons.charts:
         message = (
             "no plug-in is installed: nodes join but do not become Ready, and pods stay Pending, until you install "
-            "one; "
-            "list its chart in addons.charts"
+            "one; list its chart in addons.charts"
         )
         yield Problem(_PLUGIN_PATH, message)
 

@@ -20,7 +20,8 @@ _DEFAULT_ROUTE_QUOTA = 50
 def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
     """Check that minSize <= desiredSize <= maxSize in each node group."""
     for index, group in enumerate(cluster.node_groups):
-        min_path, max_path = (*_NODE_GROUPS_PATH, index, "minSize"), (*_NODE_GROUPS_PATH, index, "maxSize")
+        min_path = (*_NODE_GROUPS_PATH, index, "minSize")
+        max_path = (*_NODE_GROUPS_PATH, index, "maxSize")
         desired_path = (*_NODE_GROUPS_PATH, index, "desiredSize")
         if group.min_size > group.max_size:
             message = f"{group.max_size} is less than minSize ({group.min_size}); raise it or lower minSize"
@@ -31,6 +32,7 @@ def _check_size_order(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_spot_price(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the maximum Spot price of a node group is not zero."""
     for index, group in enumerate(cluster.node_groups):
         if group.spot_price is not None and float(group.spot_price) == 0:
             message = "a price of 0 never gets an instance; enter a price, or remove the key for on-demand instances"
@@ -38,7 +40,7 @@ def _check_spot_price(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _max_node_count(cluster: Cluster) -> int:
-    """Return the number of nodes, without masters, if all groups have their maximum size."""
+    """Return the number of nodes, without masters, if all node groups have their maximum size."""
     return sum(group.max_size for group in cluster.node_groups)
 
 
@@ -48,12 +50,13 @@ def _paths_in_all_groups(cluster: Cluster, key: str) -> tuple[Path, ...]:
 
 
 def _check_pod_range_size(cluster: Cluster) -> Iterator[Problem]:
-    """Check that podCidr contains a range for each instance, if all groups have their maximum size."""
+    """Check that podCidr contains a range for each instance, if all node groups have their maximum size."""
     pod_cidr = cluster.network.pod_cidr
     prefix = network_plugin(cluster).node_block_prefix
-    # `addresses` reports a podCidr that is smaller than the /24 of one node.
+    # `cfngen.cluster.checks.addresses` reports a podCidr that is smaller than the /24 of one node.
     if not prefix or pod_cidr.prefixlen > NODE_PREFIX:
         return
+    # Each bit that the prefix of a node's range is longer than podCidr's doubles the number of ranges.
     range_count = 2 ** (prefix - pod_cidr.prefixlen)
     max_nodes = _max_node_count(cluster)
     if max_nodes + cluster.control_plane.count > range_count:
@@ -84,10 +87,9 @@ def _check_addresses_for_min_size(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_too_few_addresses_for_max_size(cluster: Cluster) -> Iterator[Problem]:
-    available = (
-        _total_usable_addresses(cluster, tuple(subnet.zone for subnet in cluster.network.subnets))
-        - cluster.control_plane.count
-    )
+    """Warn if the subnets have too few addresses for masters and node groups of maximum size."""
+    all_zones = tuple(subnet.zone for subnet in cluster.network.subnets)
+    available = _total_usable_addresses(cluster, all_zones) - cluster.control_plane.count
     if _max_node_count(cluster) > available:
         message = (
             f"the subnets have addresses for {available} nodes beside the masters, but maxSize allows "
@@ -113,6 +115,7 @@ def _warn_of_route_quota(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _warn_of_no_node_groups(cluster: Cluster) -> Iterator[Problem]:
+    """Warn if the cluster has masters only."""
     if not cluster.node_groups:
         yield Problem(
             _NODE_GROUPS_PATH, "there is no node group: the cluster only has masters, which do not run ordinary pods"

@@ -1,4 +1,4 @@
-"""EBS volumes: size, IOPS and throughput that go together.
+"""Checks of EBS volumes: size, IOPS and throughput must suit the volume type and each other.
 
 Limits: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-volume-types.html and CreateVolume in the Amazon EC2 API
 Reference, as of November 2026. gp3 reaches 64 TiB, 80,000 IOPS and 2,000 MiB/s since September 2025
@@ -23,8 +23,8 @@ class VolumeType:
 
     Attributes:
         size_gib: minimum and maximum size in GiB.
-        iops: minimum and maximum provisioned IOPS; None if the type has no provisioned IOPS.
-        iops_per_gib: maximum ratio of provisioned IOPS to GiB; 0 if the type has no provisioned IOPS.
+        iops: minimum and maximum provisioned IOPS; None if IOPS of this type cannot be chosen.
+        iops_per_gib: maximum ratio of provisioned IOPS to GiB; 0 if IOPS of this type cannot be chosen.
         needs_iops: whether CreateVolume requires a number of IOPS.
     """
 
@@ -34,6 +34,7 @@ class VolumeType:
     needs_iops: bool
 
 
+# The limits of each volume type, by the name of the type in the EC2 API.
 TYPES = {
     "gp2": VolumeType(size_gib=(1, 16384), iops=None, iops_per_gib=0, needs_iops=False),
     "gp3": VolumeType(size_gib=(1, 65536), iops=(3000, 80000), iops_per_gib=500, needs_iops=False),
@@ -65,13 +66,12 @@ def _check_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
-    """Check that the distributions' images fit on the root volumes; the size of a user's image is not known."""
+    """Check that a distribution's image fits on the root volume; the size of a user's own image is not known."""
     for path, instances in all_instances(cluster):
         has_own_image = bool(instances.image.id or instances.image.ssm_parameter)
         if instances.root_volume.size < _MIN_ROOT_SIZE_GIB and not has_own_image:
-            message = (
-                f"the distributions' images need {_MIN_ROOT_SIZE_GIB} GiB or more, not {instances.root_volume.size}"
-            )
+            size_gib = instances.root_volume.size
+            message = f"the distributions' images need {_MIN_ROOT_SIZE_GIB} GiB or more, not {size_gib}"
             yield Problem((*path, "rootVolume", "size"), message, related_paths=((*path, "image"),))
 
 
@@ -102,6 +102,7 @@ def _check_iops(cluster: Cluster) -> Iterator[Problem]:
                 related_paths=related_paths,
             )
         elif volume.iops > max(limits.iops_per_gib * volume.size, limits.iops[0]):
+            # The type's minimum is allowed for a volume of any size.
             max_iops = limits.iops_per_gib * volume.size
             message = (
                 f"{volume.size} GiB of {volume.type} carry at most {max_iops} IOPS ({limits.iops_per_gib} for each "
@@ -117,12 +118,13 @@ def _check_throughput(cluster: Cluster) -> Iterator[Problem]:
             continue
         throughput_path = (*path, "throughput")
         iops = volume.iops or _GP3_BASE_IOPS
+        needed_iops = volume.throughput * _IOPS_PER_MIB_PER_SECOND
         if volume.type != "gp3":
             message = f"only gp3 volumes have a provisioned throughput, not {volume.type}; remove the key or use gp3"
             yield Problem(throughput_path, message, related_paths=((*path, "type"),))
-        elif volume.throughput * _IOPS_PER_MIB_PER_SECOND > iops:
+        elif needed_iops > iops:
             message = (
-                f"{volume.throughput} MiB/s need {volume.throughput * _IOPS_PER_MIB_PER_SECOND} IOPS "
+                f"{volume.throughput} MiB/s need {needed_iops} IOPS "
                 f"({_IOPS_PER_MIB_PER_SECOND} for each MiB/s), not {iops}; raise iops or lower throughput"
             )
             yield Problem(throughput_path, message, related_paths=((*path, "iops"),))

@@ -23,8 +23,8 @@ MessageWriter = Callable[[object, Mapping[str, object]], str]
 """Returns the message for one type of error, given the invalid value and the context (`ctx`) of pydantic's error."""
 
 
-def message(error: ErrorDetails) -> str:
-    """Return the message for one of pydantic's errors: what is wrong, and what to do.
+def describe_error(error: ErrorDetails) -> str:
+    """Return the message for one of pydantic's errors: what is wrong with the value, and what to do.
 
     Args:
         error: an item of `ValidationError.errors()`.

@@ -363,7 +363,7 @@ class _DataBuilder:
             self._add_problem(path, f"the YAML tag {_short_tag(node.tag)} has no meaning here; remove it", node)
         return text
 
-    def _sequence(self, node: yaml.SequenceNode, path: Path) -> list[object]:
+    def _sequence(self, node: yaml.Node, path: Path) -> list[object]:
         """Return the list of a sequence node."""
         if node.tag != "tag:yaml.org,2002:seq":
             self._add_problem(path, f"the YAML tag {_short_tag(node.tag)} has no meaning here; remove it", node)

@@ -101,7 +101,7 @@ def launch_template(
     ]
     return stack.add(
         ec2.LaunchTemplate(
-            logical_ids.launch_template(prefix),
+            logical_ids.launch_template_id(prefix),
             DependsOn=[_add_boot_program(stack, user_data)],
             TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name))],
             LaunchTemplateData=ec2.LaunchTemplateData(

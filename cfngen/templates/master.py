@@ -31,7 +31,7 @@ from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
 from cfngen import userdata
 from cfngen.cluster.checks.volumes import TYPES
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, slot_id
+from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, master_prefix
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.permissions.references import MASTER_ROLE_TAG
@@ -258,7 +258,7 @@ def _add_slot(
     template = launch_template(
         stack,
         cluster,
-        slot_id(slot.letter),
+        master_prefix(slot.letter),
         cluster.control_plane,
         name=name,
         parameters="Master",

@@ -15,11 +15,11 @@ from troposphere import GetAtt, ec2
 
 from cfngen.cluster import addon_ports
 from cfngen.cluster.allowed_sources import SecurityGroupRole, sources_by_group
-from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, source_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer_name
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
+from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId, source_id
 from cfngen.templates.network import vpc_id
 from cfngen.templates.patterns import CIDR
 from cfngen.templates.property_value import Value

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from troposphere import GetAtt, Ref, ec2
 
-from cfngen.cluster.logical_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.templates.patterns import VPC_CIDR
 from cfngen.templates.property_value import Value
 from cfngen.templates.stack import NETWORK, Stack

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cfngen.cluster.logical_ids import is_subnet_parameter
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.subnet_ids import is_subnet_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.errors import CfngenError

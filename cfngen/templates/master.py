@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
 
 from cfngen import userdata
-from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, master_prefix
 from cfngen.cluster.model import Cluster, Slot
@@ -175,8 +175,8 @@ def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
         description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
         default=volume.size,
         # The size must be valid for every volume type that the user can choose in the console.
-        MinValue=max(TYPES[volume_type].size_gib[0] for volume_type in interchangeable_types(volume)),
-        MaxValue=min(TYPES[volume_type].size_gib[1] for volume_type in interchangeable_types(volume)),
+        MinValue=max(VOLUME_TYPES[volume_type].size_gib[0] for volume_type in interchangeable_types(volume)),
+        MaxValue=min(VOLUME_TYPES[volume_type].size_gib[1] for volume_type in interchangeable_types(volume)),
     )
     volume_type_parameter = stack.parameter(
         "MasterVolumeType",

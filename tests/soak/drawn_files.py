@@ -18,7 +18,7 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cfngen.cluster import instance_types
 from cfngen.cluster.checks.access import _PORTS_IN_USE
-from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import cluster_name_too_long
@@ -512,8 +512,8 @@ def _images(draw: DrawFn, design: Design) -> File:
 
 @st.composite
 def _volumes(draw: DrawFn, design: Design, least: int) -> File:
-    kind = draw(st.sampled_from(("gp3", *sorted(TYPES))))
-    limits = TYPES[kind]
+    kind = draw(st.sampled_from(("gp3", *sorted(VOLUME_TYPES))))
+    limits = VOLUME_TYPES[kind]
     smallest = max(limits.size_gib[0], least)
     size = draw(st.integers(smallest, smallest + 60) | st.sampled_from((smallest, limits.size_gib[1])))
     found: File = {"type": kind, "size": size}

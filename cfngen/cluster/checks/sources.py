@@ -8,7 +8,7 @@ from cfngen.cluster.allowed_sources import (
     MAX_RULES_PER_INTERFACE,
     SECURITY_GROUP_ROLES,
     SecurityGroupRole,
-    rules_that_fit,
+    max_rules_for_sources,
     sources,
     sources_by_group,
 )
@@ -50,7 +50,7 @@ def _check_prefix_list_sizes(cluster: Cluster) -> Iterator[Problem]:
     """Check that each prefix list fits into a security group: EC2 counts its maximum number of entries as rules."""
     # The room in an additional security group (position 1). The first (position 0) has less, since it also has cfngen's
     # own rules.
-    max_rules = rules_that_fit(cluster, position=1)
+    max_rules = max_rules_for_sources(cluster, position=1)
     for section, prefix_lists in (("api", cluster.api.allowed_prefix_lists), ("ssh", cluster.ssh.allowed_prefix_lists)):
         for position, prefix_list in enumerate(prefix_lists):
             if prefix_list.max_entries > max_rules:
@@ -107,8 +107,8 @@ def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
         purpose = "api" if role == "ApiLoadBalancer" or allowed_sources[0].purpose == "Api" else "ssh"
         section = cluster.api if purpose == "api" else cluster.ssh
         key = "allowedCidrs" if section.allowed_cidrs else "allowedPrefixLists"
-        rules = sum(source.weight for source in allowed_sources)
-        max_rules = sum(rules_that_fit(cluster, position=position) for position in range(allowed_groups))
+        rules = sum(source.rule_count for source in allowed_sources)
+        max_rules = sum(max_rules_for_sources(cluster, position=position) for position in range(allowed_groups))
         message = (
             f"{len(allowed_sources)} sources count as {rules} rules of {_ROLE_NAMES[role]}, and the "
             f"{allowed_groups} security groups that an interface may have for them hold {max_rules} at most "

@@ -35,7 +35,7 @@ class VolumeType:
 
 
 # The limits of each volume type, by the name of the type in the EC2 API.
-TYPES = {
+VOLUME_TYPES = {
     "gp2": VolumeType(size_gib=(1, 16384), iops=None, iops_per_gib=0, needs_iops=False),
     "gp3": VolumeType(size_gib=(1, 65536), iops=(3000, 80000), iops_per_gib=500, needs_iops=False),
     "io1": VolumeType(size_gib=(4, 16384), iops=(100, 64000), iops_per_gib=50, needs_iops=True),
@@ -59,7 +59,7 @@ def _all_volumes(cluster: Cluster) -> Iterator[tuple[Path, Volume]]:
 def _check_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
     """Check that each volume has a size that its type allows."""
     for path, volume in _all_volumes(cluster):
-        min_size, max_size = TYPES[volume.type].size_gib
+        min_size, max_size = VOLUME_TYPES[volume.type].size_gib
         if not min_size <= volume.size <= max_size:
             message = f"{volume.size} GiB is outside the {min_size} to {max_size} GiB of a {volume.type} volume"
             yield Problem((*path, "size"), message, related_paths=((*path, "type"),))
@@ -78,7 +78,7 @@ def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
 def _check_iops(cluster: Cluster) -> Iterator[Problem]:
     """Check that IOPS are set where the type requires them, and fit the type and the size."""
     for path, volume in _all_volumes(cluster):
-        limits = TYPES[volume.type]
+        limits = VOLUME_TYPES[volume.type]
         iops_path = (*path, "iops")
         related_paths = ((*path, "type"), (*path, "size"))
         if volume.iops is None:

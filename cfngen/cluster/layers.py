@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cfngen.cluster.paths import EVERY, Path, dotted, is_free_form, leaves, lookup, parse_path, within
-from cfngen.cluster.problems import Problem, Source
+from cfngen.cluster.problems import NO_KEY, Problem, Source
 from cfngen.cluster.yaml_file import YamlFile, parse_value
 from cfngen.text import pluralize
 
@@ -83,9 +83,9 @@ class MergedValues:
         """Set the value at each path of the assignment; return a problem if its path has an index beyond a list."""
         try:
             for path in self._expand(assignment):
-                self._set(path, assignment.value, assignment.source)
+                self._set_value(path, assignment.value, assignment.source)
         except IndexError as error:
-            return Problem((), str(error), source=assignment.source)
+            return Problem(NO_KEY, str(error), source=assignment.source)
         return None
 
     def _expand(self, assignment: Assignment) -> list[Path]:
@@ -105,21 +105,21 @@ class MergedValues:
 
     def _indexes_of_sections(self, path: Path) -> list[int]:
         """Return the positions of the sections in the list at `path`; a missing list is created with one section."""
-        items = self._get_or_create(path, [{}])
+        items = self._get_or_create(path, default=[{}])
         if not isinstance(items, list):
             return []
         return [index for index, item in enumerate(items) if isinstance(item, dict)]
 
     def _index_of_named(self, path: Path, name: str, source: Source) -> int:
         """Return the position of the item with a name in the list at `path`; a missing item is appended."""
-        items = self._get_or_create(path, [])
+        items = self._get_or_create(path, default=[])
         if not isinstance(items, list):
-            # A value of the wrong type: `_set` will ignore the assignment, and validation will report the value.
+            # A value of the wrong type: `_set_value` will ignore the assignment, and validation will report the value.
             return 0
         for index, item in enumerate(items):
             if isinstance(item, dict) and item.get("name") == name:
                 return index
-        self._set((*path, len(items)), {"name": name}, source)
+        self._set_value((*path, len(items)), {"name": name}, source)
         return len(items) - 1
 
     def _get_or_create(self, path: Path, default: object) -> object:
@@ -158,8 +158,8 @@ class MergedValues:
                 return None
         return current
 
-    def _set(self, path: Path, new: object, source: Source) -> None:
-        """Set the value at `path`, or remove the key if the new value is None, and record the source.
+    def _set_value(self, path: Path, new: object, source: Source) -> None:
+        """Set the value at `path` to `new`, or remove the key if `new` is None, and record the source.
 
         If the parent is neither a mapping nor a list, as the path requires, nothing is set: validation reports it.
         """
@@ -168,16 +168,16 @@ class MergedValues:
             self.replacements.append(Replacement(path, variable=source, file_line=old_source))
         parent: object = self.data
         if len(path) > 1:
-            parent = self._get_or_create(path[:-1], [] if isinstance(path[-1], int) else {})
-        last = path[-1]
-        if isinstance(parent, dict) and isinstance(last, str):
-            parent.pop(last, None)
+            parent = self._get_or_create(path[:-1], default=[] if isinstance(path[-1], int) else {})
+        last_part = path[-1]
+        if isinstance(parent, dict) and isinstance(last_part, str):
+            parent.pop(last_part, None)
             if new is not None:
-                parent[last] = copy.deepcopy(new)
-        elif isinstance(parent, list) and isinstance(last, int):
-            # Appends an item if the list ends before it.
-            self._get_or_create(path, None)
-            parent[last] = copy.deepcopy(new)
+                parent[last_part] = copy.deepcopy(new)
+        elif isinstance(parent, list) and isinstance(last_part, int):
+            # Append an item if the list ends before it.
+            self._get_or_create(path, default=None)
+            parent[last_part] = copy.deepcopy(new)
         else:
             return
         outdated_paths = [old_path for old_path in self.sources if within(old_path, path)]
@@ -205,10 +205,10 @@ def parse_overrides(texts: Sequence[str]) -> tuple[list[Assignment], list[Proble
             message = (
                 "this is not KEY=VALUE with a key such as nodeGroups[0].maxSize; write --set nodeGroups[0].maxSize=6"
             )
-            problems.append(Problem((), message, source=source))
+            problems.append(Problem(NO_KEY, message, source=source))
             continue
         try:
-            assignments.append(Assignment(path, parse_value(value_text, path), source))
+            assignments.append(Assignment(path=path, value=parse_value(value_text, path), source=source))
         except ValueError as error:
             message = f"the value cannot be read: {error}; put it in quotes if it is text"
             problems.append(Problem(path, message, source=source))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cfngen.cluster import checks, layers, yaml_file
-from cfngen.cluster.kube_up import assignments
+from cfngen.cluster.kube_up import assignments_of_environment
 from cfngen.cluster.model import Cluster
-from cfngen.cluster.problems import ClusterFileError, Problem, Source, ordered
+from cfngen.cluster.problems import NO_KEY, ClusterFileError, Problem, Source, ordered
 from cfngen.cluster.validation import Origin, ValidationResult
 
 __all__ = ["ClusterFileError", "Loaded", "Origin", "load", "parse"]
@@ -41,10 +41,10 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     Raises:
         ClusterFileError: with all problems.
     """
-    file = Source("file", str(path)) if path else None
+    file = Source(kind="file", name=str(path)) if path else None
     file_content = yaml_file.read(path) if path else None
     merged = layers.MergedValues(file_content, file_name=file.name if file else "")
-    environment_assignments, environment_problems = assignments(environ)
+    environment_assignments, environment_problems = assignments_of_environment(environ)
     flag_assignments, flag_problems = layers.parse_overrides(overrides)
     # Flags are applied last: they replace values of the environment.
     problems = [*environment_problems, *merged.apply(environment_assignments)]
@@ -55,7 +55,7 @@ def load(path: Path | None, *, environ: Mapping[str, str], overrides: Sequence[s
     warnings = [
         *_warnings_of_assignments_without_effect(merged),
         *_warnings_of_replacements(merged, file),
-        *(result.located(problem) for problem in checks.warnings(cluster)),
+        *(result.with_source(problem) for problem in checks.warnings(cluster)),
     ]
     return Loaded(cluster, result.origins(cluster), tuple(str(warning) for warning in ordered(warnings)))
 
@@ -75,7 +75,7 @@ def parse(data: Mapping[str, object]) -> Cluster:
 def _warnings_of_assignments_without_effect(merged: layers.MergedValues) -> list[Problem]:
     """Return warnings about environment variables for all node groups if there are none."""
     message = "has no effect, for nodeGroups is empty; add a group to it"
-    return [Problem((), message, source=assignment.source) for assignment in merged.assignments_without_effect]
+    return [Problem(NO_KEY, message, source=assignment.source) for assignment in merged.assignments_without_effect]
 
 
 def _warnings_of_replacements(merged: layers.MergedValues, file: Source | None) -> list[Problem]:

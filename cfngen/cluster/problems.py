@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from cfngen.cluster.paths import Path, dotted
 from cfngen.errors import CfngenError
 
+NO_KEY: Path = ()
+"""Path of a problem that is not about a key, but about the whole file, a variable or a flag."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -37,11 +40,11 @@ class Problem:
     """One error or warning about the cluster file.
 
     Attributes:
-        path: the key with the problem; empty if the problem is about the whole file.
+        path: path of the key with the problem, or `NO_KEY`.
         message: what is wrong and, after a semicolon, what to do.
         related_paths: paths of other keys whose values the problem depends on. If one of these values is refused, the
             problem is not reported, since it may only be a consequence.
-        source: where the value was written; None for a default, and before `ValidationResult.located` looks it up.
+        source: where the value was written; None for a default, and before `ValidationResult.with_source` looks it up.
     """
 
     path: Path

@@ -69,7 +69,7 @@ class ValidationResult:
         if cluster is not None:
             problems += self._root_causes(checks.problems(cluster))
         if problems or cluster is None:
-            located_problems = [self.located(problem) for problem in problems]
+            located_problems = [self.with_source(problem) for problem in problems]
             is_from_environment = any(
                 problem.source and problem.source.kind == "environment" for problem in located_problems
             )
@@ -77,9 +77,9 @@ class ValidationResult:
         return cluster
 
     def _validate(self, problems: list[Problem]) -> Cluster | None:
-        """Return the cluster without refused values, or None if it cannot be built without them.
+        """Return the cluster of the values that pydantic accepts, or None if some are refused in every round.
 
-        A problem for each refused value is added to `problems`.
+        A problem for each refused value is added to `problems`, unless the refusal only follows from another one.
         """
         data = copy.deepcopy(self._completed.data)
         accepted = self._data
@@ -133,15 +133,15 @@ class ValidationResult:
                 return derivation.source
         return ()
 
-    def located(self, problem: Problem) -> Problem:
+    def with_source(self, problem: Problem) -> Problem:
         """Return the problem with the place where its value, or the value it is derived from, was written."""
         if problem.source:
             return problem
         return Problem(
-            problem.path, problem.message, related_paths=problem.related_paths, source=self._source(problem.path)
+            problem.path, problem.message, related_paths=problem.related_paths, source=self._source_of(problem.path)
         )
 
-    def _source(self, path: Path) -> Source | None:
+    def _source_of(self, path: Path) -> Source | None:
         """Return where a value, the value it is derived from, or else the section around it was written."""
         visited: set[Path] = set()
         while path not in self._sources and path not in visited and (source := self._derivation_source(path)):

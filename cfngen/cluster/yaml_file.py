@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from cfngen.cluster.paths import Path, is_free_form
-from cfngen.cluster.problems import ClusterFileError, Problem, Source
+from cfngen.cluster.problems import NO_KEY, ClusterFileError, Problem, Source
 
 # What an unquoted scalar means in YAML 1.2 if it is neither a number nor text.
 _CONSTANT_SCALARS: Mapping[str, bool | None] = {
@@ -72,7 +72,7 @@ class _SizeLimitError(Exception):
         self.line = line
 
 
-class _NodeComposer(_Parser):  # type: ignore[misc]  # the parser is libyaml's where PyYAML was built with it
+class _NodeComposer(_Parser):  # type: ignore[misc]  # mypy does not know which of the two parsers it is
     """Composes YAML nodes, but leaves the types of scalars open.
 
     The tag of a scalar only says whether it is unquoted (`plain`) or quoted (`text`); `_DataBuilder` decides its type.
@@ -81,6 +81,7 @@ class _NodeComposer(_Parser):  # type: ignore[misc]  # the parser is libyaml's w
     def resolve(self, kind: type[yaml.Node], value: str | None, implicit: tuple[bool, bool] | bool) -> str:
         """Return the tag of a node that has no tag in the file; PyYAML calls this method."""
         if kind is yaml.ScalarNode:
+            # PyYAML passes whether the scalar is unquoted, as the first item of a pair or alone.
             is_plain = implicit[0] if isinstance(implicit, tuple) else implicit
             return "plain" if is_plain else "text"
         tag: str = super().resolve(kind, value, implicit)
@@ -114,19 +115,22 @@ def read(file: FilePath) -> YamlFile:
     if node is None:
         content = "holds nothing but comments" if text.strip() else "is empty"
         message = f"the file {content}; write a cluster into it (`cfngen init` makes one to start from)"
-        raise ClusterFileError([Problem((), message, source=Source("file", name))])
+        raise ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=name))])
     builder = _DataBuilder()
     try:
-        data = builder.build(node, ())
+        data = builder.build(node, path=())
     except _SizeLimitError as error:
-        raise ClusterFileError([Problem((), str(error), source=Source("file", name, error.line))]) from None
+        raise ClusterFileError(
+            [Problem(NO_KEY, str(error), source=Source(kind="file", name=name, line=error.line))]
+        ) from None
     problems = [
-        Problem(found.path, found.message, source=Source("file", name, found.line)) for found in builder.problems
+        Problem(found.path, found.message, source=Source(kind="file", name=name, line=found.line))
+        for found in builder.problems
     ]
     if not isinstance(data, dict):
         kind = "a list" if isinstance(node, yaml.SequenceNode) else "a single value"
         message = f"the file holds {kind}; a cluster file is keys and values such as `name: kubernetes`"
-        problems.append(Problem((), message, source=Source("file", name, node.start_mark.line + 1)))
+        problems.append(Problem(NO_KEY, message, source=Source(kind="file", name=name, line=node.start_mark.line + 1)))
     if problems or not isinstance(data, dict):
         raise ClusterFileError(problems)
     return YamlFile(data, builder.lines)
@@ -174,7 +178,7 @@ def _read_text(file: FilePath, name: str) -> str:
     """
 
     def error_of(message: str, line: int = 0) -> ClusterFileError:
-        return ClusterFileError([Problem((), message, source=Source("file", name, line))])
+        return ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=name, line=line))])
 
     try:
         content = file.read_bytes()
@@ -220,23 +224,25 @@ def _root_node(text: str, name: str) -> yaml.Node | None:
         _check_size_limits(text)
         nodes: list[yaml.Node] = list(yaml.compose_all(text, Loader=_NodeComposer))
     except _SizeLimitError as error:
-        raise ClusterFileError([Problem((), str(error), source=Source("file", name, error.line))]) from None
+        raise ClusterFileError(
+            [Problem(NO_KEY, str(error), source=Source(kind="file", name=name, line=error.line))]
+        ) from None
     except yaml.reader.ReaderError as error:
         position = error.position
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 0
         message = "a control character stands in the file, which YAML does not allow; remove it"
-        raise ClusterFileError([Problem((), message, source=Source("file", name, line))]) from None
+        raise ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=name, line=line))]) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         if "is not closed" in _describe_yaml_error(error, text):
             # The context is where the bracket or brace was opened; the error is noticed later.
             mark = getattr(error, "context_mark", None) or mark
-        source = Source("file", name, mark.line + 1 if mark else 0)
-        raise ClusterFileError([Problem((), _describe_yaml_error(error, text), source=source)]) from None
+        source = Source(kind="file", name=name, line=mark.line + 1 if mark else 0)
+        raise ClusterFileError([Problem(NO_KEY, _describe_yaml_error(error, text), source=source)]) from None
     if len(nodes) > 1:
-        source = Source("file", name, nodes[1].start_mark.line + 1)
+        source = Source(kind="file", name=name, line=nodes[1].start_mark.line + 1)
         message = "a second document begins here; a cluster file holds one (remove the line `---`)"
-        raise ClusterFileError([Problem((), message, source=source)])
+        raise ClusterFileError([Problem(NO_KEY, message, source=source)])
     return nodes[0] if nodes else None
 
 

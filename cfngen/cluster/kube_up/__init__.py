@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from cfngen.cluster.kube_up import instances, network, passthrough, placement
 from cfngen.cluster.kube_up.variable import Handling, Variable
 from cfngen.cluster.layers import Assignment
-from cfngen.cluster.problems import Problem, Source
+from cfngen.cluster.problems import NO_KEY, Problem, Source
 
-__all__ = ["SECTIONS", "VARIABLES", "Handling", "Variable", "assignments"]
+__all__ = ["SECTIONS", "VARIABLES", "Handling", "Variable", "assignments_of_environment"]
 
 SECTIONS: Mapping[str, tuple[Variable, ...]] = {
     "Placement, names and network": placement.VARIABLES,
@@ -28,7 +28,7 @@ VARIABLES: Mapping[str, Variable] = {variable.name: variable for section in SECT
 """The variables by name."""
 
 
-def assignments(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Problem]]:
+def assignments_of_environment(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Problem]]:
     """Return the assignments to keys of the cluster file that kube-up's variables make, and the variables' problems.
 
     A variable with an empty value counts as unset, as in kube-up.
@@ -52,12 +52,12 @@ def assignments(environ: Mapping[str, str]) -> tuple[list[Assignment], list[Prob
                     f"it is the old name of {used_name}, which has a different value ({used_value!r}); "
                     "unset one of them"
                 )
-                problems.append(Problem((), message, source=Source("environment", old_name)))
-        source = Source("environment", used_name)
+                problems.append(Problem(NO_KEY, message, source=Source(kind="environment", name=old_name)))
+        source = Source(kind="environment", name=used_name)
         try:
             settings = variable.settings(used_value)
         except ValueError as error:
-            problems.append(Problem((), str(error), source=source))
+            problems.append(Problem(NO_KEY, str(error), source=source))
         else:
-            result += [Assignment(setting.path, setting.value, source) for setting in settings]
+            result += [Assignment(path=setting.path, value=setting.value, source=source) for setting in settings]
     return result, problems

@@ -109,28 +109,28 @@ def read(file: FilePath) -> YamlFile:
         ClusterFileError: it does not exist, is a directory, cannot be read, is not UTF-8, is empty, is not YAML, or is
             not a single mapping with unique keys.
     """
-    name = str(file)
-    text = _read_text(file, name)
-    node = _root_node(text, name)
+    file_name = str(file)
+    text = _read_text(file, file_name)
+    node = _root_node(text, file_name)
     if node is None:
         content = "holds nothing but comments" if text.strip() else "is empty"
         message = f"the file {content}; write a cluster into it (`cfngen init` makes one to start from)"
-        raise ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=name))])
+        raise _file_error(message, file_name=file_name)
     builder = _DataBuilder()
     try:
         data = builder.build(node, path=())
     except _SizeLimitError as error:
-        raise ClusterFileError(
-            [Problem(NO_KEY, str(error), source=Source(kind="file", name=name, line=error.line))]
-        ) from None
+        raise _file_error(str(error), file_name=file_name, line=error.line) from None
     problems = [
-        Problem(found.path, found.message, source=Source(kind="file", name=name, line=found.line))
+        Problem(found.path, found.message, source=Source(kind="file", name=file_name, line=found.line))
         for found in builder.problems
     ]
     if not isinstance(data, dict):
         kind = "a list" if isinstance(node, yaml.SequenceNode) else "a single value"
         message = f"the file holds {kind}; a cluster file is keys and values such as `name: kubernetes`"
-        problems.append(Problem(NO_KEY, message, source=Source(kind="file", name=name, line=node.start_mark.line + 1)))
+        problems.append(
+            Problem(NO_KEY, message, source=Source(kind="file", name=file_name, line=node.start_mark.line + 1))
+        )
     if problems or not isinstance(data, dict):
         raise ClusterFileError(problems)
     return YamlFile(data, builder.lines)
@@ -166,39 +166,46 @@ def parse_value(text: str, path: Path) -> object:
     return data
 
 
-def _read_text(file: FilePath, name: str) -> str:
+def _file_error(message: str, *, file_name: str, line: int = 0) -> ClusterFileError:
+    """Return the error of a file with one problem, which is not about a key; `line` is 0 if it is not known."""
+    return ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=file_name, line=line))])
+
+
+def _read_text(file: FilePath, file_name: str) -> str:
     """Return the text of a file.
 
     Args:
         file: the file to read.
-        name: how messages call the file.
+        file_name: how messages call the file.
 
     Raises:
         ClusterFileError: the file cannot be read, is too large or not UTF-8, or has characters that hide its meaning.
     """
-
-    def error_of(message: str, line: int = 0) -> ClusterFileError:
-        return ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=name, line=line))])
-
     try:
         content = file.read_bytes()
     except FileNotFoundError:
-        raise error_of("there is no such file; `cfngen init` writes one to start from") from None
+        raise _file_error(
+            "there is no such file; `cfngen init` writes one to start from", file_name=file_name
+        ) from None
     except IsADirectoryError:
-        raise error_of("this is a directory; name the cluster file in it") from None
+        raise _file_error("this is a directory; name the cluster file in it", file_name=file_name) from None
     except PermissionError:
-        raise error_of("the file cannot be read; give yourself permission to read it") from None
+        raise _file_error("the file cannot be read; give yourself permission to read it", file_name=file_name) from None
     except OSError as error:
-        raise error_of(f"the file cannot be read: {error.strerror or error}") from None
+        raise _file_error(f"the file cannot be read: {error.strerror or error}", file_name=file_name) from None
     if len(content) > _MAX_BYTES:
-        raise error_of(f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}")
+        raise _file_error(
+            f"the file has {len(content):,} bytes; a cluster file has at most {_MAX_BYTES:,}", file_name=file_name
+        )
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise error_of("the file is UTF-16; save it as UTF-8")
+        raise _file_error("the file is UTF-16; save it as UTF-8", file_name=file_name)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise error_of(f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", line) from None
+        raise _file_error(
+            f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8", file_name=file_name, line=line
+        ) from None
     # Refused in comments as well: such a character can make the line after a comment look like a part of the comment.
     if match := _BIDI_CONTROL.search(text):
         character = match.group()
@@ -206,16 +213,17 @@ def _read_text(file: FilePath, name: str) -> str:
             f"U+{ord(character):04X} ({unicodedata.name(character).lower()}) stands in this line, which makes it read "
             "otherwise than it is; remove it"
         )
-        raise error_of(message, text.count("\n", 0, match.start()) + 1)
+        line = text.count("\n", 0, match.start()) + 1
+        raise _file_error(message, file_name=file_name, line=line)
     return text
 
 
-def _root_node(text: str, name: str) -> yaml.Node | None:
+def _root_node(text: str, file_name: str) -> yaml.Node | None:
     """Return the node of the only YAML document in a file, or None if the file has comments only.
 
     Args:
         text: the file's text.
-        name: how messages call the file.
+        file_name: how messages call the file.
 
     Raises:
         ClusterFileError: the text is not YAML, exceeds a limit, or has several documents.
@@ -224,25 +232,22 @@ def _root_node(text: str, name: str) -> yaml.Node | None:
         _check_size_limits(text)
         nodes: list[yaml.Node] = list(yaml.compose_all(text, Loader=_NodeComposer))
     except _SizeLimitError as error:
-        raise ClusterFileError(
-            [Problem(NO_KEY, str(error), source=Source(kind="file", name=name, line=error.line))]
-        ) from None
+        raise _file_error(str(error), file_name=file_name, line=error.line) from None
     except yaml.reader.ReaderError as error:
         position = error.position
         line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 0
         message = "a control character stands in the file, which YAML does not allow; remove it"
-        raise ClusterFileError([Problem(NO_KEY, message, source=Source(kind="file", name=name, line=line))]) from None
+        raise _file_error(message, file_name=file_name, line=line) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         if "is not closed" in _describe_yaml_error(error, text):
             # The context is where the bracket or brace was opened; the error is noticed later.
             mark = getattr(error, "context_mark", None) or mark
-        source = Source(kind="file", name=name, line=mark.line + 1 if mark else 0)
-        raise ClusterFileError([Problem(NO_KEY, _describe_yaml_error(error, text), source=source)]) from None
+        line = mark.line + 1 if mark else 0
+        raise _file_error(_describe_yaml_error(error, text), file_name=file_name, line=line) from None
     if len(nodes) > 1:
-        source = Source(kind="file", name=name, line=nodes[1].start_mark.line + 1)
         message = "a second document begins here; a cluster file holds one (remove the line `---`)"
-        raise ClusterFileError([Problem(NO_KEY, message, source=source)])
+        raise _file_error(message, file_name=file_name, line=nodes[1].start_mark.line + 1)
     return nodes[0] if nodes else None
 
 

@@ -56,9 +56,9 @@ def sources(cluster: Cluster, role: SecurityGroupRole) -> Iterator[Source]:
     """
     api_role = "ApiLoadBalancer" if cluster.control_plane.count > 1 else "Master"
     if role == api_role:
-        yield from (Source("Api", cluster.api.port, origin) for origin in _origins(cluster.api))
+        yield from (Source(purpose="Api", port=cluster.api.port, origin=origin) for origin in _origins(cluster.api))
     if role != "ApiLoadBalancer":
-        yield from (Source("Ssh", SSH_PORT, origin) for origin in _origins(cluster.ssh))
+        yield from (Source(purpose="Ssh", port=SSH_PORT, origin=origin) for origin in _origins(cluster.ssh))
 
 
 def _origins(section: Api | Ssh) -> list[IPv4Network | PrefixList]:

@@ -164,7 +164,7 @@ def _fill_vpc_name(completed: CompletedData) -> None:
     """Derive the name of the VPC from the cluster's."""
     name = completed.data.get("name")
     if isinstance(name, str):
-        completed.fill(("network", "vpc", "name"), f"{name}-vpc", Derivation("from name", ("name",)))
+        completed.fill(("network", "vpc", "name"), f"{name}-vpc", Derivation(reason="from name", source=("name",)))
 
 
 def _fill_subnets_and_zones(completed: CompletedData) -> None:
@@ -180,10 +180,10 @@ def _fill_subnets_and_zones(completed: CompletedData) -> None:
     derivation: Derivation | None
     if isinstance(file_region, str) and file_region:
         region = file_region
-        derivation = Derivation("from region", source=("region",))
+        derivation = Derivation(reason="from region", source=("region",))
     elif regions_of_zones and not isinstance(file_region, str):
         region = regions_of_zones[0]
-        derivation = Derivation("from the other subnets")
+        derivation = Derivation(reason="from the other subnets")
     else:
         region = DEFAULT_REGION
         derivation = None
@@ -203,7 +203,7 @@ def _fill_region(completed: CompletedData) -> None:
     if region == DEFAULT_REGION:
         completed.fill(("region",), region)
     elif region:
-        completed.fill(("region",), region, Derivation("from network.subnets[0].zone", source=zone_path))
+        completed.fill(("region",), region, Derivation(reason="from network.subnets[0].zone", source=zone_path))
 
 
 def _fill_subnet_cidrs(completed: CompletedData) -> None:
@@ -224,7 +224,7 @@ def _fill_subnet_cidrs(completed: CompletedData) -> None:
     candidates = vpc.subnets(new_prefix=max(SUBNET_PREFIX, share_prefix))
     free_cidrs = (candidate for candidate in candidates if not any(map(candidate.overlaps, used_cidrs)))
     is_default = str(vpc) == DEFAULT_VPC_CIDR and len(subnets) == 1
-    derivation = Derivation("next free part of network.vpc.cidr", source=("network", "vpc", "cidr"))
+    derivation = Derivation(reason="next free part of network.vpc.cidr", source=("network", "vpc", "cidr"))
     for path, subnet in subnets:
         if "cidr" in subnet or "id" in subnet:
             continue
@@ -256,7 +256,7 @@ def _fill_master_addresses(completed: CompletedData) -> None:
     cidr_path: Path = (*first_subnet_path, "cidr")
     derivation = None
     if addresses != ["172.20.0.9"]:
-        derivation = Derivation(f"from {dotted(cidr_path)}", source=cidr_path)
+        derivation = Derivation(reason=f"from {dotted(cidr_path)}", source=cidr_path)
     completed.fill(("controlPlane", "addresses"), addresses, derivation)
 
 
@@ -266,7 +266,7 @@ def _fill_dns_address(completed: CompletedData) -> None:
     cidr = network_of(lookup(completed.data, cidr_path))
     if cidr and cidr.num_addresses > DNS_HOST_NUMBER:
         address = str(cidr[DNS_HOST_NUMBER])
-        derivation = Derivation("from network.serviceCidr", source=cidr_path)
+        derivation = Derivation(reason="from network.serviceCidr", source=cidr_path)
         completed.fill(("network", "dnsServiceIp"), address, derivation)
 
 
@@ -277,17 +277,17 @@ def _fill_node_groups(completed: CompletedData) -> None:
     zones = [subnet["zone"] for _, subnet in subnets if isinstance(subnet.get("zone"), str)]
     derivation = None
     if zones != [f"{DEFAULT_REGION}a"]:
-        derivation = Derivation("from network.subnets", source=("network", "subnets"))
+        derivation = Derivation(reason="from network.subnets", source=("network", "subnets"))
     for path, group in completed.sections_in(("nodeGroups",)):
         if zones:
             completed.fill((*path, "zones"), list(zones), derivation)
         min_size = group.get("minSize")
         max_size = group.get("maxSize")
         if isinstance(min_size, int) and "maxSize" not in group:
-            size_derivation = Derivation("from minSize", source=(*path, "minSize"))
+            size_derivation = Derivation(reason="from minSize", source=(*path, "minSize"))
             completed.fill((*path, "maxSize"), max(min_size, 1), size_derivation)
         elif isinstance(max_size, int) and max_size < DEFAULT_MIN_SIZE and "minSize" not in group:
-            size_derivation = Derivation("from maxSize", source=(*path, "maxSize"))
+            size_derivation = Derivation(reason="from maxSize", source=(*path, "maxSize"))
             completed.fill((*path, "minSize"), max(max_size, 0), size_derivation)
 
 
@@ -312,14 +312,14 @@ def _fill_images(completed: CompletedData) -> None:
         image = instances.get("image", {})
         if isinstance(image, dict):
             for key in _inherited_image_keys(cluster_image, image):
-                derivation = Derivation(f"from image.{key}", source=("image", key))
+                derivation = Derivation(reason=f"from image.{key}", source=("image", key))
                 completed.fill((*path, "image", key), cluster_image[key], derivation)
         instance_type = instances.get("instanceType", DEFAULT_INSTANCE_TYPE)
         if isinstance(instance_type, str):
             architecture = instance_types.architecture(instance_type)
             type_derivation = None
             if "instanceType" in instances:
-                type_derivation = Derivation("from instanceType", source=(*path, "instanceType"))
+                type_derivation = Derivation(reason="from instanceType", source=(*path, "instanceType"))
             completed.fill((*path, "image", "architecture"), architecture, type_derivation)
 
 
@@ -352,4 +352,4 @@ def _fill_exact_version(completed: CompletedData) -> None:
         is_only_spelling = exact == requested.removeprefix("v")
         reason = f"from {requested}" if is_only_spelling else f"newest known patch of {requested}"
         path: Path = ("kubernetesVersion",)
-        completed.derived[path] = Derivation(reason, source=path)
+        completed.derived[path] = Derivation(reason=reason, source=path)

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cfngen.cluster.paths import EVERY, Path, dotted, is_free_form, leaves, lookup, parse_path, within
+from cfngen.cluster.paths import EVERY_ITEM, Path, dotted, is_free_form, leaves, lookup, parse_path, within
 from cfngen.cluster.problems import NO_KEY, Problem, Source
 from cfngen.cluster.yaml_file import YamlFile, parse_value
 from cfngen.text import pluralize
 
 
 @dataclass(frozen=True)
-class Named:
+class ItemNamed:
     """A part of a path: the item of a list whose key `name` is this name; the item is added if it is missing."""
 
     name: str
@@ -26,12 +26,12 @@ class Assignment:
     """One value that the environment or a flag gives to a key, or to the same key of several list items.
 
     Attributes:
-        path: the path to set; may contain `EVERY` (all items of a list) and `Named`.
+        path: the path to set; may contain `EVERY_ITEM` (all items of a list) and `ItemNamed`.
         value: plain data; None resets the key to its default.
         source: where the value was written.
     """
 
-    path: tuple[str | int | Named, ...]
+    path: tuple[str | int | ItemNamed, ...]
     value: object
     source: Source
 
@@ -89,13 +89,13 @@ class MergedValues:
         return None
 
     def _expand(self, assignment: Assignment) -> list[Path]:
-        """Return the paths that an assignment sets: one, or one for each item of a list if its path has `EVERY`."""
+        """Return the paths that an assignment sets: several if its path has `EVERY_ITEM`, one for each item."""
         # The paths of the parts so far.
         paths: list[Path] = [()]
         for part in assignment.path:
-            if isinstance(part, Named):
+            if isinstance(part, ItemNamed):
                 paths = [(*path, self._index_of_named(path, part.name, assignment.source)) for path in paths]
-            elif part == EVERY:
+            elif part == EVERY_ITEM:
                 paths = [(*path, index) for path in paths for index in self._indexes_of_sections(path)]
                 if not paths:
                     self.assignments_without_effect.append(assignment)

@@ -102,7 +102,7 @@ class MasterId:
     def parse(cls, logical_id: str) -> MasterId | None:
         """Return the parts of such an id, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(match[1].lower(), _MASTER_PARTS[match[2]]) if match else None
+        return cls(letter=match[1].lower(), part=_MASTER_PARTS[match[2]]) if match else None
 
     def sibling(self, part: MasterPart) -> MasterId:
         """Return the id of another part of the same master."""
@@ -130,7 +130,7 @@ class NodeGroupId:
     def parse(cls, logical_id: str) -> NodeGroupId | None:
         """Return the parts of such an id, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(match[1], _NODE_GROUP_PARTS[match[2]]) if match else None
+        return cls(group=match[1], part=_NODE_GROUP_PARTS[match[2]]) if match else None
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class ProgramId:
     def parse(cls, logical_id: str) -> ProgramId | None:
         """Return the parts of such an id, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(match[1], match[2]) if match else None
+        return cls(owner=match[1], digest=match[2]) if match else None
 
     @property
     def letter(self) -> str:
@@ -189,7 +189,7 @@ class ImageId:
     def parse(cls, logical_id: str) -> ImageId | None:
         """Return the parts of such an id, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls("Master" if match[1] == "Master" else "Node", match[2]) if match else None
+        return cls(role="Master" if match[1] == "Master" else "Node", image=match[2]) if match else None
 
 
 @dataclass(frozen=True)

@@ -57,15 +57,25 @@ class DerivedName:
 
 
 CLUSTER_NAMES = (
-    DerivedName("load balancer of the API that a cluster of several masters has", "{cluster}-api", LOAD_BALANCER_NAME),
-    DerivedName("nested stack", "{cluster}-SecurityGroupsStack" + _GENERATED_SUFFIX, STACK_NAME),
-    DerivedName("tag key of the cluster", "kubernetes.io/cluster/{cluster}", TAG_KEY),
-    DerivedName("Name tag of the VPC", "{cluster}-vpc", TAG_VALUE),
-    DerivedName("key pair", "{cluster}-ssh-XXXXXXXX", KEY_PAIR_NAME),
+    DerivedName(
+        subject="load balancer of the API that a cluster of several masters has",
+        pattern="{cluster}-api",
+        text_limit=LOAD_BALANCER_NAME,
+    ),
+    DerivedName(
+        subject="nested stack", pattern="{cluster}-SecurityGroupsStack" + _GENERATED_SUFFIX, text_limit=STACK_NAME
+    ),
+    DerivedName(subject="tag key of the cluster", pattern="kubernetes.io/cluster/{cluster}", text_limit=TAG_KEY),
+    DerivedName(subject="Name tag of the VPC", pattern="{cluster}-vpc", text_limit=TAG_VALUE),
+    DerivedName(subject="key pair", pattern="{cluster}-ssh-XXXXXXXX", text_limit=KEY_PAIR_NAME),
 )
 GROUP_NAMES = (
-    DerivedName("nested stack", "{cluster}-NodeGroup{group_in_pascal_case}Stack" + _GENERATED_SUFFIX, STACK_NAME),
-    DerivedName("Name tag of nodes", "{cluster}-nodes-{group}", TAG_VALUE),
+    DerivedName(
+        subject="nested stack",
+        pattern="{cluster}-NodeGroup{group_in_pascal_case}Stack" + _GENERATED_SUFFIX,
+        text_limit=STACK_NAME,
+    ),
+    DerivedName(subject="Name tag of nodes", pattern="{cluster}-nodes-{group}", text_limit=TAG_VALUE),
 )
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and list positions from the top, e.g. `("network", "subnets", 0, "cidr")`."""
 
-EVERY = "*"
+EVERY_ITEM = "*"
 """In a path: every item of a list."""
 
 # Free-form sections of `controlPlane` and of each node group, by path in these.
@@ -18,15 +18,15 @@ _FREE_FORM_OF_INSTANCES: tuple[Path, ...] = (
     ("containerd", "configuration"),
     ("cloudConfig",),
 )
-FREE_FORM: tuple[Path, ...] = (
+FREE_FORM_SECTIONS: tuple[Path, ...] = (
     ("kubernetes", "clusterConfiguration"),
     ("kubernetes", "kubeletConfiguration"),
     *(("controlPlane", *path) for path in _FREE_FORM_OF_INSTANCES),
-    *(("nodeGroups", EVERY, *path) for path in _FREE_FORM_OF_INSTANCES),
+    *(("nodeGroups", EVERY_ITEM, *path) for path in _FREE_FORM_OF_INSTANCES),
     ("controlPlane", "auditLog", "policy"),
     ("network", "pluginValues"),
-    ("addons", EVERY, "values"),
-    ("addons", "charts", EVERY, "values"),
+    ("addons", EVERY_ITEM, "values"),
+    ("addons", "charts", EVERY_ITEM, "values"),
 )
 """Paths of the sections of free form: they hold configuration of other programs and are not validated."""
 
@@ -84,11 +84,11 @@ def within(path: Path, ancestor: Path) -> bool:
 
 
 def is_free_form(path: Path) -> bool:
-    """Return whether a path is that of a section of `FREE_FORM`, or of a value in one."""
-    for section_path in FREE_FORM:
+    """Return whether a path is that of a section of `FREE_FORM_SECTIONS`, or of a value in one."""
+    for section_path in FREE_FORM_SECTIONS:
         beginning = path[: len(section_path)]
         if len(beginning) == len(section_path) and all(
-            expected in (EVERY, part) for part, expected in zip(beginning, section_path, strict=True)
+            expected in (EVERY_ITEM, part) for part, expected in zip(beginning, section_path, strict=True)
         ):
             return True
     return False

@@ -41,7 +41,7 @@ class RuleId:
     def parse(cls, logical_id: str) -> RuleId | None:
         """Return the parts of such an id, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(_ROLES[match[1]], match[2] or "", match[3]) if match else None
+        return cls(role=_ROLES[match[1]], purpose=match[2] or "", source=match[3]) if match else None
 
     @property
     def from_outside(self) -> bool:
@@ -85,7 +85,10 @@ class SecurityGroupId:
     def parse(cls, logical_id: str) -> SecurityGroupId | None:
         """Return the parts of such an id, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(_ROLES[match[1]], int(match[2] or 1), "Id" if match[3] else "") if match else None
+        if match is None:
+            return None
+        # The id of the first security group has no number.
+        return cls(role=_ROLES[match[1]], number=int(match[2] or 1), part="Id" if match[3] else "")
 
 
 def source_id(source: str) -> str:

@@ -37,13 +37,14 @@ class SubnetId:
     def parse(cls, logical_id: str) -> SubnetId | None:
         """Return the parts of such an id, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
-        return cls(match[1], _SUBNET_PARTS[match[2]]) if match else None
+        return cls(zone=match[1], part=_SUBNET_PARTS[match[2]]) if match else None
 
     def zone_in(self, region: str) -> str:
         """Return the name of the zone in a region, e.g. `us-west-2a` or `us-west-2-lax-1a`."""
-        # `A` is an Availability Zone; in `Lax1A`, `Lax` is the Local Zone's city and `1` its number there.
-        local_zone, letter = self.zone[:-1], self.zone[-1:]
-        infix = f"-{local_zone[:3]}-{local_zone[3:]}" if local_zone else ""
+        letter = self.zone[-1]
+        # Empty for an Availability Zone; in `Lax1A`, `Lax` is the Local Zone's city and `1` its number there.
+        city_and_number = self.zone[:-1]
+        infix = f"-{city_and_number[:3]}-{city_and_number[3:]}" if city_and_number else ""
         return f"{region}{infix}{letter}".lower()
 
 

@@ -162,13 +162,13 @@ class ValidationResult:
         derived = self._completed.derived
         for length in range(len(path), 0, -1):
             if path[:length] in derived:
-                return Origin("derived", derived[path[:length]].reason)
+                return Origin(kind="derived", where=derived[path[:length]].reason)
         source = self._sources.get(path)
         if source is None or lookup(self._data, path) is None:
-            return Origin("default")
+            return Origin(kind="default")
         # A variable is shown by its bare name, since the kind is shown beside it.
         where = source.name if source.kind == "environment" else str(source)
-        return Origin(source.kind, where)
+        return Origin(kind=source.kind, where=where)
 
 
 def _problem_of_error(error: ErrorDetails) -> Problem:

@@ -7,19 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from cfngen.cluster.layers import Named
-from cfngen.cluster.paths import EVERY, parse_path
+from cfngen.cluster.layers import ItemNamed
+from cfngen.cluster.paths import EVERY_ITEM, parse_path
 
 
 class Setting(NamedTuple):
     """One value for the cluster file.
 
     Attributes:
-        path: path of the key to set; may contain `EVERY` (all items of a list) and `Named` (the item with a name).
+        path: path of the key to set; may contain `EVERY_ITEM` (all items of a list) and `ItemNamed` (the item with a
+            name).
         value: plain data, as YAML would hold it.
     """
 
-    path: tuple[str | int | Named, ...]
+    path: tuple[str | int | ItemNamed, ...]
     value: object
 
 
@@ -70,15 +71,15 @@ class Variable:
         raise ValueError(self.explanation)
 
 
-def path_of(key: str) -> tuple[str | int | Named, ...]:
+def path_of(key: str) -> tuple[str | int | ItemNamed, ...]:
     """Return the path of a key such as `nodeGroups[].labels`, where `[]` stands for every item of a list.
 
-    `nodeGroups[].labels` gives `("nodeGroups", EVERY, "labels")`.
+    `nodeGroups[].labels` gives `("nodeGroups", EVERY_ITEM, "labels")`.
     """
-    path: list[str | int | Named] = []
+    path: list[str | int | ItemNamed] = []
     for part in key.split("[]"):
         if part:
-            path += [*parse_path(part.removeprefix(".")), EVERY]
+            path += [*parse_path(part.removeprefix(".")), EVERY_ITEM]
     # The last part is followed by the end of the key, not by `[]`.
     return tuple(path[:-1])
 
@@ -144,7 +145,7 @@ def flag_setting(component: str, name: str, value: str) -> Setting:
         name: the flag without hyphens, e.g. `runtime-config`.
         value: the flag's value.
     """
-    path = ("kubernetes", "clusterConfiguration", component, "extraArgs", Named(name), "value")
+    path = ("kubernetes", "clusterConfiguration", component, "extraArgs", ItemNamed(name), "value")
     return Setting(path, value)
 
 

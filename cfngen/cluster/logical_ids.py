@@ -41,6 +41,7 @@ NodeGroupPart = Literal[
     "Stack",
 ]
 
+# Ids of `SINGLE_IDS` that other modules refer to.
 MASTER_STACK = "MasterStack"
 MASTER_ROLE = "MasterRole"
 _MASTER_PARTS: Mapping[str, MasterPart] = {part: part for part in get_args(MasterPart)}
@@ -100,12 +101,12 @@ class MasterId:
 
     @classmethod
     def parse(cls, logical_id: str) -> MasterId | None:
-        """Return the parts of such an id, or None for any other text."""
+        """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
         return cls(letter=match[1].lower(), part=_MASTER_PARTS[match[2]]) if match else None
 
     def sibling(self, part: MasterPart) -> MasterId:
-        """Return the id of another part of the same master."""
+        """Return the id of another resource or parameter of the same master."""
         return replace(self, part=part)
 
 
@@ -128,7 +129,7 @@ class NodeGroupId:
 
     @classmethod
     def parse(cls, logical_id: str) -> NodeGroupId | None:
-        """Return the parts of such an id, or None for any other text."""
+        """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
         return cls(group=match[1], part=_NODE_GROUP_PARTS[match[2]]) if match else None
 
@@ -153,7 +154,7 @@ class ProgramId:
 
     @classmethod
     def parse(cls, logical_id: str) -> ProgramId | None:
-        """Return the parts of such an id, or None for any other text."""
+        """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
         return cls(owner=match[1], digest=match[2]) if match else None
 
@@ -187,7 +188,7 @@ class ImageId:
 
     @classmethod
     def parse(cls, logical_id: str) -> ImageId | None:
-        """Return the parts of such an id, or None for any other text."""
+        """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
         return cls(role="Master" if match[1] == "Master" else "Node", image=match[2]) if match else None
 

@@ -39,7 +39,7 @@ class RuleId:
 
     @classmethod
     def parse(cls, logical_id: str) -> RuleId | None:
-        """Return the parts of such an id, or None for any other text."""
+        """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
         return cls(role=_ROLES[match[1]], purpose=match[2] or "", source=match[3]) if match else None
 
@@ -83,7 +83,7 @@ class SecurityGroupId:
 
     @classmethod
     def parse(cls, logical_id: str) -> SecurityGroupId | None:
-        """Return the parts of such an id, or None for any other text."""
+        """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
         if match is None:
             return None

@@ -35,7 +35,7 @@ class SubnetId:
 
     @classmethod
     def parse(cls, logical_id: str) -> SubnetId | None:
-        """Return the parts of such an id, or None for any other text."""
+        """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
         return cls(zone=match[1], part=_SUBNET_PARTS[match[2]]) if match else None
 
@@ -65,7 +65,7 @@ class ZoneId:
 
     @classmethod
     def parse(cls, logical_id: str) -> ZoneId | None:
-        """Return the parts of such an id, or None for any other text."""
+        """Return the parts of an id of this form, or None for any other text."""
         match = cls._PATTERN.fullmatch(logical_id)
         return cls(match[1]) if match else None
 

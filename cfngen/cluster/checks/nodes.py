@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.checks.access import all_instances
-from cfngen.cluster.checks.kubernetes import OWNED_KEYS
+from cfngen.cluster.checks.kubernetes import KEYS_SET_BY_CFNGEN
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import Path, leaves, lookup
 from cfngen.cluster.problems import Problem
@@ -54,7 +54,7 @@ CFNGEN_PATHS = (
 # The file that containerd.registryMirrors creates for a registry; the group is the registry's host.
 _REGISTRY_MIRROR_FILE = re.compile(r"/etc/containerd/certs\.d/([^/]+)/hosts\.toml")
 # What the user can do instead, by path of the keys of containerd's configuration that cfngen sets itself.
-_OWNED_CONTAINERD_KEYS: Mapping[Path, str] = {
+_CONTAINERD_KEYS_SET_BY_CFNGEN: Mapping[Path, str] = {
     ("version",): "remove it, the version is 4",
     ("plugins", "io.containerd.cri.v1.images", "registry"): "use containerd.registryMirrors",
     ("plugins", "io.containerd.cri.v1.images", "snapshotter"): "use containerd.snapshotter",
@@ -137,9 +137,9 @@ def _check_kubelet_configuration(cluster: Cluster) -> Iterator[Problem]:
     """Check that the kubelet configuration of masters and groups has none of the keys that cfngen sets."""
     section: Path = ("kubernetes", "kubeletConfiguration")
     # What the user can do instead, by key of the kubelet configuration.
-    owned_keys = {path[-1]: instead for path, instead in OWNED_KEYS.items() if path[:2] == section}
+    advice_by_key = {path[-1]: instead for path, instead in KEYS_SET_BY_CFNGEN.items() if path[:2] == section}
     for path, instances in all_instances(cluster):
-        for key, instead in owned_keys.items():
+        for key, instead in advice_by_key.items():
             if key in instances.kubelet_configuration:
                 yield Problem((*path, "kubeletConfiguration", key), f"cfngen sets this key itself; {instead}")
 
@@ -149,10 +149,10 @@ def _check_containerd_configuration(cluster: Cluster) -> Iterator[Problem]:
     for path, instances in all_instances(cluster):
         configuration = instances.containerd.configuration
         configuration_path: Path = (*path, "containerd", "configuration")
-        for owned_path, instead in _OWNED_CONTAINERD_KEYS.items():
-            parent = lookup(configuration, owned_path[:-1])
-            if isinstance(parent, Mapping) and owned_path[-1] in parent:
-                yield Problem((*configuration_path, *owned_path), f"cfngen sets this key itself; {instead}")
+        for key_path, instead in _CONTAINERD_KEYS_SET_BY_CFNGEN.items():
+            parent = lookup(configuration, key_path[:-1])
+            if isinstance(parent, Mapping) and key_path[-1] in parent:
+                yield Problem((*configuration_path, *key_path), f"cfngen sets this key itself; {instead}")
         null_path = _first_null(configuration)
         if null_path is not None:
             yield Problem(

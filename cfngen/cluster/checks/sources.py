@@ -91,14 +91,11 @@ def _check_rules_fit(cluster: Cluster) -> Iterator[Problem]:
     quotas = cluster.network.quotas
     for role in SECURITY_GROUP_ROLES:
         needed_groups = len(sources_by_group(cluster, role))
-        additional_groups = max(
-            (
-                len(instances.additional_security_groups)
-                for path, instances in all_instances(cluster)
-                if role == _role_of_instances(path)
-            ),
-            default=0,
-        )
+        # The most additional security groups that instances of the role have; the load balancer has none.
+        additional_groups = 0
+        for path, instances in all_instances(cluster):
+            if role == _role_of_instances(path):
+                additional_groups = max(additional_groups, len(instances.additional_security_groups))
         allowed_groups = quotas.security_groups_per_interface - additional_groups
         if needed_groups == 1 or needed_groups <= allowed_groups:
             continue

@@ -149,11 +149,13 @@ def _sections() -> Iterator[tuple[str, str, type[BaseModel]]]:
     paths_by_section: dict[type[BaseModel], list[str]] = {}
 
     def visit(section: type[BaseModel], path: str) -> None:
+        """Add the path of a section, and the paths of the sections in it."""
         paths_by_section.setdefault(section, []).append(path)
-        for name, field in fields(section).items():
-            inner = section_of(field.annotation)
-            if inner:
-                visit(inner, f"{path}.{name}".lstrip(".") + ("[]" if is_list(field) else ""))
+        for key, field in fields(section).items():
+            inner_section = section_of(field.annotation)
+            if inner_section:
+                inner_path = f"{path}.{key}".lstrip(".")
+                visit(inner_section, f"{inner_path}[]" if is_list(field) else inner_path)
 
     visit(Cluster, "")
     for section, paths in paths_by_section.items():

@@ -357,6 +357,7 @@ class _DataBuilder:
         return data
 
     def _add_problem(self, path: Path, message: str, node: yaml.Node) -> None:
+        """Record a problem of the value at `path`, in the line of its node."""
         self.problems.append(_FoundProblem(path, message, line=node.start_mark.line + 1))
 
     def _scalar(self, node: yaml.ScalarNode, path: Path) -> object:

@@ -18,7 +18,7 @@ SERVICE_CIDR_PATH: Path = ("network", "serviceCidr")
 DNS_ADDRESS_PATH: Path = ("network", "dnsServiceIp")
 # Prefix lengths of VPCs and subnets: /16 is the largest range that AWS allows, /28 the smallest
 # (https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html and …/subnet-sizing.html, November 2026).
-_MIN_VPC_PREFIX, _MAX_VPC_PREFIX = 16, 28
+_MIN_AWS_PREFIX, _MAX_AWS_PREFIX = 16, 28
 # AWS reserves five addresses of each subnet: the first four and the last.
 _RESERVED_FIRST_ADDRESSES = 4
 _RESERVED_ADDRESSES = 5
@@ -52,17 +52,19 @@ def usable_address_count(subnet: Subnet) -> int:
 
 
 def _check_vpc_and_subnet_sizes(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the VPC and each subnet have a size that AWS allows."""
     ranges = [(VPC_CIDR_PATH, cluster.network.vpc.cidr, "a VPC")]
     ranges += [(subnet_path(index), subnet.cidr, "a subnet") for index, subnet in enumerate(cluster.network.subnets)]
     for path, cidr, kind in ranges:
-        if not _MIN_VPC_PREFIX <= cidr.prefixlen <= _MAX_VPC_PREFIX:
+        if not _MIN_AWS_PREFIX <= cidr.prefixlen <= _MAX_AWS_PREFIX:
             yield Problem(
                 path,
-                f"{cidr} is a /{cidr.prefixlen}; AWS allows /{_MIN_VPC_PREFIX} to /{_MAX_VPC_PREFIX} for {kind}",
+                f"{cidr} is a /{cidr.prefixlen}; AWS allows /{_MIN_AWS_PREFIX} to /{_MAX_AWS_PREFIX} for {kind}",
             )
 
 
 def _check_service_range_size(cluster: Cluster) -> Iterator[Problem]:
+    """Check that the service range has a size that kubeadm allows."""
     cidr = cluster.network.service_cidr
     if not _MIN_SERVICE_PREFIX <= cidr.prefixlen <= _MAX_SERVICE_PREFIX:
         allowed = f"/{_MIN_SERVICE_PREFIX} to /{_MAX_SERVICE_PREFIX}"
@@ -113,6 +115,7 @@ def _subnets_with_cidr(cluster: Cluster) -> Iterator[tuple[int, Subnet]]:
 
 
 def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
+    """Check that each subnet's range is inside the VPC's."""
     vpc = cluster.network.vpc.cidr
     for index, subnet in _subnets_with_cidr(cluster):
         if not subnet.cidr.subnet_of(vpc):
@@ -123,6 +126,7 @@ def _check_subnets_inside_vpc(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_subnets_do_not_overlap(cluster: Cluster) -> Iterator[Problem]:
+    """Check that no two subnets have addresses in common."""
     for (first_index, first), (second_index, second) in combinations(_subnets_with_cidr(cluster), 2):
         if first.cidr.overlaps(second.cidr):
             first_path = subnet_path(first_index)

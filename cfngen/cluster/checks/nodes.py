@@ -26,16 +26,17 @@ _WELL_KNOWN_LABELS = (
 # administrators may use (NodeRestriction, in Kubernetes' documentation of admission controllers).
 _ALLOWED_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _NODE_RESTRICTION_DOMAIN = "node-restriction.kubernetes.io"
-# cluster-autoscaler reads a node group's labels from tags whose key is this prefix and the label's key. A tag's key has
-# 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, read in November 2026).
+# A label's key must fit into the key of a tag, from which cluster-autoscaler reads the label: this prefix and the
+# label's key. A tag's key has 128 characters at most ("Tag your Amazon EC2 resources", EC2 User Guide, November 2026).
 _MAX_LABEL_KEY_LENGTH = 128 - len("k8s.io/cluster-autoscaler/node-template/label/")
 # Tags of an Auto Scaling group that are left to the user: it has 50 at most ("Tag Auto Scaling groups", Auto Scaling
 # User Guide, November 2026), and cfngen itself adds six.
 _MAX_GROUP_TAGS = 44
-# In a rolling update CloudFormation waits an hour at most for one instance (PauseTime, UpdatePolicy, November 2026);
-# ten minutes of it are left for the old instance to terminate.
+# Minutes that a node's creationTimeout and drainTimeout may make together. In a rolling update CloudFormation waits an
+# hour at most for one instance (PauseTime, UpdatePolicy, November 2026); ten minutes are left for the old instance to
+# terminate.
 _MAX_REPLACEMENT_MINUTES = 50
-CFNGEN_PATHS = (
+CFNGEN_FILE_PATTERNS = (
     r"/etc/cni/net\.d/.*",
     r"/etc/containerd/(config\.toml|cni\.template)",
     r"/etc/fstab",
@@ -181,7 +182,7 @@ def _check_file_paths(cluster: Cluster) -> Iterator[Problem]:
         seen_paths: set[str] = set()
         for key_path, file_path in keys_and_files:
             mirror = _REGISTRY_MIRROR_FILE.fullmatch(file_path)
-            if any(re.fullmatch(pattern, file_path) for pattern in CFNGEN_PATHS):
+            if any(re.fullmatch(pattern, file_path) for pattern in CFNGEN_FILE_PATTERNS):
                 yield Problem(
                     key_path, f"{file_path} belongs to cfngen or to software that it installs; choose another path"
                 )

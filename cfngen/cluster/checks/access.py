@@ -54,22 +54,23 @@ def _check_api_port_free(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _check_elastic_ip(cluster: Cluster) -> Iterator[Problem]:
-    """Check that an Elastic IP is public and is for the public API of a single master."""
-    if cluster.api.elastic_ip and not cluster.api.public:
+    """Check that an Elastic IP is a public address, and that the API is public and has a single master."""
+    elastic_ip = cluster.api.elastic_ip
+    master_count = cluster.control_plane.count
+    if elastic_ip is None:
+        return
+    if not cluster.api.public:
         message = "without a public address the API has no Elastic IP; remove the key or set api.public to true"
         yield Problem(("api", "elasticIp"), message, related_paths=(("api", "public"),))
-    elif cluster.api.elastic_ip and cluster.control_plane.count > 1:
+    elif master_count > 1:
         message = (
-            f"{cluster.control_plane.count} masters are behind a load balancer, which has no Elastic IP; remove "
+            f"{master_count} masters are behind a load balancer, which has no Elastic IP; remove "
             "the key, or set controlPlane.count to 1"
         )
         yield Problem(("api", "elasticIp"), message, related_paths=(("controlPlane", "count"),))
-    elif cluster.api.elastic_ip and cluster.api.elastic_ip.address.is_private:
-        address = cluster.api.elastic_ip.address
-        yield Problem(
-            ("api", "elasticIp", "address"),
-            f"{address} is a private address; enter the public address of the Elastic IP",
-        )
+    elif elastic_ip.address.is_private:
+        message = f"{elastic_ip.address} is a private address; enter the public address of the Elastic IP"
+        yield Problem(("api", "elasticIp", "address"), message)
 
 
 def _check_one_ssh_key(cluster: Cluster) -> Iterator[Problem]:
@@ -84,18 +85,13 @@ def _check_one_ssh_key(cluster: Cluster) -> Iterator[Problem]:
 
 def _check_no_duplicates(cluster: Cluster) -> Iterator[Problem]:
     """Check that no item appears twice in the lists of allowed ranges, names, security groups and policies."""
+    # The path and the items of each list.
     lists: list[tuple[Path, tuple[object, ...]]] = [
         (("api", "allowedCidrs"), cluster.api.allowed_cidrs),
-        (
-            ("api", "allowedPrefixLists"),
-            tuple(allowed_prefix_list.id for allowed_prefix_list in cluster.api.allowed_prefix_lists),
-        ),
+        (("api", "allowedPrefixLists"), tuple(each.id for each in cluster.api.allowed_prefix_lists)),
         (("api", "additionalNames"), cluster.api.additional_names),
         (("ssh", "allowedCidrs"), cluster.ssh.allowed_cidrs),
-        (
-            ("ssh", "allowedPrefixLists"),
-            tuple(allowed_prefix_list.id for allowed_prefix_list in cluster.ssh.allowed_prefix_lists),
-        ),
+        (("ssh", "allowedPrefixLists"), tuple(each.id for each in cluster.ssh.allowed_prefix_lists)),
     ]
     for path, instances in all_instances(cluster):
         lists.append(((*path, "additionalSecurityGroups"), instances.additional_security_groups))

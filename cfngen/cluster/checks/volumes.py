@@ -78,37 +78,31 @@ def _check_root_volume_sizes(cluster: Cluster) -> Iterator[Problem]:
 def _check_iops(cluster: Cluster) -> Iterator[Problem]:
     """Check that IOPS are set where the type requires them, and fit the type and the size."""
     for path, volume in _all_volumes(cluster):
-        limits = VOLUME_TYPES[volume.type]
-        iops_path = (*path, "iops")
-        related_paths = ((*path, "type"), (*path, "size"))
-        if volume.iops is None:
-            if limits.needs_iops:
-                yield Problem(
-                    iops_path,
-                    f"is missing; a volume of type {volume.type} needs a number of IOPS",
-                    related_paths=related_paths,
-                )
-        elif limits.iops is None:
-            yield Problem(
-                iops_path,
-                f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3",
-                related_paths=related_paths,
-            )
-        elif not limits.iops[0] <= volume.iops <= limits.iops[1]:
-            min_iops, max_iops = limits.iops
-            yield Problem(
-                iops_path,
-                f"{volume.iops} is outside the {min_iops} to {max_iops} IOPS of a {volume.type} volume",
-                related_paths=related_paths,
-            )
-        elif volume.iops > max(limits.iops_per_gib * volume.size, limits.iops[0]):
-            # The type's minimum is allowed for a volume of any size.
-            max_iops = limits.iops_per_gib * volume.size
-            message = (
-                f"{volume.size} GiB of {volume.type} carry at most {max_iops} IOPS ({limits.iops_per_gib} for each "
-                f"GiB), not {volume.iops}; enlarge the volume or lower the number"
-            )
-            yield Problem(iops_path, message, related_paths=related_paths)
+        message = _why_iops_unsuitable(volume)
+        if message:
+            yield Problem((*path, "iops"), message, related_paths=((*path, "type"), (*path, "size")))
+
+
+def _why_iops_unsuitable(volume: Volume) -> str:
+    """Return what is wrong with the IOPS of a volume, or with their absence; empty if nothing is."""
+    limits = VOLUME_TYPES[volume.type]
+    if volume.iops is None and limits.needs_iops:
+        return f"is missing; a volume of type {volume.type} needs a number of IOPS"
+    if volume.iops is None:
+        return ""
+    if limits.iops is None:
+        return f"a {volume.type} volume has no provisioned IOPS; remove the key or use gp3"
+    min_iops, max_iops = limits.iops
+    if not min_iops <= volume.iops <= max_iops:
+        return f"{volume.iops} is outside the {min_iops} to {max_iops} IOPS of a {volume.type} volume"
+    max_iops_of_size = limits.iops_per_gib * volume.size
+    # The type's minimum is allowed for a volume of any size.
+    if volume.iops > max(max_iops_of_size, min_iops):
+        return (
+            f"{volume.size} GiB of {volume.type} carry at most {max_iops_of_size} IOPS ({limits.iops_per_gib} for each "
+            f"GiB), not {volume.iops}; enlarge the volume or lower the number"
+        )
+    return ""
 
 
 def _check_throughput(cluster: Cluster) -> Iterator[Problem]:

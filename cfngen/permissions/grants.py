@@ -124,7 +124,7 @@ def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple
             "the role of the masters' instances, which the iam stack creates",
             [
                 *master_statements(cluster, scope),
-                *(pod_network(cluster, scope, master=True) if network_plugin(cluster).interfaces else []),
+                *(pod_network(cluster, scope, master=True) if network_plugin(cluster).gives_pods_vpc_addresses else []),
                 *addons(cluster, scope),
             ],
             cluster.control_plane.additional_policies,

@@ -21,7 +21,7 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
     """Return the statements of masters, except those of add-ons and of a network plug-in that gives pods addresses."""
     return [
         *cloud_controller(cluster, references),
-        *([] if network_plugin(cluster).interfaces else pod_network(cluster, references, master=True)),
+        *([] if network_plugin(cluster).gives_pods_vpc_addresses else pod_network(cluster, references, master=True)),
         *data_volume(cluster, references),
         *volume_key(references, cluster.control_plane.volume.kms_key),
         allow(

@@ -24,9 +24,9 @@ def pod_network(cluster: Cluster, references: References, *, master: bool) -> li
         master: whether the statements are for masters.
     """
     plugin = network_plugin(cluster)
-    if plugin.interfaces:
+    if plugin.gives_pods_vpc_addresses:
         return _pod_addresses(cluster, references, master=master)
-    return _pod_routes(cluster, references) if plugin.routes and master else []
+    return _pod_routes(cluster, references) if plugin.uses_vpc_routes and master else []
 
 
 def _pod_routes(cluster: Cluster, references: References) -> list[Statement]:

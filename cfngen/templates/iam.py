@@ -14,7 +14,7 @@ from awacs.aws import Statement as TrustStatement
 from awacs.sts import AssumeRole
 from troposphere import GetAtt, Ref, Sub, iam
 
-from cfngen.cluster.logical_ids import group_id
+from cfngen.cluster.logical_ids import node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.permissions.addons import addons
@@ -125,7 +125,7 @@ def build(cluster: Cluster) -> Stack:
     ):
         stack.output(f"{prefix}InstanceProfileArn", GetAtt(profile, "Arn"), f"Instance profile of {prefix.lower()}s")
     on_masters = f"on masters of the Kubernetes cluster {cluster.name}"
-    if network_plugin(cluster).interfaces:
+    if network_plugin(cluster).gives_pods_vpc_addresses:
         statements = pod_network(cluster, references, master=True)
         _attach_to_masters(stack, "PodAddressesPolicy", f"pods' addresses {on_masters}", statements)
     if statements := addons(cluster, references):
@@ -149,7 +149,7 @@ def node_profile(stack: Stack, cluster: Cluster, group: NodeGroup) -> Any:
     profile = _add_role(
         stack,
         cluster,
-        prefix=group_id(group.name),
+        prefix=node_group_prefix(group.name),
         owner=f"node group {group.name}",
         statements=node_statements(cluster, StackReferences(stack, cluster)),
         managed_policies=group.additional_policies,

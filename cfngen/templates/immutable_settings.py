@@ -26,7 +26,7 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
     """Return the settings to record in the root template, by their keys in the cluster file."""
     network = cluster.network
     # If pods get addresses from the subnets, the cluster has no pod range.
-    pod_range = {"network.podCidr": str(network.pod_cidr)} if network_plugin(cluster).pod_range else {}
+    pod_range = {"network.podCidr": str(network.pod_cidr)} if network_plugin(cluster).uses_pod_cidr else {}
     return {
         VERSION_KEY: exact_version(cluster.kubernetes_version),
         COUNT_KEY: str(cluster.control_plane.count),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from troposphere import GetAtt, Ref, autoscaling, cloudformation, ec2, policies
 
 from cfngen.cluster import logical_ids
-from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Architecture, Cluster, Instances, Volume
-from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE
+from cfngen.cluster.upgrade_timeouts import MAX_PAUSE_MINUTES, SPARE_MINUTES
 from cfngen.templates.images import root_device
 from cfngen.templates.property_value import Value
 from cfngen.templates.secrets import key_name
@@ -101,7 +101,7 @@ def launch_template(
     ]
     return stack.add(
         ec2.LaunchTemplate(
-            logical_ids.launch_template(prefix),
+            logical_ids.launch_template_id(prefix),
             DependsOn=[_add_boot_program(stack, user_data)],
             TagSpecifications=[ec2.TagSpecifications(ResourceType="launch-template", Tags=tags(cluster, name))],
             LaunchTemplateData=ec2.LaunchTemplateData(
@@ -168,7 +168,7 @@ def interchangeable_types(volume: Volume) -> list[str]:
 
 
 def _max_size_gib(volume_type: str) -> int:
-    _, max_size_gib = TYPES[volume_type].size_gib
+    _, max_size_gib = VOLUME_TYPES[volume_type].size_gib
     return max_size_gib
 
 
@@ -201,7 +201,7 @@ def roll_one_at_a_time(instances: Instances, drain_timeout: int = 0, master_wait
         master_wait: minutes that a new node may wait until the masters have its Kubernetes version.
     """
     # The pause covers the termination of the old instance too; CloudFormation allows an hour at most.
-    pause_minutes = instances.creation_timeout + drain_timeout + master_wait + SPARE
+    pause_minutes = instances.creation_timeout + drain_timeout + master_wait + SPARE_MINUTES
     return policies.UpdatePolicy(
         AutoScalingRollingUpdate=policies.AutoScalingRollingUpdate(
             MaxBatchSize=1,

@@ -29,9 +29,9 @@ from collections.abc import Callable, Mapping
 from troposphere import GetAtt, Ref, Sub, autoscaling, ec2
 
 from cfngen import userdata
-from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, slot_id
+from cfngen.cluster.logical_ids import MASTER_STACK, MasterId, master_prefix
 from cfngen.cluster.model import Cluster, Slot
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.permissions.references import MASTER_ROLE_TAG
@@ -153,10 +153,12 @@ def _add_interface(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.NetworkInt
             GroupSet=[*security_groups, *cluster.control_plane.additional_security_groups],
             # With VPC routes, the interface sends and receives packets with addresses of pods. Unless this check is
             # disabled, EC2 drops packets whose address is not an address of the interface.
-            SourceDestCheck=not plugin.routes,
+            SourceDestCheck=not plugin.uses_vpc_routes,
             # A plug-in that manages interfaces lets nodes change the cluster's interfaces, except those with this tag.
             Tags=tags(
-                cluster, f"{cluster.name}-master-{slot.letter}", **(MASTER_ROLE_TAG if plugin.interfaces else {})
+                cluster,
+                f"{cluster.name}-master-{slot.letter}",
+                **(MASTER_ROLE_TAG if plugin.gives_pods_vpc_addresses else {}),
             ),
         )
     )
@@ -173,8 +175,8 @@ def _add_data_volume(stack: Stack, cluster: Cluster, slot: Slot) -> ec2.Volume:
         description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
         default=volume.size,
         # The size must be valid for every volume type that the user can choose in the console.
-        MinValue=max(TYPES[volume_type].size_gib[0] for volume_type in interchangeable_types(volume)),
-        MaxValue=min(TYPES[volume_type].size_gib[1] for volume_type in interchangeable_types(volume)),
+        MinValue=max(VOLUME_TYPES[volume_type].size_gib[0] for volume_type in interchangeable_types(volume)),
+        MaxValue=min(VOLUME_TYPES[volume_type].size_gib[1] for volume_type in interchangeable_types(volume)),
     )
     volume_type_parameter = stack.parameter(
         "MasterVolumeType",
@@ -243,7 +245,7 @@ def _add_slot(
             "JoinSecretArn", description="Secret that holds what nodes need to join"
         ),
     }
-    if network_plugin(cluster).routes:
+    if network_plugin(cluster).uses_vpc_routes:
         user_data_references["routeTableId"] = route_table_id(stack, cluster)
     if cluster.etcd.backups.enabled:
         user_data_references["bucket"] = bucket_name(stack)
@@ -256,7 +258,7 @@ def _add_slot(
     template = launch_template(
         stack,
         cluster,
-        slot_id(slot.letter),
+        master_prefix(slot.letter),
         cluster.control_plane,
         name=name,
         parameters="Master",

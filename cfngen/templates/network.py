@@ -6,8 +6,8 @@ default is the id in the cluster file.
 
 from __future__ import annotations
 
-from cfngen.cluster.logical_ids import SubnetId, zone_id
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.subnet_ids import SubnetId, zone_id
 from cfngen.templates.property_value import Value
 from cfngen.templates.stack import NETWORK, Stack
 from cfngen.templates.vpc import vpc_parameter

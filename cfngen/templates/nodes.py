@@ -15,7 +15,7 @@ from troposphere import Ref, autoscaling, ec2
 
 from cfngen import userdata
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, group_id
+from cfngen.cluster.logical_ids import MASTER_STACK, NodeGroupId, NodeGroupPart, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.cluster.names import DRAIN_HOOK
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
@@ -41,7 +41,7 @@ MAX_NODES = 5000  # of one node group, as for maxSize in the cluster file
 
 def build(cluster: Cluster, group: NodeGroup) -> Stack:
     """Return the stack of a node group."""
-    prefix = group_id(group.name)
+    prefix = node_group_prefix(group.name)
     heading = f"Node group {group.name}"
     stack = Stack(
         cluster,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import troposphere
 from troposphere import GetAtt, Join, Ref, Sub, cloudformation
 
-from cfngen.cluster.logical_ids import SecurityGroupId
 from cfngen.cluster.model import Cluster
+from cfngen.cluster.security_group_ids import SecurityGroupId
 from cfngen.templates.document import Document
 from cfngen.templates.immutable_settings import immutable_settings
 from cfngen.templates.stack import DELETED_WITH_STACK, TEMPLATES, Parameter, Stack, add_parameter, complete_template

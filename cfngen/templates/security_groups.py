@@ -15,11 +15,11 @@ from troposphere import GetAtt, ec2
 
 from cfngen.cluster import addon_ports
 from cfngen.cluster.allowed_sources import SecurityGroupRole, sources_by_group
-from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, source_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import load_balancer_name
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.cluster.sections.network import PrefixList
+from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId, source_id
 from cfngen.templates.network import vpc_id
 from cfngen.templates.patterns import CIDR
 from cfngen.templates.property_value import Value
@@ -74,11 +74,11 @@ def build(cluster: Cluster) -> Stack:
     )
     # kube-up let nodes reach every port of the master, including etcd's. cfngen opens only the ports that kubeadm
     # documents and those of the network plug-in and the add-ons.
-    openings = (*network_plugin(cluster).openings, *addon_ports.openings(cluster))
+    master_ports = (*network_plugin(cluster).master_ports, *addon_ports.master_ports(cluster))
     for purpose, protocol, port, description in (
         ("Api", "tcp", cluster.api.port, "Nodes and pods to the API server"),
         ("Kubelet", "tcp", KUBELET_PORT, "Metrics collection from the kubelet"),
-        *((opening.name, opening.protocol, opening.port, opening.purpose) for opening in openings),
+        *((each.rule_purpose, each.protocol, each.port, each.description) for each in master_ports),
     ):
         # For ICMP, FromPort is the type and ToPort the code; -1 means all codes.
         ports = (port, -1 if protocol == "icmp" else port)

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from troposphere import GetAtt, Ref, ec2
 
-from cfngen.cluster.logical_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.model import Cluster, Subnet
 from cfngen.cluster.network_plugins import network_plugin
+from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.templates.patterns import VPC_CIDR
 from cfngen.templates.property_value import Value
 from cfngen.templates.stack import NETWORK, Stack
@@ -68,7 +68,7 @@ def build(cluster: Cluster) -> Stack | None:
     for subnet in network.subnets:
         _add_subnet(stack, cluster, vpc, route_table, subnet)
     stack.output("VpcId", vpc, "VPC of the cluster", in_root=True)
-    if network_plugin(cluster).routes:
+    if network_plugin(cluster).uses_vpc_routes:
         stack.output("RouteTableId", Ref(route_table), "Route table that holds the pods' routes")
     return stack
 

@@ -69,7 +69,7 @@ def _object(version: str, kind: str, name: str, namespace: str = "", **fields: o
 def _daemon_set(cluster: Cluster) -> JsonObject:
     """Return the specification of the manager's DaemonSet, which runs a pod on each master."""
     labels = {"k8s-app": NAME}
-    if network_plugin(cluster).routes:
+    if network_plugin(cluster).uses_vpc_routes:
         route_flags = {
             "cluster-cidr": str(cluster.network.pod_cidr),
             "allocate-node-cidrs": "true",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cfngen.cluster.instance_types import architecture
-from cfngen.cluster.logical_ids import auto_scaling_group, group_id, slot_id, wait_condition
+from cfngen.cluster.logical_ids import auto_scaling_group_id, master_prefix, node_group_prefix, wait_condition_id
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
 from cfngen.cluster.names import api_host
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
@@ -107,7 +107,9 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
     unpacked_files = _unpacked_files(
         files.common(cluster, master=False), files.of_node(), instances.files(cluster, group)
     )
-    return pack(f"nodes-{group.name}", group_id(group.name), config, unpacked_files, references, group.cloud_config)
+    return pack(
+        f"nodes-{group.name}", node_group_prefix(group.name), config, unpacked_files, references, group.cloud_config
+    )
 
 
 def roles(cluster: Cluster) -> tuple[UserData, ...]:
@@ -115,16 +117,18 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
     from troposphere import Ref
 
     slot = cluster.slots[0]
-    prefix = slot_id(slot.letter)
+    prefix = master_prefix(slot.letter)
     master_references = {name: Ref(name) for name in names.of_master(cluster)}
     master_references.update(
-        resource=auto_scaling_group(prefix), condition=wait_condition(prefix), conditionStack=Ref("ClusterStackName")
+        resource=auto_scaling_group_id(prefix),
+        condition=wait_condition_id(prefix),
+        conditionStack=Ref("ClusterStackName"),
     )
     node_references = {name: Ref(name) for name in names.of_node()}
     return (
         master(cluster, slot, master_references),
         *(
-            node(cluster, group, {**node_references, "resource": auto_scaling_group(group_id(group.name))})
+            node(cluster, group, {**node_references, "resource": auto_scaling_group_id(node_group_prefix(group.name))})
             for group in cluster.node_groups
         ),
     )

@@ -49,7 +49,7 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
 
 def of_master(cluster: Cluster) -> dict[str, str]:
     """Return the files that only masters have, by path."""
-    route_table = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).routes else []
+    route_table = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).uses_vpc_routes else []
     return {
         # With the key KubernetesClusterTag the cloud controller manager tags its resources with KubernetesCluster,
         # which all IAM conditions of masters check. With KubernetesClusterID alone it would not (tags.go of the cloud

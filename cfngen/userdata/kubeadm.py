@@ -63,7 +63,7 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
         "kubernetesVersion": f"v{exact_version(cluster.kubernetes_version)}",
         "controlPlaneEndpoint": endpoint(cluster),
         "networking": {
-            **({"podSubnet": str(network.pod_cidr)} if plugin.pod_range else {}),
+            **({"podSubnet": str(network.pod_cidr)} if plugin.uses_pod_cidr else {}),
             "serviceSubnet": str(network.service_cidr),
             "dnsDomain": network.dns_domain,
         },
@@ -88,9 +88,9 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
             # ranges. VPC routes to them are created by the cloud controller manager, not here.
             "extraArgs": _arguments(
                 {
-                    "allocate-node-cidrs": "true" if plugin.node_ranges else "false",
+                    "allocate-node-cidrs": "true" if plugin.gives_nodes_pod_cidrs else "false",
                     "cloud-provider": "external",
-                    **({"cluster-cidr": str(network.pod_cidr)} if plugin.pod_range else {}),
+                    **({"cluster-cidr": str(network.pod_cidr)} if plugin.uses_pod_cidr else {}),
                     "configure-cloud-routes": "false",
                 }
             )
@@ -117,7 +117,7 @@ def kubelet(cluster: Cluster) -> JsonObject:
     """Return fields of the KubeletConfiguration; an instance adds `providerID` and `resolvConf`."""
     # With the Amazon VPC plug-in there is no graceful shutdown: it would stop the plug-in like other pods, and leave
     # behind network interfaces that the plug-in was creating. kops configures none with this plug-in either.
-    if network_plugin(cluster).interfaces:
+    if network_plugin(cluster).gives_pods_vpc_addresses:
         grace_period, critical_pods_grace_period = "0s", "0s"
     else:
         grace_period, critical_pods_grace_period = "30s", "10s"

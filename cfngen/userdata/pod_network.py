@@ -35,7 +35,7 @@ def files(cluster: Cluster) -> dict[str, str]:
     files_by_path = {
         "/etc/systemd/network/99-default.link.d/40-cfngen.conf": text_of("[Link]", "MACAddressPolicy=none")
     }
-    if network_plugin(cluster).routes:
+    if network_plugin(cluster).uses_vpc_routes:
         files_by_path[CNI_TEMPLATE] = json.dumps(_cni(), indent=1) + "\n"
         files_by_path[f"{_UNITS}/{UNIT}"] = _masquerade_unit(cluster)
     if cluster.network.plugin in ROUTE_MAKING_PLUGINS:
@@ -55,13 +55,13 @@ def containerd(cluster: Cluster) -> dict[str, str]:
 
     With VPC routes the kubelet tells containerd the node's range, and containerd fills it into the template.
     """
-    template = {"conf_template": CNI_TEMPLATE} if network_plugin(cluster).routes else {}
+    template = {"conf_template": CNI_TEMPLATE} if network_plugin(cluster).uses_vpc_routes else {}
     return {"conf_dir": CNI_FOLDER, **template}
 
 
 def services(cluster: Cluster) -> tuple[str, ...]:
     """Return the systemd services that the pod network needs besides containerd, by name without `.service`."""
-    return (UNIT.removesuffix(".service"),) if network_plugin(cluster).routes else ()
+    return (UNIT.removesuffix(".service"),) if network_plugin(cluster).uses_vpc_routes else ()
 
 
 def configuration(cluster: Cluster) -> PodNetwork:
@@ -71,7 +71,7 @@ def configuration(cluster: Cluster) -> PodNetwork:
         isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"
     )
     return {
-        "interfaces": network_plugin(cluster).interfaces,
+        "interfaces": network_plugin(cluster).gives_pods_vpc_addresses,
         "prefixes": has_prefixes,
         # Without a network plug-in nodes never become Ready, and users who install one themselves may need the nodes
         # for that. So the boot waits only if cfngen installs a plug-in, or charts, of which one may be a plug-in.

@@ -43,7 +43,7 @@ def of_master(cluster: Cluster) -> tuple[str, ...]:
         *("stack", "resource", "volumeId", "privateAddress", "slot"),
         *(address_reference(slot) for slot in cluster.slots),
         *("caSecretArn", "joinSecretArn"),
-        *(["routeTableId"] if network_plugin(cluster).routes else []),
+        *(["routeTableId"] if network_plugin(cluster).uses_vpc_routes else []),
         *(["bucket"] if cluster.etcd.backups.enabled else []),
         *(["publicAddress"] if cluster.api.public or len(cluster.slots) > 1 else []),
         *("condition", "conditionStack"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from cfngen.cluster.checks.volumes import TYPES
+from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.sections.instances import Volume
 from cfngen.templates.launch import interchangeable_types
 
@@ -26,9 +26,12 @@ def span(text: str, kind: str) -> tuple[int, int] | None:
     return (int(match[1].replace(",", "")), int(match[2].replace(",", ""))) if match else None
 
 
-@pytest.mark.parametrize("kind", sorted(TYPES))
+@pytest.mark.parametrize("kind", sorted(VOLUME_TYPES))
 def test_sizes_and_iops_are_the_published_ones(kind: str) -> None:
-    assert (TYPES[kind].size_gib, TYPES[kind].iops) == (span(published("Size"), kind), span(published("Iops"), kind))
+    assert (VOLUME_TYPES[kind].size_gib, VOLUME_TYPES[kind].iops) == (
+        span(published("Size"), kind),
+        span(published("Iops"), kind),
+    )
 
 
 def test_throughput_is_the_published_one() -> None:

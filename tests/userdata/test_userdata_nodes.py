@@ -13,7 +13,7 @@ from troposphere import Ref
 from cfngen import userdata
 from cfngen.boot.master import csr_approval
 from cfngen.boot.node import drain, membership
-from cfngen.cluster.checks.nodes import CFNGEN_PATHS
+from cfngen.cluster.checks.nodes import CFNGEN_FILE_PATTERNS
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import UserData, instances, roles, user_data_diff
 from cfngen.userdata.kubeadm import join
@@ -218,5 +218,5 @@ def test_paths_that_are_cfngens_are_known_to_the_check_of_further_files(data: di
         placed = [path.removeprefix("files") for path in found.files if path.startswith("files/")]
         placed += [each["file"] for each in role(found)["assets"] if "file" in each]
         placed += ["/opt/cfngen/config.json", "/etc/systemd/system/containerd.service.d/cfngen-storage.conf"]
-        unknown = [path for path in placed if not any(re.fullmatch(each, path) for each in CFNGEN_PATHS)]
+        unknown = [path for path in placed if not any(re.fullmatch(each, path) for each in CFNGEN_FILE_PATTERNS)]
         assert unknown == []

@@ -70,9 +70,9 @@ def command(file: Path) -> None:
     The file describes kube-up's default cluster, and explains the values that are changed most often. An existing file
     is never overwritten.
     """
-    from cfngen.cluster.starter import TEXT
+    from cfngen.cluster.starter import STARTER_FILE
 
-    write_new_file(file, TEXT)
+    write_new_file(file, STARTER_FILE)
     option = "" if file == DEFAULT_FILE else f" -f {file}"
     click.echo(f"Wrote {file}: kube-up's default cluster, with comments.")
     click.echo(

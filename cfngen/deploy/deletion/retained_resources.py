@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cfngen.cluster.logical_ids import is_subnet_parameter
+from cfngen.cluster.subnet_ids import is_subnet_parameter
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.deletion.inventory import Inventory

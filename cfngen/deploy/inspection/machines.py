@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from cfngen.cluster.logical_ids import MasterId, NodeGroupId, auto_scaling_group, group_id
+from cfngen.cluster.logical_ids import MasterId, NodeGroupId, auto_scaling_group_id, node_group_prefix
 from cfngen.cluster.model import Cluster
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
@@ -119,7 +119,7 @@ def find_groups(account: Account, cluster: Cluster, resources: Iterable[Resource
             account, [instance["InstanceId"] for group in groups_by_name.values() for instance in group["Instances"]]
         )
     node_group_names = {
-        auto_scaling_group(group_id(node_group.name)): node_group.name for node_group in cluster.node_groups
+        auto_scaling_group_id(node_group_prefix(node_group.name)): node_group.name for node_group in cluster.node_groups
     }
     result: list[Group] = []
     for group_name, resource in resources_by_name.items():

@@ -48,7 +48,7 @@ def find_instance_routes(
     Raises:
         AwsError: the call failed.
     """
-    if not network_plugin(cluster).routes:
+    if not network_plugin(cluster).uses_vpc_routes:
         return ()
     table_ids = {
         resource.physical_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from cfngen.cluster.logical_ids import auto_scaling_group, group_id, launch_template, slot_id
+from cfngen.cluster.logical_ids import auto_scaling_group_id, launch_template_id, master_prefix, node_group_prefix
 from cfngen.cluster.model import Cluster, NodeGroup
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.bill_of_materials import Cost, Creation, Item
@@ -44,8 +44,8 @@ def creation(cluster: Cluster, root: ChangeSet) -> Creation:
     public_addresses = 0
 
     for prefix, role, group in _instance_groups(cluster):
-        launch_template_data = _properties(entries, launch_template(prefix)).get("LaunchTemplateData", {})
-        group_properties = _properties(entries, auto_scaling_group(prefix))
+        launch_template_data = _properties(entries, launch_template_id(prefix)).get("LaunchTemplateData", {})
+        group_properties = _properties(entries, auto_scaling_group_id(prefix))
         source = group or cluster.control_plane
         kind = str(_known_value(launch_template_data.get("InstanceType")) or source.instance_type)
         count = _initial_size(group_properties, group)
@@ -145,9 +145,9 @@ def _costs(
 def _instance_groups(cluster: Cluster) -> Iterator[tuple[str, str, NodeGroup | None]]:
     """Yield the logical id prefix of each Auto Scaling group, `master` or `node`, and its node group."""
     for slot in cluster.slots:
-        yield slot_id(slot.letter), "master", None
+        yield master_prefix(slot.letter), "master", None
     for group in cluster.node_groups:
-        yield group_id(group.name), "node", group
+        yield node_group_prefix(group.name), "node", group
 
 
 def _initial_size(sizes: TemplatePart, group: NodeGroup | None) -> int:

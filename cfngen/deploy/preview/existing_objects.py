@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cfngen.cluster.checks.access import all_instances
-from cfngen.cluster.logical_ids import SubnetId, ZoneId, zone_id
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.paths import dotted
+from cfngen.cluster.subnet_ids import SubnetId, ZoneId, zone_id
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import AwsError, translate_aws_errors
 from cfngen.deploy.aws_types import AwsObject

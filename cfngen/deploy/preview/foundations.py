@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cfngen.cluster.logical_ids import SubnetId, ZoneId
+from cfngen.cluster.subnet_ids import SubnetId, ZoneId
 from cfngen.deploy.preview.immutable_changes import ImmutableSettingError
 
 

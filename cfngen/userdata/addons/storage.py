@@ -68,6 +68,6 @@ def _reserved_attachments(cluster: Cluster) -> JsonObject:
     has_own_limit = isinstance(node, dict) and node.get("volumeAttachLimit") is not None
     return (
         {"reservedVolumeAttachments": RESERVED_ATTACHMENTS}
-        if network_plugin(cluster).interfaces and not has_own_limit
+        if network_plugin(cluster).gives_pods_vpc_addresses and not has_own_limit
         else {}
     )

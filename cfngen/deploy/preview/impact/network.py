@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cfngen.cluster.allowed_sources import SecurityGroupRole
-from cfngen.cluster.logical_ids import RuleId, SecurityGroupId, SubnetId
+from cfngen.cluster.security_group_ids import RuleId, SecurityGroupId
+from cfngen.cluster.subnet_ids import SubnetId
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.preview.impact.context import ChangeContext
 

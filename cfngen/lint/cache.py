@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-KEEP_DAYS = 30
+RETENTION_DAYS = 30
 _SECONDS_PER_DAY = 24 * 60 * 60
 _SUFFIX = ".verdict.json"
 
@@ -66,7 +66,7 @@ def _cfn_lint_files() -> Sequence[Path]:
     return [file for file in files if file.is_file()]
 
 
-def key(fingerprint: bytes, bodies: Sequence[Mapping[str, object]]) -> str:
+def cache_key(fingerprint: bytes, bodies: Sequence[Mapping[str, object]]) -> str:
     """Return the cache key for a template, the first of `bodies`, and the other inputs of its verdict."""
     digest = hashlib.sha256(fingerprint)
     for body in bodies:
@@ -123,7 +123,7 @@ class Cache:
             raise
 
     def _delete_unused(self) -> None:
-        cutoff = time.time() - KEEP_DAYS * _SECONDS_PER_DAY
+        cutoff = time.time() - RETENTION_DAYS * _SECONDS_PER_DAY
         for path in self.directory.glob(f"*{_SUFFIX}"):
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < cutoff:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.lint import cache as verdicts
 from cfngen.lint.findings import SEVERITIES, Finding, LintUnavailableError
-from cfngen.lint.views import View, views
+from cfngen.lint.views import View, make_views
 
 if TYPE_CHECKING:
     from cfngen.lint.linter import Linter
@@ -47,10 +47,10 @@ def lint(
         LintUnavailableError: cfn-lint does not know the region, crashes on a template that has a text, or a worker
             process was killed (out of memory).
     """
-    views_to_judge, findings = views(documents, texts or {})
+    views_to_judge, findings = make_views(documents, texts or {})
     verdict_cache = verdicts.Cache(cache) if cache else None
     fingerprint = verdicts.fingerprint(region) if verdict_cache else b""
-    keys = [verdicts.key(fingerprint, _cache_key_parts(view)) if verdict_cache else "" for view in views_to_judge]
+    keys = [verdicts.cache_key(fingerprint, _cache_key_parts(view)) if verdict_cache else "" for view in views_to_judge]
     cached: list[verdicts.Verdict | None] = [verdict_cache.get(key) if verdict_cache else None for key in keys]
     missing = [index for index, verdict in enumerate(cached) if verdict is None]
     if missing:

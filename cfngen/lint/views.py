@@ -65,7 +65,7 @@ class View:
         return not (rule == "W3002" and tuple(path[-1:]) == ("TemplateURL",))
 
 
-def views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list[View], list[Finding]]:
+def make_views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple[list[View], list[Finding]]:
     """Return the views to lint, and findings about nested stacks whose template is not among the documents.
 
     Args:

@@ -6,11 +6,11 @@ The actions are those of its documentation (cloud-provider-aws, docs/prerequisit
 from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
-from cfngen.permissions.references import References, arn, if_request_tagged, if_resource_tagged, only_when_creating
+from cfngen.permissions.references import References, arn, if_creating_tagged, if_request_tagged, if_resource_tagged
 from cfngen.permissions.statements import Statement, allow
 
 
-def cloud_controller(cluster: Cluster, references: References) -> list[Statement]:
+def cloud_controller_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the cloud controller manager's statements, except those for pods' routes.
 
     Elastic Load Balancing makes four of the read calls itself, with the permissions of the caller that creates a load
@@ -57,7 +57,7 @@ def cloud_controller(cluster: Cluster, references: References) -> list[Statement
         allow(
             "CloudControllerTagNewLoadBalancers",
             "elasticloadbalancing:AddTags",
-            condition=only_when_creating(
+            condition=if_creating_tagged(
                 cluster, "elasticloadbalancing", "CreateListener", "CreateLoadBalancer", "CreateTargetGroup"
             ),
         ),
@@ -70,21 +70,25 @@ def cloud_controller(cluster: Cluster, references: References) -> list[Statement
         allow(
             "CloudControllerNewSecurityGroups",
             "ec2:CreateSecurityGroup",
-            [arn(references, "ec2", "security-group/*")],
-            if_request_tagged(cluster),
+            resources=[arn(references, "ec2", "security-group/*")],
+            condition=if_request_tagged(cluster),
         ),
         # EC2 requires permission for the VPC too; the tags of the request are not for the VPC.
-        allow("CloudControllerNewSecurityGroupsInVpc", "ec2:CreateSecurityGroup", [arn(references, "ec2", "vpc/*")]),
+        allow(
+            "CloudControllerNewSecurityGroupsInVpc",
+            "ec2:CreateSecurityGroup",
+            resources=[arn(references, "ec2", "vpc/*")],
+        ),
         allow(
             "CloudControllerTagNewSecurityGroups",
             "ec2:CreateTags",
-            [arn(references, "ec2", "security-group/*")],
-            only_when_creating(cluster, "ec2", "CreateSecurityGroup"),
+            resources=[arn(references, "ec2", "security-group/*")],
+            condition=if_creating_tagged(cluster, "ec2", "CreateSecurityGroup"),
         ),
         allow(
             "CloudControllerServiceLinkedRole",
             "iam:CreateServiceLinkedRole",
-            [
+            resources=[
                 arn(
                     references,
                     "iam",
@@ -92,6 +96,6 @@ def cloud_controller(cluster: Cluster, references: References) -> list[Statement
                     region="",
                 )
             ],
-            {"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
+            condition={"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
         ),
     ]

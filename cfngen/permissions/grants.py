@@ -9,15 +9,15 @@ from typing import ClassVar
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import aws_partition
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.permissions.addons import addons
-from cfngen.permissions.etcd_snapshots import take_and_restore
+from cfngen.permissions.addons import addon_statements
+from cfngen.permissions.etcd_snapshots import snapshot_statements
 from cfngen.permissions.instances import master_statements, node_statements
-from cfngen.permissions.load_balancer import load_balancer
+from cfngen.permissions.load_balancer import load_balancer_statements
 from cfngen.permissions.operators import SERVICE_ROLE, operator_statements
-from cfngen.permissions.pod_network import pod_network
+from cfngen.permissions.pod_network import pod_network_statements
 from cfngen.permissions.scope import Scope
-from cfngen.permissions.service_role import network_and_instances, roles_and_secrets
-from cfngen.permissions.statements import Statement, documents, size
+from cfngen.permissions.service_role import network_and_instance_statements, role_and_secret_statements
+from cfngen.permissions.statements import Statement, policy_size, split_into_documents
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Grant:
     @property
     def policies(self) -> tuple[Policy, ...]:
         """The statements as managed policies: one, or several if IAM's limit requires it."""
-        policy_documents = documents(self.statements)
+        policy_documents = split_into_documents(self.statements)
         return tuple(
             Policy(
                 name=self.name if len(policy_documents) == 1 else f"{self.name}-{number}",
                 grantee=self.name,
                 purpose=self.purpose,
                 managed_policies=self.managed_policies,
-                characters=size(policy_document),
+                characters=policy_size(policy_document),
                 document=policy_document,
             )
             for number, policy_document in enumerate(policy_documents, start=1)
@@ -89,9 +89,9 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
         cluster=cluster.name,
         partition=aws_partition(cluster.region),
         stack=stack,
-        bucket=cluster.etcd.backups.bucket or "",
-        vpc=cluster.network.vpc.id or "*",
-        route_table=cluster.network.route_table or "*",
+        own_backup_bucket=cluster.etcd.backups.bucket or "",
+        vpc_id=cluster.network.vpc.id or "*",
+        route_table_id=cluster.network.route_table or "*",
     )
 
 
@@ -113,9 +113,9 @@ def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple
             "execution",
             f"the service role {role} of CloudFormation, which creates the cluster's resources",
             [
-                *network_and_instances(scope),
-                *roles_and_secrets(scope),
-                *(load_balancer(scope) if cluster.control_plane.count > 1 else []),
+                *network_and_instance_statements(scope),
+                *role_and_secret_statements(scope),
+                *(load_balancer_statements(scope) if cluster.control_plane.count > 1 else []),
             ],
         ),
         *_etcd_grants(cluster, scope),
@@ -124,8 +124,12 @@ def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple
             "the role of the masters' instances, which the iam stack creates",
             [
                 *master_statements(cluster, scope),
-                *(pod_network(cluster, scope, master=True) if network_plugin(cluster).interfaces else []),
-                *addons(cluster, scope),
+                *(
+                    pod_network_statements(cluster, scope, for_masters=True)
+                    if network_plugin(cluster).interfaces
+                    else []
+                ),
+                *addon_statements(cluster, scope),
             ],
             cluster.control_plane.additional_policies,
         ),
@@ -147,5 +151,5 @@ def _etcd_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
         yield Grant(
             "etcd",
             "takes and restores snapshots of etcd with cfngen; in addition to the operator's permissions",
-            take_and_restore(scope),
+            snapshot_statements(scope),
         )

@@ -10,24 +10,24 @@ from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.permissions.cloud_controller import cloud_controller
-from cfngen.permissions.pod_network import pod_network
-from cfngen.permissions.references import References, arn, if_resource_tagged, unless_master, via
+from cfngen.permissions.cloud_controller import cloud_controller_statements
+from cfngen.permissions.pod_network import pod_network_statements
+from cfngen.permissions.references import References, arn, if_resource_tagged, unless_master, via_service
 from cfngen.permissions.statements import Condition, Expression, Statement, allow
-from cfngen.permissions.volumes import data_volume, volume_key
+from cfngen.permissions.volumes import data_volume_statements, volume_key_statements
 
 
 def master_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements of masters, except those of add-ons and of a network plug-in that gives pods addresses."""
     return [
-        *cloud_controller(cluster, references),
-        *([] if network_plugin(cluster).interfaces else pod_network(cluster, references, master=True)),
-        *data_volume(cluster, references),
-        *volume_key(references, cluster.control_plane.volume.kms_key),
+        *cloud_controller_statements(cluster, references),
+        *([] if network_plugin(cluster).interfaces else pod_network_statements(cluster, references, for_masters=True)),
+        *data_volume_statements(cluster, references),
+        *volume_key_statements(references, cluster.control_plane.volume.kms_key),
         allow(
             "Secrets",
             "secretsmanager:GetSecretValue secretsmanager:PutSecretValue",
-            [references.ca_secret, references.join_secret],
+            resources=[references.ca_secret_arn, references.join_secret_arn],
         ),
         _secrets_key("kms:Decrypt kms:GenerateDataKey", references),
         *_custom_ca(cluster.certificate_authority.secret, references),
@@ -40,9 +40,9 @@ def node_statements(cluster: Cluster, references: References) -> list[Statement]
     """Return the statements of nodes."""
     has_draining = any(group.drain_timeout for group in cluster.node_groups)
     return [
-        allow("JoinSecret", "secretsmanager:GetSecretValue", [references.join_secret]),
+        allow("JoinSecret", "secretsmanager:GetSecretValue", resources=[references.join_secret_arn]),
         _secrets_key("kms:Decrypt", references),
-        *pod_network(cluster, references, master=False),
+        *pod_network_statements(cluster, references, for_masters=False),
         *([_drain(cluster, references)] if has_draining else []),
         *_common_statements(cluster, references, "NodeGroup*Stack"),
     ]
@@ -62,8 +62,8 @@ def _common_statements(cluster: Cluster, references: References, nested_stacks: 
 
 def _secrets_key(actions: str, references: References) -> Statement:
     """Return the permission to use the KMS key of the cluster's secrets, through Secrets Manager only."""
-    via_secrets_manager = {"StringEquals": via(references, "secretsmanager")}
-    return allow("SecretsKey", actions, [references.secrets_key], via_secrets_manager)
+    via_secrets_manager = {"StringEquals": via_service(references, "secretsmanager")}
+    return allow("SecretsKey", actions, resources=[references.secrets_key_arn], condition=via_secrets_manager)
 
 
 def _custom_ca(secret: str | None, references: References) -> list[Statement]:
@@ -76,11 +76,13 @@ def _custom_ca(secret: str | None, references: References) -> list[Statement]:
     if not secret:
         return []
     only_this_secret = {
-        "StringEquals": {**via(references, "secretsmanager"), "kms:EncryptionContext:SecretARN": secret}
+        "StringEquals": {**via_service(references, "secretsmanager"), "kms:EncryptionContext:SecretARN": secret}
     }
     return [
-        allow("OwnAuthority", "secretsmanager:GetSecretValue", [secret]),
-        allow("OwnAuthorityKey", "kms:Decrypt", [arn(references, "kms", "key/*")], only_this_secret),
+        allow("OwnAuthority", "secretsmanager:GetSecretValue", resources=[secret]),
+        allow(
+            "OwnAuthorityKey", "kms:Decrypt", resources=[arn(references, "kms", "key/*")], condition=only_this_secret
+        ),
     ]
 
 
@@ -91,26 +93,30 @@ def _backups(cluster: Cluster, references: References) -> list[Statement]:
     """
 
     def in_bucket(path: str) -> Expression:
-        return arn(references, "s3", f"${{Bucket}}{path}", region="", account="", Bucket=references.backup_bucket)
+        return arn(references, "s3", f"${{Bucket}}{path}", region="", account="", Bucket=references.backup_bucket_name)
 
     cluster_keys = f"{cluster.name}/etcd/*"
     bucket = in_bucket("")
     objects = in_bucket(f"/{cluster_keys}")
     new_objects = [in_bucket(f"/{cluster.name}/etcd/{schedule}/*") for schedule in ("hourly", "daily")]
     statements = [
-        allow("Backups", "s3:GetObject", [objects]),
-        allow("BackupsNew", "s3:PutObject", new_objects),
-        allow("BackupsList", "s3:ListBucket", [bucket], {"StringLike": {"s3:prefix": cluster_keys}}),
+        allow("Backups", "s3:GetObject", resources=[objects]),
+        allow("BackupsNew", "s3:PutObject", resources=new_objects),
+        allow(
+            "BackupsList", "s3:ListBucket", resources=[bucket], condition={"StringLike": {"s3:prefix": cluster_keys}}
+        ),
     ]
     if cluster.etcd.backups.bucket:
         # The user's own bucket may be encrypted with a KMS key. The encryption context is the ARN of the object or,
         # with an S3 Bucket Key, the ARN of the bucket ("Reducing the cost of SSE-KMS", Amazon S3 User Guide).
         only_this_bucket: Condition = {
-            "StringEquals": via(references, "s3"),
+            "StringEquals": via_service(references, "s3"),
             "StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket, objects]},
         }
         any_key = arn(references, "kms", "key/*")
-        statements.append(allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", [any_key], only_this_bucket))
+        statements.append(
+            allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", resources=[any_key], condition=only_this_bucket)
+        )
     return statements
 
 
@@ -125,11 +131,11 @@ def _own_stack(references: References, nested_stacks: str) -> Statement:
         references: the root stack.
         nested_stacks: pattern for the logical ids of the nested stacks.
     """
-    root = references.root_stack
+    root = references.root_stack_name
     return allow(
         "OwnStack",
         "cloudformation:DescribeStackResource cloudformation:SignalResource",
-        [
+        resources=[
             arn(references, "cloudformation", "stack/${Name}/*", Name=root),
             arn(references, "cloudformation", f"stack/${{Name}}-{nested_stacks}-*/*", Name=root),
         ],
@@ -141,8 +147,8 @@ def _drain(cluster: Cluster, references: References) -> Statement:
     return allow(
         "Drain",
         "autoscaling:CompleteLifecycleAction autoscaling:RecordLifecycleActionHeartbeat",
-        [arn(references, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")],
-        {**if_resource_tagged(cluster), **unless_master()},
+        resources=[arn(references, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")],
+        condition={**if_resource_tagged(cluster), **unless_master()},
     )
 
 
@@ -153,7 +159,7 @@ def _pull_images(references: References) -> list[Statement]:
         allow(
             "EcrPull",
             "ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetDownloadUrlForLayer",
-            [arn(references, "ecr", "repository/*", region="*", account="*")],
+            resources=[arn(references, "ecr", "repository/*", region="*", account="*")],
         ),
     ]
 
@@ -168,7 +174,7 @@ def _session_manager(references: References) -> list[Statement]:
         allow(
             "SessionManagerInstances",
             "ssm:UpdateInstanceInformation",
-            [arn(references, "ec2", "instance/*"), arn(references, "ssm", "managed-instance/*")],
+            resources=[arn(references, "ec2", "instance/*"), arn(references, "ssm", "managed-instance/*")],
         ),
         allow(
             "SessionManager",

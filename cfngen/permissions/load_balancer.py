@@ -8,11 +8,11 @@ Authorization Reference.
 
 from __future__ import annotations
 
-from cfngen.permissions.scope import Scope, tagged
+from cfngen.permissions.scope import Scope, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 
 
-def load_balancer(scope: Scope) -> list[Statement]:
+def load_balancer_statements(scope: Scope) -> list[Statement]:
     """Return the statements of CloudFormation's service role for the API's load balancer."""
     arn_prefix = f"arn:{scope.partition}:elasticloadbalancing:{scope.region}:{scope.account}:"
     # The templates name an internet-facing load balancer `<cluster>-api` and an internal one `<cluster>-int`.
@@ -36,7 +36,7 @@ def load_balancer(scope: Scope) -> list[Statement]:
             elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyLoadBalancerAttributes
             elasticloadbalancing:SetIpAddressType elasticloadbalancing:SetSecurityGroups
             elasticloadbalancing:SetSubnets""",
-            [*load_balancers, target_groups],
+            resources=[*load_balancers, target_groups],
         ),
         allow(
             "BalanceOwn",
@@ -44,9 +44,9 @@ def load_balancer(scope: Scope) -> list[Statement]:
             elasticloadbalancing:DeleteTargetGroup elasticloadbalancing:DeregisterTargets
             elasticloadbalancing:ModifyTargetGroup elasticloadbalancing:ModifyTargetGroupAttributes
             elasticloadbalancing:RegisterTargets elasticloadbalancing:RemoveTags""",
-            [*load_balancers, target_groups],
-            tagged(scope),
+            resources=[*load_balancers, target_groups],
+            condition=if_resource_has_tag(scope),
         ),
         # The first load balancer of an account creates the service-linked role.
-        allow("BalancersLinkedRole", "iam:CreateServiceLinkedRole", [service_linked_role]),
+        allow("BalancersLinkedRole", "iam:CreateServiceLinkedRole", resources=[service_linked_role]),
     ]

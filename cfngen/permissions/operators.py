@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from cfngen.permissions.etcd_snapshots import read_bucket
-from cfngen.permissions.scope import Scope, tagged
-from cfngen.permissions.statements import Statement, allow, merge
+from cfngen.permissions.etcd_snapshots import read_bucket_statements
+from cfngen.permissions.scope import Scope, if_resource_has_tag
+from cfngen.permissions.statements import Statement, allow, merge_statements
 
 SERVICE_ROLE = "cfngen-cloudformation"
 """Name of the service role that the operator may pass to CloudFormation."""
@@ -62,7 +62,7 @@ def operator_statements(scope: Scope, *, role: str = SERVICE_ROLE, only: Collect
         only: names of the command groups to include; if empty, all groups.
     """
     selected_groups = [group for group in command_groups(scope, role=role) if not only or group.name in only]
-    return merge([statement for group in selected_groups for statement in group.statements])
+    return merge_statements([statement for group in selected_groups for statement in group.statements])
 
 
 def _read(scope: Scope) -> list[Statement]:
@@ -74,7 +74,7 @@ def _read(scope: Scope) -> list[Statement]:
             cloudformation:DetectStackDrift cloudformation:DetectStackResourceDrift
             cloudformation:GetStackPolicy cloudformation:GetTemplate cloudformation:ListChangeSets
             cloudformation:ListStackResources""",
-            [*scope.stacks, *scope.change_sets],
+            resources=[*scope.stack_arns, *scope.change_set_arns],
         ),
         # These actions do not support resource-level permissions, or cfngen calls them before the resource exists.
         # DescribeStacks is called without a name to find another stack of a cluster with the same name.
@@ -86,23 +86,28 @@ def _read(scope: Scope) -> list[Statement]:
             ec2:Describe* elasticloadbalancing:Describe* iam:GetAccountSummary logs:DescribeLogGroups
             servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
         ),
-        allow("ReadConsole", "ec2:GetConsoleOutput", scope.ec2("instance/*"), tagged(scope)),
+        allow(
+            "ReadConsole",
+            "ec2:GetConsoleOutput",
+            resources=scope.ec2_arns("instance/*"),
+            condition=if_resource_has_tag(scope),
+        ),
         # Drift detection reads each resource with the permissions of the caller ("Detect unmanaged configuration
         # changes to stacks and resources with drift detection", CloudFormation User Guide).
         allow(
             "ReadRoles",
             """iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
             iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy iam:ListRolePolicies""",
-            scope.roles,
+            resources=scope.role_arns,
         ),
         allow(
             "ReadKeys",
             "kms:DescribeKey kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags",
-            scope.keys,
-            tagged(scope),
+            resources=scope.kms_key_arns,
+            condition=if_resource_has_tag(scope),
         ),
-        allow("ReadSecretNames", "secretsmanager:DescribeSecret", scope.secrets),
-        *read_bucket(scope),
+        allow("ReadSecretNames", "secretsmanager:DescribeSecret", resources=scope.secret_arns),
+        *read_bucket_statements(scope),
     ]
 
 
@@ -114,13 +119,13 @@ def _deploy(scope: Scope, role: str) -> list[Statement]:
             cloudformation:DeleteChangeSet cloudformation:DeleteStack cloudformation:ExecuteChangeSet
             cloudformation:RollbackStack cloudformation:SetStackPolicy cloudformation:TagResource
             cloudformation:UntagResource cloudformation:UpdateStack cloudformation:UpdateTerminationProtection""",
-            [*scope.stacks, *scope.change_sets],
+            resources=[*scope.stack_arns, *scope.change_set_arns],
         ),
         allow(
             "HandOverServiceRole",
             "iam:PassRole",
-            [f"arn:{scope.partition}:iam::{scope.account}:role/{role}"],
-            {"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
+            resources=[f"arn:{scope.partition}:iam::{scope.account}:role/{role}"],
+            condition={"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
         ),
         allow(
             "PrepareBucket",
@@ -128,10 +133,10 @@ def _deploy(scope: Scope, role: str) -> list[Statement]:
             s3:GetBucketTagging s3:GetBucketVersioning s3:GetEncryptionConfiguration s3:GetLifecycleConfiguration
             s3:ListBucket s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
             s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration""",
-            [scope.template_bucket],
+            resources=[scope.template_bucket_arn],
         ),
         # CloudFormation reads the root template with the operator's permissions.
-        allow("UploadTemplates", "s3:GetObject s3:PutObject", [scope.templates]),
+        allow("UploadTemplates", "s3:GetObject s3:PutObject", resources=[scope.template_arns]),
     ]
 
 
@@ -145,42 +150,69 @@ def _delete(scope: Scope) -> list[Statement]:
     statements_by_cluster_tag = []
     # Condition keys support no wildcards, so a policy for any cluster cannot use a tag key with the cluster's name.
     if scope.cluster != "*":
-        has_cluster_tag = tagged(scope, f"kubernetes.io/cluster/{scope.cluster}", "owned")
+        has_cluster_tag = if_resource_has_tag(scope, f"kubernetes.io/cluster/{scope.cluster}", "owned")
         statements_by_cluster_tag.append(allow("RemoveOwned", delete_actions, condition=has_cluster_tag))
     return [
-        allow("DeleteStacks", "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection", scope.stacks),
+        allow(
+            "DeleteStacks",
+            "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection",
+            resources=scope.stack_arns,
+        ),
         # When the whole cluster is deleted, nodes are not drained, since their pods have nowhere to go.
-        allow("StopDraining", "autoscaling:DeleteLifecycleHook autoscaling:PutLifecycleHook", scope.groups),
+        allow(
+            "StopDraining",
+            "autoscaling:DeleteLifecycleHook autoscaling:PutLifecycleHook",
+            resources=scope.auto_scaling_group_arns,
+        ),
         # Before a deletion, the certificate authorities are copied to a secret, which can be restored for some weeks.
-        allow("KeepAuthorities", "secretsmanager:CreateSecret secretsmanager:DeleteSecret", [scope.authority_copies]),
+        allow(
+            "KeepAuthorities",
+            "secretsmanager:CreateSecret secretsmanager:DeleteSecret",
+            resources=[scope.authority_copy_arns],
+        ),
         *statements_by_cluster_tag,
-        allow("RemoveMarked", delete_actions, condition=tagged(scope)),
+        allow("RemoveMarked", delete_actions, condition=if_resource_has_tag(scope)),
         # Controllers in the cluster create these resources. Some set other tags of the cluster, some set none.
         allow(
             "RemoveOfLoadBalancerController",
             f"{load_balancer_actions} {security_group_actions}",
-            condition=tagged(scope, "elbv2.k8s.aws/cluster"),
+            condition=if_resource_has_tag(scope, "elbv2.k8s.aws/cluster"),
         ),
-        allow("RemoveOfStorageDriver", storage_actions, condition=tagged(scope, "ebs.csi.aws.com/cluster", "true")),
-        allow("RemoveOfVpcCni", interface_actions, condition=tagged(scope, "node.k8s.amazonaws.com/instance_id", "*")),
+        allow(
+            "RemoveOfStorageDriver",
+            storage_actions,
+            condition=if_resource_has_tag(scope, "ebs.csi.aws.com/cluster", "true"),
+        ),
+        allow(
+            "RemoveOfVpcCni",
+            interface_actions,
+            condition=if_resource_has_tag(scope, "node.k8s.amazonaws.com/instance_id", "*"),
+        ),
         # An existing route table does not have the cluster's tag.
-        allow("RemovePodRoutes", "ec2:DeleteRoute", scope.ec2("route-table/*")),
-        allow("ListTemplates", "s3:DeleteBucket s3:ListBucket s3:ListBucketVersions", [scope.template_bucket]),
-        allow("RemoveTemplates", "s3:DeleteObject s3:DeleteObjectVersion", [scope.templates]),
+        allow("RemovePodRoutes", "ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
+        allow(
+            "ListTemplates",
+            "s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
+            resources=[scope.template_bucket_arn],
+        ),
+        allow("RemoveTemplates", "s3:DeleteObject s3:DeleteObjectVersion", resources=[scope.template_arns]),
     ]
 
 
 def _kubeconfig(scope: Scope) -> list[Statement]:
-    has_cluster_tag = tagged(scope)["StringLike"]
+    has_cluster_tag = if_resource_has_tag(scope)["StringLike"]
     via_secrets_manager = {"kms:ViaService": f"secretsmanager.{scope.region}.*"}
     return [
         allow(
             "ReadAuthorities",
             "secretsmanager:DescribeSecret secretsmanager:GetSecretValue",
-            [scope.ca_secret],
-            tagged(scope),
+            resources=[scope.ca_secret_arn],
+            condition=if_resource_has_tag(scope),
         ),
         allow(
-            "DecryptAuthorities", "kms:Decrypt", scope.keys, {"StringLike": {**has_cluster_tag, **via_secrets_manager}}
+            "DecryptAuthorities",
+            "kms:Decrypt",
+            resources=scope.kms_key_arns,
+            condition={"StringLike": {**has_cluster_tag, **via_secrets_manager}},
         ),
     ]

@@ -11,16 +11,16 @@ resource. So creation is restricted only by account and region.
 
 from __future__ import annotations
 
-from cfngen.permissions.scope import Scope, tagged, tagging
+from cfngen.permissions.scope import Scope, if_request_sets_cluster_tag, if_resource_has_tag
 from cfngen.permissions.statements import Statement, allow
 
 
-def network_and_instances(scope: Scope) -> list[Statement]:
+def network_and_instance_statements(scope: Scope) -> list[Statement]:
     """Return the statements of CloudFormation's service role for stacks, network and instances."""
     return [*_stacks(scope), *_network(scope), *_tags(scope), *_instances(scope)]
 
 
-def roles_and_secrets(scope: Scope) -> list[Statement]:
+def role_and_secret_statements(scope: Scope) -> list[Statement]:
     """Return the statements of CloudFormation's service role for roles, secrets and the bucket of etcd's snapshots."""
     return [*_roles(scope), *_secrets(scope), *_backups(scope)]
 
@@ -36,12 +36,12 @@ def _stacks(scope: Scope) -> list[Statement]:
             cloudformation:DescribeChangeSet cloudformation:DescribeStacks cloudformation:ExecuteChangeSet
             cloudformation:GetTemplate cloudformation:RollbackStack cloudformation:TagResource
             cloudformation:UntagResource cloudformation:UpdateStack""",
-            scope.nested,
+            resources=scope.nested_stack_arns,
         ),
-        allow("Templates", "s3:GetObject", [scope.templates]),
+        allow("Templates", "s3:GetObject", resources=[scope.template_arns]),
         allow("Look", "autoscaling:Describe* ec2:Describe* ec2:GetLaunchTemplateData"),
         # Templates find machine images by the public SSM parameters of the images' publishers.
-        allow("Images", "ssm:GetParameters", [f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/*"]),
+        allow("Images", "ssm:GetParameters", resources=[f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/*"]),
     ]
 
 
@@ -57,7 +57,7 @@ def _network(scope: Scope) -> list[Statement]:
             ec2:DisassociateAddress ec2:ImportKeyPair ec2:ModifyNetworkInterfaceAttribute ec2:ModifySubnetAttribute
             ec2:ModifyVpcAttribute ec2:ReplaceRouteTableAssociation ec2:RevokeSecurityGroupEgress
             ec2:UpdateSecurityGroupRuleDescriptions*""",
-            scope.ec2("*"),
+            resources=scope.ec2_arns("*"),
         ),
         allow(
             "ChangeOwn",
@@ -68,24 +68,31 @@ def _network(scope: Scope) -> list[Statement]:
             ec2:DetachVolume ec2:DisassociateRouteTable ec2:ModifyLaunchTemplate ec2:ModifyVolume
             ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute ec2:RevokeSecurityGroupIngress
             ec2:UnassignPrivateIpAddresses""",
-            scope.ec2("*"),
-            tagged(scope),
+            resources=scope.ec2_arns("*"),
+            condition=if_resource_has_tag(scope),
         ),
         # When CloudFormation deletes or replaces a data volume, it creates a snapshot first.
-        allow("SnapshotOwn", "ec2:CreateSnapshot", scope.ec2("volume/*"), tagged(scope)),
-        allow("NewSnapshots", "ec2:CreateSnapshot", [f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"]),
+        allow(
+            "SnapshotOwn",
+            "ec2:CreateSnapshot",
+            resources=scope.ec2_arns("volume/*"),
+            condition=if_resource_has_tag(scope),
+        ),
+        allow(
+            "NewSnapshots", "ec2:CreateSnapshot", resources=[f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"]
+        ),
     ]
 
 
 def _tags(scope: Scope) -> list[Statement]:
     return [
-        allow("TagNew", "ec2:CreateTags", scope.ec2("*"), tagging(scope)),
-        allow("TagOwn", "ec2:CreateTags", scope.ec2("*"), tagged(scope)),
+        allow("TagNew", "ec2:CreateTags", resources=scope.ec2_arns("*"), condition=if_request_sets_cluster_tag(scope)),
+        allow("TagOwn", "ec2:CreateTags", resources=scope.ec2_arns("*"), condition=if_resource_has_tag(scope)),
         allow(
             "TagSnapshots",
             "ec2:CreateTags",
-            [f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"],
-            {"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}},
+            resources=[f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"],
+            condition={"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}},
         ),
     ]
 
@@ -100,7 +107,7 @@ def _instances(scope: Scope) -> list[Statement]:
             autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
             autoscaling:SuspendProcesses autoscaling:TerminateInstanceInAutoScalingGroup
             autoscaling:UpdateAutoScalingGroup""",
-            scope.groups,
+            resources=scope.auto_scaling_group_arns,
         ),
         # EC2 Auto Scaling checks this permission when a group gets a launch template ("Control Amazon EC2 launch
         # template usage in Auto Scaling groups", Amazon EC2 Auto Scaling User Guide). It launches instances with the
@@ -108,12 +115,12 @@ def _instances(scope: Scope) -> list[Statement]:
         allow(
             "Launch",
             "ec2:RunInstances",
-            condition={"ArnLike": {"ec2:LaunchTemplate": scope.ec2("launch-template/*")[0]}},
+            condition={"ArnLike": {"ec2:LaunchTemplate": scope.ec2_arns("launch-template/*")[0]}},
         ),
         allow(
             "LinkedRoles",
             "iam:CreateServiceLinkedRole",
-            [f"{service_linked_roles}/{service}.amazonaws.com/*" for service in ("autoscaling", "spot")],
+            resources=[f"{service_linked_roles}/{service}.amazonaws.com/*" for service in ("autoscaling", "spot")],
         ),
     ]
 
@@ -129,7 +136,7 @@ def _roles(scope: Scope) -> list[Statement]:
             iam:ListPolicyVersions iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary iam:PutRolePolicy
             iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole
             iam:UpdateAssumeRolePolicy iam:UpdateRole iam:UpdateRoleDescription""",
-            scope.roles,
+            resources=scope.role_arns,
         ),
     ]
 
@@ -142,7 +149,7 @@ def _secrets(scope: Scope) -> list[Statement]:
             "Secrets",
             """secretsmanager:CreateSecret secretsmanager:DeleteSecret secretsmanager:DescribeSecret
             secretsmanager:TagResource secretsmanager:UntagResource secretsmanager:UpdateSecret""",
-            scope.secrets,
+            resources=scope.secret_arns,
         ),
         # Changes of a key's tags may take five minutes to affect authorization ("ABAC for AWS KMS", AWS KMS Developer
         # Guide).
@@ -151,17 +158,22 @@ def _secrets(scope: Scope) -> list[Statement]:
             """kms:CreateKey kms:DescribeKey kms:EnableKeyRotation kms:GetKeyPolicy kms:GetKeyRotationStatus
             kms:ListResourceTags""",
         ),
-        allow("TagNewKeys", "kms:TagResource", scope.keys, tagging(scope)),
+        allow(
+            "TagNewKeys", "kms:TagResource", resources=scope.kms_key_arns, condition=if_request_sets_cluster_tag(scope)
+        ),
         allow(
             "OwnKeys",
             """kms:DisableKey kms:DisableKeyRotation kms:EnableKey kms:PutKeyPolicy kms:ScheduleKeyDeletion
             kms:TagResource kms:UntagResource kms:UpdateKeyDescription""",
-            scope.keys,
-            tagged(scope),
+            resources=scope.kms_key_arns,
+            condition=if_resource_has_tag(scope),
         ),
-        allow("UseKeys", "kms:Decrypt kms:GenerateDataKey*", scope.keys, via_services),
+        allow("UseKeys", "kms:Decrypt kms:GenerateDataKey*", resources=scope.kms_key_arns, condition=via_services),
         allow(
-            "GrantKeys", "kms:CreateGrant", scope.keys, {**via_services, "Bool": {"kms:GrantIsForAWSResource": "true"}}
+            "GrantKeys",
+            "kms:CreateGrant",
+            resources=scope.kms_key_arns,
+            condition={**via_services, "Bool": {"kms:GrantIsForAWSResource": "true"}},
         ),
     ]
 
@@ -176,6 +188,6 @@ def _backups(scope: Scope) -> list[Statement]:
             s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
             s3:PutBucketTagging s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource
             s3:UntagResource""",
-            [scope.backups],
+            resources=[scope.backup_bucket_arn],
         )
     ]

@@ -15,19 +15,19 @@ from typing import Any
 from cfngen.errors import CfngenError
 
 # containerd 2.3.0 to 2.3.3 cannot pull a sandbox image pinned by digest (containerd#13529).
-CONTAINERD = "v2.3.4"
-RUNC = "v1.4.3"
-ECR_CREDENTIAL_PROVIDER = "v1.31.7"
+CONTAINERD_VERSION = "v2.3.4"
+RUNC_VERSION = "v1.4.3"
+ECR_CREDENTIAL_PROVIDER_VERSION = "v1.31.7"
 # Helm 3 gets no more fixes since November 2026.
-HELM = "v4.2.4"
+HELM_VERSION = "v4.2.4"
 # etcdctl and etcdutl; kubeadm pairs every minor here with an etcd 3.6, whose snapshots they read and write.
-ETCD = "v3.6.14"
+ETCD_VERSION = "v3.6.14"
 # The CNI plugins that kops pairs with each minor.
-CNI_PLUGINS = {"1.34": "v1.7.1", "1.35": "v1.8.0", "1.36": "v1.9.1"}
+CNI_PLUGIN_VERSIONS = {"1.34": "v1.7.1", "1.35": "v1.8.0", "1.36": "v1.9.1"}
 # Route reconciliation is broken in v1.34.0-3, v1.35.0-2 and v1.36.0 (kubernetes/cloud-provider-aws#1351); v1.36.1 is
 # the first good one and serves every minor here.
-CLOUD_CONTROLLER_MANAGER = "registry.k8s.io/provider-aws/cloud-controller-manager:v1.36.1"
-PAUSE = "registry.k8s.io/pause:3.10.1"
+CLOUD_CONTROLLER_MANAGER_IMAGE = "registry.k8s.io/provider-aws/cloud-controller-manager:v1.36.1"
+PAUSE_IMAGE = "registry.k8s.io/pause:3.10.1"
 
 
 class UnknownReleaseError(CfngenError):
@@ -36,7 +36,7 @@ class UnknownReleaseError(CfngenError):
     code = "unknown-kubernetes-version"
 
     def __init__(self, version: str) -> None:
-        available = ", ".join(f"{minor} ({', '.join(patches)})" for minor, patches in minors().items())
+        available = ", ".join(f"{minor} ({', '.join(patches)})" for minor, patches in patches_by_minor().items())
         super().__init__(f"Kubernetes {version} is not in the catalogue; it holds {available}")
         self.version = version
 
@@ -86,7 +86,7 @@ def _version_key(version: str) -> tuple[int, ...]:
 
 
 @cache
-def minors() -> dict[str, tuple[str, ...]]:
+def patches_by_minor() -> dict[str, tuple[str, ...]]:
     """Return the patch versions of each minor, oldest first, e.g. `{"1.36": ("1.36.2", "1.36.3")}`."""
     patches_by_minor: dict[str, list[str]] = {}
     for version in sorted((key.lstrip("v") for key in _components()["kubernetes"]["versions"]), key=_version_key):
@@ -104,9 +104,9 @@ def exact_version(version: str) -> str:
         UnknownReleaseError: the catalogue does not have it.
     """
     requested = version.removeprefix("v")
-    if requested in minors():
-        return minors()[requested][-1]
-    if requested in minors().get(requested.rpartition(".")[0], ()):
+    if requested in patches_by_minor():
+        return patches_by_minor()[requested][-1]
+    if requested in patches_by_minor().get(requested.rpartition(".")[0], ()):
         return requested
     raise UnknownReleaseError(version)
 
@@ -127,10 +127,14 @@ def release(version: str, architecture: str) -> Release:
     assets: list[Asset] = []
     components = (
         ("kubernetes", f"v{exact}", {f"/{name}": name for name in ("kubelet", "kubeadm", "kubectl")}),
-        ("containerd", CONTAINERD, {"containerd-": "containerd"}),
-        ("runc", RUNC, {"runc.": "runc"}),
-        ("cni-plugins", CNI_PLUGINS[minor], {"cni-plugins-": "cni-plugins"}),
-        ("ecr-credential-provider", ECR_CREDENTIAL_PROVIDER, {"ecr-credential-provider-": "ecr-credential-provider"}),
+        ("containerd", CONTAINERD_VERSION, {"containerd-": "containerd"}),
+        ("runc", RUNC_VERSION, {"runc.": "runc"}),
+        ("cni-plugins", CNI_PLUGIN_VERSIONS[minor], {"cni-plugins-": "cni-plugins"}),
+        (
+            "ecr-credential-provider",
+            ECR_CREDENTIAL_PROVIDER_VERSION,
+            {"ecr-credential-provider-": "ecr-credential-provider"},
+        ),
     )
     for component, component_version, names in components:
         entry = _components()[component]
@@ -150,7 +154,7 @@ def master_tools(architecture: str) -> tuple[Asset, ...]:
     """
     return tuple(
         Asset(component, _components()[component]["base"] + path, sha256)
-        for component, version in (("helm", HELM), ("etcd", ETCD))
+        for component, version in (("helm", HELM_VERSION), ("etcd", ETCD_VERSION))
         for path, sha256 in _components()[component]["versions"][version].items()
         if architecture in path
     )

@@ -9,7 +9,7 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.permissions.grants import grants, scope_of
-from cfngen.permissions.statements import allow, document, documents, size
+from cfngen.permissions.statements import allow, policy_document, policy_size, split_into_documents
 from cfngen.templates import generate
 
 LIMIT = 6_144  # "IAM and AWS STS quotas", IAM User Guide
@@ -131,24 +131,24 @@ def test_arns_are_those_of_the_regions_partition(region: str, partition: str) ->
 
 
 def test_few_statements_are_one_policy() -> None:
-    assert documents([allow("A", "ec2:DescribeInstances"), allow("B", "ec2:DescribeVpcs")]) == [
-        document([allow("A", "ec2:DescribeInstances"), allow("B", "ec2:DescribeVpcs")])
+    assert split_into_documents([allow("A", "ec2:DescribeInstances"), allow("B", "ec2:DescribeVpcs")]) == [
+        policy_document([allow("A", "ec2:DescribeInstances"), allow("B", "ec2:DescribeVpcs")])
     ]
 
 
 def test_a_policy_is_filled_before_another_is_begun() -> None:
     statements = [allow(f"S{number}", "ec2:DescribeInstances") for number in range(10)]
-    limit = size(document(statements[:4]))
-    pages = documents(statements, limit)
+    limit = policy_size(policy_document(statements[:4]))
+    pages = split_into_documents(statements, limit)
     assert [len(page["Statement"]) for page in pages] == [4, 4, 2]
     assert [each["Sid"] for page in pages for each in page["Statement"]] == [f"S{number}" for number in range(10)]
 
 
 def test_a_statement_too_large_for_a_policy_is_divided() -> None:
     zones = [f"arn:aws:route53:::hostedzone/Z{number:020}" for number in range(300)]
-    pages = documents([allow("DnsRecords", "route53:ChangeResourceRecordSets", zones)])
+    pages = split_into_documents([allow("DnsRecords", "route53:ChangeResourceRecordSets", zones)])
     assert len(pages) > 1
-    assert all(size(page) <= LIMIT for page in pages)
+    assert all(policy_size(page) <= LIMIT for page in pages)
     statements = [statement for page in pages for statement in page["Statement"]]
     assert [arn for statement in statements for arn in statement["Resource"]] == zones
     assert len({statement["Sid"] for statement in statements}) == len(statements)
@@ -156,12 +156,12 @@ def test_a_statement_too_large_for_a_policy_is_divided() -> None:
 
 def test_actions_are_divided_where_there_is_one_resource() -> None:
     actions = [f"ec2:Describe{'X' * 60}{number}" for number in range(150)]
-    pages = documents([allow("Reads", " ".join(actions))])
+    pages = split_into_documents([allow("Reads", " ".join(actions))])
     found = [action for page in pages for statement in page["Statement"] for action in statement["Action"]]
     assert sorted(found) == sorted(actions)
-    assert all(size(page) <= LIMIT for page in pages)
+    assert all(policy_size(page) <= LIMIT for page in pages)
 
 
 def test_what_cannot_be_divided_is_a_fault() -> None:
     with pytest.raises(ValueError, match="the statement Long does not fit into a policy of 100 characters"):
-        documents([allow("Long", "ec2:DescribeInstances", ["arn:aws:ec2:" + "x" * 100])], 100)
+        split_into_documents([allow("Long", "ec2:DescribeInstances", ["arn:aws:ec2:" + "x" * 100])], 100)

@@ -52,18 +52,18 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
                 yield from self._check_properties(cfn, kind, properties, (), ["Resources", name, "Properties"])
 
     def _check_properties(
-        self, cfn: Template, kind: str, value: object, general: tuple[str | int, ...], path: list[str | int]
+        self, cfn: Template, kind: str, value: object, property_path: tuple[str | int, ...], path: list[str | int]
     ) -> Iterator[RuleMatch]:
         for branch_path, branch in expressions.branches(value, path):
-            limit = limits.of_property(kind, general)
+            limit = limits.of_property(kind, property_path)
             if limit:
                 yield from self._check(cfn, limit, branch, branch_path)
             elif isinstance(branch, list):
                 for index, item in enumerate(branch):
-                    yield from self._check_properties(cfn, kind, item, (*general, index), [*branch_path, index])
+                    yield from self._check_properties(cfn, kind, item, (*property_path, index), [*branch_path, index])
             elif isinstance(branch, Mapping) and not expressions.is_function(branch):
                 for key, item in branch.items():
-                    yield from self._check_properties(cfn, kind, item, (*general, key), [*branch_path, key])
+                    yield from self._check_properties(cfn, kind, item, (*property_path, key), [*branch_path, key])
 
     def _check(
         self, cfn: Template, limit: limits.TextLimit, value: object, path: list[str | int]
@@ -84,15 +84,15 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _values_at(
-    value: object, general: tuple[str, ...], path: list[str | int]
+    value: object, path_pattern: tuple[str, ...], path: list[str | int]
 ) -> Iterator[tuple[list[str | int], object]]:
     """Yield every value at a path in which "*" stands for any key, with the value's path."""
-    if not general:
+    if not path_pattern:
         yield path, value
     elif isinstance(value, Mapping):
-        for key in list(value) if general[0] == "*" else [general[0]]:
+        for key in list(value) if path_pattern[0] == "*" else [path_pattern[0]]:
             if key in value:
-                yield from _values_at(value[key], general[1:], [*path, key])
+                yield from _values_at(value[key], path_pattern[1:], [*path, key])
 
 
 def _tag_keys(tags: object, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:

@@ -80,8 +80,8 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
 
     Args:
         cluster: the cluster.
-        stack: name of the cluster's root stack; if empty, the cluster's name.
-        account: account number; an asterisk if the account is not known.
+        stack: name of the cluster's root stack; if empty, it is the cluster's name.
+        account: account number; an asterisk stands for any account.
     """
     return Scope(
         account=account,
@@ -95,23 +95,24 @@ def scope_of(cluster: Cluster, *, stack: str = "", account: str = "*") -> Scope:
     )
 
 
-def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple[Grant, ...]:
+def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[Grant, ...]:
     """Return the permissions of each grantee of a cluster.
 
     Args:
         cluster: the cluster.
         scope: account, region and names of the cluster, for the ARNs of the statements.
-        role: name of CloudFormation's service role.
+        service_role: name of the service role that the operator passes to CloudFormation.
     """
     return (
         Grant(
             "operator",
-            f"deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role {role}",
-            operator_statements(scope, role=role),
+            "deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role "
+            f"{service_role}",
+            operator_statements(scope, service_role=service_role),
         ),
         Grant(
             "execution",
-            f"the service role {role} of CloudFormation, which creates the cluster's resources",
+            f"the service role {service_role} of CloudFormation, which creates the cluster's resources",
             [
                 *network_and_instance_statements(scope),
                 *role_and_secret_statements(scope),
@@ -146,7 +147,7 @@ def grants(cluster: Cluster, scope: Scope, *, role: str = SERVICE_ROLE) -> tuple
 
 
 def _etcd_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
-    """Yield the permissions to take and restore snapshots, if backups are enabled."""
+    """Yield the permissions to take and restore snapshots of etcd, or nothing if backups are disabled."""
     if cluster.etcd.backups.enabled:
         yield Grant(
             "etcd",

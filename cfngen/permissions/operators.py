@@ -19,11 +19,11 @@ SERVICE_ROLE = "cfngen-cloudformation"
 
 @dataclass(frozen=True)
 class CommandGroup:
-    """The statements that some commands need.
+    """A group of cfngen's commands, with the IAM statements that they need.
 
     Attributes:
-        name: one word.
-        purpose: the commands and what they do.
+        name: name of the group in one word, e.g. `deploy`.
+        purpose: the commands of the group and what they do.
         statements: the statements that the commands need.
     """
 
@@ -32,40 +32,51 @@ class CommandGroup:
     statements: Sequence[Statement]
 
 
-def command_groups(scope: Scope, *, role: str = SERVICE_ROLE) -> tuple[CommandGroup, ...]:
+def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[CommandGroup, ...]:
     """Return an operator's statements, grouped by the commands that need them.
 
     Args:
-        scope: account, region and cluster.
-        role: name of CloudFormation's service role.
+        scope: account, region and cluster that the statements are for.
+        service_role: name of the service role that the operator passes to CloudFormation.
     """
     return (
         CommandGroup(
             "read",
             "looking at a cluster: status, events, drift, validate, and what every command begins with",
-            _read(scope),
+            _read_statements(scope),
         ),
-        CommandGroup("deploy", "plan, deploy, rollback", _deploy(scope, role)),
-        CommandGroup("delete", "delete, with what Kubernetes has made and the uploaded templates", _delete(scope)),
+        CommandGroup("deploy", "plan, deploy, rollback", _deploy_statements(scope, service_role)),
         CommandGroup(
-            "kubeconfig", "kubeconfig, and whatever talks to the cluster as its administrator", _kubeconfig(scope)
+            "delete", "delete, with what Kubernetes has made and the uploaded templates", _delete_statements(scope)
+        ),
+        CommandGroup(
+            "kubeconfig",
+            "kubeconfig, and whatever talks to the cluster as its administrator",
+            _kubeconfig_statements(scope),
         ),
     )
 
 
-def operator_statements(scope: Scope, *, role: str = SERVICE_ROLE, only: Collection[str] = ()) -> list[Statement]:
+def operator_statements(
+    scope: Scope, *, service_role: str = SERVICE_ROLE, only_command_groups: Collection[str] = ()
+) -> list[Statement]:
     """Return the statements of an operator.
 
     Args:
-        scope: account, region and cluster.
-        role: name of CloudFormation's service role.
-        only: names of the command groups to include; if empty, all groups.
+        scope: account, region and cluster that the statements are for.
+        service_role: name of the service role that the operator passes to CloudFormation.
+        only_command_groups: names of the command groups to include; if empty, all groups are included.
     """
-    selected_groups = [group for group in command_groups(scope, role=role) if not only or group.name in only]
+    selected_groups = [
+        group
+        for group in command_groups(scope, service_role=service_role)
+        if not only_command_groups or group.name in only_command_groups
+    ]
     return merge_statements([statement for group in selected_groups for statement in group.statements])
 
 
-def _read(scope: Scope) -> list[Statement]:
+def _read_statements(scope: Scope) -> list[Statement]:
+    """Return the statements of the commands that only read, such as `cfngen status`."""
     return [
         allow(
             "ReadStacks",
@@ -111,7 +122,8 @@ def _read(scope: Scope) -> list[Statement]:
     ]
 
 
-def _deploy(scope: Scope, role: str) -> list[Statement]:
+def _deploy_statements(scope: Scope, service_role: str) -> list[Statement]:
+    """Return the statements of `cfngen plan`, `deploy` and `rollback` that are not among those for reading."""
     return [
         allow(
             "ChangeStacks",
@@ -124,7 +136,7 @@ def _deploy(scope: Scope, role: str) -> list[Statement]:
         allow(
             "HandOverServiceRole",
             "iam:PassRole",
-            resources=[f"arn:{scope.partition}:iam::{scope.account}:role/{role}"],
+            resources=[f"arn:{scope.partition}:iam::{scope.account}:role/{service_role}"],
             condition={"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
         ),
         allow(
@@ -140,7 +152,8 @@ def _deploy(scope: Scope, role: str) -> list[Statement]:
     ]
 
 
-def _delete(scope: Scope) -> list[Statement]:
+def _delete_statements(scope: Scope) -> list[Statement]:
+    """Return the statements of `cfngen delete`, also for resources that controllers in the cluster have created."""
     security_group_actions = "ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupEgress ec2:RevokeSecurityGroupIngress"
     load_balancer_actions = """elasticloadbalancing:DeleteLoadBalancer elasticloadbalancing:DeleteTargetGroup
         elasticloadbalancing:ModifyLoadBalancerAttributes"""
@@ -172,7 +185,7 @@ def _delete(scope: Scope) -> list[Statement]:
         ),
         *statements_by_cluster_tag,
         allow("RemoveMarked", delete_actions, condition=if_resource_has_tag(scope)),
-        # Controllers in the cluster create these resources. Some set other tags of the cluster, some set none.
+        # Controllers in the cluster create these resources, some with other tags of the cluster, some with none.
         allow(
             "RemoveOfLoadBalancerController",
             f"{load_balancer_actions} {security_group_actions}",
@@ -199,7 +212,8 @@ def _delete(scope: Scope) -> list[Statement]:
     ]
 
 
-def _kubeconfig(scope: Scope) -> list[Statement]:
+def _kubeconfig_statements(scope: Scope) -> list[Statement]:
+    """Return the statements to read the certificate authorities, which sign the administrator's certificate."""
     has_cluster_tag = if_resource_has_tag(scope)["StringLike"]
     via_secrets_manager = {"kms:ViaService": f"secretsmanager.{scope.region}.*"}
     return [

@@ -25,11 +25,11 @@ def pod_network_statements(cluster: Cluster, references: References, *, for_mast
     """
     plugin = network_plugin(cluster)
     if plugin.interfaces:
-        return _pod_addresses(cluster, references, for_masters=for_masters)
-    return _pod_routes(cluster, references) if plugin.routes and for_masters else []
+        return _pod_address_statements(cluster, references, for_masters=for_masters)
+    return _pod_route_statements(cluster, references) if plugin.routes and for_masters else []
 
 
-def _pod_routes(cluster: Cluster, references: References) -> list[Statement]:
+def _pod_route_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements that let the cloud controller manager write pods' routes into the cluster's route table.
 
     The cloud controller manager also disables the source/destination check of the cluster's instances.
@@ -46,7 +46,7 @@ def _pod_routes(cluster: Cluster, references: References) -> list[Statement]:
     ]
 
 
-def _pod_addresses(cluster: Cluster, references: References, *, for_masters: bool) -> list[Statement]:
+def _pod_address_statements(cluster: Cluster, references: References, *, for_masters: bool) -> list[Statement]:
     """Return the statements that let the Amazon VPC plug-in assign addresses of network interfaces to pods.
 
     The managed policy AmazonEKS_CNI_Policy allows this for every interface of the account. These statements require the

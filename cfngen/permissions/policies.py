@@ -1,4 +1,4 @@
-"""The policies that the documentation shows, each of which fits into one managed policy.
+"""The IAM policies that the documentation shows, each of which fits into one managed policy.
 
 Without a scope, a policy is for any cluster in any account and region.
 """
@@ -18,15 +18,19 @@ ANY = Scope()
 """Any cluster in any account and region."""
 
 
-def operator_policy(scope: Scope = ANY, *, role: str = SERVICE_ROLE, only: Collection[str] = ()) -> PolicyDocument:
+def operator_policy(
+    scope: Scope = ANY, *, service_role: str = SERVICE_ROLE, only_command_groups: Collection[str] = ()
+) -> PolicyDocument:
     """Return the policy of an operator.
 
     Args:
-        scope: account, region and cluster.
-        role: name of CloudFormation's service role.
-        only: names of the command groups to include; if empty, all groups.
+        scope: account, region and cluster that the policy is for.
+        service_role: name of the service role that the operator passes to CloudFormation.
+        only_command_groups: names of the command groups to include; if empty, all groups are included.
     """
-    return policy_document(operator_statements(scope, role=role, only=only))
+    return policy_document(
+        operator_statements(scope, service_role=service_role, only_command_groups=only_command_groups)
+    )
 
 
 def execution_policy(scope: Scope = ANY) -> PolicyDocument:

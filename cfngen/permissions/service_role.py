@@ -17,15 +17,21 @@ from cfngen.permissions.statements import Statement, allow
 
 def network_and_instance_statements(scope: Scope) -> list[Statement]:
     """Return the statements of CloudFormation's service role for stacks, network and instances."""
-    return [*_stacks(scope), *_network(scope), *_tags(scope), *_instances(scope)]
+    return [
+        *_stack_statements(scope),
+        *_network_statements(scope),
+        *_tag_statements(scope),
+        *_instance_statements(scope),
+    ]
 
 
 def role_and_secret_statements(scope: Scope) -> list[Statement]:
     """Return the statements of CloudFormation's service role for roles, secrets and the bucket of etcd's snapshots."""
-    return [*_roles(scope), *_secrets(scope), *_backups(scope)]
+    return [*_role_statements(scope), *_secret_statements(scope), *_backup_bucket_statements(scope)]
 
 
-def _stacks(scope: Scope) -> list[Statement]:
+def _stack_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for nested stacks, their templates, and reading by CloudFormation."""
     return [
         # If a resource fails, CloudFormation cancels the other nested stacks and rolls them back: the reference of
         # AWS::CloudFormation::Stack requires permission to cancel updates, which the registry's schema leaves out.
@@ -45,7 +51,8 @@ def _stacks(scope: Scope) -> list[Statement]:
     ]
 
 
-def _network(scope: Scope) -> list[Statement]:
+def _network_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for resources of EC2 except instances, such as VPC, launch templates and volumes."""
     return [
         # An existing Elastic IP or VPC does not have the cluster's tag.
         allow(
@@ -84,7 +91,8 @@ def _network(scope: Scope) -> list[Statement]:
     ]
 
 
-def _tags(scope: Scope) -> list[Statement]:
+def _tag_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for tags of EC2 resources: new resources, the cluster's own, and new snapshots."""
     return [
         allow("TagNew", "ec2:CreateTags", resources=scope.ec2_arns("*"), condition=if_request_sets_cluster_tag(scope)),
         allow("TagOwn", "ec2:CreateTags", resources=scope.ec2_arns("*"), condition=if_resource_has_tag(scope)),
@@ -97,7 +105,8 @@ def _tags(scope: Scope) -> list[Statement]:
     ]
 
 
-def _instances(scope: Scope) -> list[Statement]:
+def _instance_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for Auto Scaling groups and the launch of their instances."""
     service_linked_roles = f"arn:{scope.partition}:iam::{scope.account}:role/aws-service-role"
     return [
         allow(
@@ -125,7 +134,8 @@ def _instances(scope: Scope) -> list[Statement]:
     ]
 
 
-def _roles(scope: Scope) -> list[Statement]:
+def _role_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for the roles, instance profiles and managed policies of the cluster's instances."""
     return [
         allow(
             "Roles",
@@ -141,7 +151,8 @@ def _roles(scope: Scope) -> list[Statement]:
     ]
 
 
-def _secrets(scope: Scope) -> list[Statement]:
+def _secret_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for the cluster's secrets and the KMS key that encrypts them."""
     via_services = {"StringLike": {"kms:ViaService": [f"ec2.{scope.region}.*", f"secretsmanager.{scope.region}.*"]}}
     return [
         # CloudFormation creates the secrets empty, so it needs no permission to read them.
@@ -178,9 +189,11 @@ def _secrets(scope: Scope) -> list[Statement]:
     ]
 
 
-def _backups(scope: Scope) -> list[Statement]:
-    # CloudFormation creates the bucket of etcd's snapshots. It deletes the bucket only if the stack's creation fails
-    # and the bucket is empty.
+def _backup_bucket_statements(scope: Scope) -> list[Statement]:
+    """Return the statements for the bucket of etcd's snapshots.
+
+    CloudFormation creates the bucket. It deletes the bucket only if the stack's creation fails and the bucket is empty.
+    """
     return [
         allow(
             "BackupBucket",

@@ -14,10 +14,10 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import exact_version
 
-# Keys that more than one function needs.
+# Keys of settings that more than one function needs.
 VERSION_KEY = "kubernetesVersion"
 MASTER_COUNT_KEY = "controlPlane.count"
-# Its value is the zone of each slot, in order: `us-west-2a us-west-2b us-west-2c`.
+# The value of this setting is the zone of each master, in order: `us-west-2a us-west-2b us-west-2c`.
 MASTER_ZONES_KEY = "controlPlane.zones"
 NETWORK_PLUGIN_KEY = "network.plugin"
 
@@ -43,7 +43,7 @@ def immutable_settings(cluster: Cluster) -> dict[str, str]:
 
 
 def recorded_settings(template: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the settings recorded in a root template; empty if the template records none."""
+    """Return the settings recorded in the metadata of a root template, by key; empty if it records none."""
     recorded: Mapping[str, str] = template.get("Metadata", {}).get("cfngen", {}).get("immutableSettings", {})
     # Older templates do not record the network plug-in, because vpc-routes was the only one when they were generated.
     return {NETWORK_PLUGIN_KEY: "vpc-routes", **recorded} if recorded else recorded

@@ -265,7 +265,7 @@ def test_a_change_set_may_be_named_by_its_arn_alone(action):
 
 
 def test_all_stacks_may_be_described_to_find_another_of_the_clusters_name():
-    assert on_what(operator_policy(NARROW, only=["read"]), "cloudformation:DescribeStacks", "*")
+    assert on_what(operator_policy(NARROW, only_command_groups=["read"]), "cloudformation:DescribeStacks", "*")
 
 
 def test_a_stack_may_be_named_unlike_its_cluster():
@@ -289,10 +289,10 @@ def test_groups_can_be_given_alone():
     names = [each.name for each in command_groups(ANY)]
     assert names == ["read", "deploy", "delete", "kubeconfig"]
     assert all(each.purpose for each in command_groups(ANY))
-    read = operator_policy(only=["read"])
+    read = operator_policy(only_command_groups=["read"])
     assert not [each for each in actions(read) if each.split(":")[1].startswith(("Create", "Delete", "Put", "Execute"))]
     assert not allows(read, "secretsmanager:GetSecretValue")
-    assert allows(operator_policy(only=["kubeconfig"]), "secretsmanager:GetSecretValue")
+    assert allows(operator_policy(only_command_groups=["kubeconfig"]), "secretsmanager:GetSecretValue")
 
 
 def test_the_operator_does_none_of_what_the_service_role_does():
@@ -329,7 +329,7 @@ def test_cloudformation_may_take_back_what_failed():
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=["default", "key pair", "policies"])
 def test_who_may_look_may_ask_for_drift(configuration):
     """CloudFormation reads every resource with the rights of the one who asks; secrets it does not read."""
-    policy = operator_policy(only=["read"])
+    policy = operator_policy(only_command_groups=["read"])
     kinds = {
         resource["Type"]
         for document in generate(parse(configuration))

@@ -91,7 +91,7 @@ def command(
     target = Target(source, explicit_stack_name)
     account = account or role_account
     scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
-    selected = _select(grants(target.cluster, scope, role=role), name)
+    selected = _select(grants(target.cluster, scope, service_role=role), name)
     if output == "json":
         for _, policy in selected:
             show_message(policy, json=True)

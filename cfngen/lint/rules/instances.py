@@ -39,10 +39,10 @@ def _objects(value: object, path: list[str | int]) -> Iterator[Located]:
 
 def _instances(cfn: Template) -> Iterator[Located]:
     """Yield every description of instances with its path."""
-    for name, resource in cfn.get_resources().items():
+    for logical_id, resource in cfn.get_resources().items():
         if resource.get("Type") not in _PATHS_TO_DESCRIPTIONS:
             continue
-        path: list[str | int] = ["Resources", name, "Properties"]
+        path: list[str | int] = ["Resources", logical_id, "Properties"]
         value = resource.get("Properties")
         for key in _PATHS_TO_DESCRIPTIONS[resource["Type"]]:
             value = value.get(key) if isinstance(value, Mapping) else None
@@ -95,8 +95,8 @@ class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every volume that is not encrypted."""
-        for name, resource in cfn.get_resources("AWS::EC2::Volume").items():
-            for path, volume in _objects(resource.get("Properties"), ["Resources", name, "Properties"]):
+        for logical_id, resource in cfn.get_resources("AWS::EC2::Volume").items():
+            for path, volume in _objects(resource.get("Properties"), ["Resources", logical_id, "Properties"]):
                 yield from self._check(path, volume)
         for path, instance in _instances(cfn):
             key = "BlockDeviceMappings"
@@ -120,10 +120,10 @@ class LaunchConfigurations(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every launch configuration and every group that uses one."""
-        for name in cfn.get_resources("AWS::AutoScaling::LaunchConfiguration"):
-            yield RuleMatch(["Resources", name], "use a launch template instead of a launch configuration")
+        for logical_id in cfn.get_resources("AWS::AutoScaling::LaunchConfiguration"):
+            yield RuleMatch(["Resources", logical_id], "use a launch template instead of a launch configuration")
         key = "LaunchConfigurationName"
-        for name, resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").items():
+        for logical_id, resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").items():
             if key in resource.get("Properties", {}):
-                path = ["Resources", name, "Properties", key]
+                path = ["Resources", logical_id, "Properties", key]
                 yield RuleMatch(path, "use LaunchTemplate instead of LaunchConfigurationName")

@@ -53,9 +53,9 @@ class UserDataSize(CloudFormationLintRule):  # type: ignore[misc]
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every UserData property that can be too long."""
         parameters = cfn.template.get("Parameters", {})
-        for name, resource in cfn.get_resources().items():
+        for logical_id, resource in cfn.get_resources().items():
             for path, value in _values_of_key(
-                "UserData", resource.get("Properties"), ["Resources", name, "Properties"]
+                "UserData", resource.get("Properties"), ["Resources", logical_id, "Properties"]
             ):
                 size = _user_data_size(value, parameters)
                 if size > self.LIMIT:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-_DURATION = re.compile(r"PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\Z")
-_HOUR = 3600
+_DURATION_PATTERN = re.compile(r"PT(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?\Z")
+_SECONDS_PER_HOUR = 3600
 
 # Keys of a CreationPolicy, and the keys that the value of each may have.
 _CREATION_POLICY_KEYS: Mapping[str, frozenset[str]] = {
@@ -42,29 +42,31 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
     source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-creationpolicy.html"
     tags: ClassVar = ["resources", "creationpolicy", "updatepolicy"]
 
-    LONGEST_TIMEOUT = 12 * _HOUR
-    LONGEST_PAUSE = _HOUR
+    LONGEST_TIMEOUT = 12 * _SECONDS_PER_HOUR
+    LONGEST_PAUSE = _SECONDS_PER_HOUR
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for everything wrong with CreationPolicy and PauseTime."""
-        for name, resource in cfn.get_resources().items():
-            path: list[str | int] = ["Resources", name]
-            policy = resource.get("CreationPolicy")
-            if isinstance(policy, Mapping):
-                yield from self._check_creation_policy(policy, resource.get("Type"), [*path, "CreationPolicy"])
-            update = resource.get("UpdatePolicy")
-            rolling = update.get("AutoScalingRollingUpdate") if isinstance(update, Mapping) else None
-            if isinstance(rolling, Mapping) and "PauseTime" in rolling:
+        for logical_id, resource in cfn.get_resources().items():
+            path: list[str | int] = ["Resources", logical_id]
+            creation_policy = resource.get("CreationPolicy")
+            if isinstance(creation_policy, Mapping):
+                yield from self._check_creation_policy(creation_policy, resource.get("Type"), [*path, "CreationPolicy"])
+            update_policy = resource.get("UpdatePolicy")
+            rolling_update = (
+                update_policy.get("AutoScalingRollingUpdate") if isinstance(update_policy, Mapping) else None
+            )
+            if isinstance(rolling_update, Mapping) and "PauseTime" in rolling_update:
                 pause_path = [*path, "UpdatePolicy", "AutoScalingRollingUpdate", "PauseTime"]
-                yield from self._check_duration(rolling["PauseTime"], self.LONGEST_PAUSE, pause_path)
+                yield from self._check_duration(rolling_update["PauseTime"], self.LONGEST_PAUSE, pause_path)
 
     def _check_creation_policy(
-        self, policy: Mapping[str, object], kind: object, path: list[str | int]
+        self, policy: Mapping[str, object], resource_type: object, path: list[str | int]
     ) -> Iterator[RuleMatch]:
-        if kind == "AWS::AppStream::Fleet":
+        if resource_type == "AWS::AppStream::Fleet":
             return
-        if kind not in _TYPES_WITH_CREATION_POLICY:
-            yield RuleMatch(path, f"{kind} takes no CreationPolicy")
+        if resource_type not in _TYPES_WITH_CREATION_POLICY:
+            yield RuleMatch(path, f"{resource_type} takes no CreationPolicy")
             return
         for key, value in policy.items():
             if key not in _CREATION_POLICY_KEYS:
@@ -86,16 +88,18 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
                 percent.get(key, 100), minimum=0, maximum=100, path=[*path, "AutoScalingCreationPolicy", key]
             )
 
-    def _check_duration(self, value: object, longest: int, path: list[str | int]) -> Iterator[RuleMatch]:
+    def _check_duration(self, value: object, max_seconds: int, path: list[str | int]) -> Iterator[RuleMatch]:
         if isinstance(value, Mapping):
             return  # a function, whose result is known only at deployment
-        match = _DURATION.match(value) if isinstance(value, str) else None
+        match = _DURATION_PATTERN.match(value) if isinstance(value, str) else None
         if not match:
             yield RuleMatch(path, f"{value!r} is not a duration of the form PT#H#M#S, such as PT15M")
             return
         hours, minutes, seconds = (int(part or 0) for part in match.groups())
-        if hours * _HOUR + minutes * 60 + seconds > longest:
-            yield RuleMatch(path, f"{value} is longer than CloudFormation allows here, {longest // _HOUR} h")
+        if hours * _SECONDS_PER_HOUR + minutes * 60 + seconds > max_seconds:
+            yield RuleMatch(
+                path, f"{value} is longer than CloudFormation allows here, {max_seconds // _SECONDS_PER_HOUR} h"
+            )
 
     def _check_number(
         self, value: object, minimum: int, maximum: int | None, path: list[str | int]
@@ -128,21 +132,27 @@ class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every export whose name was used before."""
         first_outputs: dict[tuple[str, object], str] = {}
-        for name, text, condition in _exports(cfn.template):
-            first = first_outputs.setdefault((text, condition), name)
-            if first == name and condition is not None:
-                first = first_outputs.get((text, None), name)
-            if first != name:
-                path = ["Outputs", name, "Export", "Name"]
-                yield RuleMatch(path, f"output {first} has the same export name")
-        exporters: dict[str, str] = {text: "this template" for _, text, _ in _exports(cfn.template) if _is_fixed(text)}
+        for output_name, export_name, condition in _exports(cfn.template):
+            first_output = first_outputs.setdefault((export_name, condition), output_name)
+            if first_output == output_name and condition is not None:
+                first_output = first_outputs.get((export_name, None), output_name)
+            if first_output != output_name:
+                path = ["Outputs", output_name, "Export", "Name"]
+                yield RuleMatch(path, f"output {first_output} has the same export name")
+        exporters: dict[str, str] = {
+            export_name: "this template"
+            for _, export_name, _ in _exports(cfn.template)
+            if _is_same_in_every_stack(export_name)
+        }
         for path, template in _nested_templates(cfn):
-            for name, text, _ in _exports(template):
-                if not _is_fixed(text):
+            for output_name, export_name, _ in _exports(template):
+                if not _is_same_in_every_stack(export_name):
                     continue
-                first = exporters.setdefault(text, f"nested stack {path[1]}")
-                if first != f"nested stack {path[1]}":
-                    yield RuleMatch(path, f"output {name} of nested stack {path[1]} has an export name of {first}")
+                first_output = exporters.setdefault(export_name, f"nested stack {path[1]}")
+                if first_output != f"nested stack {path[1]}":
+                    yield RuleMatch(
+                        path, f"output {output_name} of nested stack {path[1]} has an export name of {first_output}"
+                    )
 
 
 def _exports(template: Mapping[str, object]) -> Iterator[tuple[str, str, str | None]]:
@@ -154,10 +164,10 @@ def _exports(template: Mapping[str, object]) -> Iterator[tuple[str, str, str | N
             yield name, json.dumps(export["Name"], sort_keys=True), output.get("Condition")
 
 
-def _is_fixed(text: str) -> bool:
+def _is_same_in_every_stack(export_name: str) -> bool:
     """Return whether an export name is the same in every stack, because it has only text, region and account."""
     constants = dict.fromkeys(("AWS::Region", "AWS::AccountId", "AWS::Partition"), "constant")
-    return None not in expressions.text_parts(expressions.substitute(json.loads(text), constants))
+    return None not in expressions.text_parts(expressions.substitute(json.loads(export_name), constants))
 
 
 class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
@@ -190,7 +200,7 @@ class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
             passed = properties["Parameters"]
             for name, value in passed.items() if isinstance(passed, Mapping) else ():
                 if isinstance(nested_parameters.get(name), Mapping):
-                    problem = _mismatch(value, nested_parameters[name], parent_parameters)
+                    problem = _explain_mismatch(value, nested_parameters[name], parent_parameters)
                     if problem:
                         yield RuleMatch([*path[:-1], "Parameters", name], f"nested parameter {name}: {problem}")
 
@@ -222,46 +232,53 @@ class ValuesKnownLater(CloudFormationLintRule):  # type: ignore[misc]
                 source = next((referenced for referenced in _referenced_names(value) if referenced in resources), "")
                 if not source or not isinstance(parameters.get(name), Mapping):
                     continue
-                problem = _placeholder_refusal(parameters[name]) or _placeholder_use(name, template)
+                problem = _explain_refused_placeholder(parameters[name]) or _find_use_that_needs_value(name, template)
                 if problem:
                     text = f"{name} is known only once {source} exists, and {problem}"
                     yield RuleMatch([*path[:-1], "Parameters", name], text)
 
 
 # A placeholder of a change set does not meet these constraints of a parameter.
-_CONSTRAINTS = ("AllowedPattern", "AllowedValues", "MaxLength")
+_CONSTRAINTS_THAT_REFUSE_PLACEHOLDERS = ("AllowedPattern", "AllowedValues", "MaxLength")
 _FUNCTIONS_THAT_NEED_VALUES = ("Fn::Select", "Fn::Split", "Fn::Cidr", "Fn::FindInMap")
 
 
-def _placeholder_refusal(parameter: Mapping[str, object]) -> str:
+def _explain_refused_placeholder(parameter: Mapping[str, object]) -> str:
     """Return why a parameter refuses a placeholder, or an empty string."""
-    kind = str(parameter.get("Type"))
-    if kind not in ("String", "CommaDelimitedList"):
-        return f"the nested parameter is of the type {kind}; make it a String"
-    constraint = next((key for key in _CONSTRAINTS if key in parameter), "")
+    parameter_type = str(parameter.get("Type"))
+    if parameter_type not in ("String", "CommaDelimitedList"):
+        return f"the nested parameter is of the type {parameter_type}; make it a String"
+    constraint = next((key for key in _CONSTRAINTS_THAT_REFUSE_PLACEHOLDERS if key in parameter), "")
     return f"the nested parameter has {constraint}; leave that out" if constraint else ""
 
 
-def _placeholder_use(name: str, template: Mapping[str, object]) -> str:
+def _find_use_that_needs_value(parameter_name: str, template: Mapping[str, object]) -> str:
     """Return which function or rule of a template needs a parameter's value, or an empty string."""
-    if name in _referenced_names(template.get("Rules")):
+    if parameter_name in _referenced_names(template.get("Rules")):
         return "a rule of the nested template asks for it; leave it out of Rules"
     for section in ("Resources", "Outputs"):
-        function = _function_with(name, template.get(section))
+        function = _find_function_that_needs(parameter_name, template.get(section))
         if function:
             return f"{function} of the nested template looks inside; hand it on as it is"
     return ""
 
 
-def _function_with(name: str, value: object) -> str:
+def _find_function_that_needs(parameter_name: str, value: object) -> str:
     """Return the function that needs a parameter's value, anywhere in `value`; empty if there is none."""
     if isinstance(value, Mapping):
         function = next(
-            (key for key in _FUNCTIONS_THAT_NEED_VALUES if key in value and name in _referenced_names(value[key])), ""
+            (
+                key
+                for key in _FUNCTIONS_THAT_NEED_VALUES
+                if key in value and parameter_name in _referenced_names(value[key])
+            ),
+            "",
         )
-        return function or next(filter(None, (_function_with(name, item) for item in value.values())), "")
+        return function or next(
+            filter(None, (_find_function_that_needs(parameter_name, item) for item in value.values())), ""
+        )
     if isinstance(value, list):
-        return next(filter(None, (_function_with(name, item) for item in value)), "")
+        return next(filter(None, (_find_function_that_needs(parameter_name, item) for item in value)), "")
     return ""
 
 
@@ -288,23 +305,25 @@ def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, o
             yield ["Resources", name, "Properties", "TemplateURL"], template
 
 
-def _mismatch(value: object, parameter: Mapping[str, object], parent_parameters: Mapping[str, object]) -> str:
+def _explain_mismatch(
+    value: object, nested_parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
+) -> str:
     """Return why a nested parameter cannot take a value, or an empty string."""
     if isinstance(value, list):
         return "it is passed a list; nested parameters take text, so join it with commas"
     if isinstance(value, Mapping):
-        return _reference_mismatch(value, parameter, parent_parameters)
+        return _explain_reference_mismatch(value, nested_parameter, parent_parameters)
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    kind = str(parameter.get("Type"))
-    if kind == "Number" and not re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
+    parameter_type = str(nested_parameter.get("Type"))
+    if parameter_type == "Number" and not re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
         return f"{text!r} is not a number"
-    allowed = parameter.get("AllowedValues")
-    is_list = kind.startswith("List<") or kind == "CommaDelimitedList"
+    allowed = nested_parameter.get("AllowedValues")
+    is_list = parameter_type.startswith("List<") or parameter_type == "CommaDelimitedList"
     if isinstance(allowed, list):
         for item in text.split(",") if is_list else [text]:
             if item.strip() not in map(str, allowed):
                 return f"{item.strip()!r} is not among its AllowedValues"
-    pattern = parameter.get("AllowedPattern")
+    pattern = nested_parameter.get("AllowedPattern")
     try:
         refused = isinstance(pattern, str) and not re.fullmatch(pattern, text)
     except re.error:
@@ -312,17 +331,17 @@ def _mismatch(value: object, parameter: Mapping[str, object], parent_parameters:
     return f"{text!r} does not match its AllowedPattern {pattern}" if refused else ""
 
 
-def _reference_mismatch(
-    value: Mapping[str, object], parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
+def _explain_reference_mismatch(
+    value: Mapping[str, object], nested_parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
 ) -> str:
     """Return why a nested parameter cannot take the value of a function call, or an empty string."""
     function, argument = expressions.function_call(value)
     if function in ("Fn::GetAZs", "Fn::Split", "Fn::Cidr"):
         return f"{function} gives a list; nested parameters take text, so join it with commas"
-    passed = parent_parameters.get(argument) if function == "Ref" and isinstance(argument, str) else None
-    if not isinstance(passed, Mapping):
+    passed_parameter = parent_parameters.get(argument) if function == "Ref" and isinstance(argument, str) else None
+    if not isinstance(passed_parameter, Mapping):
         return ""
-    passed_type, expected_type = str(passed.get("Type")), str(parameter.get("Type"))
+    passed_type, expected_type = str(passed_parameter.get("Type")), str(nested_parameter.get("Type"))
     if passed_type.startswith("List<") or passed_type == "CommaDelimitedList":
         return f"parameter {argument} is a list; nested parameters take text, so join it with commas"
     if passed_type.startswith("AWS::EC2::") and expected_type.startswith("AWS::EC2::") and passed_type != expected_type:

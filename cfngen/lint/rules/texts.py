@@ -43,27 +43,38 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every text that is refused."""
-        for general, limit in limits.OF_TEMPLATE.items():
-            for path, value in _values_at(cfn.template, general, []):
+        for path_pattern, limit in limits.OF_TEMPLATE.items():
+            for path, value in _values_at(cfn.template, path_pattern, []):
                 yield from self._check(cfn, limit, value, path)
-        for name, resource in cfn.get_resources().items():
-            kind, properties = resource.get("Type"), resource.get("Properties")
-            if isinstance(kind, str) and isinstance(properties, Mapping):
-                yield from self._check_properties(cfn, kind, properties, (), ["Resources", name, "Properties"])
+        for logical_id, resource in cfn.get_resources().items():
+            resource_type, properties = resource.get("Type"), resource.get("Properties")
+            if isinstance(resource_type, str) and isinstance(properties, Mapping):
+                yield from self._check_properties(
+                    cfn, resource_type, properties, (), ["Resources", logical_id, "Properties"]
+                )
 
     def _check_properties(
-        self, cfn: Template, kind: str, value: object, property_path: tuple[str | int, ...], path: list[str | int]
+        self,
+        cfn: Template,
+        resource_type: str,
+        value: object,
+        property_path: tuple[str | int, ...],
+        path: list[str | int],
     ) -> Iterator[RuleMatch]:
         for branch_path, branch in expressions.branches(value, path):
-            limit = limits.of_property(kind, property_path)
+            limit = limits.of_property(resource_type, property_path)
             if limit:
                 yield from self._check(cfn, limit, branch, branch_path)
             elif isinstance(branch, list):
                 for index, item in enumerate(branch):
-                    yield from self._check_properties(cfn, kind, item, (*property_path, index), [*branch_path, index])
+                    yield from self._check_properties(
+                        cfn, resource_type, item, (*property_path, index), [*branch_path, index]
+                    )
             elif isinstance(branch, Mapping) and not expressions.is_function(branch):
                 for key, item in branch.items():
-                    yield from self._check_properties(cfn, kind, item, (*property_path, key), [*branch_path, key])
+                    yield from self._check_properties(
+                        cfn, resource_type, item, (*property_path, key), [*branch_path, key]
+                    )
 
     def _check(
         self, cfn: Template, limit: limits.TextLimit, value: object, path: list[str | int]
@@ -115,14 +126,16 @@ class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every tag that repeats another one."""
-        for name, resource in cfn.get_resources().items():
-            kind, properties = resource.get("Type"), resource.get("Properties")
-            if not str(kind).startswith("AWS::IAM::") or not isinstance(properties, Mapping):
+        for logical_id, resource in cfn.get_resources().items():
+            resource_type, properties = resource.get("Type"), resource.get("Properties")
+            if not str(resource_type).startswith("AWS::IAM::") or not isinstance(properties, Mapping):
                 continue
-            path: list[str | int] = ["Resources", name, "Properties", "Tags"]
-            paths = {key: tag_path for tag_path, key in _tag_keys(properties.get("Tags"), path)}
-            for earlier, key in limits.same_but_for_case(list(paths)):
-                yield RuleMatch(paths[key], f"IAM takes the tags {earlier} and {key} for the same and refuses them")
+            path: list[str | int] = ["Resources", logical_id, "Properties", "Tags"]
+            paths_by_key = {key: tag_path for tag_path, key in _tag_keys(properties.get("Tags"), path)}
+            for earlier, key in limits.same_but_for_case(list(paths_by_key)):
+                yield RuleMatch(
+                    paths_by_key[key], f"IAM takes the tags {earlier} and {key} for the same and refuses them"
+                )
 
 
 class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
@@ -143,11 +156,11 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every launch template and instance that leaves the setting to the account."""
-        for name, resource in cfn.get_resources().items():
+        for logical_id, resource in cfn.get_resources().items():
             properties = resource.get("Properties")
             if not isinstance(properties, Mapping):
                 continue
-            path: list[str | int] = ["Resources", name, "Properties"]
+            path: list[str | int] = ["Resources", logical_id, "Properties"]
             if resource.get("Type") == "AWS::EC2::Instance":
                 yield from self._check_instances(
                     properties, path, [key for _, key in _tag_keys(properties.get("Tags"), [])]
@@ -155,7 +168,7 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
             elif resource.get("Type") == "AWS::EC2::LaunchTemplate":
                 data = properties.get("LaunchTemplateData")
                 if isinstance(data, Mapping):
-                    keys = [*_launch_template_tag_keys(data), *_propagated_tag_keys(cfn, name)]
+                    keys = [*_launch_template_tag_keys(data), *_propagated_tag_keys(cfn, logical_id)]
                     yield from self._check_instances(data, [*path, "LaunchTemplateData"], keys)
 
     def _check_instances(
@@ -191,16 +204,18 @@ def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
     """Yield the keys of the tags that Auto Scaling groups of a launch template pass on to instances."""
     for resource in cfn.get_resources("AWS::AutoScaling::AutoScalingGroup").values():
         properties = resource.get("Properties")
-        if not isinstance(properties, Mapping) or not _refers(properties.get("LaunchTemplate"), launch_template):
+        if not isinstance(properties, Mapping) or not _refers_to_launch_template(
+            properties.get("LaunchTemplate"), launch_template
+        ):
             continue
         tags = properties.get("Tags")
         for tag in tags if isinstance(tags, list) else ():
-            passed_on = isinstance(tag, Mapping) and str(tag.get("PropagateAtLaunch")).lower() == "true"
-            if passed_on and isinstance(tag.get("Key"), str):
+            is_propagated = isinstance(tag, Mapping) and str(tag.get("PropagateAtLaunch")).lower() == "true"
+            if is_propagated and isinstance(tag.get("Key"), str):
                 yield tag["Key"]
 
 
-def _refers(specification: object, launch_template: str) -> bool:
+def _refers_to_launch_template(specification: object, launch_template: str) -> bool:
     """Return whether a group's property LaunchTemplate refers to the launch template with that logical id."""
     launch_template_id = specification.get("LaunchTemplateId") if isinstance(specification, Mapping) else None
     return expressions.reference(launch_template_id) == (launch_template, "")

@@ -128,6 +128,7 @@ def release(version: str, architecture: str) -> Release:
     exact_kubernetes_version = exact_version(version)
     minor = exact_kubernetes_version.rpartition(".")[0]
     assets: list[Asset] = []
+    # For each component: its name in the catalogue, its version, and names of its assets by a part of their paths.
     components = (
         (
             "kubernetes",

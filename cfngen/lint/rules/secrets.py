@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-# Texts that are secrets wherever they occur. An access key id is the prefix AKIA (long-term) or ASIA (temporary) and 16
-# characters of base 32. A match next to other characters of Base64 text is a coincidence.
+# Patterns of texts that are secrets wherever they occur, with the kind of secret. An access key id is the prefix AKIA
+# (long-term) or ASIA (temporary) and 16 characters of base 32. Such a text in the middle of a longer Base64 text is a
+# coincidence, so it does not match.
 _SECRET_PATTERNS = (
     ("a private key", re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")),
     ("an AWS access key", re.compile(r"(?<![A-Za-z0-9/+])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9/+])")),
     ("a GitHub token", re.compile(r"(?<![A-Za-z0-9_])gh[pousr]_[A-Za-z0-9]{36}(?![A-Za-z0-9_])")),
 )
-# Shorter texts are not decoded.
+# A text with fewer characters is not decoded as Base64.
 _MIN_BASE64_LENGTH = 24
 _SECRET_NAME_PATTERN = re.compile(
     r"(?i)(?:password|passphrase|secret|token|private_?key|secret_?key|api_?key|credentials)\Z"
@@ -73,7 +74,7 @@ class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _is_readable_in_template(value: object) -> bool:
-    """Return whether a value is text without references, so that everyone can read it in the template."""
+    """Return whether the template contains the whole value as text, so that everyone can read it there."""
     parts = expressions.text_parts(value) if isinstance(value, (str, Mapping)) else [None]
     return any(parts) and not any(part is None or _DYNAMIC_REFERENCE_PATTERN.search(part) for part in parts)
 
@@ -82,14 +83,16 @@ def _texts_with_paths(value: object, path: list[str | int]) -> Iterator[tuple[li
     """Yield every string in a value, at any depth, with its path."""
     if isinstance(value, str):
         yield path, value
-    else:
-        items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-        for name, item in items:
-            yield from _texts_with_paths(item, [*path, name])
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts_with_paths(item, [*path, key])
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts_with_paths(item, [*path, index])
 
 
 def _decode_base64(text: str) -> str:
-    """Return the decoded text if a text is Base64, otherwise an empty text."""
+    """Return the decoded form of a text that is Base64; empty for any other text."""
     if len(text) < _MIN_BASE64_LENGTH or not text.isascii():
         return ""
     try:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 else:  # By its path, since cfn-lint may run in a Python without cfngen.
     expressions = SimpleNamespace(**run_path(str(Path(__file__).parents[2] / "templates" / "expressions.py")))
 
-# The longest value of each pseudo parameter: the longest region is us-isof-south-1, the longest partition aws-us-gov, a
-# stack's name has at most 128 characters, and a stack's id contains partition, region, account, name and a UUID.
+# Length of the longest value of each pseudo parameter: the longest region is us-isof-south-1, the longest partition
+# aws-us-gov; a stack's name has at most 128 characters; a stack's id contains partition, region, account, name, UUID.
 _MAX_PSEUDO_PARAMETER_LENGTHS = {
     "AWS::AccountId": 12,
     "AWS::NoValue": 0,
@@ -63,16 +63,25 @@ class UserDataSize(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _values_of_key(key: str, value: object, path: list[str | int]) -> Iterator[tuple[list[str | int], object]]:
-    """Yield every value of a key, at any depth, with its path."""
-    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for name, item in items:
-        if name == key:
-            yield [*path, name], item
-        else:
-            yield from _values_of_key(key, item, [*path, name])
+    """Yield the path and value of every item with the key `key`, at any depth of `value`."""
+    if isinstance(value, Mapping):
+        for item_key, item in value.items():
+            if item_key == key:
+                yield [*path, item_key], item
+            else:
+                yield from _values_of_key(key, item, [*path, item_key])
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _values_of_key(key, item, [*path, index])
 
 
 def _user_data_size(value: object, parameters: Mapping[str, object]) -> int:
+    """Return the maximum size of UserData in bytes before Base64 encoding.
+
+    Args:
+        value: value of the property UserData: Base64 text, or an expression.
+        parameters: definitions of the template's parameters, by name.
+    """
     if isinstance(value, str):
         try:
             return len(base64.b64decode(value, validate=True))

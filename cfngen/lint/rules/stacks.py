@@ -34,7 +34,7 @@ _TYPES_WITH_CREATION_POLICY = (
 
 
 class Signals(CloudFormationLintRule):  # type: ignore[misc]
-    """A CreationPolicy or a PauseTime that CloudFormation cannot carry out."""
+    """A CreationPolicy with unknown keys or numbers, or a time that CloudFormation cannot parse or does not allow."""
 
     id = "E9015"
     shortdesc = "Time-outs and signals are well formed"
@@ -46,7 +46,7 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
     LONGEST_PAUSE = _SECONDS_PER_HOUR
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
-        """Yield a match for everything wrong with CreationPolicy and PauseTime."""
+        """Yield a match for each problem in a CreationPolicy or PauseTime."""
         for logical_id, resource in cfn.get_resources().items():
             path: list[str | int] = ["Resources", logical_id]
             creation_policy = resource.get("CreationPolicy")
@@ -64,7 +64,7 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
         self, policy: Mapping[str, object], resource_type: object, path: list[str | int]
     ) -> Iterator[RuleMatch]:
         if resource_type == "AWS::AppStream::Fleet":
-            return
+            return  # a fleet has another kind of CreationPolicy, which this rule does not check
         if resource_type not in _TYPES_WITH_CREATION_POLICY:
             yield RuleMatch(path, f"{resource_type} takes no CreationPolicy")
             return
@@ -113,6 +113,7 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _allowed_keys(keys: Iterable[str]) -> str:
+    """Return the end of a message that lists the allowed keys."""
     return f"it may have {' and '.join(sorted(keys))}"
 
 
@@ -131,7 +132,15 @@ class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every export whose name was used before."""
-        first_outputs: dict[tuple[str, object], str] = {}
+        yield from self._check_outputs_of_template(cfn)
+        yield from self._check_outputs_of_nested_templates(cfn)
+
+    def _check_outputs_of_template(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every output whose export has the name of an earlier output's export.
+
+        Two outputs under different conditions may have the same name, since perhaps only one of them exists.
+        """
+        first_outputs: dict[tuple[str, object], str] = {}  # output by export name and condition
         for output_name, export_name, condition in _exports(cfn.template):
             first_output = first_outputs.setdefault((export_name, condition), output_name)
             if first_output == output_name and condition is not None:
@@ -139,20 +148,22 @@ class ExportNames(CloudFormationLintRule):  # type: ignore[misc]
             if first_output != output_name:
                 path = ["Outputs", output_name, "Export", "Name"]
                 yield RuleMatch(path, f"output {first_output} has the same export name")
-        exporters: dict[str, str] = {
+
+    def _check_outputs_of_nested_templates(self, cfn: Template) -> Iterator[RuleMatch]:
+        """Yield a match for every export of a nested template whose name another of the templates exports."""
+        first_exporters = {
             export_name: "this template"
             for _, export_name, _ in _exports(cfn.template)
             if _is_same_in_every_stack(export_name)
         }
         for path, template in _nested_templates(cfn):
+            exporter = f"nested stack {path[1]}"
             for output_name, export_name, _ in _exports(template):
                 if not _is_same_in_every_stack(export_name):
                     continue
-                first_output = exporters.setdefault(export_name, f"nested stack {path[1]}")
-                if first_output != f"nested stack {path[1]}":
-                    yield RuleMatch(
-                        path, f"output {output_name} of nested stack {path[1]} has an export name of {first_output}"
-                    )
+                first_exporter = first_exporters.setdefault(export_name, exporter)
+                if first_exporter != exporter:
+                    yield RuleMatch(path, f"output {output_name} of {exporter} has an export name of {first_exporter}")
 
 
 def _exports(template: Mapping[str, object]) -> Iterator[tuple[str, str, str | None]]:
@@ -165,7 +176,13 @@ def _exports(template: Mapping[str, object]) -> Iterator[tuple[str, str, str | N
 
 
 def _is_same_in_every_stack(export_name: str) -> bool:
-    """Return whether an export name is the same in every stack, because it has only text, region and account."""
+    """Return whether an export name is the same in every stack of the account and region.
+
+    Such a name contains no references except to region, account and partition.
+
+    Args:
+        export_name: the name, which may be an expression, as JSON.
+    """
     constants = dict.fromkeys(("AWS::Region", "AWS::AccountId", "AWS::Partition"), "constant")
     return None not in expressions.text_parts(expressions.substitute(json.loads(export_name), constants))
 
@@ -197,8 +214,8 @@ class NestedParameters(CloudFormationLintRule):  # type: ignore[misc]
                 if missing:
                     yield RuleMatch(path, f"the nested template needs parameters: {', '.join(missing)}")
                 continue
-            passed = properties["Parameters"]
-            for name, value in passed.items() if isinstance(passed, Mapping) else ():
+            passed_values = properties["Parameters"]
+            for name, value in passed_values.items() if isinstance(passed_values, Mapping) else ():
                 if isinstance(nested_parameters.get(name), Mapping):
                     problem = _explain_mismatch(value, nested_parameters[name], parent_parameters)
                     if problem:
@@ -224,15 +241,16 @@ class ValuesKnownLater(CloudFormationLintRule):  # type: ignore[misc]
         """Yield a match for every value that is known later, but needed when the change set is made."""
         resources = cfn.template.get("Resources", {})
         for path, template in _nested_templates(cfn):
-            passed = resources[path[1]]["Properties"].get("Parameters")
-            parameters = template.get("Parameters")
-            if not isinstance(passed, Mapping) or not isinstance(parameters, Mapping):
+            passed_values = resources[path[1]]["Properties"].get("Parameters")
+            nested_parameters = template.get("Parameters")
+            if not isinstance(passed_values, Mapping) or not isinstance(nested_parameters, Mapping):
                 continue
-            for name, value in passed.items():
+            for name, value in passed_values.items():
                 source = next((referenced for referenced in _referenced_names(value) if referenced in resources), "")
-                if not source or not isinstance(parameters.get(name), Mapping):
+                if not source or not isinstance(nested_parameters.get(name), Mapping):
                     continue
-                problem = _explain_refused_placeholder(parameters[name]) or _find_use_that_needs_value(name, template)
+                refusal = _explain_refused_placeholder(nested_parameters[name])
+                problem = refusal or _find_use_that_needs_value(name, template)
                 if problem:
                     text = f"{name} is known only once {source} exists, and {problem}"
                     yield RuleMatch([*path[:-1], "Parameters", name], text)
@@ -244,7 +262,7 @@ _FUNCTIONS_THAT_NEED_VALUES = ("Fn::Select", "Fn::Split", "Fn::Cidr", "Fn::FindI
 
 
 def _explain_refused_placeholder(parameter: Mapping[str, object]) -> str:
-    """Return why a parameter refuses a placeholder, or an empty string."""
+    """Return why a parameter of a nested stack refuses a placeholder; empty if it accepts one."""
     parameter_type = str(parameter.get("Type"))
     if parameter_type not in ("String", "CommaDelimitedList"):
         return f"the nested parameter is of the type {parameter_type}; make it a String"
@@ -253,7 +271,12 @@ def _explain_refused_placeholder(parameter: Mapping[str, object]) -> str:
 
 
 def _find_use_that_needs_value(parameter_name: str, template: Mapping[str, object]) -> str:
-    """Return which function or rule of a template needs a parameter's value, or an empty string."""
+    """Return a message about a function or rule that needs a parameter's value; empty if none does.
+
+    Args:
+        parameter_name: name of the parameter.
+        template: the nested template that has the parameter.
+    """
     if parameter_name in _referenced_names(template.get("Rules")):
         return "a rule of the nested template asks for it; leave it out of Rules"
     for section in ("Resources", "Outputs"):
@@ -264,21 +287,18 @@ def _find_use_that_needs_value(parameter_name: str, template: Mapping[str, objec
 
 
 def _find_function_that_needs(parameter_name: str, value: object) -> str:
-    """Return the function that needs a parameter's value, anywhere in `value`; empty if there is none."""
+    """Return the name of a function, at any depth of `value`, that needs a parameter's value; empty if none does."""
     if isinstance(value, Mapping):
-        function = next(
-            (
-                key
-                for key in _FUNCTIONS_THAT_NEED_VALUES
-                if key in value and parameter_name in _referenced_names(value[key])
-            ),
-            "",
-        )
-        return function or next(
-            filter(None, (_find_function_that_needs(parameter_name, item) for item in value.values())), ""
-        )
-    if isinstance(value, list):
-        return next(filter(None, (_find_function_that_needs(parameter_name, item) for item in value)), "")
+        for function in _FUNCTIONS_THAT_NEED_VALUES:
+            if function in value and parameter_name in _referenced_names(value[function]):
+                return function
+        items = list(value.values())
+    else:
+        items = value if isinstance(value, list) else []
+    for item in items:
+        function_in_item = _find_function_that_needs(parameter_name, item)
+        if function_in_item:
+            return function_in_item
     return ""
 
 
@@ -288,7 +308,7 @@ def _referenced_names(value: object) -> Iterator[str]:
 
 
 def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, object]]]:
-    """Yield the path of each TemplateURL that is the path of a local file, with the template in the file."""
+    """Yield each nested template that is a local file: the path of its TemplateURL in the parent, and the template."""
     if not cfn.filename:
         return
     for name, resource in cfn.get_resources("AWS::CloudFormation::Stack").items():
@@ -308,7 +328,13 @@ def _nested_templates(cfn: Template) -> Iterator[tuple[list[str], Mapping[str, o
 def _explain_mismatch(
     value: object, nested_parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
 ) -> str:
-    """Return why a nested parameter cannot take a value, or an empty string."""
+    """Return why a parameter of a nested stack cannot take a value; empty if it can.
+
+    Args:
+        value: the value that the parent template passes.
+        nested_parameter: the parameter's definition in the nested template.
+        parent_parameters: definitions of the parent template's parameters, by name.
+    """
     if isinstance(value, list):
         return "it is passed a list; nested parameters take text, so join it with commas"
     if isinstance(value, Mapping):
@@ -334,7 +360,10 @@ def _explain_mismatch(
 def _explain_reference_mismatch(
     value: Mapping[str, object], nested_parameter: Mapping[str, object], parent_parameters: Mapping[str, object]
 ) -> str:
-    """Return why a nested parameter cannot take the value of a function call, or an empty string."""
+    """Return why a parameter of a nested stack cannot take the value of a function call; empty if it can.
+
+    The arguments are those of `_explain_mismatch`; the value is a function call.
+    """
     function, argument = expressions.function_call(value)
     if function in ("Fn::GetAZs", "Fn::Split", "Fn::Cidr"):
         return f"{function} gives a list; nested parameters take text, so join it with commas"

@@ -26,7 +26,8 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
     EXCEPTIONS: Mapping[str, str] = {
         "AWS::CloudFormation::Stack": "a nested stack takes over the tags of the stack that nests it",
     }
-    _TAG_SPECIFICATIONS: Mapping[str, str] = {"AWS::EC2::LaunchTemplate": "TagSpecifications"}
+    # Property that has the tags, for resource types whose schema does not declare it as tags.
+    _UNDECLARED_TAG_PROPERTIES: Mapping[str, str] = {"AWS::EC2::LaunchTemplate": "TagSpecifications"}
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for every resource without tags that could have some."""
@@ -39,7 +40,7 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
                 or not isinstance(properties, Mapping)
             ):
                 continue
-            key = self._TAG_SPECIFICATIONS.get(resource_type) or _tag_property(resource_type, cfn.regions)
+            key = self._UNDECLARED_TAG_PROPERTIES.get(resource_type) or _tag_property(resource_type, cfn.regions)
             if key and not properties.get(key):
                 yield RuleMatch(
                     ["Resources", logical_id, "Properties"], f"{resource_type} can have tags ({key}); this one has none"
@@ -47,7 +48,7 @@ class Untagged(CloudFormationLintRule):  # type: ignore[misc]
 
 
 def _tag_property(resource_type: str, regions: list[str]) -> str | None:
-    """Return the name of the property for tags, or None if the type cannot have tags or is not known."""
+    """Return the name of a resource type's property for tags; None if the type cannot have tags or is unknown."""
     try:
         schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(regions[0], resource_type).schema
     except ResourceNotFoundError:

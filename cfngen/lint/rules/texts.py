@@ -97,7 +97,13 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
 def _values_at(
     value: object, path_pattern: tuple[str, ...], path: list[str | int]
 ) -> Iterator[tuple[list[str | int], object]]:
-    """Yield every value at a path in which "*" stands for any key, with the value's path."""
+    """Yield the path and value of every item whose path matches a pattern, in which "*" stands for any key.
+
+    Args:
+        value: the value to search.
+        path_pattern: keys of the path below `value`.
+        path: path of `value` in the template.
+    """
     if not path_pattern:
         yield path, value
     elif isinstance(value, Mapping):
@@ -107,7 +113,7 @@ def _values_at(
 
 
 def _tag_keys(tags: object, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
-    """Yield the tag keys in a list of tags with their paths; keys that are functions are skipped."""
+    """Yield the path and the text of each tag key in a list of tags; keys that are function calls are skipped."""
     for index, tag in enumerate(tags if isinstance(tags, list) else ()):
         for tag_path, branch in expressions.branches(tag, [*path, index]):
             key = branch.get("Key") if isinstance(branch, Mapping) else None
@@ -116,7 +122,7 @@ def _tag_keys(tags: object, path: list[str | int]) -> Iterator[tuple[list[str | 
 
 
 class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
-    """Two tags of an IAM resource whose keys differ in upper and lower case only."""
+    """Two tags of an IAM resource whose keys differ only in upper and lower case, such as `Team` and `team`."""
 
     id = "E9021"
     shortdesc = "Tags of IAM differ in more than case"
@@ -125,7 +131,7 @@ class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
     tags: ClassVar = ["resources", "iam", "tags"]
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
-        """Yield a match for every tag that repeats another one."""
+        """Yield a match for every tag whose key is, apart from case, the key of an earlier tag."""
         for logical_id, resource in cfn.get_resources().items():
             resource_type, properties = resource.get("Type"), resource.get("Properties")
             if not str(resource_type).startswith("AWS::IAM::") or not isinstance(properties, Mapping):
@@ -141,8 +147,8 @@ class TagsOfRoles(CloudFormationLintRule):  # type: ignore[misc]
 class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
     """Instances with tags that the metadata service cannot show, and without `InstanceMetadataTags: disabled`.
 
-    Instances get tags from the resource AWS::EC2::Instance, from a launch template, and from an Auto Scaling group of
-    the same template that propagates its tags.
+    The tags of instances are those of the resource AWS::EC2::Instance, of a launch template, and of an Auto Scaling
+    group of the same template that propagates its tags.
     """
 
     id = "W9022"
@@ -162,22 +168,29 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
                 continue
             path: list[str | int] = ["Resources", logical_id, "Properties"]
             if resource.get("Type") == "AWS::EC2::Instance":
-                yield from self._check_instances(
-                    properties, path, [key for _, key in _tag_keys(properties.get("Tags"), [])]
-                )
+                tag_keys = [key for _, key in _tag_keys(properties.get("Tags"), [])]
+                yield from self._check_instances(properties, path, tag_keys)
             elif resource.get("Type") == "AWS::EC2::LaunchTemplate":
                 data = properties.get("LaunchTemplateData")
                 if isinstance(data, Mapping):
-                    keys = [*_launch_template_tag_keys(data), *_propagated_tag_keys(cfn, logical_id)]
-                    yield from self._check_instances(data, [*path, "LaunchTemplateData"], keys)
+                    tag_keys = [*_launch_template_tag_keys(data), *_propagated_tag_keys(cfn, logical_id)]
+                    yield from self._check_instances(data, [*path, "LaunchTemplateData"], tag_keys)
 
     def _check_instances(
-        self, data: Mapping[str, object], path: list[str | int], keys: list[str]
+        self, description: Mapping[str, object], path: list[str | int], tag_keys: list[str]
     ) -> Iterator[RuleMatch]:
-        unsupported = [key for key in keys if limits.METADATA_TAG_KEY.fault(key)]
+        """Yield a match for each branch of MetadataOptions that leaves the setting to the account.
+
+        Args:
+            description: properties that describe instances, such as LaunchTemplateData.
+            path: path of the description in the template.
+            tag_keys: keys of the instances' tags.
+        """
+        unsupported = [key for key in tag_keys if limits.METADATA_TAG_KEY.fault(key)]
         if not unsupported:
             return
-        for options_path, options in expressions.branches(data.get("MetadataOptions", {}), [*path, "MetadataOptions"]):
+        metadata_options = description.get("MetadataOptions", {})
+        for options_path, options in expressions.branches(metadata_options, [*path, "MetadataOptions"]):
             if not isinstance(options, Mapping) or expressions.is_function(options):
                 continue
             metadata_tags = options.get("InstanceMetadataTags")
@@ -187,7 +200,7 @@ class MetadataTags(CloudFormationLintRule):  # type: ignore[misc]
                 and options.get("HttpEndpoint") != "disabled"
             ):
                 yield RuleMatch(
-                    options_path if "MetadataOptions" in data else path,
+                    options_path if "MetadataOptions" in description else path,
                     f"InstanceMetadataTags must be disabled: the metadata service cannot show the tag {unsupported[0]}",
                 )
 
@@ -216,6 +229,11 @@ def _propagated_tag_keys(cfn: Template, launch_template: str) -> Iterator[str]:
 
 
 def _refers_to_launch_template(specification: object, launch_template: str) -> bool:
-    """Return whether a group's property LaunchTemplate refers to the launch template with that logical id."""
+    """Return whether an Auto Scaling group's property LaunchTemplate refers to a launch template of the same template.
+
+    Args:
+        specification: value of the property.
+        launch_template: logical id of the launch template.
+    """
     launch_template_id = specification.get("LaunchTemplateId") if isinstance(specification, Mapping) else None
     return expressions.reference(launch_template_id) == (launch_template, "")

@@ -79,13 +79,18 @@ def make_views(documents: Sequence[Document], texts: Mapping[str, str]) -> tuple
         documents: the templates.
         texts: the texts that documents were read from, by the document's name.
     """
-    by_name = {document.name: document for document in documents}
+    documents_by_name = {document.name: document for document in documents}
     all_views = [View(document.name, document.body, nested={}, text=texts.get(document.name)) for document in documents]
     findings = []
     for document in documents:
         if not document.children:
             continue
-        nested = {name: _nested_interface(by_name[name].body) for name in document.children if name in by_name}
+        nested = {
+            name: _nested_interface(documents_by_name[name].body)
+            for name in document.children
+            if name in documents_by_name
+        }
+        # A copy of the document, in which TemplateURLs are names of local files.
         body = copy.copy(document.body)
         body["Resources"] = dict(body.get("Resources", {}))
         for logical_id, resource in document.body.get("Resources", {}).items():

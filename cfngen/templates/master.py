@@ -83,8 +83,10 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         for master_slot, interface in zip(cluster.slots, interfaces, strict=True)
     ]
     first_private_address = GetAtt(interfaces[0], "PrimaryPrivateIpAddress")
+    # The address at which users open a shell on the first master.
     first_master_host = public_addresses[0].address if public_addresses[0] else first_private_address
     has_load_balancer = len(interfaces) > 1
+    # The address or DNS name at which clients outside the cluster reach the API.
     api_host = add_load_balancer(stack, cluster, interfaces) if has_load_balancer else first_master_host
     public_endpoint = api_host if has_load_balancer or cluster.api.public else None
     auto_scaling_groups: list[autoscaling.AutoScalingGroup] = []
@@ -118,6 +120,7 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
         "ApiPrivateAddress", first_private_address, "Private address of the first master, one of those that nodes use"
     )
     for command in access.shell_commands(cluster):
+        # Fn::Sub may have only variables that its text uses; cfn-lint reports others.
         variables = {"Host": api_host, "Master": first_master_host}
         used_variables = {name: value for name, value in variables.items() if f"${{{name}}}" in command.text}
         text = Sub(command.text, **used_variables) if used_variables else command.text
@@ -173,6 +176,8 @@ def _add_interface(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.Net
 def _add_data_volume(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.Volume:
     """Add the data volume of a master slot, which contains etcd's data."""
     volume = cluster.control_plane.volume
+    # The size must be valid for every volume type that the user can choose in the console.
+    size_limits = [TYPES[volume_type].size_gib for volume_type in allowed_volume_types(volume)]
     size_parameter = stack.parameter(
         "MasterVolumeSize",
         type="Number",
@@ -180,9 +185,8 @@ def _add_data_volume(stack: Stack, cluster: Cluster, master_slot: Slot) -> ec2.V
         parameter_group=MASTERS,
         description="Size of each master's data volume (etcd) in GiB; it may grow, never shrink",
         default=volume.size,
-        # The size must be valid for every volume type that the user can choose in the console.
-        MinValue=max(TYPES[volume_type].size_gib[0] for volume_type in allowed_volume_types(volume)),
-        MaxValue=min(TYPES[volume_type].size_gib[1] for volume_type in allowed_volume_types(volume)),
+        MinValue=max(min_gib for min_gib, _ in size_limits),
+        MaxValue=min(max_gib for _, max_gib in size_limits),
     )
     volume_type_parameter = stack.parameter(
         "MasterVolumeType",
@@ -266,8 +270,8 @@ def _add_slot(
     slot_launch_template = add_launch_template(
         stack,
         cluster,
-        slot_id(master_slot.letter),
-        cluster.control_plane,
+        logical_id_prefix=slot_id(master_slot.letter),
+        instances=cluster.control_plane,
         name_tag=name_tag,
         parameter_prefix="Master",
         parameter_group=MASTERS,

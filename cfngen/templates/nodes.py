@@ -65,8 +65,8 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
     node_launch_template = add_launch_template(
         stack,
         cluster,
-        logical_id_prefix,
-        node_group,
+        logical_id_prefix=logical_id_prefix,
+        instances=node_group,
         name_tag=name_tag,
         parameter_prefix=logical_id_prefix,
         parameter_group=parameter_group,

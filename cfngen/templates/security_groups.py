@@ -77,22 +77,35 @@ def build(cluster: Cluster) -> Stack:
     )
     # kube-up let nodes reach every port of the master, including etcd's. On masters, cfngen opens to nodes only the
     # ports that kubeadm documents and those of the network plug-in and the add-ons.
-    openings = (*network_plugin(cluster).openings, *addon_ports.openings(cluster))
-    for purpose, protocol, port, description in (
-        ("Api", "tcp", cluster.api.port, "Nodes and pods to the API server"),
-        ("Kubelet", "tcp", KUBELET_PORT, "Metrics collection from the kubelet"),
-        *((opening.name, opening.protocol, opening.port, opening.purpose) for opening in openings),
-    ):
+    _allow_from_group(
+        stack,
+        RuleId("Master", purpose="Api", source="Nodes"),
+        target_group=masters_group,
+        source_group=nodes_group,
+        description="Nodes and pods to the API server",
+        protocol="tcp",
+        ports=(cluster.api.port, cluster.api.port),
+    )
+    _allow_from_group(
+        stack,
+        RuleId("Master", purpose="Kubelet", source="Nodes"),
+        target_group=masters_group,
+        source_group=nodes_group,
+        description="Metrics collection from the kubelet",
+        protocol="tcp",
+        ports=(KUBELET_PORT, KUBELET_PORT),
+    )
+    for opening in (*network_plugin(cluster).openings, *addon_ports.openings(cluster)):
         # For ICMP, FromPort is the type and ToPort the code; -1 means all codes.
-        ports = (port, -1 if protocol == "icmp" else port)
+        last_port = -1 if opening.protocol == "icmp" else opening.port
         _allow_from_group(
             stack,
-            RuleId("Master", purpose=purpose, source="Nodes"),
+            RuleId("Master", purpose=opening.name, source="Nodes"),
             target_group=masters_group,
             source_group=nodes_group,
-            description=description,
-            protocol=protocol,
-            ports=ports,
+            description=opening.purpose,
+            protocol=opening.protocol,
+            ports=(opening.port, last_port),
         )
     _allow_from_group(
         stack,
@@ -244,12 +257,13 @@ def extra_security_groups(stack: Stack, cluster: Cluster, role: SecurityGroupRol
     The first security group of masters, nodes or load balancer always exists. Extra security groups contain the rules
     for allowed sources that would exceed the quota of rules in the first group.
     """
+    group_count = len(sources_by_group(cluster, role))
     return [
         stack.parameter_from_other_stack(
-            str(SecurityGroupId(role, group_index + 1, "Id")),
-            description=f"Security group {group_index + 1} of the {_PROTECTED_BY_ROLE[role]}",
+            str(SecurityGroupId(role, group_number, "Id")),
+            description=f"Security group {group_number} of the {_PROTECTED_BY_ROLE[role]}",
         )
-        for group_index in range(1, len(sources_by_group(cluster, role)))
+        for group_number in range(2, group_count + 1)
     ]
 
 
@@ -274,12 +288,12 @@ def _allow_listed_sources(
         first_group: id of the role's first security group, which was added before.
         masters_group: id of the masters' security group; the load balancer may open connections to this group only.
     """
-    for group_index, sources in enumerate(sources_by_group(cluster, role)):
-        if group_index == 0:
+    for group_number, sources in enumerate(sources_by_group(cluster, role), start=1):
+        if group_number == 1:
             target_group = first_group
         else:
             extra_group = ec2.SecurityGroup(
-                str(SecurityGroupId(role, group_index + 1)),
+                str(SecurityGroupId(role, group_number)),
                 GroupDescription=(
                     f"Kubernetes cluster {cluster.name}: who else may reach the {_PROTECTED_BY_ROLE[role]}"
                 ),
@@ -288,14 +302,14 @@ def _allow_listed_sources(
                     _egress_to_masters(cluster, masters_group) if role == "ApiLoadBalancer" else _egress_to_anywhere()
                 ],
                 Tags=tags_without_kubernetes_io_tag(
-                    cluster, f"{cluster.name}-{_PROTECTED_BY_ROLE[role]}-{group_index + 1}".replace(" ", "-")
+                    cluster, f"{cluster.name}-{_PROTECTED_BY_ROLE[role]}-{group_number}".replace(" ", "-")
                 ),
             )
             target_group = GetAtt(stack.add(extra_group), "GroupId")
             stack.output(
-                str(SecurityGroupId(role, group_index + 1, "Id")),
+                str(SecurityGroupId(role, group_number, "Id")),
                 target_group,
-                f"Security group {group_index + 1} of the {_PROTECTED_BY_ROLE[role]}",
+                f"Security group {group_number} of the {_PROTECTED_BY_ROLE[role]}",
             )
         for source in sources:
             # The load balancer's groups only have rules for the API, so their logical ids omit the purpose.

@@ -42,8 +42,8 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
     source_url = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-creationpolicy.html"
     tags: ClassVar = ["resources", "creationpolicy", "updatepolicy"]
 
-    LONGEST_TIMEOUT = 12 * _SECONDS_PER_HOUR
-    LONGEST_PAUSE = _SECONDS_PER_HOUR
+    MAX_TIMEOUT_SECONDS = 12 * _SECONDS_PER_HOUR
+    MAX_PAUSE_SECONDS = _SECONDS_PER_HOUR
 
     def match(self, cfn: Template) -> Iterator[RuleMatch]:
         """Yield a match for each problem in a CreationPolicy or PauseTime."""
@@ -58,11 +58,12 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
             )
             if isinstance(rolling_update, Mapping) and "PauseTime" in rolling_update:
                 pause_path = [*path, "UpdatePolicy", "AutoScalingRollingUpdate", "PauseTime"]
-                yield from self._check_duration(rolling_update["PauseTime"], self.LONGEST_PAUSE, pause_path)
+                yield from self._check_duration(rolling_update["PauseTime"], self.MAX_PAUSE_SECONDS, pause_path)
 
     def _check_creation_policy(
         self, policy: Mapping[str, object], resource_type: object, path: list[str | int]
     ) -> Iterator[RuleMatch]:
+        """Yield a match for each problem in a CreationPolicy of a resource."""
         if resource_type == "AWS::AppStream::Fleet":
             return  # a fleet has another kind of CreationPolicy, which this rule does not check
         if resource_type not in _TYPES_WITH_CREATION_POLICY:
@@ -72,23 +73,30 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
             if key not in _CREATION_POLICY_KEYS:
                 yield RuleMatch([*path, key], f"CreationPolicy has no {key}; {_allowed_keys(_CREATION_POLICY_KEYS)}")
             elif isinstance(value, Mapping):
-                for unknown in sorted(value.keys() - _CREATION_POLICY_KEYS[key]):
-                    text = f"{key} has no {unknown}; {_allowed_keys(_CREATION_POLICY_KEYS[key])}"
-                    yield RuleMatch([*path, key, unknown], text)
-        signal = policy.get("ResourceSignal")
-        if isinstance(signal, Mapping):
+                for unknown_key in sorted(value.keys() - _CREATION_POLICY_KEYS[key]):
+                    text = f"{key} has no {unknown_key}; {_allowed_keys(_CREATION_POLICY_KEYS[key])}"
+                    yield RuleMatch([*path, key, unknown_key], text)
+        resource_signal = policy.get("ResourceSignal")
+        if isinstance(resource_signal, Mapping):
             signal_path = [*path, "ResourceSignal"]
-            if "Timeout" in signal:
-                yield from self._check_duration(signal["Timeout"], self.LONGEST_TIMEOUT, [*signal_path, "Timeout"])
-            yield from self._check_number(signal.get("Count", 1), minimum=0, maximum=None, path=[*signal_path, "Count"])
-        percent = policy.get("AutoScalingCreationPolicy")
-        if isinstance(percent, Mapping):
+            if "Timeout" in resource_signal:
+                timeout = resource_signal["Timeout"]
+                yield from self._check_duration(timeout, self.MAX_TIMEOUT_SECONDS, [*signal_path, "Timeout"])
+            yield from self._check_number(
+                resource_signal.get("Count", 1), minimum=0, maximum=None, path=[*signal_path, "Count"]
+            )
+        auto_scaling_policy = policy.get("AutoScalingCreationPolicy")
+        if isinstance(auto_scaling_policy, Mapping):
             key = "MinSuccessfulInstancesPercent"
             yield from self._check_number(
-                percent.get(key, 100), minimum=0, maximum=100, path=[*path, "AutoScalingCreationPolicy", key]
+                auto_scaling_policy.get(key, 100),
+                minimum=0,
+                maximum=100,
+                path=[*path, "AutoScalingCreationPolicy", key],
             )
 
     def _check_duration(self, value: object, max_seconds: int, path: list[str | int]) -> Iterator[RuleMatch]:
+        """Yield a match if a value is not a duration such as PT15M, or is longer than `max_seconds`."""
         if isinstance(value, Mapping):
             return  # a function, whose result is known only at deployment
         match = _DURATION_PATTERN.match(value) if isinstance(value, str) else None
@@ -104,8 +112,9 @@ class Signals(CloudFormationLintRule):  # type: ignore[misc]
     def _check_number(
         self, value: object, minimum: int, maximum: int | None, path: list[str | int]
     ) -> Iterator[RuleMatch]:
+        """Yield a match if a value is not a whole number from `minimum` to `maximum` (None: no maximum)."""
         if isinstance(value, Mapping):
-            return
+            return  # a function, whose result is known only at deployment
         expected = f"a number from {minimum} to {maximum}" if maximum is not None else f"a number, at least {minimum}"
         number = int(str(value)) if str(value).isdecimal() else -1
         if number < minimum or (maximum is not None and number > maximum):

@@ -84,9 +84,9 @@ def differences(directory: Path, files: Mapping[str, bytes]) -> tuple[Difference
     for path, expected in files.items():
         current = read(directory / path)
         if current is None:
-            differences.append(Difference(path, "missing", b"", expected))
+            differences.append(Difference(path, kind="missing", present=b"", expected=expected))
         elif current != expected:
-            differences.append(Difference(path, "different", current, expected))
+            differences.append(Difference(path, kind="different", present=current, expected=expected))
     for path in stale_files(directory, files, files_by_cfngen(directory)):
-        differences.append(Difference(path, "stale", read(directory / path) or b"", b""))  # noqa: PERF401
+        differences.append(Difference(path, kind="stale", present=read(directory / path) or b"", expected=b""))  # noqa: PERF401
     return tuple(sorted(differences, key=lambda difference: difference.path))

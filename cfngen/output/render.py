@@ -107,6 +107,7 @@ def _with_yaml_url(resource: Mapping[str, Any], children: Sequence[str]) -> dict
     """
 
     def with_yaml_suffix(value: Any) -> Any:
+        """Return the expression for a URL with `.yaml` in place of `.json` in each text that ends a child's URL."""
         if isinstance(value, str):
             is_url_of_child = any(value.endswith(f"{child}.json") for child in children)
             return f"{value.removesuffix('.json')}.yaml" if is_url_of_child else value

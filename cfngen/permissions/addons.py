@@ -44,32 +44,33 @@ def _ebs_csi_driver_statements(cluster: Cluster, references: References) -> list
     return [
         *(volume_key_statements(references, key=None) if cluster.control_plane.volume.kms_key else []),
         allow(
-            "EbsRead",
-            """ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTypes ec2:DescribeSnapshots
-            ec2:DescribeTags ec2:DescribeVolumes ec2:DescribeVolumesModifications ec2:DescribeVolumeStatus""",
+            sid="EbsRead",
+            actions="""
+                ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTypes ec2:DescribeSnapshots
+                ec2:DescribeTags ec2:DescribeVolumes ec2:DescribeVolumesModifications ec2:DescribeVolumeStatus""",
         ),
         allow(
-            "EbsNewVolumes",
-            "ec2:CreateVolume",
+            sid="EbsNewVolumes",
+            actions="ec2:CreateVolume",
             resources=[arn(references, "ec2", "volume/*")],
             condition=if_request_tagged(cluster),
         ),
         allow(
-            "EbsTagNewVolumes",
-            "ec2:CreateTags",
+            sid="EbsTagNewVolumes",
+            actions="ec2:CreateTags",
             resources=[arn(references, "ec2", "volume/*")],
             condition=if_creating_tagged(cluster, "ec2", "CreateVolume"),
         ),
         allow(
-            "EbsOwnVolumes",
-            "ec2:AttachVolume ec2:DeleteVolume ec2:DetachVolume ec2:ModifyVolume",
+            sid="EbsOwnVolumes",
+            actions="ec2:AttachVolume ec2:DeleteVolume ec2:DetachVolume ec2:ModifyVolume",
             resources=[arn(references, "ec2", "volume/*")],
             condition=if_resource_tagged(cluster, **EBS_CSI_DRIVER_TAG),
         ),
         # To attach a volume, EC2 requires permission for the instance as well as for the volume.
         allow(
-            "EbsOwnInstances",
-            "ec2:AttachVolume ec2:DetachVolume",
+            sid="EbsOwnInstances",
+            actions="ec2:AttachVolume ec2:DetachVolume",
             resources=[arn(references, "ec2", "instance/*")],
             condition=if_resource_tagged(cluster),
         ),
@@ -80,15 +81,16 @@ def _cluster_autoscaler_statements(cluster: Cluster) -> list[Statement]:
     """Return the statements with which cluster-autoscaler changes the sizes of node groups."""
     return [
         allow(
-            "AutoscalerRead",
-            """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeAutoScalingInstances
-            autoscaling:DescribeLaunchConfigurations autoscaling:DescribeScalingActivities
-            ec2:DescribeImages ec2:DescribeInstanceTypes ec2:DescribeLaunchTemplateVersions
-            ec2:GetInstanceTypesFromInstanceRequirements""",
+            sid="AutoscalerRead",
+            actions="""
+                autoscaling:DescribeAutoScalingGroups autoscaling:DescribeAutoScalingInstances
+                autoscaling:DescribeLaunchConfigurations autoscaling:DescribeScalingActivities
+                ec2:DescribeImages ec2:DescribeInstanceTypes ec2:DescribeLaunchTemplateVersions
+                ec2:GetInstanceTypesFromInstanceRequirements""",
         ),
         allow(
-            "AutoscalerOwnGroups",
-            "autoscaling:SetDesiredCapacity autoscaling:TerminateInstanceInAutoScalingGroup",
+            sid="AutoscalerOwnGroups",
+            actions="autoscaling:SetDesiredCapacity autoscaling:TerminateInstanceInAutoScalingGroup",
             condition=if_resource_tagged(cluster, **AUTOSCALER_TAG),
         ),
     ]
@@ -103,53 +105,57 @@ def _load_balancer_controller_statements(cluster: Cluster, references: Reference
     """
     return [
         allow(
-            "LoadBalancersRead",
-            """acm:ListCertificates ec2:DescribeCoipPools ec2:DescribeIpamPools
-            ec2:DescribeNetworkInterfaces ec2:DescribeTags ec2:DescribeVpcPeeringConnections
-            ec2:GetCoipPoolUsage
-            elasticloadbalancing:DescribeCapacityReservation elasticloadbalancing:DescribeListenerAttributes
-            elasticloadbalancing:DescribeListenerCertificates elasticloadbalancing:DescribeRules
-            elasticloadbalancing:DescribeSSLPolicies elasticloadbalancing:DescribeTags
-            elasticloadbalancing:DescribeTrustStores iam:ListServerCertificates""",
+            sid="LoadBalancersRead",
+            actions="""
+                acm:ListCertificates ec2:DescribeCoipPools ec2:DescribeIpamPools
+                ec2:DescribeNetworkInterfaces ec2:DescribeTags ec2:DescribeVpcPeeringConnections
+                ec2:GetCoipPoolUsage
+                elasticloadbalancing:DescribeCapacityReservation elasticloadbalancing:DescribeListenerAttributes
+                elasticloadbalancing:DescribeListenerCertificates elasticloadbalancing:DescribeRules
+                elasticloadbalancing:DescribeSSLPolicies elasticloadbalancing:DescribeTags
+                elasticloadbalancing:DescribeTrustStores iam:ListServerCertificates""",
         ),
         # An ingress can name certificates of ACM or IAM, and a Cognito user pool for logins.
         allow(
-            "LoadBalancersNamed",
-            "acm:DescribeCertificate cognito-idp:DescribeUserPoolClient iam:GetServerCertificate",
+            sid="LoadBalancersNamed",
+            actions="acm:DescribeCertificate cognito-idp:DescribeUserPoolClient iam:GetServerCertificate",
             resources=[
                 arn(references, "acm", "certificate/*"),
                 arn(references, "cognito-idp", "userpool/*"),
                 arn(references, "iam", "server-certificate/*", region=""),
             ],
         ),
-        allow("LoadBalancersNewRules", "elasticloadbalancing:CreateRule", condition=if_request_tagged(cluster)),
         allow(
-            "LoadBalancersTagNewRules",
-            "elasticloadbalancing:AddTags",
+            sid="LoadBalancersNewRules", actions="elasticloadbalancing:CreateRule", condition=if_request_tagged(cluster)
+        ),
+        allow(
+            sid="LoadBalancersTagNewRules",
+            actions="elasticloadbalancing:AddTags",
             condition=if_creating_tagged(cluster, "elasticloadbalancing", "CreateRule"),
         ),
         allow(
-            "LoadBalancersOwn",
-            """elasticloadbalancing:AddListenerCertificates elasticloadbalancing:DeleteRule
-            elasticloadbalancing:ModifyCapacityReservation elasticloadbalancing:ModifyIpPools
-            elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyRule
-            elasticloadbalancing:RemoveListenerCertificates elasticloadbalancing:RemoveTags
-            elasticloadbalancing:SetIpAddressType
-            elasticloadbalancing:SetSecurityGroups elasticloadbalancing:SetSubnets""",
+            sid="LoadBalancersOwn",
+            actions="""
+                elasticloadbalancing:AddListenerCertificates elasticloadbalancing:DeleteRule
+                elasticloadbalancing:ModifyCapacityReservation elasticloadbalancing:ModifyIpPools
+                elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyRule
+                elasticloadbalancing:RemoveListenerCertificates elasticloadbalancing:RemoveTags
+                elasticloadbalancing:SetIpAddressType
+                elasticloadbalancing:SetSecurityGroups elasticloadbalancing:SetSubnets""",
             condition=if_resource_tagged(cluster),
         ),
         # This is the only action on rules whose requests contain no tags ("Actions, resources, and condition keys for
         # AWS Elastic Load Balancing V2", Service Authorization Reference).
         allow(
-            "LoadBalancersOrderRules",
-            "elasticloadbalancing:SetRulePriorities",
+            sid="LoadBalancersOrderRules",
+            actions="elasticloadbalancing:SetRulePriorities",
             resources=[arn(references, "elasticloadbalancing", f"listener-rule/{kind}/*") for kind in ("app", "net")],
         ),
         # The controller changes the tags of its security groups, but must not change the cluster's tag, by which this
         # condition recognizes the groups.
         allow(
-            "LoadBalancersTagOwnGroups",
-            "ec2:CreateTags ec2:DeleteTags",
+            sid="LoadBalancersTagOwnGroups",
+            actions="ec2:CreateTags ec2:DeleteTags",
             resources=[arn(references, "ec2", "security-group/*")],
             condition={**if_resource_tagged(cluster), "Null": {"aws:RequestTag/KubernetesCluster": "true"}},
         ),
@@ -159,10 +165,10 @@ def _load_balancer_controller_statements(cluster: Cluster, references: Reference
 def _external_dns_statements(cluster: Cluster, references: References) -> list[Statement]:
     """Return the statements with which external-dns changes records in the hosted zones of the cluster file."""
     return [
-        allow("DnsRead", "route53:ListHostedZones"),
+        allow(sid="DnsRead", actions="route53:ListHostedZones"),
         allow(
-            "DnsRecords",
-            "route53:ChangeResourceRecordSets route53:ListResourceRecordSets",
+            sid="DnsRecords",
+            actions="route53:ChangeResourceRecordSets route53:ListResourceRecordSets",
             resources=[
                 arn(references, "route53", f"hostedzone/{zone}", region="", account="")
                 for zone in cluster.addons.external_dns.zones

@@ -20,74 +20,77 @@ def cloud_controller_statements(cluster: Cluster, references: References) -> lis
     """
     return [
         allow(
-            "CloudControllerRead",
-            """autoscaling:DescribeAutoScalingGroups autoscaling:DescribeTags
-            ec2:DescribeAccountAttributes ec2:DescribeAddresses
-            ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology
-            ec2:DescribeInternetGateways ec2:DescribeRegions
-            ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs
-            ec2:GetSecurityGroupsForVpc
-            elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
-            elasticloadbalancing:DescribeLoadBalancerPolicies elasticloadbalancing:DescribeLoadBalancers
-            elasticloadbalancing:DescribeTargetGroupAttributes elasticloadbalancing:DescribeTargetGroups
-            elasticloadbalancing:DescribeTargetHealth""",
+            sid="CloudControllerRead",
+            actions="""
+                autoscaling:DescribeAutoScalingGroups autoscaling:DescribeTags
+                ec2:DescribeAccountAttributes ec2:DescribeAddresses
+                ec2:DescribeAvailabilityZones ec2:DescribeInstances ec2:DescribeInstanceTopology
+                ec2:DescribeInternetGateways ec2:DescribeRegions
+                ec2:DescribeRouteTables ec2:DescribeSecurityGroups ec2:DescribeSubnets ec2:DescribeVpcs
+                ec2:GetSecurityGroupsForVpc
+                elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeLoadBalancerAttributes
+                elasticloadbalancing:DescribeLoadBalancerPolicies elasticloadbalancing:DescribeLoadBalancers
+                elasticloadbalancing:DescribeTargetGroupAttributes elasticloadbalancing:DescribeTargetGroups
+                elasticloadbalancing:DescribeTargetHealth""",
         ),
         allow(
-            "CloudControllerOwnGroups",
-            "ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
+            sid="CloudControllerOwnGroups",
+            actions="ec2:AuthorizeSecurityGroupIngress ec2:DeleteSecurityGroup ec2:RevokeSecurityGroupIngress",
             condition=if_resource_tagged(cluster),
         ),
         allow(
-            "CloudControllerOwnLoadBalancers",
-            """elasticloadbalancing:AddTags elasticloadbalancing:ApplySecurityGroupsToLoadBalancer
-            elasticloadbalancing:AttachLoadBalancerToSubnets elasticloadbalancing:ConfigureHealthCheck
-            elasticloadbalancing:CreateLoadBalancerListeners elasticloadbalancing:CreateLoadBalancerPolicy
-            elasticloadbalancing:DeleteListener elasticloadbalancing:DeleteLoadBalancer
-            elasticloadbalancing:DeleteLoadBalancerListeners elasticloadbalancing:DeleteTargetGroup
-            elasticloadbalancing:DeregisterInstancesFromLoadBalancer elasticloadbalancing:DeregisterTargets
-            elasticloadbalancing:DetachLoadBalancerFromSubnets elasticloadbalancing:ModifyListener
-            elasticloadbalancing:ModifyLoadBalancerAttributes elasticloadbalancing:ModifyTargetGroup
-            elasticloadbalancing:ModifyTargetGroupAttributes elasticloadbalancing:RegisterInstancesWithLoadBalancer
-            elasticloadbalancing:RegisterTargets elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer
-            elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
+            sid="CloudControllerOwnLoadBalancers",
+            actions="""
+                elasticloadbalancing:AddTags elasticloadbalancing:ApplySecurityGroupsToLoadBalancer
+                elasticloadbalancing:AttachLoadBalancerToSubnets elasticloadbalancing:ConfigureHealthCheck
+                elasticloadbalancing:CreateLoadBalancerListeners elasticloadbalancing:CreateLoadBalancerPolicy
+                elasticloadbalancing:DeleteListener elasticloadbalancing:DeleteLoadBalancer
+                elasticloadbalancing:DeleteLoadBalancerListeners elasticloadbalancing:DeleteTargetGroup
+                elasticloadbalancing:DeregisterInstancesFromLoadBalancer elasticloadbalancing:DeregisterTargets
+                elasticloadbalancing:DetachLoadBalancerFromSubnets elasticloadbalancing:ModifyListener
+                elasticloadbalancing:ModifyLoadBalancerAttributes elasticloadbalancing:ModifyTargetGroup
+                elasticloadbalancing:ModifyTargetGroupAttributes elasticloadbalancing:RegisterInstancesWithLoadBalancer
+                elasticloadbalancing:RegisterTargets elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer
+                elasticloadbalancing:SetLoadBalancerPoliciesOfListener""",
             condition=if_resource_tagged(cluster),
         ),
         # Creating a resource with tags requires permission to add tags to a resource that has no tags yet
         # ("Grant permission to tag resources during creation", Elastic Load Balancing User Guide).
         allow(
-            "CloudControllerTagNewLoadBalancers",
-            "elasticloadbalancing:AddTags",
+            sid="CloudControllerTagNewLoadBalancers",
+            actions="elasticloadbalancing:AddTags",
             condition=if_creating_tagged(
                 cluster, "elasticloadbalancing", "CreateListener", "CreateLoadBalancer", "CreateTargetGroup"
             ),
         ),
         allow(
-            "CloudControllerNewLoadBalancers",
-            """elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
-            elasticloadbalancing:CreateTargetGroup""",
+            sid="CloudControllerNewLoadBalancers",
+            actions="""
+                elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
+                elasticloadbalancing:CreateTargetGroup""",
             condition=if_request_tagged(cluster),
         ),
         allow(
-            "CloudControllerNewSecurityGroups",
-            "ec2:CreateSecurityGroup",
+            sid="CloudControllerNewSecurityGroups",
+            actions="ec2:CreateSecurityGroup",
             resources=[arn(references, "ec2", "security-group/*")],
             condition=if_request_tagged(cluster),
         ),
         # EC2 requires permission for the VPC too; the tags of the request are not for the VPC.
         allow(
-            "CloudControllerNewSecurityGroupsInVpc",
-            "ec2:CreateSecurityGroup",
+            sid="CloudControllerNewSecurityGroupsInVpc",
+            actions="ec2:CreateSecurityGroup",
             resources=[arn(references, "ec2", "vpc/*")],
         ),
         allow(
-            "CloudControllerTagNewSecurityGroups",
-            "ec2:CreateTags",
+            sid="CloudControllerTagNewSecurityGroups",
+            actions="ec2:CreateTags",
             resources=[arn(references, "ec2", "security-group/*")],
             condition=if_creating_tagged(cluster, "ec2", "CreateSecurityGroup"),
         ),
         allow(
-            "CloudControllerServiceLinkedRole",
-            "iam:CreateServiceLinkedRole",
+            sid="CloudControllerServiceLinkedRole",
+            actions="iam:CreateServiceLinkedRole",
             resources=[
                 arn(
                     references,

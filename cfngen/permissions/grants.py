@@ -105,15 +105,15 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
     """
     return (
         Grant(
-            "operator",
-            "deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role "
+            name="operator",
+            purpose="deploys, watches and deletes the cluster with cfngen, where CloudFormation works with the role "
             f"{service_role}",
-            operator_statements(scope, service_role=service_role),
+            statements=operator_statements(scope, service_role=service_role),
         ),
         Grant(
-            "execution",
-            f"the service role {service_role} of CloudFormation, which creates the cluster's resources",
-            [
+            name="execution",
+            purpose=f"the service role {service_role} of CloudFormation, which creates the cluster's resources",
+            statements=[
                 *network_and_instance_statements(scope),
                 *role_and_secret_statements(scope),
                 *(load_balancer_statements(scope) if cluster.control_plane.count > 1 else []),
@@ -121,9 +121,9 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
         ),
         *_etcd_grants(cluster, scope),
         Grant(
-            "master",
-            "the role of the masters' instances, which the iam stack creates",
-            [
+            name="master",
+            purpose="the role of the masters' instances, which the iam stack creates",
+            statements=[
                 *master_statements(cluster, scope),
                 *(
                     pod_network_statements(cluster, scope, for_masters=True)
@@ -132,14 +132,14 @@ def grants(cluster: Cluster, scope: Scope, *, service_role: str = SERVICE_ROLE) 
                 ),
                 *addon_statements(cluster, scope),
             ],
-            cluster.control_plane.additional_policies,
+            managed_policies=cluster.control_plane.additional_policies,
         ),
         *(
             Grant(
-                f"nodes-{group.name}",
-                f"the role of the instances of the node group {group.name}",
-                node_statements(cluster, scope),
-                group.additional_policies,
+                name=f"nodes-{group.name}",
+                purpose=f"the role of the instances of the node group {group.name}",
+                statements=node_statements(cluster, scope),
+                managed_policies=group.additional_policies,
             )
             for group in cluster.node_groups
         ),
@@ -150,7 +150,7 @@ def _etcd_grants(cluster: Cluster, scope: Scope) -> Iterator[Grant]:
     """Yield the permissions to take and restore snapshots of etcd, or nothing if backups are disabled."""
     if cluster.etcd.backups.enabled:
         yield Grant(
-            "etcd",
-            "takes and restores snapshots of etcd with cfngen; in addition to the operator's permissions",
-            snapshot_statements(scope),
+            name="etcd",
+            purpose="takes and restores snapshots of etcd with cfngen; in addition to the operator's permissions",
+            statements=snapshot_statements(scope),
         )

@@ -29,8 +29,8 @@ def master_statements(cluster: Cluster, references: References) -> list[Statemen
         *data_volume_statements(cluster, references),
         *volume_key_statements(references, cluster.control_plane.volume.kms_key),
         allow(
-            "Secrets",
-            "secretsmanager:GetSecretValue secretsmanager:PutSecretValue",
+            sid="Secrets",
+            actions="secretsmanager:GetSecretValue secretsmanager:PutSecretValue",
             resources=[references.ca_secret_arn, references.join_secret_arn],
         ),
         _secrets_key_statement("kms:Decrypt kms:GenerateDataKey", references),
@@ -44,7 +44,7 @@ def node_statements(cluster: Cluster, references: References) -> list[Statement]
     """Return the statements of the nodes' role."""
     has_draining = any(group.drain_timeout for group in cluster.node_groups)
     return [
-        allow("JoinSecret", "secretsmanager:GetSecretValue", resources=[references.join_secret_arn]),
+        allow(sid="JoinSecret", actions="secretsmanager:GetSecretValue", resources=[references.join_secret_arn]),
         _secrets_key_statement("kms:Decrypt", references),
         *pod_network_statements(cluster, references, for_masters=False),
         *([_drain_statement(cluster, references)] if has_draining else []),
@@ -70,7 +70,9 @@ def _common_statements(cluster: Cluster, references: References, nested_stack_id
 def _secrets_key_statement(actions: str, references: References) -> Statement:
     """Return the statement that allows KMS actions with the key of the cluster's secrets, via Secrets Manager only."""
     via_secrets_manager = {"StringEquals": via_service(references, "secretsmanager")}
-    return allow("SecretsKey", actions, resources=[references.secrets_key_arn], condition=via_secrets_manager)
+    return allow(
+        sid="SecretsKey", actions=actions, resources=[references.secrets_key_arn], condition=via_secrets_manager
+    )
 
 
 def _custom_authority_statements(secret_arn: str | None, references: References) -> list[Statement]:
@@ -86,9 +88,12 @@ def _custom_authority_statements(secret_arn: str | None, references: References)
         "StringEquals": {**via_service(references, "secretsmanager"), "kms:EncryptionContext:SecretARN": secret_arn}
     }
     return [
-        allow("OwnAuthority", "secretsmanager:GetSecretValue", resources=[secret_arn]),
+        allow(sid="OwnAuthority", actions="secretsmanager:GetSecretValue", resources=[secret_arn]),
         allow(
-            "OwnAuthorityKey", "kms:Decrypt", resources=[arn(references, "kms", "key/*")], condition=only_this_secret
+            sid="OwnAuthorityKey",
+            actions="kms:Decrypt",
+            resources=[arn(references, "kms", "key/*")],
+            condition=only_this_secret,
         ),
     ]
 
@@ -100,6 +105,7 @@ def _backup_statements(cluster: Cluster, references: References) -> list[Stateme
     """
 
     def arn_in_bucket(path: str) -> Expression:
+        """Return the ARN of the bucket (for an empty path) or of objects in it (for a path with a slash)."""
         return arn(references, "s3", f"${{Bucket}}{path}", region="", account="", Bucket=references.backup_bucket_name)
 
     snapshot_keys = f"{cluster.name}/etcd/*"
@@ -107,11 +113,11 @@ def _backup_statements(cluster: Cluster, references: References) -> list[Stateme
     snapshot_arns = arn_in_bucket(f"/{snapshot_keys}")
     new_snapshot_arns = [arn_in_bucket(f"/{cluster.name}/etcd/{schedule}/*") for schedule in ("hourly", "daily")]
     statements = [
-        allow("Backups", "s3:GetObject", resources=[snapshot_arns]),
-        allow("BackupsNew", "s3:PutObject", resources=new_snapshot_arns),
+        allow(sid="Backups", actions="s3:GetObject", resources=[snapshot_arns]),
+        allow(sid="BackupsNew", actions="s3:PutObject", resources=new_snapshot_arns),
         allow(
-            "BackupsList",
-            "s3:ListBucket",
+            sid="BackupsList",
+            actions="s3:ListBucket",
             resources=[bucket_arn],
             condition={"StringLike": {"s3:prefix": snapshot_keys}},
         ),
@@ -125,7 +131,12 @@ def _backup_statements(cluster: Cluster, references: References) -> list[Stateme
         }
         any_key = arn(references, "kms", "key/*")
         statements.append(
-            allow("BackupsKey", "kms:Decrypt kms:GenerateDataKey", resources=[any_key], condition=only_this_bucket)
+            allow(
+                sid="BackupsKey",
+                actions="kms:Decrypt kms:GenerateDataKey",
+                resources=[any_key],
+                condition=only_this_bucket,
+            )
         )
     return statements
 
@@ -143,8 +154,8 @@ def _own_stack_statement(references: References, nested_stack_id_pattern: str) -
     """
     root = references.root_stack_name
     return allow(
-        "OwnStack",
-        "cloudformation:DescribeStackResource cloudformation:SignalResource",
+        sid="OwnStack",
+        actions="cloudformation:DescribeStackResource cloudformation:SignalResource",
         resources=[
             arn(references, "cloudformation", "stack/${Name}/*", Name=root),
             arn(references, "cloudformation", f"stack/${{Name}}-{nested_stack_id_pattern}-*/*", Name=root),
@@ -155,8 +166,8 @@ def _own_stack_statement(references: References, nested_stack_id_pattern: str) -
 def _drain_statement(cluster: Cluster, references: References) -> Statement:
     """Return the permission of nodes to delay their termination by heartbeats until they are drained, and to end it."""
     return allow(
-        "Drain",
-        "autoscaling:CompleteLifecycleAction autoscaling:RecordLifecycleActionHeartbeat",
+        sid="Drain",
+        actions="autoscaling:CompleteLifecycleAction autoscaling:RecordLifecycleActionHeartbeat",
         resources=[arn(references, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")],
         condition={**if_resource_tagged(cluster), **unless_master()},
     )
@@ -165,10 +176,10 @@ def _drain_statement(cluster: Cluster, references: References) -> Statement:
 def _pull_image_statements(references: References) -> list[Statement]:
     """Return the permission to pull container images from ECR, including repositories shared by other accounts."""
     return [
-        allow("EcrToken", "ecr:GetAuthorizationToken"),
+        allow(sid="EcrToken", actions="ecr:GetAuthorizationToken"),
         allow(
-            "EcrPull",
-            "ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetDownloadUrlForLayer",
+            sid="EcrPull",
+            actions="ecr:BatchCheckLayerAvailability ecr:BatchGetImage ecr:GetDownloadUrlForLayer",
             resources=[arn(references, "ecr", "repository/*", region="*", account="*")],
         ),
     ]
@@ -183,13 +194,14 @@ def _session_manager_statements(references: References) -> list[Statement]:
     """
     return [
         allow(
-            "SessionManagerInstances",
-            "ssm:UpdateInstanceInformation",
+            sid="SessionManagerInstances",
+            actions="ssm:UpdateInstanceInformation",
             resources=[arn(references, "ec2", "instance/*"), arn(references, "ssm", "managed-instance/*")],
         ),
         allow(
-            "SessionManager",
-            """ssmmessages:CreateControlChannel ssmmessages:CreateDataChannel
-            ssmmessages:OpenControlChannel ssmmessages:OpenDataChannel""",
+            sid="SessionManager",
+            actions="""
+                ssmmessages:CreateControlChannel ssmmessages:CreateDataChannel
+                ssmmessages:OpenControlChannel ssmmessages:OpenDataChannel""",
         ),
     ]

@@ -29,25 +29,27 @@ def load_balancer_statements(scope: Scope) -> list[Statement]:
     )
     return [
         # The service describes security groups with the permissions of the caller (aws-load-balancer-controller#3917).
-        allow("LookAtBalancers", "ec2:GetSecurityGroupsForVpc elasticloadbalancing:Describe*"),
+        allow(sid="LookAtBalancers", actions="ec2:GetSecurityGroupsForVpc elasticloadbalancing:Describe*"),
         allow(
-            "Balance",
-            """elasticloadbalancing:AddTags elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
-            elasticloadbalancing:CreateTargetGroup elasticloadbalancing:ModifyListener
-            elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyLoadBalancerAttributes
-            elasticloadbalancing:SetIpAddressType elasticloadbalancing:SetSecurityGroups
-            elasticloadbalancing:SetSubnets""",
+            sid="Balance",
+            actions="""
+                elasticloadbalancing:AddTags elasticloadbalancing:CreateListener elasticloadbalancing:CreateLoadBalancer
+                elasticloadbalancing:CreateTargetGroup elasticloadbalancing:ModifyListener
+                elasticloadbalancing:ModifyListenerAttributes elasticloadbalancing:ModifyLoadBalancerAttributes
+                elasticloadbalancing:SetIpAddressType elasticloadbalancing:SetSecurityGroups
+                elasticloadbalancing:SetSubnets""",
             resources=[*load_balancer_and_listener_arns, any_target_group_arn],
         ),
         allow(
-            "BalanceOwn",
-            """elasticloadbalancing:DeleteListener elasticloadbalancing:DeleteLoadBalancer
-            elasticloadbalancing:DeleteTargetGroup elasticloadbalancing:DeregisterTargets
-            elasticloadbalancing:ModifyTargetGroup elasticloadbalancing:ModifyTargetGroupAttributes
-            elasticloadbalancing:RegisterTargets elasticloadbalancing:RemoveTags""",
+            sid="BalanceOwn",
+            actions="""
+                elasticloadbalancing:DeleteListener elasticloadbalancing:DeleteLoadBalancer
+                elasticloadbalancing:DeleteTargetGroup elasticloadbalancing:DeregisterTargets
+                elasticloadbalancing:ModifyTargetGroup elasticloadbalancing:ModifyTargetGroupAttributes
+                elasticloadbalancing:RegisterTargets elasticloadbalancing:RemoveTags""",
             resources=[*load_balancer_and_listener_arns, any_target_group_arn],
             condition=if_resource_has_tag(scope),
         ),
         # The first load balancer of an account creates the service-linked role.
-        allow("BalancersLinkedRole", "iam:CreateServiceLinkedRole", resources=[service_linked_role]),
+        allow(sid="BalancersLinkedRole", actions="iam:CreateServiceLinkedRole", resources=[service_linked_role]),
     ]

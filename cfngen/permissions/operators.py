@@ -41,18 +41,22 @@ def command_groups(scope: Scope, *, service_role: str = SERVICE_ROLE) -> tuple[C
     """
     return (
         CommandGroup(
-            "read",
-            "looking at a cluster: status, events, drift, validate, and what every command begins with",
-            _read_statements(scope),
-        ),
-        CommandGroup("deploy", "plan, deploy, rollback", _deploy_statements(scope, service_role)),
-        CommandGroup(
-            "delete", "delete, with what Kubernetes has made and the uploaded templates", _delete_statements(scope)
+            name="read",
+            purpose="looking at a cluster: status, events, drift, validate, and what every command begins with",
+            statements=_read_statements(scope),
         ),
         CommandGroup(
-            "kubeconfig",
-            "kubeconfig, and whatever talks to the cluster as its administrator",
-            _kubeconfig_statements(scope),
+            name="deploy", purpose="plan, deploy, rollback", statements=_deploy_statements(scope, service_role)
+        ),
+        CommandGroup(
+            name="delete",
+            purpose="delete, with what Kubernetes has made and the uploaded templates",
+            statements=_delete_statements(scope),
+        ),
+        CommandGroup(
+            name="kubeconfig",
+            purpose="kubeconfig, and whatever talks to the cluster as its administrator",
+            statements=_kubeconfig_statements(scope),
         ),
     )
 
@@ -79,45 +83,48 @@ def _read_statements(scope: Scope) -> list[Statement]:
     """Return the statements of the commands that only read, such as `cfngen status`."""
     return [
         allow(
-            "ReadStacks",
-            """cloudformation:DescribeChangeSet cloudformation:DescribeEvents cloudformation:DescribeStackEvents
-            cloudformation:DescribeStackResourceDrifts cloudformation:DescribeStackResources
-            cloudformation:DetectStackDrift cloudformation:DetectStackResourceDrift
-            cloudformation:GetStackPolicy cloudformation:GetTemplate cloudformation:ListChangeSets
-            cloudformation:ListStackResources""",
+            sid="ReadStacks",
+            actions="""
+                cloudformation:DescribeChangeSet cloudformation:DescribeEvents cloudformation:DescribeStackEvents
+                cloudformation:DescribeStackResourceDrifts cloudformation:DescribeStackResources
+                cloudformation:DetectStackDrift cloudformation:DetectStackResourceDrift
+                cloudformation:GetStackPolicy cloudformation:GetTemplate cloudformation:ListChangeSets
+                cloudformation:ListStackResources""",
             resources=[*scope.stack_arns, *scope.change_set_arns],
         ),
         # These actions do not support resource-level permissions, or cfngen calls them before the resource exists.
         # DescribeStacks is called without a name to find another stack of a cluster with the same name.
         allow(
-            "ReadAccount",
-            """autoscaling:Describe*
-            cloudformation:DescribeStackDriftDetectionStatus cloudformation:DescribeStacks
-            cloudformation:GetTemplateSummary cloudformation:ListStacks
-            ec2:Describe* elasticloadbalancing:Describe* iam:GetAccountSummary logs:DescribeLogGroups
-            servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
+            sid="ReadAccount",
+            actions="""
+                autoscaling:Describe*
+                cloudformation:DescribeStackDriftDetectionStatus cloudformation:DescribeStacks
+                cloudformation:GetTemplateSummary cloudformation:ListStacks
+                ec2:Describe* elasticloadbalancing:Describe* iam:GetAccountSummary logs:DescribeLogGroups
+                servicequotas:GetAWSDefaultServiceQuota servicequotas:GetServiceQuota""",
         ),
         allow(
-            "ReadConsole",
-            "ec2:GetConsoleOutput",
+            sid="ReadConsole",
+            actions="ec2:GetConsoleOutput",
             resources=scope.ec2_arns("instance/*"),
             condition=if_resource_has_tag(scope),
         ),
         # Drift detection reads each resource with the permissions of the caller ("Detect unmanaged configuration
         # changes to stacks and resources with drift detection", CloudFormation User Guide).
         allow(
-            "ReadRoles",
-            """iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
-            iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy iam:ListRolePolicies""",
+            sid="ReadRoles",
+            actions="""
+                iam:GetInstanceProfile iam:GetPolicy iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy
+                iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy iam:ListRolePolicies""",
             resources=scope.role_arns,
         ),
         allow(
-            "ReadKeys",
-            "kms:DescribeKey kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags",
+            sid="ReadKeys",
+            actions="kms:DescribeKey kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags",
             resources=scope.kms_key_arns,
             condition=if_resource_has_tag(scope),
         ),
-        allow("ReadSecretNames", "secretsmanager:DescribeSecret", resources=scope.secret_arns),
+        allow(sid="ReadSecretNames", actions="secretsmanager:DescribeSecret", resources=scope.secret_arns),
         *read_bucket_statements(scope),
     ]
 
@@ -126,29 +133,32 @@ def _deploy_statements(scope: Scope, service_role: str) -> list[Statement]:
     """Return the statements of `cfngen plan`, `deploy` and `rollback` that are not among those for reading."""
     return [
         allow(
-            "ChangeStacks",
-            """cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
-            cloudformation:DeleteChangeSet cloudformation:DeleteStack cloudformation:ExecuteChangeSet
-            cloudformation:RollbackStack cloudformation:SetStackPolicy cloudformation:TagResource
-            cloudformation:UntagResource cloudformation:UpdateStack cloudformation:UpdateTerminationProtection""",
+            sid="ChangeStacks",
+            actions="""
+                cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
+                cloudformation:DeleteChangeSet cloudformation:DeleteStack cloudformation:ExecuteChangeSet
+                cloudformation:RollbackStack cloudformation:SetStackPolicy cloudformation:TagResource
+                cloudformation:UntagResource cloudformation:UpdateStack cloudformation:UpdateTerminationProtection""",
             resources=[*scope.stack_arns, *scope.change_set_arns],
         ),
         allow(
-            "HandOverServiceRole",
-            "iam:PassRole",
+            sid="HandOverServiceRole",
+            actions="iam:PassRole",
             resources=[f"arn:{scope.partition}:iam::{scope.account}:role/{service_role}"],
             condition={"StringEquals": {"iam:PassedToService": "cloudformation.amazonaws.com"}},
         ),
         allow(
-            "PrepareBucket",
-            """s3:CreateBucket s3:GetBucketOwnershipControls s3:GetBucketPolicy s3:GetBucketPublicAccessBlock
-            s3:GetBucketTagging s3:GetBucketVersioning s3:GetEncryptionConfiguration s3:GetLifecycleConfiguration
-            s3:ListBucket s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
-            s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration""",
+            sid="PrepareBucket",
+            actions="""
+                s3:CreateBucket s3:GetBucketOwnershipControls s3:GetBucketPolicy s3:GetBucketPublicAccessBlock
+                s3:GetBucketTagging s3:GetBucketVersioning s3:GetEncryptionConfiguration s3:GetLifecycleConfiguration
+                s3:ListBucket s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
+                s3:PutBucketTagging s3:PutBucketVersioning s3:PutEncryptionConfiguration
+                s3:PutLifecycleConfiguration""",
             resources=[scope.template_bucket_arn],
         ),
         # CloudFormation reads the root template with the operator's permissions.
-        allow("UploadTemplates", "s3:GetObject s3:PutObject", resources=[scope.template_arns]),
+        allow(sid="UploadTemplates", actions="s3:GetObject s3:PutObject", resources=[scope.template_arns]),
     ]
 
 
@@ -163,52 +173,52 @@ def _delete_statements(scope: Scope) -> list[Statement]:
     statements_by_cluster_tag = []
     # Condition keys support no wildcards, so a policy for any cluster cannot use a tag key with the cluster's name.
     if scope.cluster != "*":
-        has_cluster_tag = if_resource_has_tag(scope, f"kubernetes.io/cluster/{scope.cluster}", "owned")
-        statements_by_cluster_tag.append(allow("RemoveOwned", delete_actions, condition=has_cluster_tag))
+        has_cluster_tag = if_resource_has_tag(scope, key=f"kubernetes.io/cluster/{scope.cluster}", value="owned")
+        statements_by_cluster_tag.append(allow(sid="RemoveOwned", actions=delete_actions, condition=has_cluster_tag))
     return [
         allow(
-            "DeleteStacks",
-            "cloudformation:DeleteStack cloudformation:UpdateTerminationProtection",
+            sid="DeleteStacks",
+            actions="cloudformation:DeleteStack cloudformation:UpdateTerminationProtection",
             resources=scope.stack_arns,
         ),
         # When the whole cluster is deleted, nodes are not drained, since their pods have nowhere to go.
         allow(
-            "StopDraining",
-            "autoscaling:DeleteLifecycleHook autoscaling:PutLifecycleHook",
+            sid="StopDraining",
+            actions="autoscaling:DeleteLifecycleHook autoscaling:PutLifecycleHook",
             resources=scope.auto_scaling_group_arns,
         ),
         # Before a deletion, the certificate authorities are copied to a secret, which can be restored for some weeks.
         allow(
-            "KeepAuthorities",
-            "secretsmanager:CreateSecret secretsmanager:DeleteSecret",
+            sid="KeepAuthorities",
+            actions="secretsmanager:CreateSecret secretsmanager:DeleteSecret",
             resources=[scope.authority_copy_arns],
         ),
         *statements_by_cluster_tag,
-        allow("RemoveMarked", delete_actions, condition=if_resource_has_tag(scope)),
+        allow(sid="RemoveMarked", actions=delete_actions, condition=if_resource_has_tag(scope)),
         # Controllers in the cluster create these resources, some with other tags of the cluster, some with none.
         allow(
-            "RemoveOfLoadBalancerController",
-            f"{load_balancer_actions} {security_group_actions}",
-            condition=if_resource_has_tag(scope, "elbv2.k8s.aws/cluster"),
+            sid="RemoveOfLoadBalancerController",
+            actions=f"{load_balancer_actions} {security_group_actions}",
+            condition=if_resource_has_tag(scope, key="elbv2.k8s.aws/cluster"),
         ),
         allow(
-            "RemoveOfStorageDriver",
-            storage_actions,
-            condition=if_resource_has_tag(scope, "ebs.csi.aws.com/cluster", "true"),
+            sid="RemoveOfStorageDriver",
+            actions=storage_actions,
+            condition=if_resource_has_tag(scope, key="ebs.csi.aws.com/cluster", value="true"),
         ),
         allow(
-            "RemoveOfVpcCni",
-            interface_actions,
-            condition=if_resource_has_tag(scope, "node.k8s.amazonaws.com/instance_id", "*"),
+            sid="RemoveOfVpcCni",
+            actions=interface_actions,
+            condition=if_resource_has_tag(scope, key="node.k8s.amazonaws.com/instance_id", value="*"),
         ),
         # An existing route table does not have the cluster's tag.
-        allow("RemovePodRoutes", "ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
+        allow(sid="RemovePodRoutes", actions="ec2:DeleteRoute", resources=scope.ec2_arns("route-table/*")),
         allow(
-            "ListTemplates",
-            "s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
+            sid="ListTemplates",
+            actions="s3:DeleteBucket s3:ListBucket s3:ListBucketVersions",
             resources=[scope.template_bucket_arn],
         ),
-        allow("RemoveTemplates", "s3:DeleteObject s3:DeleteObjectVersion", resources=[scope.template_arns]),
+        allow(sid="RemoveTemplates", actions="s3:DeleteObject s3:DeleteObjectVersion", resources=[scope.template_arns]),
     ]
 
 
@@ -218,14 +228,14 @@ def _kubeconfig_statements(scope: Scope) -> list[Statement]:
     via_secrets_manager = {"kms:ViaService": f"secretsmanager.{scope.region}.*"}
     return [
         allow(
-            "ReadAuthorities",
-            "secretsmanager:DescribeSecret secretsmanager:GetSecretValue",
+            sid="ReadAuthorities",
+            actions="secretsmanager:DescribeSecret secretsmanager:GetSecretValue",
             resources=[scope.ca_secret_arn],
             condition=if_resource_has_tag(scope),
         ),
         allow(
-            "DecryptAuthorities",
-            "kms:Decrypt",
+            sid="DecryptAuthorities",
+            actions="kms:Decrypt",
             resources=scope.kms_key_arns,
             condition={"StringLike": {**has_cluster_tag, **via_secrets_manager}},
         ),

@@ -36,10 +36,10 @@ def _pod_route_statements(cluster: Cluster, references: References) -> list[Stat
     """
     route_table = arn(references, "ec2", "route-table/${RouteTable}", RouteTable=references.route_table_id)
     return [
-        allow("PodRoutes", "ec2:CreateRoute ec2:DeleteRoute", resources=[route_table]),
+        allow(sid="PodRoutes", actions="ec2:CreateRoute ec2:DeleteRoute", resources=[route_table]),
         allow(
-            "PodRoutesOwnInstances",
-            "ec2:ModifyInstanceAttribute",
+            sid="PodRoutesOwnInstances",
+            actions="ec2:ModifyInstanceAttribute",
             resources=[arn(references, "ec2", "instance/*")],
             condition=if_resource_tagged(cluster),
         ),
@@ -71,48 +71,51 @@ def _pod_address_statements(cluster: Cluster, references: References, *, for_mas
         ]
     }
     return [
-        allow("PodAddressesRead", "ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces"),
         allow(
-            "PodAddressesOwnInterfaces",
-            "ec2:AssignPrivateIpAddresses ec2:DeleteNetworkInterface ec2:UnassignPrivateIpAddresses",
+            sid="PodAddressesRead",
+            actions="ec2:DescribeInstanceTypes ec2:DescribeInstances ec2:DescribeNetworkInterfaces",
+        ),
+        allow(
+            sid="PodAddressesOwnInterfaces",
+            actions="ec2:AssignPrivateIpAddresses ec2:DeleteNetworkInterface ec2:UnassignPrivateIpAddresses",
             resources=[interfaces],
             condition=if_changeable,
         ),
         allow(
-            "PodAddressesOwnInstances",
-            "ec2:AttachNetworkInterface ec2:DetachNetworkInterface ec2:ModifyNetworkInterfaceAttribute",
+            sid="PodAddressesOwnInstances",
+            actions="ec2:AttachNetworkInterface ec2:DetachNetworkInterface ec2:ModifyNetworkInterfaceAttribute",
             resources=[interfaces, instances],
             condition=if_changeable,
         ),
         allow(
-            "PodAddressesNewInterfaces",
-            "ec2:CreateNetworkInterface",
+            sid="PodAddressesNewInterfaces",
+            actions="ec2:CreateNetworkInterface",
             resources=[interfaces],
             condition=if_request_tagged(cluster),
         ),
         # To create an interface, EC2 also requires permission for the subnet and the security groups. These exist
         # already, so tags of the request cannot restrict them.
         allow(
-            "PodAddressesNewInterfacesInVpc",
-            "ec2:CreateNetworkInterface",
+            sid="PodAddressesNewInterfacesInVpc",
+            actions="ec2:CreateNetworkInterface",
             resources=[subnets, security_groups],
             condition=in_vpc,
         ),
         allow(
-            "PodAddressesGroupsInVpc",
-            "ec2:ModifyNetworkInterfaceAttribute",
+            sid="PodAddressesGroupsInVpc",
+            actions="ec2:ModifyNetworkInterfaceAttribute",
             resources=[security_groups],
             condition=in_vpc,
         ),
         allow(
-            "PodAddressesTagNewInterfaces",
-            "ec2:CreateTags",
+            sid="PodAddressesTagNewInterfaces",
+            actions="ec2:CreateTags",
             resources=[interfaces],
             condition=if_creating_tagged(cluster, "ec2", "CreateNetworkInterface"),
         ),
         allow(
-            "PodAddressesMarkOwnInterfaces",
-            "ec2:CreateTags",
+            sid="PodAddressesMarkOwnInterfaces",
+            actions="ec2:CreateTags",
             resources=[interfaces],
             condition={**if_of_this_cluster, "ForAllValues:StringEquals": allowed_tag_keys},
         ),

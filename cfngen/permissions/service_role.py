@@ -36,18 +36,23 @@ def _stack_statements(scope: Scope) -> list[Statement]:
         # If a resource fails, CloudFormation cancels the other nested stacks and rolls them back: the reference of
         # AWS::CloudFormation::Stack requires permission to cancel updates, which the registry's schema leaves out.
         allow(
-            "Stacks",
-            """cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
-            cloudformation:CreateStack cloudformation:DeleteChangeSet cloudformation:DeleteStack
-            cloudformation:DescribeChangeSet cloudformation:DescribeStacks cloudformation:ExecuteChangeSet
-            cloudformation:GetTemplate cloudformation:RollbackStack cloudformation:TagResource
-            cloudformation:UntagResource cloudformation:UpdateStack""",
+            sid="Stacks",
+            actions="""
+                cloudformation:CancelUpdateStack cloudformation:ContinueUpdateRollback cloudformation:CreateChangeSet
+                cloudformation:CreateStack cloudformation:DeleteChangeSet cloudformation:DeleteStack
+                cloudformation:DescribeChangeSet cloudformation:DescribeStacks cloudformation:ExecuteChangeSet
+                cloudformation:GetTemplate cloudformation:RollbackStack cloudformation:TagResource
+                cloudformation:UntagResource cloudformation:UpdateStack""",
             resources=scope.nested_stack_arns,
         ),
-        allow("Templates", "s3:GetObject", resources=[scope.template_arns]),
-        allow("Look", "autoscaling:Describe* ec2:Describe* ec2:GetLaunchTemplateData"),
+        allow(sid="Templates", actions="s3:GetObject", resources=[scope.template_arns]),
+        allow(sid="Look", actions="autoscaling:Describe* ec2:Describe* ec2:GetLaunchTemplateData"),
         # Templates find machine images by the public SSM parameters of the images' publishers.
-        allow("Images", "ssm:GetParameters", resources=[f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/*"]),
+        allow(
+            sid="Images",
+            actions="ssm:GetParameters",
+            resources=[f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/*"],
+        ),
     ]
 
 
@@ -56,37 +61,42 @@ def _network_statements(scope: Scope) -> list[Statement]:
     return [
         # An existing Elastic IP or VPC does not have the cluster's tag.
         allow(
-            "Make",
-            """ec2:AllocateAddress ec2:AssociateAddress ec2:AssociateDhcpOptions ec2:AssociateRouteTable
-            ec2:AttachInternetGateway ec2:AuthorizeSecurityGroupEgress ec2:AuthorizeSecurityGroupIngress
-            ec2:CreateDhcpOptions ec2:CreateInternetGateway ec2:CreateLaunchTemplate ec2:CreateNetworkInterface
-            ec2:CreateRoute ec2:CreateRouteTable ec2:CreateSecurityGroup ec2:CreateSubnet ec2:CreateVolume ec2:CreateVpc
-            ec2:DisassociateAddress ec2:ImportKeyPair ec2:ModifyNetworkInterfaceAttribute ec2:ModifySubnetAttribute
-            ec2:ModifyVpcAttribute ec2:ReplaceRouteTableAssociation ec2:RevokeSecurityGroupEgress
-            ec2:UpdateSecurityGroupRuleDescriptions*""",
+            sid="Make",
+            actions="""
+                ec2:AllocateAddress ec2:AssociateAddress ec2:AssociateDhcpOptions ec2:AssociateRouteTable
+                ec2:AttachInternetGateway ec2:AuthorizeSecurityGroupEgress ec2:AuthorizeSecurityGroupIngress
+                ec2:CreateDhcpOptions ec2:CreateInternetGateway ec2:CreateLaunchTemplate ec2:CreateNetworkInterface
+                ec2:CreateRoute ec2:CreateRouteTable ec2:CreateSecurityGroup ec2:CreateSubnet ec2:CreateVolume
+                ec2:CreateVpc
+                ec2:DisassociateAddress ec2:ImportKeyPair ec2:ModifyNetworkInterfaceAttribute ec2:ModifySubnetAttribute
+                ec2:ModifyVpcAttribute ec2:ReplaceRouteTableAssociation ec2:RevokeSecurityGroupEgress
+                ec2:UpdateSecurityGroupRuleDescriptions*""",
             resources=scope.ec2_arns("*"),
         ),
         allow(
-            "ChangeOwn",
-            """ec2:AssignPrivateIpAddresses ec2:CreateLaunchTemplateVersion ec2:DeleteDhcpOptions
-            ec2:DeleteInternetGateway ec2:DeleteKeyPair ec2:DeleteLaunchTemplate ec2:DeleteLaunchTemplateVersions
-            ec2:DeleteNetworkInterface ec2:DeleteRoute ec2:DeleteRouteTable ec2:DeleteSecurityGroup ec2:DeleteSubnet
-            ec2:DeleteTags ec2:DeleteVolume ec2:DeleteVpc ec2:DetachInternetGateway ec2:DetachNetworkInterface
-            ec2:DetachVolume ec2:DisassociateRouteTable ec2:ModifyLaunchTemplate ec2:ModifyVolume
-            ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute ec2:RevokeSecurityGroupIngress
-            ec2:UnassignPrivateIpAddresses""",
+            sid="ChangeOwn",
+            actions="""
+                ec2:AssignPrivateIpAddresses ec2:CreateLaunchTemplateVersion ec2:DeleteDhcpOptions
+                ec2:DeleteInternetGateway ec2:DeleteKeyPair ec2:DeleteLaunchTemplate ec2:DeleteLaunchTemplateVersions
+                ec2:DeleteNetworkInterface ec2:DeleteRoute ec2:DeleteRouteTable ec2:DeleteSecurityGroup ec2:DeleteSubnet
+                ec2:DeleteTags ec2:DeleteVolume ec2:DeleteVpc ec2:DetachInternetGateway ec2:DetachNetworkInterface
+                ec2:DetachVolume ec2:DisassociateRouteTable ec2:ModifyLaunchTemplate ec2:ModifyVolume
+                ec2:ModifyVolumeAttribute ec2:ReleaseAddress ec2:ReplaceRoute ec2:RevokeSecurityGroupIngress
+                ec2:UnassignPrivateIpAddresses""",
             resources=scope.ec2_arns("*"),
             condition=if_resource_has_tag(scope),
         ),
         # When CloudFormation deletes or replaces a data volume, it creates a snapshot first.
         allow(
-            "SnapshotOwn",
-            "ec2:CreateSnapshot",
+            sid="SnapshotOwn",
+            actions="ec2:CreateSnapshot",
             resources=scope.ec2_arns("volume/*"),
             condition=if_resource_has_tag(scope),
         ),
         allow(
-            "NewSnapshots", "ec2:CreateSnapshot", resources=[f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"]
+            sid="NewSnapshots",
+            actions="ec2:CreateSnapshot",
+            resources=[f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"],
         ),
     ]
 
@@ -94,11 +104,18 @@ def _network_statements(scope: Scope) -> list[Statement]:
 def _tag_statements(scope: Scope) -> list[Statement]:
     """Return the statements for tags of EC2 resources: new resources, the cluster's own, and new snapshots."""
     return [
-        allow("TagNew", "ec2:CreateTags", resources=scope.ec2_arns("*"), condition=if_request_sets_cluster_tag(scope)),
-        allow("TagOwn", "ec2:CreateTags", resources=scope.ec2_arns("*"), condition=if_resource_has_tag(scope)),
         allow(
-            "TagSnapshots",
-            "ec2:CreateTags",
+            sid="TagNew",
+            actions="ec2:CreateTags",
+            resources=scope.ec2_arns("*"),
+            condition=if_request_sets_cluster_tag(scope),
+        ),
+        allow(
+            sid="TagOwn", actions="ec2:CreateTags", resources=scope.ec2_arns("*"), condition=if_resource_has_tag(scope)
+        ),
+        allow(
+            sid="TagSnapshots",
+            actions="ec2:CreateTags",
             resources=[f"arn:{scope.partition}:ec2:{scope.region}::snapshot/*"],
             condition={"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}},
         ),
@@ -110,25 +127,26 @@ def _instance_statements(scope: Scope) -> list[Statement]:
     service_linked_roles = f"arn:{scope.partition}:iam::{scope.account}:role/aws-service-role"
     return [
         allow(
-            "Groups",
-            """autoscaling:CreateAutoScalingGroup autoscaling:CreateOrUpdateTags autoscaling:DeleteAutoScalingGroup
-            autoscaling:DeleteLifecycleHook autoscaling:DeleteTags autoscaling:PutLifecycleHook
-            autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
-            autoscaling:SuspendProcesses autoscaling:TerminateInstanceInAutoScalingGroup
-            autoscaling:UpdateAutoScalingGroup""",
+            sid="Groups",
+            actions="""
+                autoscaling:CreateAutoScalingGroup autoscaling:CreateOrUpdateTags autoscaling:DeleteAutoScalingGroup
+                autoscaling:DeleteLifecycleHook autoscaling:DeleteTags autoscaling:PutLifecycleHook
+                autoscaling:ResumeProcesses autoscaling:SetDesiredCapacity
+                autoscaling:SuspendProcesses autoscaling:TerminateInstanceInAutoScalingGroup
+                autoscaling:UpdateAutoScalingGroup""",
             resources=scope.auto_scaling_group_arns,
         ),
         # EC2 Auto Scaling checks this permission when a group gets a launch template ("Control Amazon EC2 launch
         # template usage in Auto Scaling groups", Amazon EC2 Auto Scaling User Guide). It launches instances with the
         # service-linked role.
         allow(
-            "Launch",
-            "ec2:RunInstances",
+            sid="Launch",
+            actions="ec2:RunInstances",
             condition={"ArnLike": {"ec2:LaunchTemplate": scope.ec2_arns("launch-template/*")[0]}},
         ),
         allow(
-            "LinkedRoles",
-            "iam:CreateServiceLinkedRole",
+            sid="LinkedRoles",
+            actions="iam:CreateServiceLinkedRole",
             resources=[f"{service_linked_roles}/{service}.amazonaws.com/*" for service in ("autoscaling", "spot")],
         ),
     ]
@@ -138,14 +156,18 @@ def _role_statements(scope: Scope) -> list[Statement]:
     """Return the statements for the roles, instance profiles and managed policies of the cluster's instances."""
     return [
         allow(
-            "Roles",
-            """iam:AddRoleToInstanceProfile iam:AttachRolePolicy iam:CreateInstanceProfile iam:CreatePolicy
-            iam:CreatePolicyVersion iam:CreateRole iam:DeleteInstanceProfile iam:DeletePolicy iam:DeletePolicyVersion
-            iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetInstanceProfile iam:GetPolicy
-            iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies iam:ListEntitiesForPolicy
-            iam:ListPolicyVersions iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary iam:PutRolePolicy
-            iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole
-            iam:UpdateAssumeRolePolicy iam:UpdateRole iam:UpdateRoleDescription""",
+            sid="Roles",
+            actions="""
+                iam:AddRoleToInstanceProfile iam:AttachRolePolicy iam:CreateInstanceProfile iam:CreatePolicy
+                iam:CreatePolicyVersion iam:CreateRole iam:DeleteInstanceProfile iam:DeletePolicy
+                iam:DeletePolicyVersion
+                iam:DeleteRole iam:DeleteRolePolicy iam:DetachRolePolicy iam:GetInstanceProfile iam:GetPolicy
+                iam:GetPolicyVersion iam:GetRole iam:GetRolePolicy iam:ListAttachedRolePolicies
+                iam:ListEntitiesForPolicy
+                iam:ListPolicyVersions iam:ListRolePolicies iam:PassRole iam:PutRolePermissionsBoundary
+                iam:PutRolePolicy
+                iam:RemoveRoleFromInstanceProfile iam:TagRole iam:UntagRole
+                iam:UpdateAssumeRolePolicy iam:UpdateRole iam:UpdateRoleDescription""",
             resources=scope.role_arns,
         ),
     ]
@@ -157,32 +179,43 @@ def _secret_statements(scope: Scope) -> list[Statement]:
     return [
         # CloudFormation creates the secrets empty, so it needs no permission to read them.
         allow(
-            "Secrets",
-            """secretsmanager:CreateSecret secretsmanager:DeleteSecret secretsmanager:DescribeSecret
-            secretsmanager:TagResource secretsmanager:UntagResource secretsmanager:UpdateSecret""",
+            sid="Secrets",
+            actions="""
+                secretsmanager:CreateSecret secretsmanager:DeleteSecret secretsmanager:DescribeSecret
+                secretsmanager:TagResource secretsmanager:UntagResource secretsmanager:UpdateSecret""",
             resources=scope.secret_arns,
         ),
         # Changes of a key's tags may take five minutes to affect authorization ("ABAC for AWS KMS", AWS KMS Developer
         # Guide).
         allow(
-            "NewKeys",
-            """kms:CreateKey kms:DescribeKey kms:EnableKeyRotation kms:GetKeyPolicy kms:GetKeyRotationStatus
-            kms:ListResourceTags""",
+            sid="NewKeys",
+            actions="""
+                kms:CreateKey kms:DescribeKey kms:EnableKeyRotation kms:GetKeyPolicy kms:GetKeyRotationStatus
+                kms:ListResourceTags""",
         ),
         allow(
-            "TagNewKeys", "kms:TagResource", resources=scope.kms_key_arns, condition=if_request_sets_cluster_tag(scope)
+            sid="TagNewKeys",
+            actions="kms:TagResource",
+            resources=scope.kms_key_arns,
+            condition=if_request_sets_cluster_tag(scope),
         ),
         allow(
-            "OwnKeys",
-            """kms:DisableKey kms:DisableKeyRotation kms:EnableKey kms:PutKeyPolicy kms:ScheduleKeyDeletion
-            kms:TagResource kms:UntagResource kms:UpdateKeyDescription""",
+            sid="OwnKeys",
+            actions="""
+                kms:DisableKey kms:DisableKeyRotation kms:EnableKey kms:PutKeyPolicy kms:ScheduleKeyDeletion
+                kms:TagResource kms:UntagResource kms:UpdateKeyDescription""",
             resources=scope.kms_key_arns,
             condition=if_resource_has_tag(scope),
         ),
-        allow("UseKeys", "kms:Decrypt kms:GenerateDataKey*", resources=scope.kms_key_arns, condition=via_services),
         allow(
-            "GrantKeys",
-            "kms:CreateGrant",
+            sid="UseKeys",
+            actions="kms:Decrypt kms:GenerateDataKey*",
+            resources=scope.kms_key_arns,
+            condition=via_services,
+        ),
+        allow(
+            sid="GrantKeys",
+            actions="kms:CreateGrant",
             resources=scope.kms_key_arns,
             condition={**via_services, "Bool": {"kms:GrantIsForAWSResource": "true"}},
         ),
@@ -196,11 +229,12 @@ def _backup_bucket_statements(scope: Scope) -> list[Statement]:
     """
     return [
         allow(
-            "BackupBucket",
-            """s3:CreateBucket s3:DeleteBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket
-            s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
-            s3:PutBucketTagging s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource
-            s3:UntagResource""",
+            sid="BackupBucket",
+            actions="""
+                s3:CreateBucket s3:DeleteBucket s3:Get*Configuration s3:GetBucket* s3:ListBucket
+                s3:ListTagsForResource s3:PutBucketOwnershipControls s3:PutBucketPolicy s3:PutBucketPublicAccessBlock
+                s3:PutBucketTagging s3:PutEncryptionConfiguration s3:PutLifecycleConfiguration s3:TagResource
+                s3:UntagResource""",
             resources=[scope.backup_bucket_arn],
         )
     ]

@@ -14,10 +14,10 @@ def data_volume_statements(cluster: Cluster, references: References) -> list[Sta
     instance. It waits until that instance is terminated, so it may describe instances.
     """
     return [
-        allow("DataVolumeRead", "ec2:DescribeInstances ec2:DescribeVolumes"),
+        allow(sid="DataVolumeRead", actions="ec2:DescribeInstances ec2:DescribeVolumes"),
         allow(
-            "DataVolumeAttach",
-            "ec2:AttachVolume ec2:DetachVolume",
+            sid="DataVolumeAttach",
+            actions="ec2:AttachVolume ec2:DetachVolume",
             resources=[arn(references, "ec2", "volume/*"), arn(references, "ec2", "instance/*")],
             condition=if_resource_tagged(cluster, **MASTER_ROLE_TAG),
         ),
@@ -39,14 +39,14 @@ def volume_key_statements(references: References, key: str | None) -> list[State
     via_ec2 = {"StringEquals": via_service(references, "ec2")}
     return [
         allow(
-            "DataVolumeKey",
-            "kms:Decrypt kms:DescribeKey kms:GenerateDataKeyWithoutPlaintext",
+            sid="DataVolumeKey",
+            actions="kms:Decrypt kms:DescribeKey kms:GenerateDataKeyWithoutPlaintext",
             resources=keys,
             condition=via_ec2,
         ),
         allow(
-            "DataVolumeKeyGrant",
-            "kms:CreateGrant",
+            sid="DataVolumeKeyGrant",
+            actions="kms:CreateGrant",
             resources=keys,
             condition={"Bool": {"kms:GrantIsForAWSResource": "true"}, **via_ec2},
         ),

@@ -38,7 +38,7 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
     if not backups.enabled:
         return
     if backups.bucket:
-        stack.output(BUCKET_NAME_OUTPUT, backups.bucket, BUCKET_DESCRIPTION, also_output_of_root=True)
+        stack.output(BUCKET_NAME_OUTPUT, value=backups.bucket, description=BUCKET_DESCRIPTION, also_output_of_root=True)
         return
     bucket = stack.add(
         s3.Bucket(
@@ -66,7 +66,7 @@ def add_bucket(stack: Stack, cluster: Cluster) -> None:
             "BackupBucketPolicy", Bucket=Ref(bucket), PolicyDocument=_deny_without_tls(bucket), **ALWAYS_RETAINED
         )
     )
-    stack.output(BUCKET_NAME_OUTPUT, Ref(bucket), BUCKET_DESCRIPTION, also_output_of_root=True)
+    stack.output(BUCKET_NAME_OUTPUT, value=Ref(bucket), description=BUCKET_DESCRIPTION, also_output_of_root=True)
 
 
 def backup_bucket_name(stack: Stack) -> Any:

@@ -116,8 +116,10 @@ def build(cluster: Cluster) -> Stack:
         statements=node_statements(cluster, references),
         managed_policies=(),
     )
-    stack.output("MasterInstanceProfileArn", GetAtt(masters_profile, "Arn"), "Instance profile of masters")
-    stack.output("NodeInstanceProfileArn", GetAtt(nodes_profile, "Arn"), "Instance profile of nodes")
+    stack.output(
+        "MasterInstanceProfileArn", value=GetAtt(masters_profile, "Arn"), description="Instance profile of masters"
+    )
+    stack.output("NodeInstanceProfileArn", value=GetAtt(nodes_profile, "Arn"), description="Instance profile of nodes")
     on_masters = f"on masters of the Kubernetes cluster {cluster.name}"
     if network_plugin(cluster).interfaces:
         _attach_to_masters(

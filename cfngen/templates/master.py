@@ -112,19 +112,21 @@ def build(cluster: Cluster, *, user_data: MakeUserData = userdata.master) -> Sta
 
     stack.output(
         "ApiEndpoint",
-        Sub(access.api_url(cluster), Host=api_host),
-        "Kubernetes API endpoint",
+        value=Sub(access.api_url(cluster), Host=api_host),
+        description="Kubernetes API endpoint",
         also_output_of_root=True,
     )
     stack.output(
-        "ApiPrivateAddress", first_private_address, "Private address of the first master, one of those that nodes use"
+        "ApiPrivateAddress",
+        value=first_private_address,
+        description="Private address of the first master, one of those that nodes use",
     )
     for command in access.shell_commands(cluster):
         # Fn::Sub may have only variables that its text uses; cfn-lint reports others.
         variables = {"Host": api_host, "Master": first_master_host}
         used_variables = {name: value for name, value in variables.items() if f"${{{name}}}" in command.text}
         text = Sub(command.text, **used_variables) if used_variables else command.text
-        stack.output(command.output, text, command.description, also_output_of_root=True)
+        stack.output(command.output, value=text, description=command.description, also_output_of_root=True)
     return stack
 
 

@@ -121,7 +121,9 @@ def build(cluster: Cluster, node_group: NodeGroup) -> Stack:
         ),
     )
     stack.output(
-        auto_scaling_group_id, Ref(auto_scaling_group_id), f"Auto Scaling group of node group {node_group.name}"
+        auto_scaling_group_id,
+        value=Ref(auto_scaling_group_id),
+        description=f"Auto Scaling group of node group {node_group.name}",
     )
     return stack
 

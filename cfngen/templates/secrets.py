@@ -56,11 +56,16 @@ def build(cluster: Cluster) -> Stack:
         name_suffix="join",
         description="What nodes need to join {cluster}, renewed by its masters",
     )
-    stack.output("SecretsKeyArn", GetAtt(kms_key, "Arn"), "KMS key that encrypts the cluster's secrets")
     stack.output(
-        "CaSecretArn", Ref(ca_secret), "Secret that holds the certificate authorities", also_output_of_root=True
+        "SecretsKeyArn", value=GetAtt(kms_key, "Arn"), description="KMS key that encrypts the cluster's secrets"
     )
-    stack.output("JoinSecretArn", Ref(join_secret), "Secret that holds what nodes need to join")
+    stack.output(
+        "CaSecretArn",
+        value=Ref(ca_secret),
+        description="Secret that holds the certificate authorities",
+        also_output_of_root=True,
+    )
+    stack.output("JoinSecretArn", value=Ref(join_secret), description="Secret that holds what nodes need to join")
     backups.add_bucket(stack, cluster)
     if cluster.ssh.public_key:
         key_pair = stack.add(
@@ -71,7 +76,7 @@ def build(cluster: Cluster) -> Stack:
                 Tags=tags(cluster, f"{cluster.name}-ssh"),
             )
         )
-        stack.output("KeyName", Ref(key_pair), "EC2 key pair of the instances")
+        stack.output("KeyName", value=Ref(key_pair), description="EC2 key pair of the instances")
     return stack
 
 

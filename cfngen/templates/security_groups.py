@@ -131,13 +131,13 @@ def build(cluster: Cluster) -> Stack:
     for role, first_group in first_groups.items():
         _allow_listed_sources(stack, cluster, vpc_reference, role, first_group=first_group, masters_group=masters_group)
 
-    stack.output("MasterSecurityGroupId", masters_group, "Security group of the masters")
-    stack.output("NodeSecurityGroupId", nodes_group, "Security group of the nodes")
+    stack.output("MasterSecurityGroupId", value=masters_group, description="Security group of the masters")
+    stack.output("NodeSecurityGroupId", value=nodes_group, description="Security group of the nodes")
     if has_load_balancer:
         stack.output(
             "ApiLoadBalancerSecurityGroupId",
-            first_groups["ApiLoadBalancer"],
-            "Security group of the API's load balancer",
+            value=first_groups["ApiLoadBalancer"],
+            description="Security group of the API's load balancer",
         )
     return stack
 
@@ -308,8 +308,8 @@ def _allow_listed_sources(
             target_group = GetAtt(stack.add(extra_group), "GroupId")
             stack.output(
                 str(SecurityGroupId(role, group_number, "Id")),
-                target_group,
-                f"Security group {group_number} of the {_PROTECTED_BY_ROLE[role]}",
+                value=target_group,
+                description=f"Security group {group_number} of the {_PROTECTED_BY_ROLE[role]}",
             )
         for source in sources:
             # The load balancer's groups only have rules for the API, so their logical ids omit the purpose.

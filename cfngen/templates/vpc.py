@@ -69,9 +69,9 @@ def build(cluster: Cluster) -> Stack | None:
     )
     for subnet in network.subnets:
         _add_subnet(stack, cluster, vpc_reference, route_table, subnet)
-    stack.output("VpcId", vpc_reference, "VPC of the cluster", also_output_of_root=True)
+    stack.output("VpcId", value=vpc_reference, description="VPC of the cluster", also_output_of_root=True)
     if network_plugin(cluster).routes:
-        stack.output("RouteTableId", Ref(route_table), "Route table that holds the pods' routes")
+        stack.output("RouteTableId", value=Ref(route_table), description="Route table that holds the pods' routes")
     return stack
 
 
@@ -194,4 +194,8 @@ def _add_subnet(
             RouteTableId=Ref(route_table),
         )
     )
-    stack.output(str(SubnetId(short_zone, "Id")), GetAtt(subnet_resource, "SubnetId"), f"Subnet in zone {short_zone}")
+    stack.output(
+        str(SubnetId(short_zone, "Id")),
+        value=GetAtt(subnet_resource, "SubnetId"),
+        description=f"Subnet in zone {short_zone}",
+    )

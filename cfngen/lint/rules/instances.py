@@ -109,6 +109,7 @@ class VolumeEncryption(CloudFormationLintRule):  # type: ignore[misc]
                     yield from self._check(volume_path, volume)
 
     def _check(self, path: list[str | int], volume: Mapping[str, object]) -> Iterator[RuleMatch]:
+        """Yield a match if a volume is not encrypted; `path` is the path of the volume in the template."""
         if not _is_or_unknown(volume.get("Encrypted"), "true"):
             yield RuleMatch(path, "Encrypted must be true for this volume")
 

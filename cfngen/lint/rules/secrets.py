@@ -65,6 +65,7 @@ class PlainSecret(CloudFormationLintRule):  # type: ignore[misc]
                         yield RuleMatch(path, f"this text holds {secret_kind}")
 
     def _check_parameter(self, name: str, parameter: Mapping[str, object]) -> Iterator[RuleMatch]:
+        """Yield a match if a parameter for a secret has a default, and one if it lacks `NoEcho: true`."""
         path = ["Parameters", name]
         default = parameter.get("Default")
         if default not in (None, "") and not _DYNAMIC_REFERENCE_PATTERN.fullmatch(str(default)):

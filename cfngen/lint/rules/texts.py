@@ -49,9 +49,8 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
         for logical_id, resource in cfn.get_resources().items():
             resource_type, properties = resource.get("Type"), resource.get("Properties")
             if isinstance(resource_type, str) and isinstance(properties, Mapping):
-                yield from self._check_properties(
-                    cfn, resource_type, properties, (), ["Resources", logical_id, "Properties"]
-                )
+                path = ["Resources", logical_id, "Properties"]
+                yield from self._check_properties(cfn, resource_type, properties, property_path=(), path=path)
 
     def _check_properties(
         self,
@@ -61,24 +60,36 @@ class TextLimits(CloudFormationLintRule):  # type: ignore[misc]
         property_path: tuple[str | int, ...],
         path: list[str | int],
     ) -> Iterator[RuleMatch]:
+        """Yield a match for every text in a property, at any depth, that exceeds the limits of the property.
+
+        Args:
+            cfn: the template.
+            resource_type: type of the resource.
+            value: value of the property.
+            property_path: path of the property below `Properties`, to look up its limits.
+            path: path of the value in the template, including the branches of Fn::If.
+        """
         for branch_path, branch in expressions.branches(value, path):
             limit = limits.of_property(resource_type, property_path)
             if limit:
                 yield from self._check(cfn, limit, branch, branch_path)
             elif isinstance(branch, list):
                 for index, item in enumerate(branch):
+                    item_path = [*branch_path, index]
                     yield from self._check_properties(
-                        cfn, resource_type, item, (*property_path, index), [*branch_path, index]
+                        cfn, resource_type, item, property_path=(*property_path, index), path=item_path
                     )
             elif isinstance(branch, Mapping) and not expressions.is_function(branch):
                 for key, item in branch.items():
+                    item_path = [*branch_path, key]
                     yield from self._check_properties(
-                        cfn, resource_type, item, (*property_path, key), [*branch_path, key]
+                        cfn, resource_type, item, property_path=(*property_path, key), path=item_path
                     )
 
     def _check(
         self, cfn: Template, limit: limits.TextLimit, value: object, path: list[str | int]
     ) -> Iterator[RuleMatch]:
+        """Yield a match if a text, or the default of the parameter that it refers to, exceeds a limit."""
         fault = limit.fault_of_parts(expressions.text_parts(value))
         if fault:
             yield RuleMatch(path, f"{limit.what}: {fault}")

@@ -113,7 +113,7 @@ class Cache:
         return stored["findings"] if _is_verdict(stored, cache_key) else None
 
     def put(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Store verdicts by their cache keys, and delete verdicts that were not used for `KEEP_DAYS` days."""
+        """Store verdicts by their cache keys, and delete verdicts that were not used for `RETENTION_DAYS` days."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             for cache_key, verdict in verdicts.items():

@@ -50,17 +50,17 @@ def rights(statements: Any) -> set[tuple[str, str]]:
 
 def role_statements(configuration: dict[str, Any]) -> dict[str, set[tuple[str, str]]]:
     """What the roles of the templates may do, by role."""
-    found: dict[str, set[tuple[str, str]]] = {}
+    rights_by_grantee: dict[str, set[tuple[str, str]]] = {}
     for template in generate(parse(configuration)):
         if template.name in ("standalone", "cluster"):
             continue
         for name, resource in template.body["Resources"].items():
             if resource["Type"] == "AWS::IAM::Role":
-                found[name] = rights(resource["Properties"]["Policies"][0]["PolicyDocument"]["Statement"])
+                rights_by_grantee[name] = rights(resource["Properties"]["Policies"][0]["PolicyDocument"]["Statement"])
             elif resource["Type"] == "AWS::IAM::ManagedPolicy":
                 [role] = resource["Properties"]["Roles"]
-                found[role["Ref"]] |= rights(resource["Properties"]["PolicyDocument"]["Statement"])
-    return found
+                rights_by_grantee[role["Ref"]] |= rights(resource["Properties"]["PolicyDocument"]["Statement"])
+    return rights_by_grantee
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -86,7 +86,9 @@ def test_every_policy_is_accepted_by_iam(name: str) -> None:
             sids = [statement["Sid"] for statement in policy.document["Statement"]]
             assert len(set(sids)) == len(sids)
             assert all(sid.isalnum() for sid in sids)
-        assert rights(each for policy in policies for each in policy.document["Statement"]) == rights(grant.statements)
+        assert rights(statement for policy in policies for statement in policy.document["Statement"]) == rights(
+            grant.statements
+        )
 
 
 def test_the_load_balancer_is_for_clusters_of_several_masters() -> None:
@@ -108,7 +110,9 @@ def test_existing_objects_are_named() -> None:
 def test_a_vpc_that_is_named_bounds_new_interfaces() -> None:
     network = {"plugin": "amazon-vpc", **{key: value for key, value in EXISTING.items() if key != "routeTable"}}
     [statement] = [
-        each for each in granted({"network": network})["master"].statements if each["Sid"] == "PodAddressesGroupsInVpc"
+        statement
+        for statement in granted({"network": network})["master"].statements
+        if statement["Sid"] == "PodAddressesGroupsInVpc"
     ]
     arn = "arn:aws:ec2:us-west-2:123456789012:vpc/vpc-0123456789abcdef0"
     assert statement["Condition"] == {"ArnEquals": {"ec2:Vpc": arn}}
@@ -141,7 +145,9 @@ def test_a_policy_is_filled_before_another_is_begun() -> None:
     limit = policy_size(policy_document(statements[:4]))
     pages = split_into_documents(statements, limit)
     assert [len(page["Statement"]) for page in pages] == [4, 4, 2]
-    assert [each["Sid"] for page in pages for each in page["Statement"]] == [f"S{number}" for number in range(10)]
+    assert [statement["Sid"] for page in pages for statement in page["Statement"]] == [
+        f"S{number}" for number in range(10)
+    ]
 
 
 def test_a_statement_too_large_for_a_policy_is_divided() -> None:
@@ -157,8 +163,10 @@ def test_a_statement_too_large_for_a_policy_is_divided() -> None:
 def test_actions_are_divided_where_there_is_one_resource() -> None:
     actions = [f"ec2:Describe{'X' * 60}{number}" for number in range(150)]
     pages = split_into_documents([allow("Reads", " ".join(actions))])
-    found = [action for page in pages for statement in page["Statement"] for action in statement["Action"]]
-    assert sorted(found) == sorted(actions)
+    distributed_actions = [
+        action for page in pages for statement in page["Statement"] for action in statement["Action"]
+    ]
+    assert sorted(distributed_actions) == sorted(actions)
     assert all(policy_size(page) <= LIMIT for page in pages)
 
 

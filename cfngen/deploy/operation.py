@@ -53,7 +53,7 @@ from cfngen.deploy.watching.watch import WatchResult, watch
 from cfngen.errors import CfngenError
 from cfngen.hints import CommandText, suggest
 from cfngen.templates.document import Document
-from cfngen.templates.immutable_settings import COUNT_KEY, recorded_settings
+from cfngen.templates.immutable_settings import MASTER_COUNT_KEY, recorded_settings
 
 OnFailure = Literal["rollback", "delete", "keep"]
 _EXPECTED_ACTIONS: Mapping[str, Action] = {"add": "create", "import": "create", "update": "update", "remove": "delete"}
@@ -257,7 +257,7 @@ def _prepare(
             quotas=() if current_demand is None else service_quotas.check(account, new_demand, current_demand),
             quotas_ignored=request.ignore_quotas,
             costs=() if current_demand is None or existing is None else cost_differences(current_demand, new_demand),
-            masters=int(recorded_settings(deployed_template).get(COUNT_KEY, 0)),
+            masters=int(recorded_settings(deployed_template).get(MASTER_COUNT_KEY, 0)),
         )
         interaction.report(Step("creating a change set"))
         overall_plan = change_sets.make_plan(account, plan_request, report=interaction.report)

@@ -14,7 +14,7 @@ from cfngen import userdata
 from cfngen.cluster.logical_ids import pascal
 from cfngen.cluster.model import Cluster, Plugin
 from cfngen.templates import Document, iam, master, root, secrets, security_groups, vpc
-from cfngen.templates.backups import BUCKET_NAME
+from cfngen.templates.backups import BUCKET_NAME_OUTPUT
 from cfngen.templates.stack import Stack
 from cfngen.templates.wiring import Wiring, wire
 
@@ -78,7 +78,7 @@ def _placeholder_outputs(cluster: Cluster) -> Stack:
     stack.output("SecretsKeyArn", Sub(_FAKE_KEY_ARN), "KMS key that encrypts the cluster's secrets")
     stack.output("CaSecretArn", Sub(_FAKE_SECRET_ARN % "CaSecret"), "Secret that holds the certificate authorities")
     stack.output("JoinSecretArn", Sub(_FAKE_SECRET_ARN % "JoinSecret"), "Secret that holds what nodes need to join")
-    stack.output(BUCKET_NAME, Sub(f"{cluster.name}-none-${{AWS::AccountId}}"), "S3 bucket of etcd's snapshots")
+    stack.output(BUCKET_NAME_OUTPUT, Sub(f"{cluster.name}-none-${{AWS::AccountId}}"), "S3 bucket of etcd's snapshots")
     return stack
 
 

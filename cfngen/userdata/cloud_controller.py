@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.releases import CLOUD_CONTROLLER_MANAGER
+from cfngen.releases import CLOUD_CONTROLLER_MANAGER_IMAGE
 from cfngen.userdata.files import CLOUD_CONFIG
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _daemon_set(cluster: Cluster) -> JsonObject:
     }
     container = {
         "name": NAME,
-        "image": CLOUD_CONTROLLER_MANAGER,
+        "image": CLOUD_CONTROLLER_MANAGER_IMAGE,
         "args": [f"--{flag}={value}" for flag, value in flags.items()],
         # The pod connects to the API server on the same master, since service addresses do not work before kube-proxy
         # runs.

@@ -10,7 +10,7 @@ from cfngen.cluster.logical_ids import auto_scaling_group_id, master_prefix, nod
 from cfngen.cluster.model import Cluster, Instances, NodeGroup, Slot
 from cfngen.cluster.names import api_host
 from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
-from cfngen.releases import PAUSE, exact_version, master_tools, release
+from cfngen.releases import PAUSE_IMAGE, exact_version, master_tools, release
 from cfngen.releases import Asset as PinnedAsset
 from cfngen.userdata import addons, cloud_controller, files, instances, kubeadm, node_rights, pod_network
 from cfngen.userdata import references as names
@@ -101,7 +101,7 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
     config: NodeConfig = {
         **_common_config(cluster, group, "node"),
         "join": kubeadm.join(group),
-        "pause": PAUSE,
+        "pause": PAUSE_IMAGE,
         "upgradeWait": master_upgrade_wait(cluster, group),
     }
     unpacked_files = _unpacked_files(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.instance_types import architecture
 from cfngen.cluster.model import Instances
-from cfngen.releases import PAUSE
+from cfngen.releases import PAUSE_IMAGE
 from cfngen.userdata.deep_merge import merge
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def configuration(instances: Instances, cni: JsonObject) -> str:
         cni: fields of the CRI runtime's `cni`: where containerd finds the configuration of the pod network.
     """
     images = {
-        "pinned_images": {"sandbox": PAUSE},
+        "pinned_images": {"sandbox": PAUSE_IMAGE},
         "registry": {"config_path": CERTS},
         "snapshotter": instances.containerd.snapshotter,
     }

@@ -13,7 +13,7 @@ from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from cfngen.cluster.checks.volumes import VOLUME_TYPES
 from cfngen.cluster.sections.instances import Volume
-from cfngen.templates.launch import interchangeable_types
+from cfngen.templates.launch import allowed_volume_types
 
 
 def published(name: str) -> str:
@@ -42,5 +42,5 @@ def test_throughput_is_the_published_one() -> None:
 
 
 def test_only_types_that_hold_the_volume_may_be_chosen_in_the_console() -> None:
-    assert interchangeable_types(Volume(size=20)) == ["gp3", "gp2"]
-    assert interchangeable_types(Volume(size=20000)) == ["gp3"]
+    assert allowed_volume_types(Volume(size=20)) == ["gp3", "gp2"]
+    assert allowed_volume_types(Volume(size=20000)) == ["gp3"]

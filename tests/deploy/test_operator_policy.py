@@ -72,7 +72,7 @@ def test_it_suffices_from_the_first_deployment_to_the_last_deletion(where: Place
 
 @pytest.mark.parametrize("group", ["read", "kubeconfig"])
 def test_who_may_only_read_changes_nothing(where: Place, group: str) -> None:
-    with where.served.permissions.enforcing(operator_policy(SCOPE, only=[group])) as credentials:
+    with where.served.permissions.enforcing(operator_policy(SCOPE, only_command_groups=[group])) as credentials:
         operator = Operator(SimpleNamespace(session=where.session_of(credentials), cluster=CLUSTER, clock=where.clock))
         with pytest.raises((BucketOwnerError, DeniedError)):
             operator.deploy(ONE)

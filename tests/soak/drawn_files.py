@@ -24,7 +24,7 @@ from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import cluster_name_too_long
 from cfngen.cluster.network_plugins import PLUGINS
 from cfngen.cluster.tag_keys import why_key_refused
-from cfngen.releases import exact_version, minors
+from cfngen.releases import exact_version, patches_by_minor
 from cfngen.text_limits import STACK_TAG_VALUE
 
 File = dict[str, Any]
@@ -364,7 +364,7 @@ def _special(design: Design) -> dict[str, SearchStrategy[Any]]:
         unique_by=lambda each: str(each["id"]),
     )
     return {
-        "kubernetesVersion": st.sampled_from([*minors(), *map(exact_version, minors())]),
+        "kubernetesVersion": st.sampled_from([*patches_by_minor(), *map(exact_version, patches_by_minor())]),
         "network.vpc.name": _tag_values(),
         "network.dnsServiceIp": st.just(str(host)),
         "network.quotas": _quotas(),

@@ -92,7 +92,7 @@ def command(
     target = Target(source, explicit_stack_name)
     account = account or role_account
     scope = scope_of(target.cluster, stack=target.stack_name, account=account or "*")
-    policies = _select_policies(grants(target.cluster, scope, role=role), name)
+    policies = _select_policies(grants(target.cluster, scope, service_role=role), name)
     if output == "json":
         for policy in policies:
             show_message(policy, json=True)

@@ -12,7 +12,13 @@ from cfngen.cluster.model import Cluster
 from cfngen.deploy.aws_types import TemplatePart
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.errors import CfngenError
-from cfngen.templates.immutable_settings import COUNT_KEY, VERSION_KEY, ZONES_KEY, immutable_settings, recorded_settings
+from cfngen.templates.immutable_settings import (
+    MASTER_COUNT_KEY,
+    MASTER_ZONES_KEY,
+    VERSION_KEY,
+    immutable_settings,
+    recorded_settings,
+)
 
 _REASONS = {
     "controlPlane.volume.kmsKey": "EBS cannot change the key of a volume, and etcd's data are on it",
@@ -95,11 +101,15 @@ def setting_impacts(previous_template: TemplatePart, cluster: Cluster) -> tuple[
 
 def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
     """Return a problem for each master that would be removed or moved to another zone; its volume cannot move."""
-    recorded_count = int(recorded.get(COUNT_KEY, requested[COUNT_KEY]))
-    if int(requested[COUNT_KEY]) < recorded_count:
+    recorded_count = int(recorded.get(MASTER_COUNT_KEY, requested[MASTER_COUNT_KEY]))
+    if int(requested[MASTER_COUNT_KEY]) < recorded_count:
         reason = "the removed masters' etcd members would be lost, and the remaining masters would wait for them"
-        return [f"{COUNT_KEY}: is {recorded_count} and cannot be changed to {requested[COUNT_KEY]}: {reason}"]
-    zones_by_master = zip("abcde", recorded.get(ZONES_KEY, "").split(), requested[ZONES_KEY].split(), strict=False)
+        return [
+            f"{MASTER_COUNT_KEY}: is {recorded_count} and cannot be changed to {requested[MASTER_COUNT_KEY]}: {reason}"
+        ]
+    zones_by_master = zip(
+        "abcde", recorded.get(MASTER_ZONES_KEY, "").split(), requested[MASTER_ZONES_KEY].split(), strict=False
+    )
     return [
         f"controlPlane.addresses: master {letter} is in {old} and cannot move to {new}: its volume stays there; "
         f"give it an address of the subnet in {old}"
@@ -110,7 +120,10 @@ def _master_problems(recorded: Mapping[str, str], requested: Mapping[str, str]) 
 
 def _added_masters_impact(recorded: Mapping[str, str], requested: Mapping[str, str]) -> Impact | None:
     """Return the impact of additional masters; None if there are none."""
-    old_count, new_count = int(recorded.get(COUNT_KEY, requested[COUNT_KEY])), int(requested[COUNT_KEY])
+    old_count, new_count = (
+        int(recorded.get(MASTER_COUNT_KEY, requested[MASTER_COUNT_KEY])),
+        int(requested[MASTER_COUNT_KEY]),
+    )
     if new_count <= old_count:
         return None
     # A rollback deletes the new masters without removing their members from etcd.

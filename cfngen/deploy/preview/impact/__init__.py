@@ -2,7 +2,7 @@
 
 The texts rely on the current templates: the instances of a node group are replaced one at a time, each new instance
 has to signal success before the next is replaced, and an old instance is drained first if its group has a lifecycle
-hook for that. See `roll_one_at_a_time` in `cfngen.templates.launch`, and `cfngen.templates.nodes`.
+hook for that. See `rolling_update_policy` in `cfngen.templates.launch`, and `cfngen.templates.nodes`.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from cfngen.releases import Asset as PinnedAsset
 from cfngen.userdata import addons, cloud_controller, files, instances, kubeadm, node_rights, pod_network
 from cfngen.userdata import references as names
 from cfngen.userdata.mirror import mirrored
-from cfngen.userdata.pack import UNIT, UserData, pack
-from cfngen.userdata.steps import drain_minutes, first_stage, steps, tasks
+from cfngen.userdata.pack import BOOT_UNIT_NAME, UserData, pack
+from cfngen.userdata.steps import drain_minutes, first_stage_steps, steps, tasks
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import Asset, Config, JsonObject, MasterConfig, NodeConfig
@@ -32,10 +32,11 @@ MASTER_PACKAGES = {
 }
 # The folder that each archive is unpacked to, by the download's name.
 ARCHIVE_FOLDERS = {"containerd": "/usr/local", "cni-plugins": "/opt/cni/bin"}
-# Paths of downloaded programs that are not stored in `files.BIN`, by the download's name.
+# Paths of downloaded programs that are not stored in `files.BIN_FOLDER`, by the download's name.
 ASSET_FILES = {"runc": "/usr/local/sbin/runc"}
-# Archives of which only some files are unpacked, to `files.BIN`: shell patterns of these files, by the download's name.
-MEMBERS = {"helm": ["*/helm"], "etcd": ["*/etcdctl", "*/etcdutl"]}
+# Archives of which only some files are unpacked, to `files.BIN_FOLDER`: by the download's name, shell patterns of these
+# files' paths in the archive.
+ARCHIVE_MEMBERS = {"helm": ["*/helm"], "etcd": ["*/etcdctl", "*/etcdutl"]}
 
 
 def master(
@@ -54,13 +55,13 @@ def master(
         UserDataTooLargeError: the user data is larger than EC2 allows.
         ValueError: a reference is missing or unknown.
     """
-    names.check(references, names.of_master(cluster))
+    names.check_names(references, names.of_master(cluster))
     control_plane = cluster.control_plane
     config: MasterConfig = {
         **_common_config(cluster, control_plane, "master"),
         "endpoint": kubeadm.endpoint(cluster),
-        "kubelet": kubeadm.kubelet(cluster),
-        "kubeadm": kubeadm.init(cluster),
+        "kubelet": kubeadm.kubelet_configuration(cluster),
+        "kubeadm": kubeadm.init_documents(cluster),
         "apiHost": api_host(cluster),
         "masters": {
             master_slot.letter: f"${{{names.address_reference(master_slot)}}}" for master_slot in cluster.slots
@@ -77,7 +78,7 @@ def master(
     if rehearsal is not None:
         # All steps become a task that no timer runs, so that the program still contains their modules.
         config["tasks"] = {**config["tasks"], "steps": config["steps"]}
-        config["steps"] = first_stage(config["steps"])
+        config["steps"] = first_stage_steps(config["steps"])
         config["rehearsal"] = rehearsal
     unpacked_files = _unpacked_files(
         files.common(cluster, master=True), files.of_master(cluster), instances.files(cluster, control_plane)
@@ -97,10 +98,10 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
         UserDataTooLargeError: the user data is larger than EC2 allows.
         ValueError: a reference is missing or unknown.
     """
-    names.check(references, names.of_node())
+    names.check_names(references, names.of_node())
     config: NodeConfig = {
         **_common_config(cluster, group, "node"),
-        "join": kubeadm.join(group),
+        "join": kubeadm.join_configuration(group),
         "pause": PAUSE,
         "upgradeWait": master_upgrade_wait(cluster, group),
     }
@@ -144,7 +145,7 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
         "services": ["containerd", *pod_network.services(cluster)],
         "podNetwork": pod_network.configuration(cluster),
         "kubernetesVersion": f"v{exact_version(cluster.kubernetes_version)}",
-        "kubeletPatch": instances.kubelet(cluster, group),
+        "kubeletPatch": instances.kubelet_configuration(cluster, group),
     }
     hooks = instances.hooks(group)
     if hooks["files"] or hooks["units"] or hooks["after"]:
@@ -166,13 +167,13 @@ def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[As
     assets: list[Asset] = []
     for pinned in pinned_assets:
         asset: Asset = {"url": mirrored(cluster, pinned.url), "sha256": pinned.sha256}
-        if pinned.name in MEMBERS:
-            asset["folder"] = files.BIN
-            asset["members"] = MEMBERS[pinned.name]
+        if pinned.name in ARCHIVE_MEMBERS:
+            asset["folder"] = files.BIN_FOLDER
+            asset["members"] = ARCHIVE_MEMBERS[pinned.name]
         elif pinned.name in ARCHIVE_FOLDERS:
             asset["folder"] = ARCHIVE_FOLDERS[pinned.name]
         else:
-            asset["file"] = ASSET_FILES.get(pinned.name, f"{files.BIN}/{pinned.name}")
+            asset["file"] = ASSET_FILES.get(pinned.name, f"{files.BIN_FOLDER}/{pinned.name}")
         assets.append(asset)
     return assets
 
@@ -185,7 +186,7 @@ def _unpacked_files(*file_groups: Mapping[str, str]) -> dict[str, str]:
     Args:
         file_groups: texts of files by their final path.
     """
-    unpacked = {UNIT: files.BOOT_UNIT}
+    unpacked = {BOOT_UNIT_NAME: files.BOOT_UNIT}
     for texts_by_path in file_groups:
         unpacked.update({f"files{path}": text for path, text in texts_by_path.items()})
     return unpacked

@@ -17,7 +17,7 @@ from cfngen.userdata.deep_merge import merge
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-CERTS = "/etc/containerd/certs.d"
+REGISTRIES_FOLDER = "/etc/containerd/certs.d"
 _IMAGES = "io.containerd.cri.v1.images"
 _RUNTIME = "io.containerd.cri.v1.runtime"
 _TRANSFER = "io.containerd.transfer.v1.local"
@@ -37,7 +37,7 @@ def configuration(instances: Instances, cni: JsonObject) -> str:
     """
     images = {
         "pinned_images": {"sandbox": PAUSE},
-        "registry": {"config_path": CERTS},
+        "registry": {"config_path": REGISTRIES_FOLDER},
         "snapshotter": instances.containerd.snapshotter,
     }
     runc = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
@@ -76,7 +76,7 @@ def mirrors(instances: Instances) -> dict[str, str]:
     containerd tries the mirrors in order, and the registry itself if no mirror has the image.
     """
     return {
-        f"{CERTS}/{registry}/hosts.toml": toml({"host": {url: _mirror_settings(url) for url in urls}})
+        f"{REGISTRIES_FOLDER}/{registry}/hosts.toml": toml({"host": {url: _mirror_settings(url) for url in urls}})
         for registry, urls in instances.containerd.registry_mirrors.items()
     }
 

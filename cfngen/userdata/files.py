@@ -13,11 +13,11 @@ from cfngen.userdata.lines import text_of
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-BIN = "/usr/local/bin"
-UNITS = "/etc/systemd/system"
+BIN_FOLDER = "/usr/local/bin"
+UNITS_FOLDER = "/etc/systemd/system"
 BOOT_SERVICE = "cfngen-boot.service"
-CREDENTIAL_PROVIDERS = "/etc/kubernetes/credential-providers.json"
-CLOUD_CONFIG = "/etc/kubernetes/cloud.config"
+CREDENTIAL_PROVIDERS_FILE = "/etc/kubernetes/credential-providers.json"
+CLOUD_CONFIG_FILE = "/etc/kubernetes/cloud.config"
 MASTER_MOUNT = "/mnt/master"
 
 
@@ -40,9 +40,9 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
         # On Debian cloud-init rewrites /etc/hosts at each boot, without the API's name. The kubelet, and pods with
         # hostNetwork, which get a copy of the file, would start before the boot program has added the name again.
         "/etc/cloud/cloud.cfg.d/99-cfngen-hosts.cfg": "manage_etc_hosts: false\n",
-        CREDENTIAL_PROVIDERS: json.dumps(credential_providers()) + "\n",
-        f"{UNITS}/containerd.service": CONTAINERD_UNIT,
-        f"{UNITS}/kubelet.service": kubelet_unit(master=master),
+        CREDENTIAL_PROVIDERS_FILE: json.dumps(credential_providers()) + "\n",
+        f"{UNITS_FOLDER}/containerd.service": CONTAINERD_UNIT,
+        f"{UNITS_FOLDER}/kubelet.service": kubelet_unit(master=master),
         **pod_network.files(cluster),
     }
 
@@ -54,23 +54,23 @@ def of_master(cluster: Cluster) -> dict[str, str]:
         # With the key KubernetesClusterTag the cloud controller manager tags its resources with KubernetesCluster,
         # which all IAM conditions of masters check. With KubernetesClusterID alone it would not (tags.go of the cloud
         # provider).
-        CLOUD_CONFIG: text_of("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table),
+        CLOUD_CONFIG_FILE: text_of("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table),
         # A token is valid for 24 h: three renewals may fail before the last token expires.
-        **timer("join", "Renewal of the information that nodes join with", "*-*-* 0/6:00", "10min"),
+        **timer_units("join", "Renewal of the information that nodes join with", "*-*-* 0/6:00", "10min"),
         **audit.files(cluster),
         # The timer's task must not run while the boot program writes the certificate authorities, nor before the API
         # server is up.
-        **timer("certificates", "Renewal of this master's certificates", "daily", "4h", BOOT_SERVICE),
+        **timer_units("certificates", "Renewal of this master's certificates", "daily", "4h", BOOT_SERVICE),
         "/etc/profile.d/cfngen.sh": "export KUBECONFIG=/etc/kubernetes/admin.conf\n",
-        **timer("approve", "Approval of the kubelets' serving certificates", "minutely", after_unit=BOOT_SERVICE),
-        **timer("addons", "Add-ons", "hourly", "10min"),
+        **timer_units("approve", "Approval of the kubelets' serving certificates", "minutely", after_unit=BOOT_SERVICE),
+        **timer_units("addons", "Add-ons", "hourly", "10min"),
         # A failed add-on is also reported in the instance's console output.
-        f"{UNITS}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),
+        f"{UNITS_FOLDER}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),
         # The task runs every minute, so that a request of `cfngen etcd backup` is handled soon; the task itself decides
         # whether a snapshot is due. After a reboot it waits until the boot program has found etcd healthy, else the
         # console would report a failure.
         **(
-            timer("backup", "Snapshots of etcd", "minutely", after_unit=BOOT_SERVICE)
+            timer_units("backup", "Snapshots of etcd", "minutely", after_unit=BOOT_SERVICE)
             if cluster.etcd.backups.enabled
             else {}
         ),
@@ -79,10 +79,10 @@ def of_master(cluster: Cluster) -> dict[str, str]:
 
 def of_node() -> dict[str, str]:
     """Return the files that only nodes have, by path."""
-    return timer("addresses", "Addresses of the masters in /etc/hosts", "hourly", "30min")
+    return timer_units("addresses", "Addresses of the masters in /etc/hosts", "hourly", "30min")
 
 
-def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: str = "") -> dict[str, str]:
+def timer_units(task: str, title: str, calendar: str, delay: str = "10s", after_unit: str = "") -> dict[str, str]:
     """Return the units that run a task of the boot program, `cfngen-<task>.service` and `.timer`, by path.
 
     Args:
@@ -94,7 +94,7 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: 
         after_unit: a unit; while it is starting, the task waits.
     """
     return {
-        f"{UNITS}/cfngen-{task}.service": text_of(
+        f"{UNITS_FOLDER}/cfngen-{task}.service": text_of(
             "[Unit]",
             f"Description={title}",
             "Wants=network-online.target",
@@ -105,7 +105,7 @@ def timer(task: str, title: str, calendar: str, delay: str = "10s", after_unit: 
             "WorkingDirectory=/opt/cfngen",
             f"ExecStart=/usr/bin/python3 -m boot {task}",
         ),
-        f"{UNITS}/cfngen-{task}.timer": text_of(
+        f"{UNITS_FOLDER}/cfngen-{task}.timer": text_of(
             "[Unit]",
             f"Description={title}",
             "",
@@ -161,7 +161,7 @@ def kubelet_unit(*, master: bool) -> str:
         "",
         "[Service]",
         "EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env",
-        f"ExecStart={BIN}/kubelet --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf "
+        f"ExecStart={BIN_FOLDER}/kubelet --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf "
         "--kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml $KUBELET_KUBEADM_ARGS",
         "Restart=always",
         "RestartSec=5",
@@ -199,7 +199,7 @@ CONTAINERD_UNIT = text_of(
     "",
     "[Service]",
     "Type=notify",
-    f"ExecStart={BIN}/containerd",
+    f"ExecStart={BIN_FOLDER}/containerd",
     "Delegate=yes",
     "KillMode=process",
     "Restart=always",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cfngen.cluster.model import Cluster, Instances
 from cfngen.userdata import containerd, kubeadm, pod_network
 from cfngen.userdata.deep_merge import merge
-from cfngen.userdata.files import UNITS
+from cfngen.userdata.files import UNITS_FOLDER
 from cfngen.userdata.lines import text_of
 from cfngen.userdata.steps import drain_minutes
 
@@ -31,9 +31,9 @@ def hooks(instances: Instances) -> Hooks:
     }
 
 
-def kubelet(cluster: Cluster, instances: Instances) -> JsonObject:
+def kubelet_configuration(cluster: Cluster, instances: Instances) -> JsonObject:
     """Return the kubelet's settings: the group's override the cluster's, which override cfngen's."""
-    return merge(kubeadm.kubelet(cluster), instances.kubelet_configuration)
+    return merge(kubeadm.kubelet_configuration(cluster), instances.kubelet_configuration)
 
 
 def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
@@ -41,8 +41,8 @@ def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
     return {
         "/etc/containerd/config.toml": containerd.configuration(instances, pod_network.containerd(cluster)),
         **containerd.mirrors(instances),
-        **_inhibit_delay_file(kubelet(cluster, instances)),
-        **({f"{UNITS}/cfngen-drain.service": DRAIN_UNIT} if drain_minutes(instances) else {}),
+        **_inhibit_delay_file(kubelet_configuration(cluster, instances)),
+        **({f"{UNITS_FOLDER}/cfngen-drain.service": DRAIN_UNIT} if drain_minutes(instances) else {}),
     }
 
 
@@ -52,13 +52,13 @@ def _inhibit_delay_file(kubelet: JsonObject) -> dict[str, str]:
     The kubelet itself writes 99-kubelet.conf. But logind uses the file whose name sorts last, and unattended-upgrades
     of Debian and Ubuntu installs one whose name starts with a letter (kubernetes/kubernetes#102818).
     """
-    seconds = duration(str(kubelet.get("shutdownGracePeriod", "0s")))
+    seconds = duration_seconds(str(kubelet.get("shutdownGracePeriod", "0s")))
     if not seconds:
         return {}
     return {"/etc/systemd/logind.conf.d/zz-cfngen.conf": text_of("[Login]", f"InhibitDelayMaxSec={seconds}")}
 
 
-def duration(text: str) -> int:
+def duration_seconds(text: str) -> int:
     """Return the seconds of a duration as Kubernetes writes it, e.g. `1m30s`, rounded up; 0 for any other text."""
     parts = re.findall(r"([0-9]*\.?[0-9]+)(ms|[hms])", text)
     seconds = sum(float(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)

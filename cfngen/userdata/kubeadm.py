@@ -15,14 +15,14 @@ from cfngen.cluster.network_plugins import network_plugin
 from cfngen.releases import exact_version
 from cfngen.userdata import audit
 from cfngen.userdata.deep_merge import merge
-from cfngen.userdata.files import BIN, CREDENTIAL_PROVIDERS, MASTER_MOUNT
+from cfngen.userdata.files import BIN_FOLDER, CREDENTIAL_PROVIDERS_FILE, MASTER_MOUNT
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
-VERSION = "kubeadm.k8s.io/v1beta4"
+API_VERSION = "kubeadm.k8s.io/v1beta4"
 # The API server's EncryptionConfiguration, which the boot program writes with the key (boot/master/encryption.py).
-ENCRYPTION = "/etc/kubernetes/encryption.json"
+ENCRYPTION_FILE = "/etc/kubernetes/encryption.json"
 PATCHES = {"directory": "/opt/cfngen/patches"}
 
 
@@ -31,15 +31,15 @@ def endpoint(cluster: Cluster) -> str:
     return f"{api_host(cluster)}:{cluster.api.port}"
 
 
-def init(cluster: Cluster) -> list[JsonObject]:
+def init_documents(cluster: Cluster) -> list[JsonObject]:
     """Return the documents of `kubeadm init`: InitConfiguration and ClusterConfiguration."""
     return [
         {
-            "apiVersion": VERSION,
+            "apiVersion": API_VERSION,
             "kind": "InitConfiguration",
             "localAPIEndpoint": {"advertiseAddress": "${privateAddress}", "bindPort": cluster.api.port},
             "nodeRegistration": {
-                **_registration(),
+                **_node_registration(),
                 "taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
             },
             # kubeadm always creates a token. Nodes use the one that masters publish, so this one may expire soon.
@@ -57,7 +57,7 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
     has_public_address = cluster.api.public or cluster.control_plane.count > 1
     public_names = ["${publicAddress}"] if has_public_address else []
     return {
-        "apiVersion": VERSION,
+        "apiVersion": API_VERSION,
         "kind": "ClusterConfiguration",
         "clusterName": cluster.name,
         "kubernetesVersion": f"v{exact_version(cluster.kubernetes_version)}",
@@ -71,13 +71,15 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
             # kubeadm adds the endpoint's name, the master's own address and name, the first service address and the
             # kubernetes.default names.
             "certSANs": [*public_names, "127.0.0.1", "localhost", *cluster.api.additional_names],
-            "extraArgs": _arguments({**audit.arguments(cluster), "encryption-provider-config": ENCRYPTION}),
+            "extraArgs": _extra_args(
+                {**audit.api_server_flags(cluster), "encryption-provider-config": ENCRYPTION_FILE}
+            ),
             "extraVolumes": [
-                *audit.volumes(cluster),
+                *audit.api_server_volumes(cluster),
                 {
                     "name": "encryption",
-                    "hostPath": ENCRYPTION,
-                    "mountPath": ENCRYPTION,
+                    "hostPath": ENCRYPTION_FILE,
+                    "mountPath": ENCRYPTION_FILE,
                     "readOnly": True,
                     "pathType": "File",
                 },
@@ -86,7 +88,7 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
         "controllerManager": {
             # If the network plug-in uses one range of pod addresses per node, kube-controller-manager assigns the
             # ranges. VPC routes to them are created by the cloud controller manager, not here.
-            "extraArgs": _arguments(
+            "extraArgs": _extra_args(
                 {
                     "allocate-node-cidrs": "true" if plugin.node_ranges else "false",
                     "cloud-provider": "external",
@@ -99,21 +101,21 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
     }
 
 
-def join(group: NodeGroup) -> JsonObject:
+def join_configuration(group: NodeGroup) -> JsonObject:
     """Return the JoinConfiguration of a group's nodes; the instance adds `discovery`."""
     labels = ",".join(f"{key}={value}" for key, value in sorted(group.labels.items()))
-    registration = _registration(**({"node-labels": labels} if labels else {}))
+    registration = _node_registration(**({"node-labels": labels} if labels else {}))
     if group.taints:
         registration["taints"] = [taint.model_dump() for taint in group.taints]
     return {
-        "apiVersion": VERSION,
+        "apiVersion": API_VERSION,
         "kind": "JoinConfiguration",
         "nodeRegistration": registration,
         "patches": PATCHES,
     }
 
 
-def kubelet(cluster: Cluster) -> JsonObject:
+def kubelet_configuration(cluster: Cluster) -> JsonObject:
     """Return fields of the KubeletConfiguration; an instance adds `providerID` and `resolvConf`."""
     # With the Amazon VPC plug-in there is no graceful shutdown: it would stop the plug-in like other pods, and leave
     # behind network interfaces that the plug-in was creating. kops configures none with this plug-in either.
@@ -139,18 +141,18 @@ def kubelet(cluster: Cluster) -> JsonObject:
     return merge(defaults, cluster.kubernetes.kubelet_configuration)
 
 
-def _registration(**extra_arguments: str) -> JsonObject:
+def _node_registration(**extra_arguments: str) -> JsonObject:
     """Return how a kubelet registers its Node; `extra_arguments` are further flags of the kubelet."""
     # Nodes are named by the instance id, as a Node object keeps its first provider id: so the instance that replaces a
     # master registers another Node at once. The cloud controller manager recognises names that begin with i-.
     return {
         "name": "${instanceId}",
         "criSocket": "unix:///run/containerd/containerd.sock",
-        "kubeletExtraArgs": _arguments(
+        "kubeletExtraArgs": _extra_args(
             {
                 "cloud-provider": "external",
-                "image-credential-provider-bin-dir": BIN,
-                "image-credential-provider-config": CREDENTIAL_PROVIDERS,
+                "image-credential-provider-bin-dir": BIN_FOLDER,
+                "image-credential-provider-config": CREDENTIAL_PROVIDERS_FILE,
                 "node-ip": "${address}",
                 **extra_arguments,
             }
@@ -158,6 +160,6 @@ def _registration(**extra_arguments: str) -> JsonObject:
     }
 
 
-def _arguments(values_by_flag: Mapping[str, str]) -> list[dict[str, str]]:
+def _extra_args(values_by_flag: Mapping[str, str]) -> list[dict[str, str]]:
     """Return flags in the form of kubeadm's `extraArgs`."""
     return [{"name": flag, "value": value} for flag, value in values_by_flag.items()]

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 from cfngen.cluster.logical_ids import ProgramId
 from cfngen.errors import CfngenError
 from cfngen.userdata.references import MAX_LENGTHS
-from cfngen.userdata.source import packed, program_path, required, source
-from cfngen.userdata.steps import first_stage
+from cfngen.userdata.source import program_path, source_text, stripped_source, with_imported_modules
+from cfngen.userdata.steps import first_stage_steps
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import Config, JsonObject
 
 # EC2's limit for user data before base64 encoding: 16 KB.
-LIMIT = 16384
-UNIT = "cfngen-boot.service"
+MAX_USER_DATA_BYTES = 16384
+BOOT_UNIT_NAME = "cfngen-boot.service"
 # Keys of the configuration that the first stage needs; all others come with the second stage.
 FIRST_STAGE_KEYS = ("role", "cluster", "region", "timeout", "packages", "steps", "before")
 # Explicit, so that the output does not depend on a library's defaults.
@@ -94,7 +94,7 @@ class UserDataTooLargeError(CfngenError):
 
     def __init__(self, role: str, size: int) -> None:
         super().__init__(
-            f"the user data of {role} takes up to {size} bytes, and EC2 allows {LIMIT}",
+            f"the user data of {role} takes up to {size} bytes, and EC2 allows {MAX_USER_DATA_BYTES}",
             hint="shorten cloudConfig and preBootCommands, the parts of it that a cluster file decides",
         )
         self.role = role
@@ -123,7 +123,7 @@ class UserData:
     resource: str
     program: str
     files: Mapping[str, str]
-    limit: int = LIMIT
+    limit: int = MAX_USER_DATA_BYTES
 
 
 def pack(
@@ -149,13 +149,17 @@ def pack(
     """
     from troposphere import Base64, Join
 
-    first_modules = required(["__main__", *map(_module, first_stage(config["steps"]).values())])
+    first_modules = with_imported_modules(
+        ["__main__", *map(_module_of_function, first_stage_steps(config["steps"]).values())]
+    )
     functions = [*config["steps"].values(), *(name for task in config["tasks"].values() for name in task.values())]
-    second_modules = [module for module in required(map(_module, functions)) if module not in first_modules]
+    second_modules = [
+        module for module in with_imported_modules(map(_module_of_function, functions)) if module not in first_modules
+    ]
     role_config = {key: value for key, value in config.items() if key not in FIRST_STAGE_KEYS}
-    second_files = {program_path(module): packed(module) for module in second_modules}
-    second_files["role.json"] = _json(role_config)
-    second_files.update({path: text for path, text in files.items() if path != UNIT})
+    second_files = {program_path(module): stripped_source(module) for module in second_modules}
+    second_files["role.json"] = _compact_json(role_config)
+    second_files.update({path: text for path, text in files.items() if path != BOOT_UNIT_NAME})
     program = _compress(_join_files(second_files))
     sha256 = hashlib.sha256(program.encode()).hexdigest()
     resource = str(ProgramId(prefix, sha256[:12]))
@@ -165,45 +169,47 @@ def pack(
         "program": {"resource": resource, "sha256": sha256},
         # Digests of the second stage's parts, from which `user_data_diff` finds out what has changed.
         "contents": {
-            "boot": _digests({module: packed(module) for module in second_modules}),
-            "role": _digests({key: _json(value) for key, value in role_config.items()}),
-            "files": _digests({path.removeprefix("files"): text for path, text in files.items() if path != UNIT}),
+            "boot": _digests({module: stripped_source(module) for module in second_modules}),
+            "role": _digests({key: _compact_json(value) for key, value in role_config.items()}),
+            "files": _digests(
+                {path.removeprefix("files"): text for path, text in files.items() if path != BOOT_UNIT_NAME}
+            ),
         },
     }
-    first_files = {program_path(module): packed(module) for module in first_modules}
-    first_files.update({"config.json": _json(first_config), UNIT: files[UNIT]})
+    first_files = {program_path(module): stripped_source(module) for module in first_modules}
+    first_files.update({"config.json": _compact_json(first_config), BOOT_UNIT_NAME: files[BOOT_UNIT_NAME]})
     packed_first = _compress(_join_files(first_files))
-    # The NUL marks the place of the references, see `_pieces`.
-    loader = LOADER.format(references="\0", program=packed_first, unit=UNIT)
+    # The NUL marks the place of the references, see `_split_at_references`.
+    loader = LOADER.format(references="\0", program=packed_first, unit=BOOT_UNIT_NAME)
     user_data = loader
     cloud_config_text = ""
     if cloud_config:
         cloud_config_text = "#cloud-config\n" + _escape_braces(json.dumps(cloud_config, indent=1))
         user_data = MULTIPART.format(loader=loader, cloud_config=cloud_config_text)
-    pieces = _pieces(user_data, references)
+    pieces = _split_at_references(user_data, references)
     size = sum(len(piece) if isinstance(piece, str) else MAX_LENGTHS[piece.name] for piece in pieces)
-    if size > LIMIT:
+    if size > MAX_USER_DATA_BYTES:
         raise UserDataTooLargeError(role, size)
     elided = f"… {len(packed_first)} characters: {', '.join(sorted(first_files))}, packed …"
-    view_pieces = _pieces(LOADER.format(references="\0", program=elided, unit=UNIT), references)
+    view_pieces = _split_at_references(LOADER.format(references="\0", program=elided, unit=BOOT_UNIT_NAME), references)
     view = {
         "user-data.py": "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in view_pieces),
         "config.json": json.dumps(first_config, indent=2, ensure_ascii=False) + "\n",
         "role.json": json.dumps(role_config, indent=2, ensure_ascii=False) + "\n",
         **({"cloud-config.yaml": cloud_config_text + "\n"} if cloud_config_text else {}),
         **files,
-        **{program_path(module): source(module) for module in sorted({*first_modules, *second_modules})},
+        **{program_path(module): source_text(module) for module in sorted({*first_modules, *second_modules})},
     }
     value = Join("", [piece if isinstance(piece, str) else piece.value for piece in pieces])
     return UserData(role, Base64(value), size, resource, program, view)
 
 
-def _module(function: str) -> str:
+def _module_of_function(function: str) -> str:
     """Return the module of a step's function, e.g. `host.system` of `host.system.settings`."""
     return function.rpartition(".")[0]
 
 
-def _json(value: object) -> str:
+def _compact_json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
@@ -238,7 +244,7 @@ class _Reference:
     value: object
 
 
-def _pieces(text: str, references: Mapping[str, object]) -> list[str | _Reference]:
+def _split_at_references(text: str, references: Mapping[str, object]) -> list[str | _Reference]:
     """Return the pieces of which CloudFormation joins user data: literal strings and references.
 
     The NUL in `text` is replaced by a JSON object with the value of each reference, by name.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CNI_FOLDER = "/etc/cni/net.d"
 CNI_TEMPLATE = "/etc/containerd/cni.template"
-UNIT = "cfngen-masquerade.service"
+MASQUERADE_UNIT_NAME = "cfngen-masquerade.service"
 # Plug-ins that create routes and rules on the instance, which systemd-networkd would otherwise remove.
 ROUTE_MAKING_PLUGINS = ("cilium", "amazon-vpc")
 _UNITS = "/etc/systemd/system"
@@ -37,7 +37,7 @@ def files(cluster: Cluster) -> dict[str, str]:
     }
     if network_plugin(cluster).routes:
         files_by_path[CNI_TEMPLATE] = json.dumps(_cni(), indent=1) + "\n"
-        files_by_path[f"{_UNITS}/{UNIT}"] = _masquerade_unit(cluster)
+        files_by_path[f"{_UNITS}/{MASQUERADE_UNIT_NAME}"] = _masquerade_unit(cluster)
     if cluster.network.plugin in ROUTE_MAKING_PLUGINS:
         # When it restarts, systemd-networkd would remove routes and rules that it does not know; cloud-init's hotplug
         # would configure the plug-in's interfaces.
@@ -61,7 +61,7 @@ def containerd(cluster: Cluster) -> dict[str, str]:
 
 def services(cluster: Cluster) -> tuple[str, ...]:
     """Return the systemd services that the pod network needs besides containerd, by name without `.service`."""
-    return (UNIT.removesuffix(".service"),) if network_plugin(cluster).routes else ()
+    return (MASQUERADE_UNIT_NAME.removesuffix(".service"),) if network_plugin(cluster).routes else ()
 
 
 def configuration(cluster: Cluster) -> PodNetwork:

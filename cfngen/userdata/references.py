@@ -55,7 +55,7 @@ def of_node() -> tuple[str, ...]:
     return ("stack", "resource", "joinSecretArn")
 
 
-def check(references: Mapping[str, object], names: Collection[str]) -> None:
+def check_names(references: Mapping[str, object], names: Collection[str]) -> None:
     """Check that `references` has a value for each of `names`, and no others.
 
     Raises:

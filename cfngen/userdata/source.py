@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def source(module: str) -> str:
+def source_text(module: str) -> str:
     """Return the text of a module of `cfngen.boot`, e.g. `runner` or `host.system`."""
     return _file(module).read_text(encoding="utf-8")
 
@@ -25,22 +25,22 @@ def program_path(module: str) -> str:
     return f"boot/{module.replace('.', '/')}.py"
 
 
-def required(modules: Iterable[str]) -> tuple[str, ...]:
+def with_imported_modules(modules: Iterable[str]) -> tuple[str, ...]:
     """Return the names of modules of `cfngen.boot` and of all modules that they import, directly or not."""
     names: set[str] = set()
     unvisited = set(modules)
     while unvisited:
         module = unvisited.pop()
         names.add(module)
-        unvisited |= imported(module) - names
+        unvisited |= imported_modules(module) - names
     return tuple(sorted(names))
 
 
 @cache
-def imported(module: str) -> frozenset[str]:
+def imported_modules(module: str) -> frozenset[str]:
     """Return the names of the modules of `cfngen.boot` that a module imports when it runs."""
     names: set[str] = set()
-    for node in _statements(ast.parse(source(module)).body):
+    for node in _statements(ast.parse(source_text(module)).body):
         if isinstance(node, ast.ImportFrom) and node.level:
             package = [*module.split(".")[: -node.level], *(node.module or "").split(".")]
             base = ".".join(filter(None, package))
@@ -55,12 +55,12 @@ def _file(module: str) -> Traversable:
 
 
 @cache
-def packed(module: str) -> str:
+def stripped_source(module: str) -> str:
     """Return the text of a module of `cfngen.boot` as instances get it: stripped, to save space in user data."""
-    return strip(source(module))
+    return strip_source(source_text(module))
 
 
-def strip(text: str) -> str:
+def strip_source(text: str) -> str:
     """Return a Python program without comments, docstrings, annotations and needless white space.
 
     Nor has it what only a type checker reads: `if TYPE_CHECKING:` and declarations without a value. Other names,
@@ -94,7 +94,7 @@ def strip(text: str) -> str:
     return "".join(output)
 
 
-# Tokens that `strip` does not copy: comments, and white space, which it writes itself.
+# Tokens that `strip_source` does not copy: comments, and white space, which it writes itself.
 _INVISIBLE = {tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 Position = tuple[int, int]
 

@@ -70,14 +70,14 @@ def _has_backups(cluster: Cluster, group: Instances) -> bool:
     return cluster.etcd.backups.enabled
 
 
-FETCH = "program.fetch"
+FETCH_PROGRAM = "program.fetch"
 """The last step of the first stage."""
 
 MASTER_STEPS = (
     # Pre-boot commands run before everything else, as they may set a proxy for installing packages.
     Step("pre-boot commands", "host.hooks.before", _has_pre_boot_commands),
     Step("packages", "packages.install"),
-    Step("program", FETCH),
+    Step("program", FETCH_PROGRAM),
     Step("settings", "host.system.settings"),
     Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
     Step("further files", "host.hooks.files", _has_files_or_units),
@@ -99,7 +99,7 @@ MASTER_STEPS = (
 NODE_STEPS = (
     Step("pre-boot commands", "host.hooks.before", _has_pre_boot_commands),
     Step("packages", "packages.install"),
-    Step("program", FETCH),
+    Step("program", FETCH_PROGRAM),
     Step("settings", "host.system.settings"),
     Step("pod network", "host.pod_network.prepare", _has_route_making_plugin),
     # As early as possible, so that the service can complete the lifecycle action if a later step fails.
@@ -142,8 +142,8 @@ def tasks(cluster: Cluster, group: Instances) -> dict[str, Steps]:
     return {name: {step.title: step.function} for name, step in table.items() if step.present(cluster, group)}
 
 
-def first_stage(all_steps: Steps) -> Steps:
+def first_stage_steps(all_steps: Steps) -> Steps:
     """Return the steps whose modules are in the user data: those up to the one that fetches the second stage."""
     functions = list(all_steps.values())
-    count = functions.index(FETCH) + 1
+    count = functions.index(FETCH_PROGRAM) + 1
     return dict(list(all_steps.items())[:count])

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from ..contract import MasterBoot
     from ..state import Boot
 
-HOSTS = "/etc/hosts"
-BEGIN = "# cfngen: the masters of this cluster"
-END = "# cfngen: end"
+HOSTS_FILE = "/etc/hosts"
+BLOCK_BEGIN = "# cfngen: the masters of this cluster"
+BLOCK_END = "# cfngen: end"
 
 
 def of_master(machine: Machine, boot: MasterBoot) -> str:
     """Resolve the API's name to this master first, then to the others."""
     this_address = boot.facts["privateAddress"]
     other_addresses = [address for _, address in sorted(boot.config["masters"].items()) if address != this_address]
-    return put(machine, boot.config["apiHost"], [this_address, *other_addresses])
+    return write_addresses(machine, boot.config["apiHost"], [this_address, *other_addresses])
 
 
 def of_node(machine: Machine, boot: Boot, endpoint: str, addresses: Sequence[str]) -> str:
@@ -42,10 +42,10 @@ def of_node(machine: Machine, boot: Boot, endpoint: str, addresses: Sequence[str
     digest = hashlib.sha256(boot.facts["instanceId"].encode()).digest()
     first = int.from_bytes(digest, "big") % len(addresses)
     host, _, port = endpoint.rpartition(":")
-    return put(machine, host, answering_first(machine, [*addresses[first:], *addresses[:first]], int(port)))
+    return write_addresses(machine, host, answering_first(machine, [*addresses[first:], *addresses[:first]], int(port)))
 
 
-def refresh(machine: Machine, kubeconfig: str) -> None:
+def reorder_addresses(machine: Machine, kubeconfig: str) -> None:
     """Reorder the API's addresses in /etc/hosts: those that do not answer now are moved to the end.
 
     Args:
@@ -56,10 +56,10 @@ def refresh(machine: Machine, kubeconfig: str) -> None:
     match = re.search(r"(?m)^ *server: https://([^:/\s]+):(\d+)$", machine.read(kubeconfig))
     if not match:
         return
-    addresses = re.findall(rf"(?m)^(\S+) {re.escape(match[1])}$", machine.read(HOSTS).partition(BEGIN)[2])
+    addresses = re.findall(rf"(?m)^(\S+) {re.escape(match[1])}$", machine.read(HOSTS_FILE).partition(BLOCK_BEGIN)[2])
     ordered = answering_first(machine, addresses, int(match[2]))
     if ordered != addresses:
-        put(machine, match[1], ordered)
+        write_addresses(machine, match[1], ordered)
 
 
 def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> list[str]:
@@ -80,15 +80,15 @@ def answering_first(machine: Machine, addresses: Sequence[str], port: int) -> li
     return [*(address for address in addresses if address not in silent_addresses), *silent_addresses]
 
 
-def put(machine: Machine, host: str, addresses: Sequence[str]) -> str:
+def write_addresses(machine: Machine, host: str, addresses: Sequence[str]) -> str:
     """Write `host` and its `addresses`, in this order, to cfngen's block in /etc/hosts; other lines are not changed."""
     other_lines = []
     is_in_block = False
-    for line in machine.read(HOSTS).splitlines():
-        is_in_block = is_in_block or line == BEGIN
+    for line in machine.read(HOSTS_FILE).splitlines():
+        is_in_block = is_in_block or line == BLOCK_BEGIN
         if not is_in_block:
             other_lines.append(line)
-        is_in_block = is_in_block and line != END
-    block_lines = [BEGIN, *(f"{address} {host}" for address in addresses), END]
-    machine.write(HOSTS, "\n".join([*other_lines, *block_lines, ""]))
+        is_in_block = is_in_block and line != BLOCK_END
+    block_lines = [BLOCK_BEGIN, *(f"{address} {host}" for address in addresses), BLOCK_END]
+    machine.write(HOSTS_FILE, "\n".join([*other_lines, *block_lines, ""]))
     return f"{host} is {', '.join(addresses)}"

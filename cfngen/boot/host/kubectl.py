@@ -30,20 +30,20 @@ def kubectl(
     Raises:
         BootError: its exit code is not in `expect`, or it timed out.
     """
-    hosts.refresh(machine, kubeconfig)
-    return machine.run(*command(kubeconfig), *arguments, stdin=stdin, expect=expect, timeout=timeout)
+    hosts.reorder_addresses(machine, kubeconfig)
+    return machine.run(*command_prefix(kubeconfig), *arguments, stdin=stdin, expect=expect, timeout=timeout)
 
 
-def command(kubeconfig: str) -> tuple[str, ...]:
+def command_prefix(kubeconfig: str) -> tuple[str, ...]:
     """Return the program and the options with which every kubectl command line starts."""
     return "kubectl", "--kubeconfig", kubeconfig, REQUEST_TIMEOUT
 
 
-def local_server(boot: MasterBoot) -> str:
+def local_server_option(boot: MasterBoot) -> str:
     """Return the kubectl option that selects this master's own API server."""
     return f"--server=https://{boot.facts['privateAddress']}:{boot.config['endpoint'].rpartition(':')[2]}"
 
 
-def documents(*items: JsonObject) -> str:
+def yaml_documents(*items: JsonObject) -> str:
     """Return Kubernetes objects as one multi-document YAML text (each document is JSON, a subset of YAML)."""
     return "\n---\n".join(json.dumps(item, indent=1) for item in items) + "\n"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..contract import Asset
     from ..state import Boot
 
-FILES = HOME + "/files"
-SYSCTL = "/etc/sysctl.d/99-cfngen.conf"
+FILES_FOLDER = HOME + "/files"
+SYSCTL_FILE = "/etc/sysctl.d/99-cfngen.conf"
 # Attempts at a download that ends with a wrong digest or a 4xx status: about ten seconds with the pauses.
 MAX_REJECTED_DOWNLOADS = 5
 # The plug-ins of containerd 2 that the kubelet needs, by type and id as in `ctr plugins ls`.
@@ -31,11 +31,13 @@ RETRIED_CLIENT_ERRORS = (408, 425, 429)
 
 def settings(machine: Machine, boot: Boot) -> str:
     """Copy the files below /opt/cfngen/files to /, load kernel modules, set kernel parameters, turn swap off."""
-    files = {path[len(FILES) :]: fill(machine.read(path), boot.facts) for path in machine.glob(FILES + "/**/*")}
+    files = {
+        path[len(FILES_FOLDER) :]: fill(machine.read(path), boot.facts) for path in machine.glob(FILES_FOLDER + "/**/*")
+    }
     changed_paths = [path for path, text in files.items() if machine.write(path, text)]
     # Errors are ignored: modules may be built in, parameters unknown; kubeadm checks those that matter.
     machine.run("modprobe", "-a", "overlay", "br_netfilter", expect=(0, 1))
-    machine.run("sysctl", "-e", "-p", SYSCTL, expect=(0, 1))
+    machine.run("sysctl", "-e", "-p", SYSCTL_FILE, expect=(0, 1))
     if len(machine.read("/proc/swaps").splitlines()) > 1:
         machine.run("swapoff", "-a")
         machine.run("systemctl", "mask", "swap.target")

@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING
 
 from ..host import system
-from ..host.kubectl import documents, kubectl
+from ..host.kubectl import kubectl, yaml_documents
 from ..machine import LOG, BootError, Machine, Pending
 from . import helm, lease
 
@@ -35,7 +35,7 @@ def essentials(machine: Machine, boot: MasterBoot) -> str:
 
     All other releases are installed by a timer, which is started at the end.
     """
-    manifests = documents(*boot.config["manifests"])
+    manifests = yaml_documents(*boot.config["manifests"])
     node_name = boot.facts["instanceId"]
     seconds = boot.remaining(machine)
     essential_releases = [release for release in boot.config["addons"] if release["essential"]]

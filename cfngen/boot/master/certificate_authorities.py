@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
 PKI = "/etc/kubernetes/pki/"
-FILES = (
+CA_FILES = (
     "ca.crt",
     "ca.key",
     "front-proxy-ca.crt",
@@ -29,9 +29,9 @@ FILES = (
 )
 # Entries of the bundle. `initialised`: when the first master initialised the cluster; missing until then. `restored`:
 # the id of the last restore request that the cluster has completed.
-INITIALISED = "initialised"
-RESTORED = "restored"
-RESTORE_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
+INITIALISED_AT = "initialised"
+RESTORED_REQUEST_ID = "restored"
+SECRET_RECOVERY_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 KUBEADM_CONFIG = HOME + "/kubeadm.yaml"
 # Attempts to write the secret if others change it at the same time.
 MAX_WRITE_ATTEMPTS = 3
@@ -49,9 +49,9 @@ def load(machine: Machine, boot: MasterBoot) -> Bundle:
     response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret_arn)
     boot.secret_version = response.get("VersionId", "")
     bundle: Bundle = json.loads(response.get("SecretString") or "{}")
-    missing_files = [name for name in FILES if name not in bundle]
+    missing_files = [name for name in CA_FILES if name not in bundle]
     if bundle and missing_files:
-        raise BootError(f"secret {secret_arn} lacks {', '.join(missing_files)}", RESTORE_HINT)
+        raise BootError(f"secret {secret_arn} lacks {', '.join(missing_files)}", SECRET_RECOVERY_HINT)
     return bundle
 
 
@@ -79,7 +79,7 @@ def store(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
 
 def are_installed(machine: Machine, bundle: Bundle) -> bool:
     """Return whether the bundle's certificate authorities are in kubeadm's folder."""
-    return all(machine.read(PKI + name) == bundle[name] for name in FILES)
+    return all(machine.read(PKI + name) == bundle[name] for name in CA_FILES)
 
 
 def install(machine: Machine, bundle: Bundle) -> str:
@@ -88,7 +88,7 @@ def install(machine: Machine, bundle: Bundle) -> str:
         return "certificate authorities in place"
     # Leaf certificates signed by other authorities are removed too; kubeadm creates new ones.
     machine.remove(PKI)
-    for name in FILES:
+    for name in CA_FILES:
         machine.write(PKI + name, bundle[name], 0o600)
     return "installed the certificate authorities of the secret"
 
@@ -100,11 +100,11 @@ def create(machine: Machine, boot: MasterBoot) -> tuple[Bundle, str]:
         The bundle in the secret, and what was done. If another master has stored certificate authorities first, the
         bundle contains those, and this master uses them.
     """
-    is_custom = custom_ca.fetch(machine, boot, PKI)
+    is_custom = custom_ca.write_files(machine, boot, PKI)
     # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
     machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM_CONFIG)
-    files = {name: machine.read(PKI + name) for name in FILES}
-    bundle = store(machine, boot, {**files, encryption.KEY: encryption.new_key()})
+    files = {name: machine.read(PKI + name) for name in CA_FILES}
+    bundle = store(machine, boot, {**files, encryption.KEY_NAME: encryption.new_key()})
     if not are_installed(machine, bundle):
         return bundle, install(machine, bundle)
     if is_custom:
@@ -118,9 +118,9 @@ def add_encryption_key(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bu
     Bundles that were stored by older boot programs or by operators may have no key.
     """
     for _ in range(MAX_WRITE_ATTEMPTS):
-        if not bundle.get(encryption.KEY):
-            bundle = store(machine, boot, {**bundle, encryption.KEY: encryption.new_key()})
-        if bundle.get(encryption.KEY):
+        if not bundle.get(encryption.KEY_NAME):
+            bundle = store(machine, boot, {**bundle, encryption.KEY_NAME: encryption.new_key()})
+        if bundle.get(encryption.KEY_NAME):
             return bundle
     raise _conflict_error()
 
@@ -139,9 +139,9 @@ def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
     for _ in range(MAX_WRITE_ATTEMPTS):
         bundle = load(machine, boot)
         # If the bundle already has the time of initialisation, that time is kept.
-        marked_bundle = {INITIALISED: machine.time(), **bundle}
+        marked_bundle = {INITIALISED_AT: machine.time(), **bundle}
         if restored:
-            marked_bundle[RESTORED] = restored
+            marked_bundle[RESTORED_REQUEST_ID] = restored
         if marked_bundle == bundle or store(machine, boot, marked_bundle) == marked_bundle:
             return
     raise _conflict_error()

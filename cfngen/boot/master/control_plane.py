@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..host import kubelet
-from ..host.kubectl import documents, kubectl, local_server
+from ..host.kubectl import kubectl, local_server_option, yaml_documents
 from ..machine import BootError, Machine, Pending
 from . import (
     certificate_authorities,
@@ -65,8 +65,8 @@ def prepare(machine: Machine, boot: MasterBoot) -> str:
         "kind": "KubeletConfiguration",
         **boot.config["kubelet"],
     }
-    machine.write(KUBEADM_CONFIG, documents(*boot.config["kubeadm"], kubelet_configuration), 0o600)
-    kubelet.patch(machine, boot)
+    machine.write(KUBEADM_CONFIG, yaml_documents(*boot.config["kubeadm"], kubelet_configuration), 0o600)
+    kubelet.write_patch(machine, boot)
     outcome = ""
     if bundle:
         if not certificate_authorities.are_installed(machine, bundle):
@@ -82,14 +82,14 @@ def prepare(machine: Machine, boot: MasterBoot) -> str:
     if boot_mode != STEADY:
         # If this boot is interrupted, the next boot must not treat this instance as set up.
         machine.remove(kubelet.SET_UP_FILE, certificate_expiry.LOADED_EXPIRY_FILE)
-        kubelet.clear(machine)
+        kubelet.stop_and_remove_files(machine)
     if boot_mode in (INIT, JOIN):
-        etcd_data.empty_folder(machine)
+        etcd_data.clear_data_folder(machine)
         # The etcd data that this boot creates is newer than the current restore request, which needs no action then.
         restore.mark_done(machine, boot)
     if not bundle:
         bundle, outcome = certificate_authorities.create(machine, boot)
-    encryption.configure(machine, certificate_authorities.add_encryption_key(machine, boot, bundle))
+    encryption.write_configuration(machine, certificate_authorities.add_encryption_key(machine, boot, bundle))
     return f"{boot_mode}: {outcome}"
 
 
@@ -106,7 +106,7 @@ def _remove_expiring_certificates(machine: Machine, boot: MasterBoot, bundle: Bu
         return False
     # The marker is removed first, so that after an interruption this master does not count as set up.
     machine.remove(kubelet.SET_UP_FILE)
-    etcd_data.stop(machine)
+    etcd_data.stop_kubelet_and_pods(machine)
     machine.remove(certificate_authorities.PKI)
     certificate_authorities.install(machine, bundle)
     return True
@@ -189,7 +189,7 @@ def await_local_api_server(machine: Machine, boot: MasterBoot) -> None:
     Raises:
         BootError: it was not ready in time.
     """
-    _await_object(machine, boot, "the API server", local_server(boot), "--raw", "/readyz")
+    _await_object(machine, boot, "the API server", local_server_option(boot), "--raw", "/readyz")
 
 
 def _run_preflight(machine: Machine) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..host.kubectl import ADMIN_KUBECONFIG, kubectl
 from ..machine import HOME, Machine
-from .der import content
+from .der import content_range
 
 if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
@@ -31,8 +31,8 @@ COMMON_NAME = bytes.fromhex("550403")
 ORGANIZATION = bytes.fromhex("55040a")
 ALTERNATIVE_NAMES = bytes.fromhex("551d11")
 EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")
-SEQUENCE, SET, OID, OCTETS, ATTRIBUTES = 0x30, 0x31, 0x06, 0x04, 0xA0
-DNS_NAME, ADDRESS = 0x82, 0x87
+SEQUENCE, SET, OBJECT_IDENTIFIER, OCTET_STRING, ATTRIBUTES = 0x30, 0x31, 0x06, 0x04, 0xA0
+DNS_NAME, IP_ADDRESS = 0x82, 0x87
 # EC2 accepts at most 200 values per filter.
 MAX_FILTER_VALUES = 100
 
@@ -163,7 +163,7 @@ def parse_csr(pem: str) -> tuple[list[tuple[bytes, str]], set[str], set[str]]:
         for tag, value in _alternative_names(extension):
             if tag == DNS_NAME:
                 names.add(value.decode("ascii").lower())
-            elif tag == ADDRESS:
+            elif tag == IP_ADDRESS:
                 addresses.add(str(ipaddress.ip_address(value)))
             else:
                 raise ValueError("it requests something other than DNS names and IP addresses")
@@ -178,7 +178,7 @@ def _requested_extensions(attributes: list[tuple[int, bytes]]) -> list[bytes]:
             raise ValueError("it has unknown fields")
         for attribute in _der_contents(value, SEQUENCE):
             identifier, values = _der_elements(attribute)
-            if identifier != (OID, EXTENSION_REQUEST):
+            if identifier != (OBJECT_IDENTIFIER, EXTENSION_REQUEST):
                 raise ValueError("it has an unknown attribute")
             [extensions] = _der_contents(values[1], SEQUENCE)
             requested += _der_contents(extensions, SEQUENCE)
@@ -189,7 +189,7 @@ def _alternative_names(extension: bytes) -> list[tuple[int, bytes]]:
     """Return the subject alternative names of an extension, each with its tag."""
     # Between identifier and value there may be a flag: whether the extension is critical.
     identifier, *_, value = _der_elements(extension)
-    if identifier != (OID, ALTERNATIVE_NAMES) or value[0] != OCTETS:
+    if identifier != (OBJECT_IDENTIFIER, ALTERNATIVE_NAMES) or value[0] != OCTET_STRING:
         raise ValueError("it requests an unknown extension")
     [names] = _der_contents(value[1], SEQUENCE)
     return _der_elements(names)
@@ -219,7 +219,7 @@ def _der_elements(der: bytes) -> list[tuple[int, bytes]]:
     """
     elements, position = [], 0
     while position < len(der):
-        begin, end = content(der, position)
+        begin, end = content_range(der, position)
         if end > len(der):
             raise ValueError("it is truncated")
         elements.append((der[position], der[begin:end]))

@@ -1,7 +1,7 @@
 """Reads ASN.1 in its distinguished encoding (DER, X.690), in which certificates and their requests are encoded."""
 
 
-def content(der: bytes, position: int) -> tuple[int, int]:
+def content_range(der: bytes, position: int) -> tuple[int, int]:
     """Return where the content of the element at `position` starts and ends; the end may exceed the length of `der`.
 
     Raises:

@@ -15,7 +15,7 @@ import copy
 import json
 from typing import TYPE_CHECKING
 
-from ..host.kubectl import documents
+from ..host.kubectl import yaml_documents
 from ..machine import HOME, BootError, Machine, Pending
 from . import etcd_data
 from .certificate_authorities import KUBEADM_CONFIG, PKI
@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     from ..contract import MasterBoot
 
 # kubeadm's client certificate for etcd's liveness probe.
-CERTIFICATE = "etcd/healthcheck-client"
-CREDENTIALS = (f"--cacert={PKI}etcd/ca.crt", f"--cert={PKI}{CERTIFICATE}.crt", f"--key={PKI}{CERTIFICATE}.key")
-KUBEADM_JOIN = HOME + "/kubeadm-join.yaml"
+CLIENT_CERTIFICATE = "etcd/healthcheck-client"
+CREDENTIALS = (
+    f"--cacert={PKI}etcd/ca.crt",
+    f"--cert={PKI}{CLIENT_CERTIFICATE}.crt",
+    f"--key={PKI}{CLIENT_CERTIFICATE}.key",
+)
+JOIN_CONFIG_FILE = HOME + "/kubeadm-join.yaml"
 
 
 def peer_url(address: str) -> str:
@@ -67,7 +71,7 @@ def healthy_endpoints(machine: Machine, endpoints: list[str]) -> list[str]:
 
     The certificate authorities must be installed: kubeadm creates the client certificate from them if it is missing.
     """
-    if not machine.exists(f"{PKI}{CERTIFICATE}.crt"):
+    if not machine.exists(f"{PKI}{CLIENT_CERTIFICATE}.crt"):
         machine.run("kubeadm", "init", "phase", "certs", "etcd-healthcheck-client", "--config", KUBEADM_CONFIG)
     # A member that is down uses up the whole time-out; etcdctl queries all endpoints in parallel.
     command = ("endpoint", "health", "--command-timeout=5s", "--write-out=json")
@@ -76,7 +80,7 @@ def healthy_endpoints(machine: Machine, endpoints: list[str]) -> list[str]:
     return [str(result["endpoint"]) for result in results if result.get("health")]
 
 
-def members(machine: Machine, endpoints: list[str]) -> list[Member]:
+def list_members(machine: Machine, endpoints: list[str]) -> list[Member]:
     """Return etcd's members, each with ID, name (empty if the member never started), peerURLs and isLearner."""
     _, text = etcdctl(machine, endpoints, "member", "list", "--write-out=json")
     return list(json.loads(text)["members"])
@@ -88,7 +92,7 @@ def member_of_slot(boot: MasterBoot, listed: list[Member]) -> Member | None:
     return next((member for member in listed if url in member["peerURLs"]), None)
 
 
-def removal_reason(machine: Machine, boot: MasterBoot) -> str:
+def reason_for_unusable_data(machine: Machine, boot: MasterBoot) -> str:
     """Return why the etcd data on this volume can no longer be used; "" if it can, or if no other member answers.
 
     etcd never accepts a removed member again, nor one that was replaced by a new member with the same peer URL.
@@ -96,12 +100,12 @@ def removal_reason(machine: Machine, boot: MasterBoot) -> str:
     endpoints = healthy_endpoints(machine, other_endpoints(boot))
     if not endpoints:
         return ""
-    member = member_of_slot(boot, members(machine, endpoints))
+    member = member_of_slot(boot, list_members(machine, endpoints))
     recorded_id = machine.read(etcd_data.MEMBER_ID_FILE)
     if member is None:
         return "the other members of etcd have removed this one"
-    if recorded_id and recorded_id != identity(member):
-        return f"the other members of etcd know this one as {identity(member)}, not as {recorded_id}"
+    if recorded_id and recorded_id != hexadecimal_id(member):
+        return f"the other members of etcd know this one as {hexadecimal_id(member)}, not as {recorded_id}"
     return ""
 
 
@@ -151,16 +155,16 @@ def _add_learner(machine: Machine, boot: MasterBoot) -> None:
     # Clean up after an interrupted attempt: this master's etcd must not run, nor have data, when it is added again.
     machine.remove("/etc/kubernetes/manifests/etcd.yaml")
     _await_etcd_stopped(machine)
-    machine.remove(etcd_data.FOLDER, etcd_data.MEMBER_ID_FILE)
-    former_member = member_of_slot(boot, members(machine, endpoints))
+    machine.remove(etcd_data.DATA_FOLDER, etcd_data.MEMBER_ID_FILE)
+    former_member = member_of_slot(boot, list_members(machine, endpoints))
     if former_member:
-        etcdctl(machine, endpoints, "member", "remove", identity(former_member))
+        etcdctl(machine, endpoints, "member", "remove", hexadecimal_id(former_member))
     # This fails while another member is a learner; the caller retries it within seconds.
     etcdctl(machine, endpoints, "member", "add", member_name, "--learner", f"--peer-urls={own_peer_url}")
-    _write_manifest(machine, boot, members(machine, endpoints))
+    _write_manifest(machine, boot, list_members(machine, endpoints))
 
     def probe() -> None:
-        member = member_of_slot(boot, members(machine, endpoints))
+        member = member_of_slot(boot, list_members(machine, endpoints))
         # Only a member that has started has a name.
         if not member or not member.get("name"):
             raise Pending("the other members do not list it as started yet")
@@ -178,13 +182,13 @@ def promote(machine: Machine, boot: MasterBoot) -> str:
         endpoints = healthy_endpoints(machine, other_endpoints(boot))
         if not endpoints:
             raise Pending(f"etcd has no quorum: none of {', '.join(other_endpoints(boot))} is healthy")
-        member = member_of_slot(boot, members(machine, endpoints))
+        member = member_of_slot(boot, list_members(machine, endpoints))
         if not member:
             raise Pending("the other members no longer list this one")
         if member.get("isLearner"):
             # This fails, and is retried, until the learner has caught up with the leader.
-            etcdctl(machine, endpoints, "member", "promote", identity(member))
-        return identity(member)
+            etcdctl(machine, endpoints, "member", "promote", hexadecimal_id(member))
+        return hexadecimal_id(member)
 
     seconds = boot.remaining(machine)
     member_id = machine.wait("etcd to promote this member", probe, quorum_hint(boot), seconds, (BootError, Pending))
@@ -216,7 +220,9 @@ def _write_manifest(machine: Machine, boot: MasterBoot, listed: list[Member]) ->
     """
     own_name, own_url = boot.facts["instanceId"], peer_url(boot.facts["privateAddress"])
     # A member that has not started yet has no name; etcd accepts any name for it.
-    names_by_url = {url: member.get("name") or identity(member) for member in listed for url in member["peerURLs"]}
+    names_by_url = {
+        url: member.get("name") or hexadecimal_id(member) for member in listed for url in member["peerURLs"]
+    }
     names_by_url[own_url] = own_name
     etcd_flags = {
         "initial-cluster": ",".join(f"{name}={url}" for url, name in names_by_url.items()),
@@ -226,8 +232,8 @@ def _write_manifest(machine: Machine, boot: MasterBoot, listed: list[Member]) ->
     local_etcd = cluster_configuration["etcd"]["local"]
     other_args = [extra_arg for extra_arg in local_etcd.get("extraArgs", []) if extra_arg["name"] not in etcd_flags]
     local_etcd["extraArgs"] = [*other_args, *({"name": flag, "value": value} for flag, value in etcd_flags.items())]
-    machine.write(KUBEADM_JOIN, documents(init_configuration, cluster_configuration), 0o600)
-    machine.run("kubeadm", "init", "phase", "etcd", "local", "--config", KUBEADM_JOIN)
+    machine.write(JOIN_CONFIG_FILE, yaml_documents(init_configuration, cluster_configuration), 0o600)
+    machine.run("kubeadm", "init", "phase", "etcd", "local", "--config", JOIN_CONFIG_FILE)
 
 
 def record_member_id(machine: Machine, boot: MasterBoot) -> None:
@@ -236,9 +242,9 @@ def record_member_id(machine: Machine, boot: MasterBoot) -> None:
     Raises:
         BootError: this master's etcd does not answer.
     """
-    member = member_of_slot(boot, members(machine, [client_url("127.0.0.1")]))
+    member = member_of_slot(boot, list_members(machine, [client_url("127.0.0.1")]))
     if member:
-        machine.write(etcd_data.MEMBER_ID_FILE, identity(member))
+        machine.write(etcd_data.MEMBER_ID_FILE, hexadecimal_id(member))
 
 
 def await_local_member(machine: Machine, boot: MasterBoot) -> None:
@@ -255,6 +261,6 @@ def await_local_member(machine: Machine, boot: MasterBoot) -> None:
     machine.wait("etcd on this master", probe, quorum_hint(boot), boot.remaining(machine))
 
 
-def identity(member: Member) -> str:
+def hexadecimal_id(member: Member) -> str:
     """Return a member's id in hexadecimal, as etcdctl expects it; in JSON it is decimal."""
     return f"{member['ID']:x}"

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..host import hosts
-from ..host.kubectl import ADMIN_KUBECONFIG, documents, kubectl
+from ..host.kubectl import ADMIN_KUBECONFIG, kubectl, yaml_documents
 from ..machine import BootError, Machine
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def install(machine: Machine, release: Release, interrupted: bool) -> None:
         *("--skip-crds", "--force-conflicts", "--history-max", "5", "--hide-notes", "--timeout", f"{TIMEOUT}s"),
     )
     if release["patches"]:
-        _apply(machine, "cfngen", documents(*release["patches"]))
+        _apply(machine, "cfngen", yaml_documents(*release["patches"]))
 
 
 def uninstall(machine: Machine, name: str, namespace: str) -> None:
@@ -105,5 +105,5 @@ def _apply(machine: Machine, field_manager: str, text: str) -> None:
 
 def _helm(machine: Machine, *arguments: str) -> str:
     """Run helm as cluster administrator; return its output."""
-    hosts.refresh(machine, ADMIN_KUBECONFIG)
+    hosts.reorder_addresses(machine, ADMIN_KUBECONFIG)
     return machine.run("helm", *arguments, "--kubeconfig", ADMIN_KUBECONFIG, timeout=TIMEOUT + 30)[1]

@@ -16,7 +16,7 @@ from ..host.kubectl import kubectl
 from ..machine import BootError, Machine
 from . import upgrade
 from .certificate_authorities import PKI
-from .der import content
+from .der import content_range
 
 if TYPE_CHECKING:
     from ..contract import JoinInformation, MasterBoot
@@ -76,14 +76,14 @@ def ca_hash(pem: str) -> str:
         pem: PEM text; its first certificate is used.
     """
     der = base64.b64decode(pem.partition("-----BEGIN CERTIFICATE-----")[2].partition("-----END")[0])
-    certificate = content(der, 0)[0]
-    position = content(der, certificate)[0]
+    certificate = content_range(der, 0)[0]
+    position = content_range(der, certificate)[0]
     # Fields of a TBSCertificate (RFC 5280, 4.1): version (optional, tag 0xA0), serialNumber, signature, issuer,
     # validity, subject, subjectPublicKeyInfo. All fields before the last one are skipped.
     has_version = der[position] == 0xA0
     for _ in range(6 if has_version else 5):
-        position = content(der, position)[1]
-    return "sha256:" + hashlib.sha256(der[position : content(der, position)[1]]).hexdigest()
+        position = content_range(der, position)[1]
+    return "sha256:" + hashlib.sha256(der[position : content_range(der, position)[1]]).hexdigest()
 
 
 def _random_characters(count: int) -> str:

@@ -9,10 +9,10 @@ from ..machine import BootError, Machine, Pending
 
 # The first version of botocore that supports S3's checksums (it came with boto3 1.24). Ubuntu 22.04 has boto3 1.23, to
 # which no checksum is passed: it sends an MD5 digest by itself.
-CHECKSUMS_SINCE = (1, 27)
+BOTOCORE_WITH_CHECKSUMS = (1, 27)
 
 
-def put(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
+def upload(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, str]) -> None:
     """Upload a file to S3 with a checksum, so that S3 rejects a damaged upload.
 
     Args:
@@ -28,7 +28,9 @@ def put(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, 
     digest = machine.sha256(path)
     version = tuple(map(int, import_module("botocore").__version__.split(".")[:2]))
     checksum = (
-        {"ChecksumSHA256": base64.b64encode(bytes.fromhex(digest)).decode()} if version >= CHECKSUMS_SINCE else {}
+        {"ChecksumSHA256": base64.b64encode(bytes.fromhex(digest)).decode()}
+        if version >= BOTOCORE_WITH_CHECKSUMS
+        else {}
     )
     with machine.open(path) as file:
         machine.aws(
@@ -42,7 +44,7 @@ def put(machine: Machine, bucket: str, key: str, path: str, metadata: dict[str, 
         )
 
 
-def get(machine: Machine, bucket: str, key: str, path: str) -> dict[str, str]:
+def download(machine: Machine, bucket: str, key: str, path: str) -> dict[str, str]:
     """Download an object from S3 to a file that only root may read; `path` exists only once it is complete.
 
     Returns:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from ..machine import BootError, Machine
 from . import bucket, certificate_authorities, etcd_data, etcd_members, objects
-from .etcd_data import FOLDER, VOLUME
+from .etcd_data import DATA_FOLDER, VOLUME_MOUNT
 
 if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
-REQUEST = "restore.json"
+REQUEST_OBJECT = "restore.json"
 # File with the id of the last restore request that this slot has completed, or does not need as its data is newer.
-DONE_FILE = VOLUME + "/restored"
+DONE_FILE = VOLUME_MOUNT + "/restored"
 # States of this slot: it has to restore the snapshot; or the cluster was restored without this slot.
-PENDING, MISSED = "pending", "missed"
+RESTORE_PENDING, RESTORE_MISSED = "pending", "missed"
 # Clients that watch remember revisions from after the snapshot. The restore raises the revision by more than any
 # cluster has written since, and marks older ones as compacted: so clients list everything again and miss no change
 # (etcd-io/etcd#16028).
@@ -38,7 +38,7 @@ def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     if not boot.facts.get("bucket"):
         return ""
     try:
-        request = bucket.read_document(machine, boot, REQUEST)
+        request = bucket.read_document(machine, boot, REQUEST_OBJECT)
     except BootError as error:
         if not etcd_data.has_data(machine):
             raise
@@ -50,15 +50,17 @@ def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     # The id must be valid in a file name: it becomes part of the name of the folder with the old data.
     patterns = {"id": r"\w[\w-]{0,63}", "snapshot": r"[\w./:+-]+"}
     if not all(re.fullmatch(pattern, str(request.get(name, ""))) for name, pattern in patterns.items()):
-        raise BootError(f"{REQUEST} in {boot.facts['bucket']} lacks a valid id or snapshot", hint(boot))
+        raise BootError(f"{REQUEST_OBJECT} in {boot.facts['bucket']} lacks a valid id or snapshot", hint(boot))
     boot.restore_request = request
     if machine.read(DONE_FILE) == request["id"]:
         return ""
-    if not bundle.get(certificate_authorities.INITIALISED):
+    if not bundle.get(certificate_authorities.INITIALISED_AT):
         # The request was for an earlier cluster of this name, whose bucket was kept.
         mark_done(machine, boot)
         return ""
-    return MISSED if bundle.get(certificate_authorities.RESTORED) == request["id"] else PENDING
+    return (
+        RESTORE_MISSED if bundle.get(certificate_authorities.RESTORED_REQUEST_ID) == request["id"] else RESTORE_PENDING
+    )
 
 
 def mark_done(machine: Machine, boot: MasterBoot) -> None:
@@ -78,13 +80,17 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
     """
     request, bucket_name = boot.restore_request, boot.facts["bucket"]
     request_id, snapshot = request["id"], request["snapshot"]
-    file, new_folder, old_folder = f"{VOLUME}/snapshot.db", FOLDER + ".new", f"{FOLDER}.before-{request_id}"
-    objects.get(machine, bucket_name, snapshot, file)
+    file, new_folder, old_folder = (
+        f"{VOLUME_MOUNT}/snapshot.db",
+        DATA_FOLDER + ".new",
+        f"{DATA_FOLDER}.before-{request_id}",
+    )
+    objects.download(machine, bucket_name, snapshot, file)
     digest = machine.sha256(file)
     if request.get("sha256", digest) != digest:
         raise BootError(f"s3://{bucket_name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(boot))
     machine.run("etcdutl", "snapshot", "status", file, "--write-out=json")
-    etcd_data.stop(machine)
+    etcd_data.stop_kubelet_and_pods(machine)
     machine.remove(new_folder)
     peers = {letter: etcd_members.peer_url(address) for letter, address in sorted(boot.config["masters"].items())}
     slot = boot.facts["slot"]
@@ -104,12 +110,12 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
     if machine.glob(old_folder + "/**/*"):
         # An interrupted attempt has already moved the old data aside. FOLDER can be removed: it contains at most
         # restored data, with which etcd has never run.
-        machine.remove(FOLDER)
-    elif machine.glob(FOLDER + "/**/*"):
-        machine.run("mv", "-T", FOLDER, old_folder)
+        machine.remove(DATA_FOLDER)
+    elif machine.glob(DATA_FOLDER + "/**/*"):
+        machine.run("mv", "-T", DATA_FOLDER, old_folder)
     else:
-        machine.remove(FOLDER)
-    machine.run("mv", "-T", new_folder, FOLDER)
+        machine.remove(DATA_FOLDER)
+    machine.run("mv", "-T", new_folder, DATA_FOLDER)
     machine.remove(etcd_data.MEMBER_ID_FILE, etcd_data.JOINING_FILE)
     mark_done(machine, boot)
     machine.remove(file)
@@ -118,5 +124,5 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
 
 def hint(boot: MasterBoot) -> str:
     """Return how an operator changes or withdraws the request."""
-    key = bucket.key(boot, REQUEST)
+    key = bucket.key(boot, REQUEST_OBJECT)
     return f"request another snapshot (`cfngen etcd list` shows them), or withdraw the request: `aws s3 rm s3://{boot.facts['bucket']}/{key}`"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MOUNT = "/mnt/master"
 FSTAB = "/etc/fstab"
-REPAIR = (
+REPAIR_HINT = (
     "make a snapshot of {volume}, then run `e2fsck -f {device}` on this instance and reboot it; or restore etcd from a "
     "snapshot: `cfngen etcd restore latest` (in the folder of the cluster file)"
 )
@@ -45,7 +45,7 @@ def volume(machine: Machine, boot: MasterBoot) -> str:
             f"{volume_id} contains {actual_type}, not ext4; it was not changed", "check that it is the right volume"
         )
     if not machine.mounted(MOUNT):
-        filesystem.check(machine, device, REPAIR.format(volume=volume_id, device=device))
+        filesystem.check(machine, device, REPAIR_HINT.format(volume=volume_id, device=device))
         _mount(machine, device, content["UUID"])
     machine.run("resize2fs", device)
     return f"{volume_id} is {device}{', formatted' if is_blank else ''}, mounted at {MOUNT}"

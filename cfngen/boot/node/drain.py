@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from ..host import kubelet
-from ..host.kubectl import command, kubectl
+from ..host.kubectl import command_prefix, kubectl
 from ..machine import BootError, Machine
 
 if TYPE_CHECKING:
     from ..contract import JsonObject, NodeBoot
 
 LIFECYCLE_HOOK = "cfngen-drain"
-UNIT = "cfngen-drain.service"
+DRAIN_UNIT = "cfngen-drain.service"
 # Pause between two queries of the instance metadata, and between two rounds of evictions.
 POLL_SECONDS = 5.0
 # Seconds between two heartbeats; without them the lifecycle hook times out after some minutes.
@@ -51,15 +51,15 @@ SPOT_ACTION_PATH = "meta-data/spot/instance-action"
 def start(machine: Machine, boot: NodeBoot) -> str:
     """Enable and start the service that watches for the instance's termination."""
     machine.run("systemctl", "daemon-reload")
-    machine.run("systemctl", "enable", "--now", UNIT)
+    machine.run("systemctl", "enable", "--now", DRAIN_UNIT)
     return f"pods get {boot.config['drain']} min to move when this instance is terminated"
 
 
 def watch(machine: Machine, boot: NodeBoot) -> str:
     """Wait until this instance is about to be terminated, drain it, and complete the lifecycle action."""
     spot_noticed = False
-    while machine.metadata(LIFECYCLE_STATE_PATH, missing="") != "Terminated":
-        if not spot_noticed and machine.metadata(SPOT_ACTION_PATH, missing=""):
+    while machine.metadata(LIFECYCLE_STATE_PATH, default="") != "Terminated":
+        if not spot_noticed and machine.metadata(SPOT_ACTION_PATH, default=""):
             spot_noticed = True
             machine.say("EC2 is about to interrupt this Spot Instance: " + drain(machine, boot, SPOT_DRAIN_SECONDS))
         machine.sleep(POLL_SECONDS)
@@ -172,7 +172,7 @@ def _evict(machine: Machine, namespace: str, name: str) -> None:
         "metadata": {"namespace": namespace, "name": name},
     }
     path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
-    create = (*command(kubelet.KUBELET_CONF), "create", "--raw", path, "-f", "-")
+    create = (*command_prefix(kubelet.KUBELET_CONF), "create", "--raw", path, "-f", "-")
     try:
         machine.run(*create, stdin=json.dumps(eviction), timeout=REQUEST_TIMEOUT_SECONDS)
     except BootError as error:

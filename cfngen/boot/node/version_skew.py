@@ -25,7 +25,7 @@ def wait(machine: Machine, boot: NodeBoot) -> str:
     started_at = machine.clock()
 
     def probe() -> str:
-        versions.await_masters(boot, join_secret.read(machine, boot))
+        versions.check_masters_version(boot, join_secret.read(machine, boot))
         waited = machine.clock() - started_at
         return (
             f"the masters are new enough after {waited:.0f} s"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Addon, Cluster
 from cfngen.userdata.addons import observation, scaling, storage, traffic
-from cfngen.userdata.addons.networking import network
-from cfngen.userdata.addons.release import Release, described
+from cfngen.userdata.addons.networking import network_plugin_releases
+from cfngen.userdata.addons.release import Release, for_boot_program
 
 if TYPE_CHECKING:
     from cfngen.boot import contract
@@ -37,13 +37,15 @@ def releases(cluster: Cluster) -> list[contract.Release]:
     Raises:
         UnknownChartError: the catalogue has no chart of an add-on for the cluster's Kubernetes version.
     """
-    described_releases = [described(cluster, release, values) for release, values in network(cluster)]
+    described_releases = [
+        for_boot_program(cluster, release, values) for release, values in network_plugin_releases(cluster)
+    ]
     for make, field in CATALOGUE:
         addon: Addon = getattr(cluster.addons, field)
         if addon.enabled:
-            described_releases.append(described(cluster, make(cluster), addon.values))
+            described_releases.append(for_boot_program(cluster, make(cluster), addon.values))
     for chart in cluster.addons.charts:
         version = chart.url.rpartition("/")[2].removesuffix(".tgz").removeprefix(f"{chart.name}-")
         release = Release(chart.name, chart.namespace, version, chart.url, chart.sha256)
-        described_releases.append(described(cluster, release, chart.values))
+        described_releases.append(for_boot_program(cluster, release, chart.values))
     return described_releases

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.names import api_host
-from cfngen.userdata.addons.release import Release, known, of_chart, replicas
+from cfngen.userdata.addons.release import Release, pinned_chart, release_of_chart, replica_count
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MINIMUM_IP_TARGET, _WARM_IP_TARGET = "10", "2"
 
 
-def network(cluster: Cluster) -> list[tuple[Release, JsonObject]]:
+def network_plugin_releases(cluster: Cluster) -> list[tuple[Release, JsonObject]]:
     """Return the releases of the network plug-in, in order, each with the user's values for it.
 
     Raises:
@@ -47,7 +47,7 @@ def _cilium(cluster: Cluster) -> list[Release]:
         "k8sServiceHost": api_host(cluster),
         "k8sServicePort": cluster.api.port,
         "hubble": {"enabled": False},
-        "operator": {"replicas": replicas(cluster)},
+        "operator": {"replicas": replica_count(cluster)},
     }
     return [_release(cluster, "cilium", "cilium", "kube-system", values)]
 
@@ -68,7 +68,7 @@ def _calico(cluster: Cluster) -> list[Release]:
         "installation": {
             "cni": {"type": "Calico", "ipam": {"type": "Calico"}},
             "calicoNetwork": {"bgp": "Disabled", "ipPools": [pool]},
-            "controlPlaneReplicas": replicas(cluster),
+            "controlPlaneReplicas": replica_count(cluster),
         },
         "kubernetesServiceEndpoint": {"host": api_host(cluster), "port": str(cluster.api.port)},
         # Flow logs and their web page; users may enable them.
@@ -109,7 +109,7 @@ def _amazon_vpc(cluster: Cluster) -> list[Release]:
 
 
 def _release(cluster: Cluster, chart: str, name: str, namespace: str, values: JsonObject) -> Release:
-    return of_chart(known(cluster, chart), name, namespace, values, essential=True)
+    return release_of_chart(pinned_chart(cluster, chart), name, namespace, values, essential=True)
 
 
 _PLUGINS: Mapping[str, Callable[[Cluster], list[Release]]] = {

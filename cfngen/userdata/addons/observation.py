@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.userdata import kubeadm
-from cfngen.userdata.addons.release import Release, known, of_chart
+from cfngen.userdata.addons.release import Release, pinned_chart, release_of_chart
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def metrics_server(cluster: Cluster) -> Release:
     """Return metrics-server; it verifies the kubelets' certificates where the cluster's authority signs them."""
-    signed = kubeadm.kubelet(cluster)["serverTLSBootstrap"]
+    signed = kubeadm.kubelet_configuration(cluster)["serverTLSBootstrap"]
     values: JsonObject = {"args": [] if signed else ["--kubelet-insecure-tls"]}
-    return of_chart(known(cluster, "metrics-server"), "metrics-server", "kube-system", values)
+    return release_of_chart(pinned_chart(cluster, "metrics-server"), "metrics-server", "kube-system", values)
 
 
 def headlamp(cluster: Cluster) -> Release:
@@ -29,12 +29,14 @@ def headlamp(cluster: Cluster) -> Release:
         "clusterRoleBinding": {"create": False},
         "config": {"unsafeUseServiceAccountToken": False},
     }
-    return of_chart(known(cluster, "headlamp"), "headlamp", "headlamp", values)
+    return release_of_chart(pinned_chart(cluster, "headlamp"), "headlamp", "headlamp", values)
 
 
 def fluent_bit(cluster: Cluster) -> Release:
     """Return fluent-bit on every instance; the user configures where logs go (`values.config.outputs`)."""
-    return of_chart(known(cluster, "fluent-bit"), "fluent-bit", "logging", {"tolerations": [{"operator": "Exists"}]})
+    return release_of_chart(
+        pinned_chart(cluster, "fluent-bit"), "fluent-bit", "logging", {"tolerations": [{"operator": "Exists"}]}
+    )
 
 
 def prometheus(cluster: Cluster) -> Release:
@@ -54,4 +56,4 @@ def prometheus(cluster: Cluster) -> Release:
             for component in ("kubeEtcd", "kubeScheduler", "kubeControllerManager", "kubeProxy")
         },
     }
-    return of_chart(known(cluster, "kube-prometheus-stack"), "prometheus", "monitoring", values)
+    return release_of_chart(pinned_chart(cluster, "kube-prometheus-stack"), "prometheus", "monitoring", values)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from cfngen.boot import contract
     from cfngen.boot.contract import JsonObject
 
-CHARTS = "/opt/cfngen/charts"
-MASTER = "node-role.kubernetes.io/control-plane"
+CHARTS_FOLDER = "/opt/cfngen/charts"
+MASTER_LABEL = "node-role.kubernetes.io/control-plane"
 # Pods with hostNetwork occupy the host's ports: the old pod must be deleted before the new one can start.
-ONE_FOR_ONE = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+DELETE_OLD_POD_FIRST = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Release:
     essential: bool = False
 
 
-def of_chart(
+def release_of_chart(
     pinned: PinnedChart,
     name: str,
     namespace: str,
@@ -68,7 +68,7 @@ def of_chart(
     return Release(name, namespace, pinned.version, pinned.url, pinned.sha256, values, patches, essential)
 
 
-def known(cluster: Cluster, name: str) -> PinnedChart:
+def pinned_chart(cluster: Cluster, name: str) -> PinnedChart:
     """Return the catalogue's chart for the cluster's Kubernetes version.
 
     Raises:
@@ -77,7 +77,7 @@ def known(cluster: Cluster, name: str) -> PinnedChart:
     return chart(name, cluster.kubernetes_version)
 
 
-def described(cluster: Cluster, release: Release, values: JsonObject) -> contract.Release:
+def for_boot_program(cluster: Cluster, release: Release, values: JsonObject) -> contract.Release:
     """Return a release as the boot program reads it, with the user's values merged over cfngen's."""
     return {
         "name": release.name,
@@ -87,7 +87,7 @@ def described(cluster: Cluster, release: Release, values: JsonObject) -> contrac
         "chart": {
             "url": mirrored(cluster, release.url),
             "sha256": release.sha256,
-            "file": f"{CHARTS}/{release.name}-{release.sha256[:12]}.tgz",
+            "file": f"{CHARTS_FOLDER}/{release.name}-{release.sha256[:12]}.tgz",
         },
         # As text with escaped braces, so that no facts are filled in: all masters must have the same values.
         "values": json.dumps(merge(release.values, values), sort_keys=True).replace("${", "$\\u007b"),
@@ -102,12 +102,12 @@ def on_masters() -> JsonObject:
     (the metadata service's hop limit is 1), and only the masters' role may do what these add-ons do.
     """
     return {
-        "nodeSelector": {MASTER: ""},
-        "tolerations": [{"key": MASTER, "operator": "Exists", "effect": "NoSchedule"}],
+        "nodeSelector": {MASTER_LABEL: ""},
+        "tolerations": [{"key": MASTER_LABEL, "operator": "Exists", "effect": "NoSchedule"}],
     }
 
 
-def host_network(namespace: str, deployment: str) -> JsonObject:
+def host_network_patch(namespace: str, deployment: str) -> JsonObject:
     """Return the patch that gives a Deployment's pods the host's network and resolver."""
     pod = {"hostNetwork": True, "dnsPolicy": "Default"}
     return {
@@ -118,6 +118,6 @@ def host_network(namespace: str, deployment: str) -> JsonObject:
     }
 
 
-def replicas(cluster: Cluster) -> int:
+def replica_count(cluster: Cluster) -> int:
     """Return how many pods an add-on on masters has: a second one where there is a second master."""
     return min(2, cluster.control_plane.count)

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from cfngen.cluster.model import Cluster
 from cfngen.cluster.network_plugins import network_plugin
-from cfngen.userdata.addons.release import Release, host_network, known, of_chart, on_masters, replicas
+from cfngen.userdata.addons.release import (
+    Release,
+    host_network_patch,
+    on_masters,
+    pinned_chart,
+    release_of_chart,
+    replica_count,
+)
 
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
@@ -29,7 +36,7 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
     tags = {**cluster.tags, "KubernetesCluster": cluster.name}
     values = {
         "controller": {
-            "replicaCount": replicas(cluster),
+            "replicaCount": replica_count(cluster),
             "region": cluster.region,
             # Tags volumes with kubernetes.io/cluster/<name>; IAM's conditions go by the other one.
             "k8sTagClusterId": cluster.name,
@@ -50,12 +57,12 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
         ],
         "helmTester": {"enabled": False},
     }
-    return of_chart(
-        known(cluster, "aws-ebs-csi-driver"),
+    return release_of_chart(
+        pinned_chart(cluster, "aws-ebs-csi-driver"),
         "aws-ebs-csi-driver",
         NAMESPACE,
         values,
-        patches=(host_network(NAMESPACE, "ebs-csi-controller"),),
+        patches=(host_network_patch(NAMESPACE, "ebs-csi-controller"),),
     )
 
 

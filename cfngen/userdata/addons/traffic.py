@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from cfngen.cluster.model import Cluster
 from cfngen.userdata.addons.release import (
-    ONE_FOR_ONE,
+    DELETE_OLD_POD_FIRST,
     Release,
-    host_network,
-    known,
-    of_chart,
+    host_network_patch,
     on_masters,
-    replicas,
+    pinned_chart,
+    release_of_chart,
+    replica_count,
 )
 
 NAMESPACE = "kube-system"
@@ -26,10 +26,10 @@ def aws_load_balancer_controller(cluster: Cluster) -> Release:
         "fullnameOverride": "aws-load-balancer-controller",
         "clusterName": cluster.name,
         "region": cluster.region,
-        "replicaCount": replicas(cluster),
+        "replicaCount": replica_count(cluster),
         "hostNetwork": True,
         "dnsPolicy": "Default",
-        "updateStrategy": ONE_FOR_ONE,
+        "updateStrategy": DELETE_OLD_POD_FIRST,
         # On every resource that it creates; IAM conditions check KubernetesCluster.
         "defaultTags": {**cluster.tags, "KubernetesCluster": cluster.name},
         "enableServiceMutatorWebhook": False,
@@ -41,7 +41,9 @@ def aws_load_balancer_controller(cluster: Cluster) -> Release:
         "keepTLSSecret": True,
         **on_masters(),
     }
-    return of_chart(known(cluster, "aws-load-balancer-controller"), "aws-load-balancer-controller", NAMESPACE, values)
+    return release_of_chart(
+        pinned_chart(cluster, "aws-load-balancer-controller"), "aws-load-balancer-controller", NAMESPACE, values
+    )
 
 
 def external_dns(cluster: Cluster) -> Release:
@@ -55,7 +57,9 @@ def external_dns(cluster: Cluster) -> Release:
         "env": [{"name": "AWS_DEFAULT_REGION", "value": cluster.region}],
         **on_masters(),
     }
-    return of_chart(known(cluster, name), name, NAMESPACE, values, patches=(host_network(NAMESPACE, name),))
+    return release_of_chart(
+        pinned_chart(cluster, name), name, NAMESPACE, values, patches=(host_network_patch(NAMESPACE, name),)
+    )
 
 
 def cert_manager(cluster: Cluster) -> Release:
@@ -68,4 +72,4 @@ def cert_manager(cluster: Cluster) -> Release:
         # This hook waits for pods, but there may be no node to run them yet.
         "startupapicheck": {"enabled": False},
     }
-    return of_chart(known(cluster, "cert-manager"), "cert-manager", "cert-manager", values)
+    return release_of_chart(pinned_chart(cluster, "cert-manager"), "cert-manager", "cert-manager", values)

@@ -2,11 +2,12 @@
 
 `kubeadm join --control-plane` is not used. It needs a bootstrap token, discovery and another master's ConfigMap, fails
 when any member is down (a second slot may be lost while this one is replaced), and stops halfway when two masters join
-at once. This module does its steps one by one, each of them repeatable: add a learner (a member without a vote; etcd
-allows one at a time), start etcd with the list of members, promote the learner once it has all data.
+at once. This module does the same steps one by one, each of them repeatable: add a learner (a member without a vote;
+etcd allows one at a time), start etcd with the list of members, promote the learner once it has all data.
 
-A slot is the place of one master: its letter, address and volume outlive the instance. A peer URL belongs to a slot, so
-a listed member with this slot's peer URL is that of the slot's former instance.
+A slot is the place of one master: its letter, address and volume outlive the instance. A peer URL, at which a member
+serves the other members, belongs to a slot. So before a new instance joins, a listed member with its slot's peer URL is
+that of the slot's former instance.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..contract import JsonObject as Member
     from ..contract import MasterBoot
 
-# kubeadm's client certificate for etcd's liveness probe.
+# Path, below PKI and without suffix, of kubeadm's client certificate for etcd's liveness probe.
 CLIENT_CERTIFICATE = "etcd/healthcheck-client"
 CREDENTIALS = (
     f"--cacert={PKI}etcd/ca.crt",
@@ -35,7 +36,7 @@ JOIN_CONFIG_FILE = HOME + "/kubeadm-join.yaml"
 
 
 def peer_url(address: str) -> str:
-    """Return the URL at which a member serves its peers, with the port that kubeadm configures."""
+    """Return the URL at which a member serves the other members, with the port that kubeadm configures."""
     return f"https://{address}:2380"
 
 
@@ -45,7 +46,7 @@ def client_url(address: str) -> str:
 
 
 def other_endpoints(boot: MasterBoot) -> list[str]:
-    """Return the client URLs of the other slots."""
+    """Return the client URLs of the other slots' members, in the order of the slots' letters."""
     this_address = boot.facts["privateAddress"]
     return [client_url(address) for _, address in sorted(boot.config["masters"].items()) if address != this_address]
 
@@ -67,9 +68,10 @@ def etcdctl(machine: Machine, endpoints: list[str], *arguments: str, expect: tup
 
 
 def healthy_endpoints(machine: Machine, endpoints: list[str]) -> list[str]:
-    """Return those of `endpoints` that are healthy. If any is, etcd has a quorum: the check commits a proposal.
+    """Return those of `endpoints` that are healthy.
 
-    The certificate authorities must be installed: kubeadm creates the client certificate from them if it is missing.
+    If any endpoint is healthy, etcd has a quorum, because the health check commits a proposal. The certificate
+    authorities must be installed: if the client certificate is missing, kubeadm creates it, signed by them.
     """
     if not machine.exists(f"{PKI}{CLIENT_CERTIFICATE}.crt"):
         machine.run("kubeadm", "init", "phase", "certs", "etcd-healthcheck-client", "--config", KUBEADM_CONFIG)
@@ -81,21 +83,26 @@ def healthy_endpoints(machine: Machine, endpoints: list[str]) -> list[str]:
 
 
 def list_members(machine: Machine, endpoints: list[str]) -> list[Member]:
-    """Return etcd's members, each with ID, name (empty if the member never started), peerURLs and isLearner."""
+    """Return etcd's members, as one of `endpoints` lists them.
+
+    Each member has `ID` (a number), `name` ("" if the member has never started), `peerURLs`, and `isLearner` if it is a
+    learner.
+    """
     _, text = etcdctl(machine, endpoints, "member", "list", "--write-out=json")
     return list(json.loads(text)["members"])
 
 
 def member_of_slot(boot: MasterBoot, listed: list[Member]) -> Member | None:
-    """Return the member that has this slot's peer URL, or None."""
-    url = peer_url(boot.facts["privateAddress"])
-    return next((member for member in listed if url in member["peerURLs"]), None)
+    """Return the one of the listed members that has this slot's peer URL, or None."""
+    own_peer_url = peer_url(boot.facts["privateAddress"])
+    return next((member for member in listed if own_peer_url in member["peerURLs"]), None)
 
 
 def reason_for_unusable_data(machine: Machine, boot: MasterBoot) -> str:
-    """Return why the etcd data on this volume can no longer be used; "" if it can, or if no other member answers.
+    """Return why the etcd data on this volume can no longer be used; "" if it can be used.
 
-    etcd never accepts a removed member again, nor one that was replaced by a new member with the same peer URL.
+    The data cannot be used if the other members have removed this slot's member, or have replaced it by a new member
+    with the same peer URL: etcd never accepts the old member again. If no other member answers, the data is used.
     """
     endpoints = healthy_endpoints(machine, other_endpoints(boot))
     if not endpoints:
@@ -110,10 +117,10 @@ def reason_for_unusable_data(machine: Machine, boot: MasterBoot) -> str:
 
 
 def join(machine: Machine, boot: MasterBoot) -> str:
-    """Make this slot's etcd a voting member; the kubelet must be running.
+    """Make this slot's etcd a voting member of the cluster; the kubelet must be running.
 
     Returns:
-        What was done.
+        What was done, for the log.
 
     Raises:
         BootError: it did not succeed before the time-out, as etcd has no quorum or does not start.
@@ -138,9 +145,10 @@ def quorum_hint(boot: MasterBoot) -> str:
 
 
 def _add_learner(machine: Machine, boot: MasterBoot) -> None:
-    """Add this slot's member to the cluster as a learner (without a vote), and start it.
+    """Add this slot's member to the cluster as a learner (a member without a vote), and start it.
 
-    A learner does not count for the quorum, so the whole function can be repeated after a failure.
+    If it fails, the whole function can be repeated, which removes the learner and adds a new one: a learner does not
+    count for the quorum.
 
     Raises:
         Pending: etcd has no quorum.
@@ -175,7 +183,10 @@ def _add_learner(machine: Machine, boot: MasterBoot) -> None:
 def promote(machine: Machine, boot: MasterBoot) -> str:
     """Promote this slot's learner to a voting member, unless it is one already; record its id on the volume.
 
-    A voting member counts for the quorum, so after a failure it is not removed and added again.
+    After a failure the member is not removed and added again, because a voting member counts for the quorum.
+
+    Returns:
+        What was done, for the log.
     """
 
     def probe() -> str:
@@ -201,22 +212,23 @@ def _await_etcd_stopped(machine: Machine) -> None:
     """Wait until the kubelet has stopped etcd, whose manifest was removed."""
 
     def probe() -> None:
-        # pgrep's exit code 1: no such process.
-        if machine.run("pgrep", "-x", "etcd", expect=(0, 1))[0] == 0:
+        # pgrep's exit code 0 means that there is such a process, 1 that there is none.
+        exit_code, _ = machine.run("pgrep", "-x", "etcd", expect=(0, 1))
+        if exit_code == 0:
             raise Pending("it is still running")
 
     machine.wait("etcd to stop", probe, hint="`systemctl status kubelet`", seconds=90)
 
 
 def _write_manifest(machine: Machine, boot: MasterBoot, listed: list[Member]) -> None:
-    """Let kubeadm write the manifest of this master's etcd with the list of members.
+    """Let kubeadm write the static pod manifest of this master's etcd, with the list of members in etcd's flags.
 
-    When etcd starts, it compares `--initial-cluster` with the list of members in the cluster.
+    When etcd starts, it compares its flag `--initial-cluster` with the list of members in the cluster.
 
     Args:
         machine: the master.
         boot: this run of the program.
-        listed: etcd's members, with the one that was added for this slot.
+        listed: etcd's members, including the one that was added for this slot.
     """
     own_name, own_url = boot.facts["instanceId"], peer_url(boot.facts["privateAddress"])
     # A member that has not started yet has no name; etcd accepts any name for it.
@@ -228,6 +240,7 @@ def _write_manifest(machine: Machine, boot: MasterBoot, listed: list[Member]) ->
         "initial-cluster": ",".join(f"{name}={url}" for url, name in names_by_url.items()),
         "initial-cluster-state": "existing",
     }
+    # The documents are copied, as the flags are for this join only.
     init_configuration, cluster_configuration = copy.deepcopy(boot.config["kubeadm"])
     local_etcd = cluster_configuration["etcd"]["local"]
     other_args = [extra_arg for extra_arg in local_etcd.get("extraArgs", []) if extra_arg["name"] not in etcd_flags]
@@ -262,5 +275,5 @@ def await_local_member(machine: Machine, boot: MasterBoot) -> None:
 
 
 def hexadecimal_id(member: Member) -> str:
-    """Return a member's id in hexadecimal, as etcdctl expects it; in JSON it is decimal."""
+    """Return a member's id in hexadecimal, as etcdctl's arguments need it; in etcdctl's JSON it is a number."""
     return f"{member['ID']:x}"

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 SNAPSHOT_FOLDER = "/var/lib/cfngen/etcd"
 SNAPSHOT_FILE = SNAPSHOT_FOLDER + "/snapshot.db"
+# File with what `backup` remembers between two runs, see there.
 STATE_FILE = "/var/lib/cfngen/backup.json"
 TIMER = "cfngen-backup.timer"
-# The object in the bucket with which `cfngen etcd backup` requests a snapshot now.
+# Name of the object in the bucket with which `cfngen etcd backup` requests a snapshot now.
 REQUEST_OBJECT = "backup-request.json"
-# CREDENTIALS are kubeadm's client certificate for etcd's liveness probe, which may also read all data. There is no
-# `--command-timeout`, since saving a large snapshot takes long.
+# The beginning of every etcdctl command. CREDENTIALS are kubeadm's client certificate for etcd's liveness probe, which
+# may also read all data. The option `--command-timeout` is left out, since saving a large snapshot takes long.
 ETCDCTL = ("etcdctl", f"--endpoints={client_url('127.0.0.1')}", *CREDENTIALS)
 # A failed snapshot is retried after this time, or after the interval between snapshots if that is shorter.
 RETRY_MINUTES = 5
@@ -52,10 +53,11 @@ def backup(machine: Machine, boot: MasterBoot) -> str:
     Raises:
         BootError: the snapshot failed or could not be verified; this is also written to the console.
     """
+    # Minutes since 1970.
     minute = calendar.timegm(time.strptime(machine.time(), "%Y-%m-%dT%H:%M:%SZ")) // 60
     interval = boot.config["backups"]["interval"]
-    # "next": the minute (since 1970) of the next scheduled snapshot. "asked": the ETag of the last handled request; a
-    # new request replaces the object in the bucket, so the ETag differs.
+    # "next": the minute (since 1970) of the next scheduled snapshot. "asked": a list with the ETag of the last handled
+    # request, or an empty list; a new request replaces the object in the bucket, so the ETag differs.
     state = json.loads(machine.read(STATE_FILE) or "{}")
     handled_requests = state.get("asked", [])
     requests = handled_requests
@@ -68,7 +70,8 @@ def backup(machine: Machine, boot: MasterBoot) -> str:
         request_id = str(bucket.read_document(machine, boot, REQUEST_OBJECT).get("id", "")) if requests else ""
         outcome = _take_snapshot(machine, boot, request_id)
     except BootError as error:
-        # The requests count as handled, else they would be retried every minute: the next attempt fulfils them.
+        # The requests count as handled, else they would be retried every minute. The next scheduled snapshot, after
+        # RETRY_MINUTES at most, fulfils them.
         machine.write(STATE_FILE, json.dumps({"next": minute + min(RETRY_MINUTES, interval), "asked": requests}))
         text = f"cfngen-backup: NO SNAPSHOT OF ETCD WAS TAKEN: {error}. What to do: {error.hint or FAILURE_HINT}\n"
         machine.run("sh", "-c", "cat > /dev/console", stdin=text, expect=(0, 1, 2))
@@ -99,7 +102,7 @@ def _take_snapshot(machine: Machine, boot: MasterBoot, request_id: str) -> str:
         request_id: id of the operator's request, which becomes part of the object's metadata; "" without a request.
 
     Returns:
-        A text for the log.
+        The uploaded snapshot, for the log: its URL, size and number of keys.
 
     Raises:
         BootError: the snapshot cannot be taken or uploaded, or is damaged.
@@ -141,7 +144,19 @@ def _parse_json(text: str, expected_type: type[Json]) -> Json:
 
 
 def _copy_to_daily(machine: Machine, boot: MasterBoot, key: str, timestamp: str, size: int, sha256: str) -> str:
-    """Copy the snapshot to `daily/` unless that folder has a snapshot of the same day; return a note for the log."""
+    """Copy a snapshot in the bucket to `daily/`, unless that folder has a snapshot of the same day.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        key: the snapshot's key in the bucket.
+        timestamp: when the snapshot was taken, as in its name.
+        size: the snapshot's size in bytes.
+        sha256: the snapshot's digest.
+
+    Returns:
+        A note for the log; "" if the snapshot was not copied.
+    """
     day = timestamp[: len("2026-09-01")]
     if bucket.list_objects(machine, boot, f"daily/{day}"):
         return ""

@@ -1,7 +1,7 @@
 """The certificate authorities: created once in the cluster's life, stored in a secret that only masters may read.
 
-The secret's content is called the bundle: a JSON object with the PEM text of each of FILES by name, the key that
-encrypts Secrets in etcd (`encryption.KEY`), and the entries INITIALISED and RESTORED.
+The secret's content is called the bundle: a JSON object with the PEM text of each of CA_FILES by the file's name, the
+key that encrypts Secrets in etcd (`encryption.KEY_NAME`), and the entries INITIALISED_AT and RESTORED_REQUEST_ID.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from . import custom_ca, encryption
 if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
+# kubeadm's folder for certificates and keys.
 PKI = "/etc/kubernetes/pki/"
+# Paths below PKI of the files in the bundle: three certificate authorities, and the key pair for service accounts.
 CA_FILES = (
     "ca.crt",
     "ca.key",
@@ -27,13 +29,14 @@ CA_FILES = (
     "sa.key",
     "sa.pub",
 )
-# Entries of the bundle. `initialised`: when the first master initialised the cluster; missing until then. `restored`:
-# the id of the last restore request that the cluster has completed.
+# Key in the bundle: when the first master initialised the cluster; missing until then.
 INITIALISED_AT = "initialised"
+# Key in the bundle: the id of the last request to restore etcd that the cluster has completed.
 RESTORED_REQUEST_ID = "restored"
+# What an operator should do if the secret has lost its content.
 SECRET_RECOVERY_HINT = "store the secret's previous value (AWSPREVIOUS) as a new version"
 KUBEADM_CONFIG = HOME + "/kubeadm.yaml"
-# Attempts to write the secret if others change it at the same time.
+# The most attempts to write the secret; each fails if another master changes the secret at the same time.
 MAX_WRITE_ATTEMPTS = 3
 
 
@@ -43,7 +46,7 @@ def load(machine: Machine, boot: MasterBoot) -> Bundle:
     The version that was read is remembered in `boot.secret_version`, for `store`.
 
     Raises:
-        BootError: some of the FILES are missing in the bundle.
+        BootError: some of the CA_FILES are missing in the bundle.
     """
     secret_arn = boot.facts["caSecretArn"]
     response = machine.aws("secretsmanager", "get_secret_value", "ResourceNotFoundException", SecretId=secret_arn)
@@ -78,12 +81,12 @@ def store(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bundle:
 
 
 def are_installed(machine: Machine, bundle: Bundle) -> bool:
-    """Return whether the bundle's certificate authorities are in kubeadm's folder."""
+    """Return whether kubeadm's folder contains exactly the bundle's certificate authorities."""
     return all(machine.read(PKI + name) == bundle[name] for name in CA_FILES)
 
 
 def install(machine: Machine, bundle: Bundle) -> str:
-    """Write the bundle's certificate authorities to kubeadm's folder; return what was done."""
+    """Write the bundle's certificate authorities to kubeadm's folder; return what was done, for the log."""
     if are_installed(machine, bundle):
         return "certificate authorities in place"
     # Leaf certificates signed by other authorities are removed too; kubeadm creates new ones.
@@ -101,7 +104,8 @@ def create(machine: Machine, boot: MasterBoot) -> tuple[Bundle, str]:
         bundle contains those, and this master uses them.
     """
     is_custom = custom_ca.write_files(machine, boot, PKI)
-    # `kubeadm init phase certs sa` takes no --config and asks the internet for a version; `all` does neither.
+    # This also creates leaf certificates, as only the phase `all` is suitable: kubeadm's phase `certs sa` does not
+    # accept --config, and asks the internet for a version.
     machine.run("kubeadm", "init", "phase", "certs", "all", "--config", KUBEADM_CONFIG)
     files = {name: machine.read(PKI + name) for name in CA_FILES}
     bundle = store(machine, boot, {**files, encryption.KEY_NAME: encryption.new_key()})
@@ -126,7 +130,7 @@ def add_encryption_key(machine: Machine, boot: MasterBoot, bundle: Bundle) -> Bu
 
 
 def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
-    """Record in the secret that the cluster is initialised: a blank volume then never leads to a second cluster.
+    """Record in the secret that the cluster is initialised: a blank volume then never leads to a second, empty cluster.
 
     Args:
         machine: the master.
@@ -148,5 +152,5 @@ def mark_initialised(machine: Machine, boot: MasterBoot, restored: str) -> None:
 
 
 def _conflict_error() -> BootError:
-    """Return the error for three attempts to write the secret, during each of which somebody else changed it."""
+    """Return the error to raise if somebody else changed the secret during each of MAX_WRITE_ATTEMPTS attempts."""
     return BootError("the secret of the certificate authorities keeps changing", "check who else writes to it")

@@ -23,7 +23,9 @@ from . import certificate_authorities, etcd_data, etcd_members, restore
 if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
+# The boot modes.
 STEADY, RESUME, RESTORE, JOIN, INIT = "steady", "resume", "restore", "join", "init"
+# Letter of the slot whose master initialises the cluster.
 FIRST_SLOT = "a"
 
 
@@ -72,13 +74,13 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
     if has_data and restore_state == restore.RESTORE_MISSED:
         _move_data_aside(
             machine,
-            f"before-{boot.restore_request['id']}",
-            "the cluster was restored from a snapshot without this master",
+            name=f"before-{boot.restore_request['id']}",
+            reason="the cluster was restored from a snapshot without this master",
         )
         has_data = False
     reason = etcd_members.reason_for_unusable_data(machine, boot) if has_data and has_peers else ""
     if reason:
-        _move_data_aside(machine, f"removed-{machine.time().replace(':', '')}", reason)
+        _move_data_aside(machine, name=f"removed-{machine.time().replace(':', '')}", reason=reason)
         has_data = False
     if has_data:
         return STEADY if kubelet.is_set_up(machine, boot) else RESUME
@@ -97,6 +99,6 @@ def decide(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
 
 
 def _move_data_aside(machine: Machine, name: str, reason: str) -> None:
-    """Move etcd's data to another folder of the volume, and log the reason."""
+    """Move etcd's data to the folder `etcd.<name>` of the volume, and log the reason."""
     folder = etcd_data.move_aside(machine, name)
     machine.say(f"etcd's data on this volume can no longer be used ({reason}); it was moved to {folder}")

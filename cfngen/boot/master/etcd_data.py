@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from ..machine import Machine
 
+# The folder at which the master's data volume is mounted.
 VOLUME_MOUNT = "/mnt/master"
 DATA_FOLDER = VOLUME_MOUNT + "/etcd"
 DATABASE_FILE = DATA_FOLDER + "/member/snap/db"
-# File that exists while this slot's etcd joins the other members. Its content is ADDING while FOLDER contains an
-# incomplete copy of the other members' data, then PROMOTING while the learner waits for its promotion.
+# File that exists while this slot's etcd joins the other members. Its content is ADDING while the data folder has an
+# incomplete copy of the other members' data, then PROMOTING while this learner (a member without a vote) waits for its
+# promotion to a voting member.
 JOINING_FILE = VOLUME_MOUNT + "/joining"
 ADDING, PROMOTING = "adding", "promoting"
 # File with the id (hexadecimal) of this slot's etcd member, once the member has a vote.
@@ -35,10 +37,10 @@ def stop_kubelet_and_pods(machine: Machine) -> None:
 
 
 def clear_data_folder(machine: Machine) -> None:
-    """Stop etcd and remove its data folder for a new member, since kubeadm requires an empty folder."""
+    """Stop etcd and remove its data folder for a new member, since kubeadm requires that folder to be empty."""
     stop_kubelet_and_pods(machine)
     if machine.read(JOINING_FILE) != ADDING and machine.glob(DATA_FOLDER + "/**/*"):
-        # Incomplete data of an earlier attempt is kept for an operator to inspect.
+        # These files are no complete database. They are kept for an operator to inspect.
         move_aside(machine, "unfinished")
     machine.remove(DATA_FOLDER)
 

@@ -7,8 +7,8 @@ from importlib import import_module
 
 from ..machine import BootError, Machine, Pending
 
-# The first version of botocore that supports S3's checksums (it came with boto3 1.24). Ubuntu 22.04 has boto3 1.23, to
-# which no checksum is passed: it sends an MD5 digest by itself.
+# The first version of botocore, as (major, minor), that supports S3's checksums; it came with boto3 1.24. No checksum
+# is passed to older versions, e.g. that of boto3 1.23 in Ubuntu 22.04: these send an MD5 digest by themselves.
 BOTOCORE_WITH_CHECKSUMS = (1, 27)
 
 
@@ -19,19 +19,18 @@ def upload(machine: Machine, bucket: str, key: str, path: str, metadata: dict[st
         machine: the instance.
         bucket: the bucket.
         key: the object's key.
-        path: the file.
-        metadata: the object's metadata; its SHA-256 is added as `sha256`.
+        path: path of the file to upload.
+        metadata: the object's metadata, to which the file's SHA-256 is added as `sha256`.
 
     Raises:
         BootError: S3 denies access or rejects the upload, or cannot be reached.
     """
     digest = machine.sha256(path)
-    version = tuple(map(int, import_module("botocore").__version__.split(".")[:2]))
-    checksum = (
-        {"ChecksumSHA256": base64.b64encode(bytes.fromhex(digest)).decode()}
-        if version >= BOTOCORE_WITH_CHECKSUMS
-        else {}
-    )
+    # botocore is imported here, not at the top, as a boot may have to install it first.
+    botocore_version = tuple(int(number) for number in import_module("botocore").__version__.split(".")[:2])
+    checksum = {}
+    if botocore_version >= BOTOCORE_WITH_CHECKSUMS:
+        checksum["ChecksumSHA256"] = base64.b64encode(bytes.fromhex(digest)).decode()
     with machine.open(path) as file:
         machine.aws(
             "s3",

@@ -18,22 +18,35 @@ from .etcd_data import DATA_FOLDER, VOLUME_MOUNT
 if TYPE_CHECKING:
     from ..contract import Bundle, MasterBoot
 
+# Name of the object in the bucket with which `cfngen etcd restore` requests a restore.
 REQUEST_OBJECT = "restore.json"
 # File with the id of the last restore request that this slot has completed, or does not need as its data is newer.
 DONE_FILE = VOLUME_MOUNT + "/restored"
-# States of this slot: it has to restore the snapshot; or the cluster was restored without this slot.
-RESTORE_PENDING, RESTORE_MISSED = "pending", "missed"
-# Clients that watch remember revisions from after the snapshot. The restore raises the revision by more than any
-# cluster has written since, and marks older ones as compacted: so clients list everything again and miss no change
+# State of this slot: it still has to restore the snapshot.
+RESTORE_PENDING = "pending"
+# State of this slot: the cluster has been restored without this slot, whose data is therefore outdated.
+RESTORE_MISSED = "missed"
+# The argument of etcdutl's option `--bump-revision`: by how much the restore raises etcd's revision. Clients that watch
+# objects remember revisions from after the snapshot. The restore raises the revision by more than any cluster has
+# written since, and marks older ones as compacted: so clients list everything again and miss no change
 # (etcd-io/etcd#16028).
 REVISION_BUMP = "1000000000"
 
 
 def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
-    """Return `pending` if this slot has to restore, `missed` if the cluster was restored without it, otherwise "".
+    """Return whether this slot has to restore etcd; the operator's request is stored in `boot.restore_request`.
+
+    Args:
+        machine: the master.
+        boot: this run of the program.
+        bundle: the content of the certificate authorities' secret.
+
+    Returns:
+        RESTORE_PENDING if this slot has to restore the snapshot, RESTORE_MISSED if the cluster was restored without
+        this slot, otherwise "".
 
     Raises:
-        BootError: the request is malformed.
+        BootError: the request is malformed; or it cannot be read, and the volume has no data.
     """
     if not boot.facts.get("bucket"):
         return ""
@@ -58,22 +71,24 @@ def state(machine: Machine, boot: MasterBoot, bundle: Bundle) -> str:
         # The request was for an earlier cluster of this name, whose bucket was kept.
         mark_done(machine, boot)
         return ""
-    return (
-        RESTORE_MISSED if bundle.get(certificate_authorities.RESTORED_REQUEST_ID) == request["id"] else RESTORE_PENDING
-    )
+    is_cluster_restored = bundle.get(certificate_authorities.RESTORED_REQUEST_ID) == request["id"]
+    return RESTORE_MISSED if is_cluster_restored else RESTORE_PENDING
 
 
 def mark_done(machine: Machine, boot: MasterBoot) -> None:
-    """Record on the volume that this slot has completed the request, or does not need it."""
+    """Record on the volume that this slot has completed the operator's request, or does not need it."""
     if boot.restore_request:
         machine.write(DONE_FILE, boot.restore_request["id"])
 
 
 def perform(machine: Machine, boot: MasterBoot) -> str:
-    """Replace this slot's etcd data with the snapshot's data, move the old data aside, and return what was done.
+    """Replace this slot's etcd data with the data of the requested snapshot, and move the old data aside.
 
     The restored data directory contains the list of members, so etcd ignores `--initial-cluster` in its manifest: it
     reads that flag only if there is no write-ahead log ("Clustering Guide", etcd).
+
+    Returns:
+        What was done, for the log.
 
     Raises:
         BootError: the snapshot cannot be downloaded, or is damaged; the old data is still in place.
@@ -89,11 +104,14 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
     digest = machine.sha256(file)
     if request.get("sha256", digest) != digest:
         raise BootError(f"s3://{bucket_name}/{snapshot} has SHA-256 {digest}, not {request['sha256']}", hint(boot))
+    # This fails if the snapshot is damaged.
     machine.run("etcdutl", "snapshot", "status", file, "--write-out=json")
     etcd_data.stop_kubelet_and_pods(machine)
     machine.remove(new_folder)
-    peers = {letter: etcd_members.peer_url(address) for letter, address in sorted(boot.config["masters"].items())}
     slot = boot.facts["slot"]
+    peer_urls = {letter: etcd_members.peer_url(address) for letter, address in sorted(boot.config["masters"].items())}
+    # Each member is named by the letter of its slot.
+    initial_cluster = ",".join(f"{letter}={url}" for letter, url in peer_urls.items())
     machine.run(
         "etcdutl",
         "snapshot",
@@ -101,9 +119,9 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
         file,
         f"--data-dir={new_folder}",
         f"--name={slot}",
-        f"--initial-cluster={','.join(f'{letter}={url}' for letter, url in peers.items())}",
+        f"--initial-cluster={initial_cluster}",
         f"--initial-cluster-token={request_id}",
-        f"--initial-advertise-peer-urls={peers[slot]}",
+        f"--initial-advertise-peer-urls={peer_urls[slot]}",
         f"--bump-revision={REVISION_BUMP}",
         "--mark-compacted",
     )
@@ -123,6 +141,6 @@ def perform(machine: Machine, boot: MasterBoot) -> str:
 
 
 def hint(boot: MasterBoot) -> str:
-    """Return how an operator changes or withdraws the request."""
+    """Return what an operator should do if the request cannot be fulfilled."""
     key = bucket.key(boot, REQUEST_OBJECT)
     return f"request another snapshot (`cfngen etcd list` shows them), or withdraw the request: `aws s3 rm s3://{boot.facts['bucket']}/{key}`"

@@ -27,15 +27,16 @@ from .etcd_data import VOLUME_MOUNT
 if TYPE_CHECKING:
     from ..contract import MasterBoot
 
-# The Kubernetes version that last ran with this volume's data.
+# File with the Kubernetes version that last ran with this volume's data.
 VERSION_FILE = VOLUME_MOUNT + "/kubernetes-version"
 SKEW_POLICY_URL = "https://kubernetes.io/releases/version-skew-policy/"
-# Written by kubeadm beside admin.conf; its certificate is in the group system:masters, so it needs no role binding.
+# Kubeconfig file that kubeadm writes beside admin.conf. Its certificate is in the group system:masters, so it needs no
+# role binding.
 SUPER_ADMIN_KUBECONFIG = "/etc/kubernetes/super-admin.conf"
 
 
 def check_version_skew(machine: Machine, boot: MasterBoot) -> None:
-    """Compare this instance's version with the version that last ran on this volume and with those of other masters.
+    """Check this instance's Kubernetes version against the version recorded on this volume and those of other masters.
 
     Raises:
         BootError: the version skew is not supported, so this master must not start; nothing was changed.
@@ -76,7 +77,7 @@ def _other_masters_versions(machine: Machine, boot: MasterBoot) -> dict[str, str
     try:
         versions = peers.master_versions(machine, boot)
     except BootError:
-        return {}  # unknown: then only the version recorded on the volume is checked
+        return {}  # The other versions are unknown: only the version recorded on the volume is checked.
     return {
         f"master {instance_id}": version
         for instance_id, version in versions.items()
@@ -98,7 +99,7 @@ def is_older_than_cluster(machine: Machine, boot: MasterBoot) -> bool:
 
 
 def is_last_to_upgrade(machine: Machine, boot: MasterBoot) -> bool:
-    """Return whether no master has an older minor version than this one: only then may kube-proxy have its version."""
+    """Return whether no master has an older minor version than this one, which then updates kube-proxy and CoreDNS."""
     own_minor = minor_number(boot.config["kubernetesVersion"])
     return all(minor_number(version) >= own_minor for version in peers.master_versions(machine, boot).values())
 

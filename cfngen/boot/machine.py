@@ -103,7 +103,7 @@ class Machine:
         Raises:
             BootError: the exit code is not in `expect`, the program was not found, or it timed out.
         """
-        title = "`" + " ".join(command) + "`"
+        title = f"`{' '.join(command)}`"
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
         try:
             process = subprocess.run(

@@ -151,15 +151,15 @@ def signal(machine: Machine, boot: Boot, status: str) -> str:
         BootError: CloudFormation cannot be reached, or the role lacks the permission.
     """
     facts = boot.facts
-    signalled_instance, _, signalled_status = machine.read(SIGNALLED_FILE).partition(" ")
-    if signalled_instance == facts["instanceId"] and signalled_status in ("SUCCESS", status):
-        return f"signalled {signalled_status} before"
+    last_instance, _, last_status = machine.read(SIGNALLED_FILE).partition(" ")
+    if last_instance == facts["instanceId"] and last_status in ("SUCCESS", status):
+        return f"signalled {last_status} before"
     refusals = [_signal_resource(machine, facts, facts["stack"], facts["resource"], status, 0)]
     if facts.get("condition"):
         stack = facts["conditionStack"]
         refusals.append(_signal_resource(machine, facts, stack, facts["condition"], status, SIGNAL_TIMEOUTS[status]))
     machine.write(SIGNALLED_FILE, f"{facts['instanceId']} {status}")
-    is_duplicate = (signalled_instance, signalled_status) != (facts["instanceId"], "FAILURE") and any(
+    is_duplicate = (last_instance, last_status) != (facts["instanceId"], "FAILURE") and any(
         map(DUPLICATE.match, refusals)
     )
     return f"signalled {status}" if "" in refusals or is_duplicate else "; ".join(refusals)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject
 
 POLICY_FILE = "/etc/kubernetes/audit-policy.json"
+# The folder on masters with the log file.
 LOG_FOLDER = "/var/log/kubernetes/audit"
 # Users and groups of Kubernetes' components, which read often. Their reads are not logged, but their changes are.
 _COMPONENT_USERS = ("system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy")
@@ -24,12 +25,11 @@ _READ_VERBS = ("get", "list", "watch")
 
 
 def policy(cluster: Cluster) -> JsonObject:
-    """Return the audit policy of the cluster file, or the default policy.
+    """Return the audit policy of the cluster file or, if it has none, cfngen's default policy.
 
-    The first rule that matches a request applies.
-
-    The default logs only metadata (who, when, from where, which object, result), not the bodies of requests and
-    responses: these would put Secrets into the log and make it many times larger.
+    To each request the first rule that matches it applies. The default policy logs only metadata (who, when, from
+    where, which object, result), not the bodies of requests and responses: these would put Secrets into the log and
+    make it many times larger.
     """
     if cluster.control_plane.audit_log.policy:
         return dict(cluster.control_plane.audit_log.policy)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 NAME = "cloud-controller-manager"
 NAMESPACE = "kube-system"
 RBAC = "rbac.authorization.k8s.io"
+# What the manager may do: (API group, resources, verbs); several resources or verbs are separated by spaces.
 CLUSTER_ROLE_RULES = (
-    # (API group, resources, verbs)
     ("", "events", "create patch update"),
     ("", "nodes", "*"),
     ("", "nodes/status", "patch"),
@@ -62,7 +62,10 @@ def manifests(cluster: Cluster) -> list[JsonObject]:
 
 
 def _object(version: str, kind: str, name: str, namespace: str = "", **fields: object) -> JsonObject:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    """Return a Kubernetes object; `fields` are its top-level fields besides the common ones."""
+    metadata = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
 
 

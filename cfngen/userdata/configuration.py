@@ -13,7 +13,7 @@ from cfngen.cluster.upgrade_timeouts import master_upgrade_wait
 from cfngen.releases import PAUSE, exact_version, master_tools, release
 from cfngen.releases import Asset as PinnedAsset
 from cfngen.userdata import addons, cloud_controller, files, instances, kubeadm, node_rights, pod_network
-from cfngen.userdata import references as names
+from cfngen.userdata import references as reference_names
 from cfngen.userdata.mirror import mirrored
 from cfngen.userdata.pack import BOOT_UNIT_NAME, UserData, pack
 from cfngen.userdata.steps import drain_minutes, first_stage_steps, steps, tasks
@@ -55,7 +55,7 @@ def master(
         UserDataTooLargeError: the user data is larger than EC2 allows.
         ValueError: a reference is missing or unknown.
     """
-    names.check_names(references, names.of_master(cluster))
+    reference_names.check_names(references, reference_names.of_master(cluster))
     control_plane = cluster.control_plane
     config: MasterConfig = {
         **_common_config(cluster, control_plane, "master"),
@@ -64,7 +64,9 @@ def master(
         "kubeadm": kubeadm.init_documents(cluster),
         "apiHost": api_host(cluster),
         "masters": {
-            master_slot.letter: f"${{{names.address_reference(master_slot)}}}" for master_slot in cluster.slots
+            # A placeholder such as `${addressA}`, which the boot program replaces by the address.
+            master_slot.letter: f"${{{reference_names.address_reference(master_slot)}}}"
+            for master_slot in cluster.slots
         },
         "manifests": [*node_rights.manifests(cluster), *cloud_controller.manifests(cluster)],
         "addons": addons.releases(cluster),
@@ -98,7 +100,7 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
         UserDataTooLargeError: the user data is larger than EC2 allows.
         ValueError: a reference is missing or unknown.
     """
-    names.check_names(references, names.of_node())
+    reference_names.check_names(references, reference_names.of_node())
     config: NodeConfig = {
         **_common_config(cluster, group, "node"),
         "join": kubeadm.join_configuration(group),
@@ -117,11 +119,11 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
 
     slot = cluster.slots[0]
     prefix = slot_id(slot.letter)
-    master_references = {name: Ref(name) for name in names.of_master(cluster)}
+    master_references = {name: Ref(name) for name in reference_names.of_master(cluster)}
     master_references.update(
         resource=auto_scaling_group(prefix), condition=wait_condition(prefix), conditionStack=Ref("ClusterStackName")
     )
-    node_references = {name: Ref(name) for name in names.of_node()}
+    node_references = {name: Ref(name) for name in reference_names.of_node()}
     return (
         master(cluster, slot, master_references),
         *(
@@ -132,7 +134,13 @@ def roles(cluster: Cluster) -> tuple[UserData, ...]:
 
 
 def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
-    """Return the keys that are in the configuration of both masters and nodes."""
+    """Return the keys that are in the configuration of both masters and nodes.
+
+    Args:
+        cluster: the cluster.
+        group: the masters, or a node group.
+        role: `master` or `node`.
+    """
     config: Config = {
         "role": role,
         "cluster": cluster.name,
@@ -158,12 +166,12 @@ def _common_config(cluster: Cluster, group: Instances, role: str) -> Config:
 
 
 def _common_assets(cluster: Cluster, group: Instances) -> list[Asset]:
-    """Return the downloads of every instance."""
+    """Return the downloads of every instance of a group: containerd and Kubernetes' programs."""
     return _assets(cluster, release(cluster.kubernetes_version, architecture(group.instance_type)).assets)
 
 
 def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[Asset]:
-    """Return the downloads for the boot program: URL, digest, and the file or folder on the instance to write."""
+    """Return downloads as the boot program reads them, with the file or folder on the instance to write."""
     assets: list[Asset] = []
     for pinned in pinned_assets:
         asset: Asset = {"url": mirrored(cluster, pinned.url), "sha256": pinned.sha256}
@@ -179,12 +187,12 @@ def _assets(cluster: Cluster, pinned_assets: tuple[PinnedAsset, ...]) -> list[As
 
 
 def _unpacked_files(*file_groups: Mapping[str, str]) -> dict[str, str]:
-    """Return all files and the unit of the boot program, by the path below /opt/cfngen that they are unpacked to.
+    """Return the given files and the unit of the boot program, by the path below /opt/cfngen to unpack them to.
 
     The boot program copies the files in /opt/cfngen/files to their final paths.
 
     Args:
-        file_groups: texts of files by their final path.
+        file_groups: mappings with the texts of files by their final path.
     """
     unpacked = {BOOT_UNIT_NAME: files.BOOT_UNIT}
     for texts_by_path in file_groups:

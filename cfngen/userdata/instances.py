@@ -6,6 +6,7 @@ have a time-out for draining.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ def hooks(instances: Instances) -> Hooks:
 
 
 def kubelet_configuration(cluster: Cluster, instances: Instances) -> JsonObject:
-    """Return the kubelet's settings: the group's override the cluster's, which override cfngen's."""
+    """Return the kubelet's settings for a group: the group's override the cluster's, which override cfngen's."""
     return merge(kubeadm.kubelet_configuration(cluster), instances.kubelet_configuration)
 
 
@@ -47,7 +48,7 @@ def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
 
 
 def _inhibit_delay_file(kubelet: JsonObject) -> dict[str, str]:
-    """Return the logind setting that lets the kubelet delay a shutdown by its `shutdownGracePeriod`.
+    """Return the file, by path, with which logind lets the kubelet delay a shutdown by its `shutdownGracePeriod`.
 
     The kubelet itself writes 99-kubelet.conf. But logind uses the file whose name sorts last, and unattended-upgrades
     of Debian and Ubuntu installs one whose name starts with a letter (kubernetes/kubernetes#102818).
@@ -62,10 +63,11 @@ def duration_seconds(text: str) -> int:
     """Return the seconds of a duration as Kubernetes writes it, e.g. `1m30s`, rounded up; 0 for any other text."""
     parts = re.findall(r"([0-9]*\.?[0-9]+)(ms|[hms])", text)
     seconds = sum(float(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)
-    return int(-(-seconds // 1))
+    return math.ceil(seconds)
 
 
-# The unit does not depend on that of the boot program, so the lifecycle action is completed even if the boot fails.
+# The systemd unit of the service that drains a node. It does not depend on the unit of the boot program, so that the
+# termination of an instance is also completed if its boot has failed.
 DRAIN_UNIT = text_of(
     "[Unit]",
     "Description=Moves pods elsewhere before this instance is terminated",

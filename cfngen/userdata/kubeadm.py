@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 API_VERSION = "kubeadm.k8s.io/v1beta4"
 # The API server's EncryptionConfiguration, which the boot program writes with the key (boot/master/encryption.py).
 ENCRYPTION_FILE = "/etc/kubernetes/encryption.json"
+# The folder with the boot program's patches of what kubeadm writes, as a field of kubeadm's documents.
 PATCHES = {"directory": "/opt/cfngen/patches"}
 
 
@@ -51,6 +52,7 @@ def init_documents(cluster: Cluster) -> list[JsonObject]:
 
 
 def _cluster_configuration(cluster: Cluster) -> JsonObject:
+    """Return kubeadm's ClusterConfiguration, without the user's own fields from the cluster file."""
     network, plugin = cluster.network, network_plugin(cluster)
     # With several masters `publicAddress` is the DNS name of their load balancer, which exists even if the API is not
     # public; with one master it exists only if the API is public.
@@ -102,9 +104,11 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
 
 
 def join_configuration(group: NodeGroup) -> JsonObject:
-    """Return the JoinConfiguration of a group's nodes; the instance adds `discovery`."""
-    labels = ",".join(f"{key}={value}" for key, value in sorted(group.labels.items()))
-    registration = _node_registration(**({"node-labels": labels} if labels else {}))
+    """Return kubeadm's JoinConfiguration for a group's nodes; each instance adds `discovery`."""
+    label_flags = {}
+    if group.labels:
+        label_flags["node-labels"] = ",".join(f"{key}={value}" for key, value in sorted(group.labels.items()))
+    registration = _node_registration(**label_flags)
     if group.taints:
         registration["taints"] = [taint.model_dump() for taint in group.taints]
     return {
@@ -116,7 +120,10 @@ def join_configuration(group: NodeGroup) -> JsonObject:
 
 
 def kubelet_configuration(cluster: Cluster) -> JsonObject:
-    """Return fields of the KubeletConfiguration; an instance adds `providerID` and `resolvConf`."""
+    """Return fields of the KubeletConfiguration for the whole cluster; an instance adds `providerID` and `resolvConf`.
+
+    Settings of the cluster file override cfngen's.
+    """
     # With the Amazon VPC plug-in there is no graceful shutdown: it would stop the plug-in like other pods, and leave
     # behind network interfaces that the plug-in was creating. kops configures none with this plug-in either.
     if network_plugin(cluster).interfaces:
@@ -142,7 +149,11 @@ def kubelet_configuration(cluster: Cluster) -> JsonObject:
 
 
 def _node_registration(**extra_arguments: str) -> JsonObject:
-    """Return how a kubelet registers its Node; `extra_arguments` are further flags of the kubelet."""
+    """Return kubeadm's `nodeRegistration`: how a kubelet registers its Node.
+
+    Args:
+        extra_arguments: further flags of the kubelet, by name.
+    """
     # Nodes are named by the instance id, as a Node object keeps its first provider id: so the instance that replaces a
     # master registers another Node at once. The cloud controller manager recognises names that begin with i-.
     return {

@@ -19,6 +19,7 @@ from cfngen.userdata.lines import text_of
 if TYPE_CHECKING:
     from cfngen.boot.contract import JsonObject, PodNetwork
 
+# Folder in which containerd finds the CNI configuration, and template from which containerd writes it with VPC routes.
 CNI_FOLDER = "/etc/cni/net.d"
 CNI_TEMPLATE = "/etc/containerd/cni.template"
 MASQUERADE_UNIT_NAME = "cfngen-masquerade.service"
@@ -51,7 +52,7 @@ def files(cluster: Cluster) -> dict[str, str]:
 
 
 def containerd(cluster: Cluster) -> dict[str, str]:
-    """Return where containerd finds the CNI configuration: fields of the CRI runtime's `cni`.
+    """Return the fields of containerd's setting `cni`: where it finds the CNI configuration.
 
     With VPC routes the kubelet tells containerd the node's range, and containerd fills it into the template.
     """
@@ -65,7 +66,7 @@ def services(cluster: Cluster) -> tuple[str, ...]:
 
 
 def configuration(cluster: Cluster) -> PodNetwork:
-    """Return `podNetwork` of the boot program's configuration."""
+    """Return the boot program's settings of the pod network."""
     environment = cluster.network.plugin_values.get("env")
     has_prefixes = (
         isinstance(environment, Mapping) and str(environment.get("ENABLE_PREFIX_DELEGATION")).lower() == "true"

@@ -16,7 +16,8 @@ from cfngen.userdata.addons.release import Release, for_boot_program
 if TYPE_CHECKING:
     from cfngen.boot import contract
 
-# In the order in which they are installed, after the network plug-in.
+# The add-ons in the order in which they are installed, after the network plug-in. For each, the function that returns
+# its release, and the field of `cluster.addons` with its settings.
 CATALOGUE = (
     (storage.aws_ebs_csi_driver, "aws_ebs_csi_driver"),
     (observation.metrics_server, "metrics_server"),

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def metrics_server(cluster: Cluster) -> Release:
-    """Return metrics-server; it verifies the kubelets' certificates where the cluster's authority signs them."""
-    signed = kubeadm.kubelet_configuration(cluster)["serverTLSBootstrap"]
-    values: JsonObject = {"args": [] if signed else ["--kubelet-insecure-tls"]}
+    """Return metrics-server, which verifies the kubelets' certificates if the cluster's authority has signed them."""
+    has_signed_certificates = kubeadm.kubelet_configuration(cluster)["serverTLSBootstrap"]
+    values: JsonObject = {"args": [] if has_signed_certificates else ["--kubelet-insecure-tls"]}
     return release_of_chart(pinned_chart(cluster, "metrics-server"), "metrics-server", "kube-system", values)
 
 
 def headlamp(cluster: Cluster) -> Release:
-    """Return Headlamp, which is not exposed outside the cluster; users log in with their own token.
+    """Return the dashboard Headlamp, which is not exposed outside the cluster; users log in with their own token.
 
-    By default its chart would bind the pod's service account to cluster-admin.
+    The role binding is disabled, as the chart's default would bind the pod's service account to cluster-admin.
     """
     values = {
         "fullnameOverride": "headlamp",
@@ -42,9 +42,9 @@ def fluent_bit(cluster: Cluster) -> Release:
 def prometheus(cluster: Cluster) -> Release:
     """Return the Prometheus operator with Prometheus, Alertmanager and Grafana.
 
-    Prometheus stores its data on a volume if the EBS CSI driver is enabled. With kubeadm, etcd, the scheduler, the
-    controller manager and kube-proxy serve metrics on the loopback address only: scraping them would always fail and
-    raise alerts.
+    Prometheus stores its data on a volume if the EBS CSI driver is enabled. It does not scrape etcd, the scheduler, the
+    controller manager and kube-proxy: kubeadm lets them serve metrics on the loopback address only, so scraping would
+    always fail and raise alerts.
     """
     claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}}}
     storage = {"storageSpec": {"volumeClaimTemplate": claim}} if cluster.addons.aws_ebs_csi_driver.enabled else {}

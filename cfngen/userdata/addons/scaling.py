@@ -16,14 +16,15 @@ NAMESPACE = "kube-system"
 
 
 def cluster_autoscaler(cluster: Cluster) -> Release:
-    """Return cluster-autoscaler; it finds the node groups by the tags that `templates.tagging` gives them."""
+    """Return cluster-autoscaler, which finds the node groups by the tags that `cfngen.templates.tagging` adds."""
     pinned = pinned_chart(cluster, "cluster-autoscaler")
     values = {
         "fullnameOverride": "cluster-autoscaler",
         "cloudProvider": "aws",
         "awsRegion": cluster.region,
         "autoDiscovery": {"clusterName": cluster.name},
-        # Its scheduler is that of one Kubernetes minor; the chart's default image is of another.
+        # cluster-autoscaler contains the scheduler of one minor version of Kubernetes, so its version must match the
+        # cluster's; the chart's default image has another version.
         "image": {"tag": f"v{pinned.app_version}"},
         "replicaCount": replica_count(cluster),
         "hostNetwork": True,
@@ -36,10 +37,10 @@ def cluster_autoscaler(cluster: Cluster) -> Release:
 
 
 def node_termination_handler(cluster: Cluster) -> Release:
-    """Return the AWS node termination handler, on every node, listening to the instance's own metadata.
+    """Return the AWS node termination handler, which runs on every node and polls the instance's own metadata.
 
-    In this mode it calls no AWS API and needs no queue; cfngen's own drain service handles terminations by an Auto
-    Scaling group.
+    In this mode it calls no AWS API and needs no queue. It does not handle terminations by an Auto Scaling group: that
+    is done by cfngen's own drain service.
     """
     pinned = pinned_chart(cluster, "aws-node-termination-handler")
     values = {

@@ -19,8 +19,8 @@ NAMESPACE = "kube-system"
 def aws_load_balancer_controller(cluster: Cluster) -> Release:
     """Return the AWS load balancer controller, for ingresses and for services that name its load balancer class.
 
-    Other services of type LoadBalancer stay with the cloud controller manager: the webhook that would take them all
-    over is off, so that no service depends on this add-on unasked.
+    Other services of type LoadBalancer stay with the cloud controller manager: the webhook that would assign all of
+    them to this controller is disabled, so that no service depends on this add-on unless its author wants it.
     """
     values = {
         "fullnameOverride": "aws-load-balancer-controller",
@@ -30,14 +30,14 @@ def aws_load_balancer_controller(cluster: Cluster) -> Release:
         "hostNetwork": True,
         "dnsPolicy": "Default",
         "updateStrategy": DELETE_OLD_POD_FIRST,
-        # On every resource that it creates; IAM conditions check KubernetesCluster.
+        # Tags of every resource that the controller creates; IAM conditions check KubernetesCluster.
         "defaultTags": {**cluster.tags, "KubernetesCluster": cluster.name},
         "enableServiceMutatorWebhook": False,
-        # Looked up for every load balancer unless it is off, and not among the masters' permissions.
+        # Unless these are disabled, the controller queries them for every load balancer, which masters may not do.
         "enableShield": False,
         "enableWaf": False,
         "enableWafv2": False,
-        # Else each upgrade would make a new certificate, which running pods learn of late.
+        # Otherwise each upgrade would create a new certificate, which running pods get only after some time.
         "keepTLSSecret": True,
         **on_masters(),
     }
@@ -65,11 +65,11 @@ def external_dns(cluster: Cluster) -> Release:
 def cert_manager(cluster: Cluster) -> Release:
     """Return cert-manager with its CustomResourceDefinitions.
 
-    They are kept when it is uninstalled: deleting them would delete all certificates.
+    The definitions are kept when cert-manager is uninstalled: deleting them would delete all certificates.
     """
     values = {
         "crds": {"enabled": True, "keep": True},
-        # This hook waits for pods, but there may be no node to run them yet.
+        # This hook of the chart waits for pods, but there may be no node to run them yet.
         "startupapicheck": {"enabled": False},
     }
     return release_of_chart(pinned_chart(cluster, "cert-manager"), "cert-manager", "cert-manager", values)

@@ -103,7 +103,7 @@ class Machine:
         Raises:
             BootError: the exit code is not in `expect`, the program was not found, or it timed out.
         """
-        title = f"`{' '.join(command)}`"
+        title = "`" + " ".join(command) + "`"
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
         try:
             process = subprocess.run(
@@ -290,7 +290,7 @@ class Machine:
         Raises:
             BootError: the probe did not succeed in time.
         """
-        start = last_report = self.clock()
+        start = last_log = self.clock()
         pause = 1.0
         while True:
             try:
@@ -301,8 +301,8 @@ class Machine:
                 # The hint of a BootError that `probe` raised is more specific than the caller's.
                 hint = getattr(failure, "hint", "") or hint
                 raise BootError(f"waited {now - start:.0f} s for {description}: {failure}", hint) from failure
-            if now - last_report >= 60:
-                last_report = now
+            if now - last_log >= 60:
+                last_log = now
                 self.say(f"waiting for {description} ({now - start:.0f} s): {failure}")
             self.sleep(pause)
             pause = min(pause * 1.5, 10)

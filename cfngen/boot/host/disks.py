@@ -16,18 +16,24 @@ if TYPE_CHECKING:
     from ..state import Boot
 
 MOUNT = "/mnt/instance-storage"
-# Folders whose content is stored on the new file system, by the name of the folder in MOUNT that is mounted over each.
+# Folders whose content is stored on the new file system. Keys are the names of the folders in MOUNT that are mounted
+# over them.
 BIND_MOUNTS = {"containerd": "/var/lib/containerd", "kubelet": "/var/lib/kubelet", "pods": "/var/log/pods"}
+# The systemd services that use the folders of BIND_MOUNTS.
 SERVICES_ON_MOUNTS = ("containerd", "kubelet")
 FSTAB = "/etc/fstab"
-# NVMe model of instance store volumes (EC2 User Guide, "Identify Amazon EBS volumes"); EBS volumes have another one.
+# The disk model that NVMe instance store volumes report; EBS volumes report another one (EC2 User Guide, "Identify
+# Amazon EBS volumes").
 INSTANCE_STORE_MODEL = "Amazon EC2 NVMe Instance Storage"
 FILE_SYSTEM_LABEL = "cfngen-storage"
+# Device file of the RAID array, if there are several disks.
 ARRAY_DEVICE = "/dev/md/cfngen"
-# Programs with apt's and dnf's package; mdadm is needed only for several disks.
+# By program, the name of its package for apt and for dnf; mdadm is needed only for several disks.
 FORMAT_PACKAGES = {"mkfs.ext4": ("e2fsprogs", "e2fsprogs")}
 RAID_PACKAGES = {"mdadm": ("mdadm", "mdadm")}
+# Path in the instance metadata.
 BLOCK_DEVICES_PATH = "meta-data/block-device-mapping/"
+# A drop-in for the units of the services, which then do not start without their folders' mounts.
 MOUNTS_DROP_IN = "[Unit]\nRequiresMountsFor=" + " ".join(BIND_MOUNTS.values()) + "\n"
 
 
@@ -38,7 +44,7 @@ def disks(machine: Machine, boot: Boot) -> str:
     """
     nvme_devices = _nvme_disks(machine)
     devices = nvme_devices
-    # Xen instances have no NVMe disks; only there the instance metadata must be queried for the disks.
+    # Instances on the Xen hypervisor have no NVMe disks. Only there the disks are looked up in the instance metadata.
     if not nvme_devices and machine.glob("/sys/block/xvd*/size"):
         devices = _xen_disks(machine)
     if not devices:
@@ -76,7 +82,7 @@ def disks(machine: Machine, boot: Boot) -> str:
 
 
 def _nvme_disks(machine: Machine) -> list[str]:
-    """Return the device files of the NVMe disks that are instance store volumes, as their model shows."""
+    """Return the device files of the NVMe disks whose model shows that they are instance store volumes."""
     devices = []
     for path in machine.glob("/sys/block/nvme*/device/model"):
         if machine.read(path).strip() == INSTANCE_STORE_MODEL:
@@ -86,12 +92,13 @@ def _nvme_disks(machine: Machine) -> list[str]:
 
 
 def _xen_disks(machine: Machine) -> list[str]:
-    """Return the device files of the disks that the instance metadata list as ephemeral, after unmounting them.
+    """Return the device files of the instance store volumes of a Xen instance, after unmounting them.
 
-    cloud-init mounts the first ephemeral disk at /mnt and adds it to /etc/fstab; both are undone.
+    The instance metadata list these disks as ephemeral. cloud-init mounts the first of them at /mnt and adds it to
+    /etc/fstab; both are undone.
     """
     names = re.findall(r"(?m)^ephemeral\d+$", machine.metadata(BLOCK_DEVICES_PATH, default=""))
-    # EC2 calls the disk e.g. sdb, the kernel xvdb.
+    # The instance metadata have EC2's name of a disk, e.g. sdb, which the kernel calls xvdb.
     paths = ["/dev/" + machine.metadata(BLOCK_DEVICES_PATH + name).replace("sd", "xvd", 1) for name in names]
     devices = sorted(path for path in paths if machine.exists(path))
     for path in devices:
@@ -114,12 +121,14 @@ def _has_file_system(machine: Machine, devices: list[str]) -> bool:
         # and 2 mean that there is nothing to assemble.
         machine.run("mdadm", "--assemble", "--scan", expect=(0, 1, 2))
         machine.run("udevadm", "settle")
-    return machine.run("blkid", "-c", "/dev/null", "-L", FILE_SYSTEM_LABEL, expect=(0, 2))[0] == 0
+    exit_code, _ = machine.run("blkid", "-c", "/dev/null", "-L", FILE_SYSTEM_LABEL, expect=(0, 2))
+    return exit_code == 0
 
 
 def _labelled_device(machine: Machine) -> str:
     """Return the device file of the file system with LABEL."""
-    return machine.run("blkid", "-c", "/dev/null", "-L", FILE_SYSTEM_LABEL)[1].strip()
+    _, text = machine.run("blkid", "-c", "/dev/null", "-L", FILE_SYSTEM_LABEL)
+    return text.strip()
 
 
 def _check_blank(machine: Machine, devices: list[str]) -> None:
@@ -140,10 +149,10 @@ def _check_blank(machine: Machine, devices: list[str]) -> None:
 
 
 def _format(machine: Machine, devices: list[str]) -> None:
-    """Create one file system: on the only disk, or on a RAID 0 array of several disks."""
+    """Create one file system: on the disk if there is only one, otherwise on a RAID 0 array of all disks."""
     device = devices[0]
     if len(devices) > 1:
-        # An interrupted attempt may have left an array without a file system.
+        # An interrupted attempt may have created the array already, but no file system on it.
         machine.run("mdadm", "--stop", ARRAY_DEVICE, expect=(0, 1, 2))
         machine.run("wipefs", "-a", "-q", *devices)
         array_options = ("--level=0", "--name=cfngen", "--homehost=any", f"--raid-devices={len(devices)}")
@@ -168,7 +177,7 @@ def _array_device(machine: Machine) -> str:
 
 def _write_fstab(machine: Machine) -> None:
     """Add the mounts to /etc/fstab, and make containerd and the kubelet require them."""
-    # nofail: an instance whose disks have become blank must still boot, to format them again.
+    # With the option nofail an instance whose disks have become blank still boots, and formats them again.
     timeout = "x-systemd.device-timeout=30s"
     own_lines = [f"LABEL={FILE_SYSTEM_LABEL} {MOUNT} ext4 noatime,nofail,{timeout} 0 2"]
     own_lines += [

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from ..state import Boot
 
 UNITS_FOLDER = "/etc/systemd/system/"
+# The folder for the commands as shell scripts, and for the records that they have run.
 COMMANDS_FOLDER = HOME + "/commands/"
 
 
 def before(machine: Machine, boot: Boot) -> str:
     """Run the cluster file's `preBootCommands`; this is the first step of a boot."""
-    return _run_commands(machine, boot, "preBootCommands", json.loads(machine.read(HOME + "/config.json"))["before"])
+    # `boot.config` is not used: in it `${…}` has been replaced.
+    config = json.loads(machine.read(HOME + "/config.json"))
+    return _run_commands(machine, boot, "preBootCommands", config["before"])
 
 
 def files(machine: Machine, boot: Boot) -> str:

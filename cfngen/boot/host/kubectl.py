@@ -11,9 +11,10 @@ from . import hosts
 if TYPE_CHECKING:
     from ..contract import JsonObject, MasterBoot
 
+# Kubeconfig file of the cluster administrator, which kubeadm writes on masters.
 ADMIN_KUBECONFIG = "/etc/kubernetes/admin.conf"
-# Long enough to try another address if a master stops answering: a program in Go gives each of five addresses six
-# seconds, each of three ten (see `hosts`).
+# Long enough to try another address if a master stops answering: a program in Go divides the 30 seconds among the
+# addresses, ten for each of three, six for each of five (see `hosts`).
 REQUEST_TIMEOUT = "--request-timeout=30s"
 
 

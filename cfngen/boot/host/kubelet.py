@@ -11,10 +11,13 @@ from ..machine import HOME, Machine
 if TYPE_CHECKING:
     from ..state import Boot
 
+# File with the instance's id, which exists once a boot has set up the instance.
 SET_UP_FILE = HOME + "/established"
+# The kubelet's kubeconfig file.
 KUBELET_CONF = "/etc/kubernetes/kubelet.conf"
 # The folder from which the kubelet, as kubeadm configures it, reads the manifests of static pods.
 MANIFESTS_FOLDER = "/etc/kubernetes/manifests"
+# The resolver configuration of systemd-resolved with the network's DNS servers, on distributions that use it.
 RESOLVED_CONF = "/run/systemd/resolve/resolv.conf"
 
 
@@ -59,8 +62,8 @@ def write_patch(machine: Machine, boot: Boot) -> None:
 def reserved_resources(machine: Machine) -> dict[str, str]:
     """Return `kubeReserved`: the resources for the kubelet, the container runtime and the operating system.
 
-    80 millicores and 1 % of the CPUs, 330 MiB and 5 % of the memory: the formula of Google Distributed Cloud
-    ("Resources available for your workloads"), and a gibibyte of disk for logs and images' unpacking.
+    They are 80 millicores and 1 % of the CPUs, and 330 MiB and 5 % of the memory: the formula of Google Distributed
+    Cloud ("Resources available for your workloads"). A gibibyte of disk is reserved for logs and for unpacking images.
     """
     mebibytes = int(re.findall(r"MemTotal:\s+(\d+) kB", machine.read("/proc/meminfo"))[0]) // 1024
     vcpus = len(re.findall(r"(?m)^processor\s*:", machine.read("/proc/cpuinfo")))

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from ..contract import Asset
     from ..state import Boot
 
+# The folder with files to copy: below it each file has the path that it gets on the instance.
 FILES_FOLDER = HOME + "/files"
 SYSCTL_FILE = "/etc/sysctl.d/99-cfngen.conf"
-# Attempts at a download that ends with a wrong digest or a 4xx status: about ten seconds with the pauses.
+# The most attempts at a download that ends with a wrong digest, or a 4xx status other than RETRIED_CLIENT_ERRORS. With
+# the pauses between them they take about ten seconds.
 MAX_REJECTED_DOWNLOADS = 5
 # The plug-ins of containerd 2 that the kubelet needs, by type and id as in `ctr plugins ls`.
 CRI_PLUGINS = {
@@ -85,10 +87,17 @@ def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float
 
     If the digest is wrong or the server does not have the file, this fails after MAX_REJECTED_DOWNLOADS attempts,
     without waiting for the time-out: more attempts would not help.
+
+    Args:
+        machine: the instance.
+        url: the file's URL.
+        path: where to write the file.
+        sha256: the expected digest.
+        seconds: time-out.
     """
     rejections = 0
 
-    def attempt() -> None:
+    def download_once() -> None:
         nonlocal rejections
         try:
             machine.download(url, path, sha256)
@@ -101,7 +110,8 @@ def _download(machine: Machine, url: str, path: str, sha256: str, seconds: float
             message = str(error) if url in str(error) else f"{url}: {error}"
             raise BootError(message, "check that the server, or assets.mirror, has exactly this file") from error
 
-    machine.wait("download", attempt, f"check that the instance can reach {url}", seconds, (Pending, OSError))
+    hint = f"check that the instance can reach {url}"
+    machine.wait("download", download_once, hint=hint, seconds=seconds, retry_on=(Pending, OSError))
 
 
 def services(machine: Machine, boot: Boot) -> str:
@@ -118,7 +128,7 @@ def services(machine: Machine, boot: Boot) -> str:
 
 
 def _check_containerd(machine: Machine) -> None:
-    """Check that containerd has loaded its CRI plug-ins: containerd also runs without them.
+    """Check that containerd has loaded its CRI plug-ins, since containerd also runs without them.
 
     Raises:
         Pending: containerd does not answer yet.
@@ -128,7 +138,8 @@ def _check_containerd(machine: Machine) -> None:
     if code:
         raise Pending("it does not answer")
     # Columns of the output: type, id, platforms, status.
-    states = {tuple(row[:2]): row[-1] for row in map(str.split, text.splitlines()) if row}
+    rows = [line.split() for line in text.splitlines()]
+    states = {tuple(row[:2]): row[-1] for row in rows if row}
     for plugin_type, plugin_id in sorted(CRI_PLUGINS):
         state = states.get((plugin_type, plugin_id), "missing")
         if state != "ok":

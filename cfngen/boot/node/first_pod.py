@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 POD_NAME = "cfngen-first-pod"
 MANIFEST = f"{kubelet.MANIFESTS_FOLDER}/{POD_NAME}.yaml"
+# File with the id of the instance on which the pod has run.
 RAN_FILE = HOME + "/first-pod"
+# The beginning of every command of containerd's client `ctr`, with the namespace of Kubernetes' containers.
 CTR = ("ctr", "-n", "k8s.io")
 # Filter for the pod's container but not for its sandbox, which containerd also lists as a container (containerd's
 # internal/cri/labels).

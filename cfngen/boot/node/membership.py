@@ -13,9 +13,10 @@ from . import join_secret
 if TYPE_CHECKING:
     from ..contract import JoinInformation, NodeBoot
 
+# kubeadm's JoinConfiguration, which exists only while `kubeadm join` runs.
 JOIN_CONFIG_FILE = HOME + "/join.yaml"
 ADDRESSES_TIMER = "cfngen-addresses.timer"
-# Reason in the message of the Ready condition if the node has no CNI configuration.
+# The text in the message of a node's Ready condition if the node has no CNI configuration.
 NO_NETWORK_PLUGIN = "NetworkPluginNotReady"
 
 
@@ -29,8 +30,13 @@ def join(machine: Machine, boot: NodeBoot) -> str:
         return "joined before"
     kubelet.write_patch(machine, boot)
     hint = "check the masters' consoles for a failed boot; on a master: `systemctl status cfngen-boot cfngen-join`"
-    seconds = boot.remaining(machine)
-    return machine.wait("joining", lambda: _join_once(machine, boot), hint, seconds, (BootError, Pending))
+    return machine.wait(
+        "joining",
+        lambda: _join_once(machine, boot),
+        hint=hint,
+        seconds=boot.remaining(machine),
+        retry_on=(BootError, Pending),
+    )
 
 
 def follow(machine: Machine, boot: NodeBoot) -> str:

@@ -1,4 +1,6 @@
-"""Makes a new node wait while masters are older: in an upgrade nodes and masters are replaced at the same time.
+"""Makes a new node wait until no master has an older Kubernetes version.
+
+In an upgrade nodes and masters are replaced at the same time, and a kubelet must not be newer than an API server.
 
 The wait extends the deadline of the node's boot. That is safe because the time-out of the stack update includes the
 wait: a later failure is still signalled in time.

@@ -83,6 +83,7 @@ def run(machine: Machine, boot: Boot, steps: dict[str, Step], is_boot: bool = Tr
     # Two minutes before CloudFormation's time-out.
     boot.deadline = machine.clock() + boot.config["timeout"] * 60 - 120
     begin = machine.clock()
+    # In a boot the first step is `identity` and the last one sends the signal; a task sends none.
     steps = {"identity": identity, **steps, **({"signal": signal_success} if is_boot else {})}
     for number, (name, step) in enumerate(steps.items(), 1):
         title, start = f"[{number}/{len(steps)}] {name}", machine.clock()

@@ -53,12 +53,12 @@ def common(cluster: Cluster, *, master: bool) -> dict[str, str]:
 
 def of_master(cluster: Cluster) -> dict[str, str]:
     """Return the files that only masters have, by path."""
-    route_table = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).routes else []
-    return {
+    route_table_lines = ["RouteTableID = ${routeTableId}"] if network_plugin(cluster).routes else []
+    files_by_path = {
         # With the key KubernetesClusterTag the cloud controller manager tags its resources with KubernetesCluster,
         # which all IAM conditions of masters check. With KubernetesClusterID alone it would not (tags.go of the cloud
         # provider).
-        CLOUD_CONFIG_FILE: text_of("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table),
+        CLOUD_CONFIG_FILE: text_of("[Global]", f"KubernetesClusterTag = {cluster.name}", *route_table_lines),
         # A token is valid for 24 h: three renewals may fail before the last token expires.
         **timer_units(
             "join", title="Renewal of the information that nodes join with", calendar="*-*-* 0/6:00", delay="10min"
@@ -83,15 +83,15 @@ def of_master(cluster: Cluster) -> dict[str, str]:
         **timer_units("addons", title="Add-ons", calendar="hourly", delay="10min"),
         # A failed add-on is also reported in the instance's console output.
         f"{UNITS_FOLDER}/cfngen-addons.service.d/console.conf": text_of("[Service]", "StandardOutput=journal+console"),
+    }
+    if cluster.etcd.backups.enabled:
         # The task runs every minute, so that a request of `cfngen etcd backup` is handled soon; the task itself decides
         # whether a snapshot is due. After a reboot it waits until the boot program has found etcd healthy, else the
         # console would report a failure.
-        **(
+        files_by_path.update(
             timer_units("backup", title="Snapshots of etcd", calendar="minutely", after_unit=BOOT_SERVICE)
-            if cluster.etcd.backups.enabled
-            else {}
-        ),
-    }
+        )
+    return files_by_path
 
 
 def of_node() -> dict[str, str]:

@@ -39,12 +39,14 @@ def kubelet_configuration(cluster: Cluster, instances: Instances) -> JsonObject:
 
 def files(cluster: Cluster, instances: Instances) -> dict[str, str]:
     """Return the configuration files that depend on a group's settings, by path."""
-    return {
+    files_by_path = {
         "/etc/containerd/config.toml": containerd.configuration(instances, pod_network.containerd(cluster)),
         **containerd.mirrors(instances),
         **_inhibit_delay_file(kubelet_configuration(cluster, instances)),
-        **({f"{UNITS_FOLDER}/cfngen-drain.service": DRAIN_UNIT} if drain_minutes(instances) else {}),
     }
+    if drain_minutes(instances):
+        files_by_path[f"{UNITS_FOLDER}/cfngen-drain.service"] = DRAIN_UNIT
+    return files_by_path
 
 
 def _inhibit_delay_file(kubelet: JsonObject) -> dict[str, str]:

@@ -58,17 +58,27 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
     # public; with one master it exists only if the API is public.
     has_public_address = cluster.api.public or cluster.control_plane.count > 1
     public_names = ["${publicAddress}"] if has_public_address else []
+    networking: JsonObject = {}
+    if plugin.pod_range:
+        networking["podSubnet"] = str(network.pod_cidr)
+    networking["serviceSubnet"] = str(network.service_cidr)
+    networking["dnsDomain"] = network.dns_domain
+    # If the network plug-in uses one range of pod addresses per node, kube-controller-manager assigns the ranges. VPC
+    # routes to them are created by the cloud controller manager, not by kube-controller-manager.
+    controller_manager_flags = {
+        "allocate-node-cidrs": "true" if plugin.node_ranges else "false",
+        "cloud-provider": "external",
+    }
+    if plugin.pod_range:
+        controller_manager_flags["cluster-cidr"] = str(network.pod_cidr)
+    controller_manager_flags["configure-cloud-routes"] = "false"
     return {
         "apiVersion": API_VERSION,
         "kind": "ClusterConfiguration",
         "clusterName": cluster.name,
         "kubernetesVersion": f"v{exact_version(cluster.kubernetes_version)}",
         "controlPlaneEndpoint": endpoint(cluster),
-        "networking": {
-            **({"podSubnet": str(network.pod_cidr)} if plugin.pod_range else {}),
-            "serviceSubnet": str(network.service_cidr),
-            "dnsDomain": network.dns_domain,
-        },
+        "networking": networking,
         "apiServer": {
             # kubeadm adds the endpoint's name, the master's own address and name, the first service address and the
             # kubernetes.default names.
@@ -87,18 +97,7 @@ def _cluster_configuration(cluster: Cluster) -> JsonObject:
                 },
             ],
         },
-        "controllerManager": {
-            # If the network plug-in uses one range of pod addresses per node, kube-controller-manager assigns the
-            # ranges. VPC routes to them are created by the cloud controller manager, not here.
-            "extraArgs": _extra_args(
-                {
-                    "allocate-node-cidrs": "true" if plugin.node_ranges else "false",
-                    "cloud-provider": "external",
-                    **({"cluster-cidr": str(network.pod_cidr)} if plugin.pod_range else {}),
-                    "configure-cloud-routes": "false",
-                }
-            )
-        },
+        "controllerManager": {"extraArgs": _extra_args(controller_manager_flags)},
         "etcd": {"local": {"dataDir": f"{MASTER_MOUNT}/etcd"}},
     }
 

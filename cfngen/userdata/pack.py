@@ -195,18 +195,21 @@ def pack(
     size = sum(len(piece) if isinstance(piece, str) else MAX_LENGTHS[piece.name] for piece in pieces)
     if size > MAX_USER_DATA_BYTES:
         raise UserDataTooLargeError(role, size)
+    # What `cfngen userdata` shows: the loader without the packed program, and all files with their comments.
+    all_program_modules = {*first_modules, *second_modules}
     elided = f"… {len(packed_first)} characters: {', '.join(sorted(first_files))}, packed …"
     view_pieces = _split_at_references(LOADER.format(references="\0", program=elided, unit=BOOT_UNIT_NAME), references)
-    view = {
+    shown_files = {
         "user-data.py": "".join(piece if isinstance(piece, str) else f"${{{piece.name}}}" for piece in view_pieces),
         "config.json": json.dumps(first_config, indent=2, ensure_ascii=False) + "\n",
         "role.json": json.dumps(role_config, indent=2, ensure_ascii=False) + "\n",
-        **({"cloud-config.yaml": cloud_config_text + "\n"} if cloud_config_text else {}),
-        **files,
-        **{program_path(module): source_text(module) for module in sorted({*first_modules, *second_modules})},
     }
+    if cloud_config_text:
+        shown_files["cloud-config.yaml"] = cloud_config_text + "\n"
+    shown_files.update(files)
+    shown_files.update({program_path(module): source_text(module) for module in sorted(all_program_modules)})
     value = Join("", [piece if isinstance(piece, str) else piece.value for piece in pieces])
-    return UserData(role, Base64(value), size, resource, program, view)
+    return UserData(role=role, value=Base64(value), size=size, resource=resource, program=program, files=shown_files)
 
 
 def _module_of_function(function: str) -> str:

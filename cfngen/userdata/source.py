@@ -97,6 +97,7 @@ def strip_source(text: str) -> str:
         if not string or previous == string == "\n":
             continue
         if previous == "\n":
+            # At the beginning of a line: one space per level of indentation.
             output.append(" " * level)
         elif _is_word_character(previous[-1]) and (_is_word_character(string[0]) or string[0] in "\"'"):
             output.append(" ")
@@ -112,6 +113,7 @@ Position = tuple[int, int]
 
 
 def _is_word_character(character: str) -> bool:
+    """Return whether a character may be part of a name, a keyword or a number in Python."""
     return character.isalnum() or character == "_"
 
 

@@ -59,17 +59,17 @@ def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
     Raises:
         Pending: the volume is not attached yet; the caller has to call this again.
     """
-    volume_id, instance = boot.facts["volumeId"], boot.facts["instanceId"]
+    volume_id, this_instance = boot.facts["volumeId"], boot.facts["instanceId"]
     description = machine.aws("ec2", "describe_volumes", VolumeIds=[volume_id])["Volumes"][0]
     for attachment in description.get("Attachments", []):
-        if attachment["InstanceId"] == instance and attachment["State"] == "attached":
+        if attachment["InstanceId"] == this_instance and attachment["State"] == "attached":
             return str(attachment["Device"])
-        if attachment["InstanceId"] != instance:
+        if attachment["InstanceId"] != this_instance:
             _detach_from_stopped_instance(machine, boot, attachment["InstanceId"])
         raise Pending(f"it is {attachment['State']} to {attachment['InstanceId']}")
     if description["State"] != "available":
         raise Pending(f"it is {description['State']}")
-    instance_filter = [{"Name": "attachment.instance-id", "Values": [instance]}]
+    instance_filter = [{"Name": "attachment.instance-id", "Values": [this_instance]}]
     attached_volumes = machine.aws("ec2", "describe_volumes", Filters=instance_filter)["Volumes"]
     used_devices = {
         attachment["Device"] for attached_volume in attached_volumes for attachment in attached_volume["Attachments"]
@@ -78,6 +78,7 @@ def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
     # gives the disk another name.
     free_devices = (f"/dev/sd{letter}" for letter in "fghijklmnop" if f"/dev/sd{letter}" not in used_devices)
     device = next(free_devices)
+    # The three error codes say that the volume or the device name is in use after all: the caller tries again.
     response = machine.aws(
         "ec2",
         "attach_volume",
@@ -85,7 +86,7 @@ def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
         "IncorrectState",
         "InvalidParameterValue",
         VolumeId=volume_id,
-        InstanceId=instance,
+        InstanceId=this_instance,
         Device=device,
     )
     raise Pending(response.get("Error", {}).get("Message", "it is attaching"))
@@ -94,9 +95,8 @@ def _attach_volume(machine: Machine, boot: MasterBoot) -> str:
 def _detach_from_stopped_instance(machine: Machine, boot: MasterBoot, holder: str) -> None:
     """Detach the volume from another instance, if that has been stopped or terminated for a minute.
 
-    Usually EC2 itself detaches the volume within that time.
-
-    The volume is never detached from an instance that is running or shutting down, since that instance may still write.
+    Usually EC2 itself detaches the volume within that time. The volume is never detached from an instance that is
+    running or shutting down, since that instance may still write.
 
     Args:
         machine: this instance.

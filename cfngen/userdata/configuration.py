@@ -85,7 +85,14 @@ def master(
     unpacked_files = _unpacked_files(
         files.common(cluster, master=True), files.of_master(cluster), instances.files(cluster, control_plane)
     )
-    return pack("master", "Master", config, unpacked_files, references, control_plane.cloud_config)
+    return pack(
+        role="master",
+        prefix="Master",
+        config=config,
+        files=unpacked_files,
+        references=references,
+        cloud_config=control_plane.cloud_config,
+    )
 
 
 def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -> UserData:
@@ -110,7 +117,14 @@ def node(cluster: Cluster, group: NodeGroup, references: Mapping[str, object]) -
     unpacked_files = _unpacked_files(
         files.common(cluster, master=False), files.of_node(), instances.files(cluster, group)
     )
-    return pack(f"nodes-{group.name}", group_id(group.name), config, unpacked_files, references, group.cloud_config)
+    return pack(
+        role=f"nodes-{group.name}",
+        prefix=group_id(group.name),
+        config=config,
+        files=unpacked_files,
+        references=references,
+        cloud_config=group.cloud_config,
+    )
 
 
 def roles(cluster: Cluster) -> tuple[UserData, ...]:

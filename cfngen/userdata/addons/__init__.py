@@ -41,12 +41,15 @@ def releases(cluster: Cluster) -> list[contract.Release]:
     described_releases = [
         for_boot_program(cluster, release, values) for release, values in network_plugin_releases(cluster)
     ]
-    for make, field in CATALOGUE:
-        addon: Addon = getattr(cluster.addons, field)
+    for make_release, settings_field in CATALOGUE:
+        addon: Addon = getattr(cluster.addons, settings_field)
         if addon.enabled:
-            described_releases.append(for_boot_program(cluster, make(cluster), addon.values))
+            described_releases.append(for_boot_program(cluster, make_release(cluster), addon.values))
     for chart in cluster.addons.charts:
+        # The chart's archive is called `<chart>-<version>.tgz`.
         version = chart.url.rpartition("/")[2].removesuffix(".tgz").removeprefix(f"{chart.name}-")
-        release = Release(chart.name, chart.namespace, version, chart.url, chart.sha256)
+        release = Release(
+            name=chart.name, namespace=chart.namespace, version=version, url=chart.url, sha256=chart.sha256
+        )
         described_releases.append(for_boot_program(cluster, release, chart.values))
     return described_releases

@@ -55,7 +55,7 @@ def _cilium(cluster: Cluster) -> list[Release]:
         "hubble": {"enabled": False},
         "operator": {"replicas": replica_count(cluster)},
     }
-    return [_release(cluster, "cilium", "cilium", "kube-system", values)]
+    return [_release(cluster, chart="cilium", name="cilium", namespace="kube-system", values=values)]
 
 
 def _calico(cluster: Cluster) -> list[Release]:
@@ -84,15 +84,15 @@ def _calico(cluster: Cluster) -> list[Release]:
     }
     namespace = "tigera-operator"
     return [
-        _release(cluster, "calico-crds", "calico-crds", namespace, {}),
-        _release(cluster, "tigera-operator", "calico", namespace, values),
+        _release(cluster, chart="calico-crds", name="calico-crds", namespace=namespace, values={}),
+        _release(cluster, chart="tigera-operator", name="calico", namespace=namespace, values=values),
     ]
 
 
 def _flannel(cluster: Cluster) -> list[Release]:
     """Return Flannel with VXLAN. Flannel does not support network policies."""
     values = {"podCidr": str(cluster.network.pod_cidr), "flannel": {"backend": "vxlan"}}
-    return [_release(cluster, "flannel", "flannel", "kube-flannel", values)]
+    return [_release(cluster, chart="flannel", name="flannel", namespace="kube-flannel", values=values)]
 
 
 def _amazon_vpc(cluster: Cluster) -> list[Release]:
@@ -112,12 +112,12 @@ def _amazon_vpc(cluster: Cluster) -> list[Release]:
         },
         "nodeAgent": {"enabled": False},
     }
-    return [_release(cluster, "aws-vpc-cni", "aws-vpc-cni", "kube-system", values)]
+    return [_release(cluster, chart="aws-vpc-cni", name="aws-vpc-cni", namespace="kube-system", values=values)]
 
 
 def _release(cluster: Cluster, chart: str, name: str, namespace: str, values: JsonObject) -> Release:
     """Return the essential release `name` of the catalogue's chart `chart`."""
-    return release_of_chart(pinned_chart(cluster, chart), name, namespace, values, essential=True)
+    return release_of_chart(pinned_chart(cluster, chart), name=name, namespace=namespace, values=values, essential=True)
 
 
 # By `network.plugin` of the cluster file, the function that returns the plug-in's releases.

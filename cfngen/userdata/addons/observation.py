@@ -16,7 +16,9 @@ def metrics_server(cluster: Cluster) -> Release:
     """Return metrics-server, which verifies the kubelets' certificates if the cluster's authority has signed them."""
     has_signed_certificates = kubeadm.kubelet_configuration(cluster)["serverTLSBootstrap"]
     values: JsonObject = {"args": [] if has_signed_certificates else ["--kubelet-insecure-tls"]}
-    return release_of_chart(pinned_chart(cluster, "metrics-server"), "metrics-server", "kube-system", values)
+    return release_of_chart(
+        pinned_chart(cluster, "metrics-server"), name="metrics-server", namespace="kube-system", values=values
+    )
 
 
 def headlamp(cluster: Cluster) -> Release:
@@ -29,13 +31,16 @@ def headlamp(cluster: Cluster) -> Release:
         "clusterRoleBinding": {"create": False},
         "config": {"unsafeUseServiceAccountToken": False},
     }
-    return release_of_chart(pinned_chart(cluster, "headlamp"), "headlamp", "headlamp", values)
+    return release_of_chart(pinned_chart(cluster, "headlamp"), name="headlamp", namespace="headlamp", values=values)
 
 
 def fluent_bit(cluster: Cluster) -> Release:
     """Return fluent-bit on every instance; the user configures where logs go (`values.config.outputs`)."""
     return release_of_chart(
-        pinned_chart(cluster, "fluent-bit"), "fluent-bit", "logging", {"tolerations": [{"operator": "Exists"}]}
+        pinned_chart(cluster, "fluent-bit"),
+        name="fluent-bit",
+        namespace="logging",
+        values={"tolerations": [{"operator": "Exists"}]},
     )
 
 
@@ -56,4 +61,6 @@ def prometheus(cluster: Cluster) -> Release:
             for component in ("kubeEtcd", "kubeScheduler", "kubeControllerManager", "kubeProxy")
         },
     }
-    return release_of_chart(pinned_chart(cluster, "kube-prometheus-stack"), "prometheus", "monitoring", values)
+    return release_of_chart(
+        pinned_chart(cluster, "kube-prometheus-stack"), name="prometheus", namespace="monitoring", values=values
+    )

@@ -68,7 +68,16 @@ def release_of_chart(
         patches: partial Kubernetes objects applied over those of the chart.
         essential: whether a master counts as working only once it is installed.
     """
-    return Release(name, namespace, pinned.version, pinned.url, pinned.sha256, values, patches, essential)
+    return Release(
+        name=name,
+        namespace=namespace,
+        version=pinned.version,
+        url=pinned.url,
+        sha256=pinned.sha256,
+        values=values,
+        patches=patches,
+        essential=essential,
+    )
 
 
 def pinned_chart(cluster: Cluster, name: str) -> PinnedChart:

@@ -33,7 +33,7 @@ def cluster_autoscaler(cluster: Cluster) -> Release:
         "extraArgs": {"balance-similar-node-groups": True},
         **on_masters(),
     }
-    return release_of_chart(pinned, "cluster-autoscaler", NAMESPACE, values)
+    return release_of_chart(pinned, name="cluster-autoscaler", namespace=NAMESPACE, values=values)
 
 
 def node_termination_handler(cluster: Cluster) -> Release:
@@ -51,4 +51,4 @@ def node_termination_handler(cluster: Cluster) -> Release:
         "enableScheduledEventDraining": True,
         "extraEnv": [{"name": "ENABLE_ASG_LIFECYCLE_DRAINING", "value": "false"}],
     }
-    return release_of_chart(pinned, "aws-node-termination-handler", NAMESPACE, values)
+    return release_of_chart(pinned, name="aws-node-termination-handler", namespace=NAMESPACE, values=values)

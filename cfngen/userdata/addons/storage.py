@@ -59,9 +59,9 @@ def aws_ebs_csi_driver(cluster: Cluster) -> Release:
     }
     return release_of_chart(
         pinned_chart(cluster, "aws-ebs-csi-driver"),
-        "aws-ebs-csi-driver",
-        NAMESPACE,
-        values,
+        name="aws-ebs-csi-driver",
+        namespace=NAMESPACE,
+        values=values,
         patches=(host_network_patch(NAMESPACE, "ebs-csi-controller"),),
     )
 

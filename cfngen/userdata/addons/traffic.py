@@ -42,7 +42,10 @@ def aws_load_balancer_controller(cluster: Cluster) -> Release:
         **on_masters(),
     }
     return release_of_chart(
-        pinned_chart(cluster, "aws-load-balancer-controller"), "aws-load-balancer-controller", NAMESPACE, values
+        pinned_chart(cluster, "aws-load-balancer-controller"),
+        name="aws-load-balancer-controller",
+        namespace=NAMESPACE,
+        values=values,
     )
 
 
@@ -58,7 +61,11 @@ def external_dns(cluster: Cluster) -> Release:
         **on_masters(),
     }
     return release_of_chart(
-        pinned_chart(cluster, name), name, NAMESPACE, values, patches=(host_network_patch(NAMESPACE, name),)
+        pinned_chart(cluster, name),
+        name=name,
+        namespace=NAMESPACE,
+        values=values,
+        patches=(host_network_patch(NAMESPACE, name),),
     )
 
 
@@ -72,4 +79,6 @@ def cert_manager(cluster: Cluster) -> Release:
         # This hook of the chart waits for pods, but there may be no node to run them yet.
         "startupapicheck": {"enabled": False},
     }
-    return release_of_chart(pinned_chart(cluster, "cert-manager"), "cert-manager", "cert-manager", values)
+    return release_of_chart(
+        pinned_chart(cluster, "cert-manager"), name="cert-manager", namespace="cert-manager", values=values
+    )

@@ -22,7 +22,7 @@ from cfngen.sandbox.emulated_account import open_emulated_account
 from cfngen.sandbox.instance import Instance
 from cfngen.sandbox.user_data import BootData, substitute
 from cfngen.userdata import roles
-from cfngen.userdata.source import required
+from cfngen.userdata.source import with_imported_modules
 from cfngen.userdata.steps import MASTER_STEPS, NODE_STEPS
 
 BOOT = Path(boot.__file__).parents[1] / "boot"
@@ -93,7 +93,7 @@ def test_every_step_of_the_tables_is_emulated_and_no_other() -> None:
 def test_what_a_step_says_is_what_its_own_function_can_say() -> None:
     """And not only what some other step of the boot program says."""
     for title, functions in emulations().items():
-        modules = required(function.rpartition(".")[0] for function in FUNCTIONS[title])
+        modules = with_imported_modules(function.rpartition(".")[0] for function in FUNCTIONS[title])
         # `runner` wraps every step; `wait` of `machine` says what is waited for.
         known = set[str]().union(*(sentences(BOOT / f"{module.replace('.', '/')}.py") for module in modules))
         said = {text for tree in functions for text in sentences_of(tree)}
@@ -134,9 +134,9 @@ def test_what_the_sandbox_knows_of_the_boot_program_is_so() -> None:
     assert boot.NOT_CREATED.pattern == runner.NOT_WAITING.pattern
     assert boot.FIRST_SLOT == decision.FIRST_SLOT
     assert boot.MODE_RESULTS == control_plane.OUTCOMES
-    assert boot.RESTORE_SECRET_HINT == certificate_authorities.RESTORE_HINT
+    assert boot.RESTORE_SECRET_HINT == certificate_authorities.SECRET_RECOVERY_HINT
     assert boot.MOUNT_POINT == volume.MOUNT
-    assert certificates.INITIALISED == certificate_authorities.INITIALISED
+    assert certificates.INITIALISED == certificate_authorities.INITIALISED_AT
     assert routine_steps.STORAGE_MOUNT_POINT == disks.MOUNT
     assert routine_steps.MAX_PODS == pod_network.MAX_PODS
     assert routine_steps.DRAINING in FUNCTIONS

@@ -12,7 +12,7 @@ from cfngen.deploy.preview.bill_of_materials import Cost, Item
 from cfngen.deploy.preview.change_set_reading import UNKNOWN, ChangeSet, ResourceChange
 from cfngen.deploy.preview.costs import cost_differences
 from cfngen.deploy.preview.creation import creation
-from cfngen.deploy.quotas.demand import Demand, Instances
+from cfngen.deploy.quotas.demand import Demand, InstanceCount
 
 EC2, ASG = "AWS::EC2::", "AWS::AutoScaling::AutoScalingGroup"
 BALANCER, NAT = "AWS::ElasticLoadBalancingV2::LoadBalancer", f"{EC2}NatGateway"
@@ -24,30 +24,30 @@ SECRET, KEY, BUCKET = "AWS::SecretsManager::Secret", "AWS::KMS::Key", "AWS::S3::
     [
         (Demand(), Demand(), []),
         (
-            Demand(instances=(Instances("t3.large", 2, False), Instances("m5.large", 1, False))),
-            Demand(instances=(Instances("t3.large", 1, False), Instances("t3.large", 4, False))),
+            Demand(instances=(InstanceCount("t3.large", 2, False), InstanceCount("m5.large", 1, False))),
+            Demand(instances=(InstanceCount("t3.large", 1, False), InstanceCount("t3.large", 4, False))),
             [Cost(-1, "instance", "m5.large"), Cost(3, "instance", "t3.large")],
         ),
         (
-            Demand(instances=(Instances("t3.large", 2, False),)),
-            Demand(instances=(Instances("t3.large", 2, True),)),
+            Demand(instances=(InstanceCount("t3.large", 2, False),)),
+            Demand(instances=(InstanceCount("t3.large", 2, True),)),
             [Cost(-2, "instance", "t3.large"), Cost(2, "instance", "t3.large (spot)")],
         ),
         (
-            Demand(storage={"gp2": 10, "gp3": 20}),
-            Demand(storage={"gp3": 50, "io2": 5}),
+            Demand(gib_by_volume_type={"gp2": 10, "gp3": 20}),
+            Demand(gib_by_volume_type={"gp3": 50, "io2": 5}),
             [Cost(-10, "GiB", "gp2 volumes"), Cost(30, "GiB", "gp3 volumes"), Cost(5, "GiB", "io2 volumes")],
         ),
-        (Demand(storage={"gp3": 20}), Demand(storage={"gp3": 20}), []),
+        (Demand(gib_by_volume_type={"gp3": 20}), Demand(gib_by_volume_type={"gp3": 20}), []),
         (
-            Demand(resources={f"{EC2}EIP": 1}, addresses=4),
-            Demand(resources={f"{EC2}EIP": 3}, addresses=5),
+            Demand(count_by_resource_type={f"{EC2}EIP": 1}, public_addresses=4),
+            Demand(count_by_resource_type={f"{EC2}EIP": 3}, public_addresses=5),
             [Cost(3, "address", "public IPv4")],
         ),
-        (Demand(addresses=1), Demand(resources={f"{EC2}EIP": 1}), []),
+        (Demand(public_addresses=1), Demand(count_by_resource_type={f"{EC2}EIP": 1}), []),
         (
-            Demand(resources={SECRET: 3, f"{EC2}VPC": 1}),
-            Demand(resources={BALANCER: 1, NAT: 2, SECRET: 2, KEY: 1}),
+            Demand(count_by_resource_type={SECRET: 3, f"{EC2}VPC": 1}),
+            Demand(count_by_resource_type={BALANCER: 1, NAT: 2, SECRET: 2, KEY: 1}),
             [
                 Cost(1, "load balancer", "Elastic Load Balancing"),
                 Cost(2, "gateway", "NAT"),

@@ -257,7 +257,7 @@ def _prepare(
             quotas=() if current_demand is None else service_quotas.check(account, new_demand, current_demand),
             quotas_ignored=request.ignore_quotas,
             costs=() if current_demand is None or existing is None else cost_differences(current_demand, new_demand),
-            masters=int(recorded_settings(deployed_template).get(COUNT_KEY, 0)),
+            master_count=int(recorded_settings(deployed_template).get(COUNT_KEY, 0)),
         )
         interaction.report(Step("creating a change set"))
         overall_plan = change_sets.make_plan(account, plan_request, report=interaction.report)

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from cfngen.cluster.logical_ids import NodeGroupId
 from cfngen.deploy.messages import Message
-from cfngen.deploy.preview.bill_of_materials import Cost, Creation
+from cfngen.deploy.preview.bill_of_materials import Cost, CreationSummary
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, Replacement, StackPlan
 from cfngen.deploy.quotas.quota import Quota
 
@@ -93,7 +93,7 @@ class Plan(Message):
     counts: Counts = field(default_factory=Counts)
     danger: Danger = Danger.NONE
     templates_only: bool = False
-    creation: Creation | None = None
+    creation: CreationSummary | None = None
     quotas: tuple[Quota, ...] = ()
     quotas_ignored: bool = False
     costs: tuple[Cost, ...] = ()

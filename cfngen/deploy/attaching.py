@@ -23,7 +23,7 @@ from cfngen.errors import CfngenError
 _DEPLOYMENT_ACTIONS = ("create", "update")
 
 
-class NothingUnderWayError(CfngenError):
+class EmptyStackError(CfngenError):
     """The stack is empty: no operation has ever started in it."""
 
     code = "no-operation"
@@ -48,7 +48,7 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
 
     Raises:
         NoStackError: there is no such stack.
-        NothingUnderWayError: the stack is empty.
+        EmptyStackError: the stack is empty.
         ForeignStackError: the user wants to cancel the creation of a stack of another cluster.
         WatchEndedError: the stack can no longer be read; the operation continues.
         AwsError: a call failed.
@@ -56,7 +56,7 @@ def attach(account: Account, stack_name: str, cluster: str, interaction: Interac
     with translate_aws_errors():
         stack = existing(account, stack_name)
         if stack.status.health is StackHealth.EMPTY:
-            raise NothingUnderWayError(stack)
+            raise EmptyStackError(stack)
         report = interaction.report
         outcome = watch(account, stack.id, report=report, interrupted=interaction.interrupted)
         if outcome.cancelled and outcome.status.name == "CREATE_IN_PROGRESS":

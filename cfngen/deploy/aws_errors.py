@@ -25,7 +25,7 @@ INVALID_CREDENTIALS_CODES = frozenset(
 )
 ACCESS_DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403"})
 REGION_DISABLED_CODES = frozenset({"OptInRequired", "RegionDisabledException"})
-THROTTLED = frozenset(
+THROTTLED_CODES = frozenset(
     {
         "BandwidthLimitExceeded",
         "PriorRequestNotComplete",
@@ -180,7 +180,7 @@ def _from_client_error(error: Exception) -> AwsError:
     if code in ACCESS_DENIED_CODES:
         hint = "docs/deploy.md lists what an operator must be allowed to do; ask for it, or choose another --profile."
         return DeniedError(f"not allowed to call {operation}: {message}", hint=hint, **attributes)
-    if code in THROTTLED:
+    if code in THROTTLED_CODES:
         hint = "other callers in the account use the same rate limit; wait a minute and repeat: nothing is lost."
         return ThrottledError(f"AWS throttles API calls ({operation}: {message})", hint=hint, **attributes)
     return AwsError(f"{operation}: {message} ({code})", **attributes)

@@ -6,7 +6,7 @@ import pytest
 
 from cfngen.cluster.load import parse
 from cfngen.deploy.account import connect
-from cfngen.deploy.publishing.publish import address_templates
+from cfngen.deploy.publishing.publish import assign_template_urls
 from cfngen.deploy.quotas import service_quotas, vcpus
 from cfngen.deploy.quotas.demand import InstanceCount, count_demand
 from cfngen.templates import generate
@@ -51,7 +51,7 @@ def test_values_count_instead_of_defaults(documents):
 
 def test_the_uploaded_root_tells_the_same_as_the_generated_one(account, documents):
     uploaded = [
-        template.document for template in address_templates(account, documents, cluster="kubernetes", bucket="b")
+        template.document for template in assign_template_urls(account, documents, cluster="kubernetes", bucket="b")
     ]
     assert count_demand(uploaded, {}) == count_demand(documents, {})
 

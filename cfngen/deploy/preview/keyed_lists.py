@@ -33,7 +33,7 @@ class KeyedList:
     after: Mapping[str, str]
 
 
-def keyed_list(entry: ResourceChange, value_path: str) -> KeyedList | None:
+def find_keyed_list(entry: ResourceChange, value_path: str) -> KeyedList | None:
     """Return the keyed list that contains a changed value; None if there is none, or the definitions are not known.
 
     Args:

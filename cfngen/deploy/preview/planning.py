@@ -13,7 +13,7 @@ from cfngen.deploy.preview.change_set_reading import UNKNOWN_VALUE, ChangeDetail
 from cfngen.deploy.preview.changes import Change, Counts, Danger, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.creation import summarize_creation
 from cfngen.deploy.preview.impact import ImpactAssessment
-from cfngen.deploy.preview.keyed_lists import KeyedList, keyed_list
+from cfngen.deploy.preview.keyed_lists import KeyedList, find_keyed_list
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.preview.replacement import AnalyzedChange, ReplacementAnalysis
@@ -262,7 +262,7 @@ class _StackPlanner:
         # By the path of a keyed list: the first listed change in it, and the list's old and new content.
         changed_lists: dict[str, tuple[AnalyzedChange, KeyedList]] = {}
         for analyzed in analyzed_changes:
-            changed_list = keyed_list(resource_change, analyzed.detail.value_path)
+            changed_list = find_keyed_list(resource_change, analyzed.detail.value_path)
             if changed_list is None:
                 yield self._property_change(analyzed)
             else:

@@ -16,7 +16,7 @@ from cfngen.deploy.messages import Notice
 from cfngen.deploy.preview.changes import Danger, Impact
 from cfngen.deploy.stacks import StackView, tree
 
-SIZE = "MasterVolumeSize"
+SIZE_PARAMETER = "MasterVolumeSize"
 _CLUSTER_FILE_KEY = "controlPlane.volume.size"
 _VOLUME = "AWS::EC2::Volume"
 
@@ -64,7 +64,7 @@ def check_volume_sizes(account: Account, existing: StackView, values: Mapping[st
     Raises:
         AwsError: a call fails, other than by missing permissions for DescribeVolumes.
     """
-    recorded, requested = existing.parameters.get(SIZE, ""), values.get(SIZE, "")
+    recorded, requested = existing.parameters.get(SIZE_PARAMETER, ""), values.get(SIZE_PARAMETER, "")
     if not recorded.isdecimal() or not requested.isdecimal():
         return VolumeFindings()
     try:

@@ -160,7 +160,7 @@ def _find_setting_warnings(account: Account, bucket: str) -> list[Notice]:
         notices.append(Notice(f"the bucket {bucket} is public by its policy", hint))
     elif (
         public_access_block is not None
-        and public_access_block.get("PublicAccessBlockConfiguration", {}) != hardening.BLOCKS
+        and public_access_block.get("PublicAccessBlockConfiguration", {}) != hardening.PUBLIC_ACCESS_BLOCK
     ):
         hint = "turn on all four settings of S3 Block Public Access."
         notices.append(Notice(f"the bucket {bucket} does not block public access", hint))

@@ -27,7 +27,7 @@ _LIFECYCLE_RULE = {
     "NoncurrentVersionExpiration": {"NoncurrentDays": OLD_VERSIONS_DAYS},
     "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": UNFINISHED_UPLOADS_DAYS},
 }
-BLOCKS = {
+PUBLIC_ACCESS_BLOCK = {
     "BlockPublicAcls": True,
     "IgnorePublicAcls": True,
     "BlockPublicPolicy": True,
@@ -170,9 +170,9 @@ def _required_settings(account: Account, bucket: str, kms_key: str) -> Sequence[
 
 
 def _public_access_call(current: AwsObject) -> tuple[str, AwsArguments] | None:
-    if current.get("PublicAccessBlockConfiguration", {}) == BLOCKS:
+    if current.get("PublicAccessBlockConfiguration", {}) == PUBLIC_ACCESS_BLOCK:
         return None
-    return "put_public_access_block", {"PublicAccessBlockConfiguration": BLOCKS}
+    return "put_public_access_block", {"PublicAccessBlockConfiguration": PUBLIC_ACCESS_BLOCK}
 
 
 def _ownership_call(current: AwsObject) -> tuple[str, AwsArguments] | None:

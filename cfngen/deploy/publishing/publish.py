@@ -31,7 +31,7 @@ from cfngen.text import pluralize
 MAX_BYTES = 1_000_000
 MAX_THREADS = 8
 # Parameters of the root for the location of nested templates; they are replaced with the URLs of uploaded templates.
-LOCATION = ("TemplateBucket", "TemplatePrefix")
+LOCATION_PARAMETERS = ("TemplateBucket", "TemplatePrefix")
 _INTERFACE_METADATA = "AWS::CloudFormation::Interface"
 
 Item = TypeVar("Item")
@@ -64,7 +64,7 @@ class UploadError(AwsError):
 
 
 @dataclass(frozen=True)
-class AddressedTemplate:
+class LocatedTemplate:
     """A template with its key and URL in the bucket.
 
     Attributes:
@@ -86,7 +86,7 @@ class AddressedTemplate:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedTemplates:
     """A cluster's templates in their bucket.
 
     Attributes:
@@ -114,7 +114,7 @@ def publish(
     bucket: str = "",
     kms_key: str = "",
     report: Report,
-) -> Published:
+) -> PublishedTemplates:
     """Upload a cluster's root and nested templates; templates that exist already are not uploaded again.
 
     Args:
@@ -131,7 +131,7 @@ def publish(
         UploadError: a template could not be uploaded.
         AwsError: S3 refuses a call for the bucket.
     """
-    templates = address_templates(account, documents, cluster=cluster, bucket=bucket)
+    templates = assign_template_urls(account, documents, cluster=cluster, bucket=bucket)
     with translate_aws_errors():
         name = buckets.ensure_bucket(account, bucket=bucket, kms_key=kms_key, report=report)
     are_uploaded = _map_parallel(lambda template: _is_uploaded(account, name, template), templates)
@@ -140,7 +140,7 @@ def publish(
         report(Step(f"uploading {pluralize(len(missing), 'template')} to s3://{name}/{cluster}/"))
         _map_parallel(lambda template: _upload(account, name, template), missing)
     root = templates[-1]
-    return Published(
+    return PublishedTemplates(
         bucket=name,
         template_url=root.url,
         written=len(missing),
@@ -150,9 +150,9 @@ def publish(
     )
 
 
-def address_templates(
+def assign_template_urls(
     account: Account, documents: Sequence[Document], *, cluster: str, bucket: str = ""
-) -> tuple[AddressedTemplate, ...]:
+) -> tuple[LocatedTemplate, ...]:
     """Return the templates with their keys and URLs, the root last; nothing is uploaded.
 
     Args:
@@ -191,14 +191,14 @@ def with_template_urls(root: Document, urls: Mapping[str, str]) -> JsonObject:
     for resource in body["Resources"].values():
         if resource["Type"] == NESTED_STACK:
             properties = resource["Properties"]
-            properties["TemplateURL"] = urls[child_of(properties["TemplateURL"])]
-    for name in LOCATION:
+            properties["TemplateURL"] = urls[name_in_template_url(properties["TemplateURL"])]
+    for name in LOCATION_PARAMETERS:
         body.get("Parameters", {}).pop(name, None)
     interface = body.get("Metadata", {}).get(_INTERFACE_METADATA, {})
-    for name in LOCATION:
+    for name in LOCATION_PARAMETERS:
         interface.get("ParameterLabels", {}).pop(name, None)
     groups = [
-        {**group, "Parameters": [name for name in group["Parameters"] if name not in LOCATION]}
+        {**group, "Parameters": [name for name in group["Parameters"] if name not in LOCATION_PARAMETERS]}
         for group in interface.get("ParameterGroups", ())
     ]
     if groups:
@@ -206,15 +206,15 @@ def with_template_urls(root: Document, urls: Mapping[str, str]) -> JsonObject:
     return body
 
 
-def child_of(template_url: object) -> str:
+def name_in_template_url(template_url: object) -> str:
     """Return the name of the nested template in a TemplateURL, which is a URL or an expression that makes one."""
     return known_ending(template_url).rpartition("/")[2].removesuffix(".json")
 
 
-def nested(root: TemplatePart) -> dict[str, str]:
+def nested_template_names(root: TemplatePart) -> dict[str, str]:
     """Return the name of the template of each nested stack in a root's template, by logical id."""
     return {
-        logical_id: child_of(resource["Properties"]["TemplateURL"])
+        logical_id: name_in_template_url(resource["Properties"]["TemplateURL"])
         for logical_id, resource in root.get("Resources", {}).items()
         if resource["Type"] == NESTED_STACK
     }
@@ -230,7 +230,7 @@ def url_of(account: Account, bucket: str, key: str) -> str:
     return f"https://{host}/{bucket}/{key}" if "." in bucket else f"https://{bucket}.{host}/{key}"
 
 
-def _with_key_and_url(account: Account, document: Document, cluster: str, bucket: str) -> AddressedTemplate:
+def _with_key_and_url(account: Account, document: Document, cluster: str, bucket: str) -> LocatedTemplate:
     """Return a template with its key, which contains the hash of its content, and its URL.
 
     Raises:
@@ -240,10 +240,10 @@ def _with_key_and_url(account: Account, document: Document, cluster: str, bucket
     if len(content) > MAX_BYTES:
         raise TemplateTooLargeError(document.name, len(content))
     key = f"{cluster}/{hashlib.sha256(content).hexdigest()}/{document.name}.json"
-    return AddressedTemplate(document, content, key, url_of(account, bucket, key))
+    return LocatedTemplate(document, content, key, url_of(account, bucket, key))
 
 
-def _is_uploaded(account: Account, bucket: str, template: AddressedTemplate) -> bool:
+def _is_uploaded(account: Account, bucket: str, template: LocatedTemplate) -> bool:
     """Return whether the bucket has an object with this key and content."""
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -262,7 +262,7 @@ def _is_uploaded(account: Account, bucket: str, template: AddressedTemplate) -> 
     return bool(response.get("ChecksumSHA256") == template.checksum)
 
 
-def _upload(account: Account, bucket: str, template: AddressedTemplate) -> None:
+def _upload(account: Account, bucket: str, template: LocatedTemplate) -> None:
     """Upload one template.
 
     Raises:
@@ -285,7 +285,7 @@ def _upload(account: Account, bucket: str, template: AddressedTemplate) -> None:
         raise _upload_error(bucket, template, error) from error
 
 
-def _upload_error(bucket: str, template: AddressedTemplate, error: Exception) -> AwsError:
+def _upload_error(bucket: str, template: LocatedTemplate, error: Exception) -> AwsError:
     """Return the error for a template that could not be uploaded, with the hint of boto3's error."""
     reason = as_aws_error(error)
     hint = CommandText(

@@ -12,7 +12,7 @@ from cfngen.errors import CfngenError
 from cfngen.text import pluralize
 
 DELETE_BATCH_SIZE = 1000  # objects in one call of DeleteObjects
-MISSING = frozenset({"NoSuchBucket", "404"})
+BUCKET_MISSING_CODES = frozenset({"NoSuchBucket", "404"})
 
 
 class ObjectsError(CfngenError):
@@ -28,7 +28,7 @@ class TemplatesInUseError(CfngenError):
 
 
 @dataclass(frozen=True)
-class Objects:
+class TemplateObjects:
     """The objects in a cluster's folder of the bucket.
 
     Attributes:
@@ -44,7 +44,7 @@ class Objects:
     gigabytes: float = 0.0
 
 
-def find(account: Account, bucket: str, cluster: str, *, needed: bool = False) -> Objects:
+def find(account: Account, bucket: str, cluster: str, *, needed: bool = False) -> TemplateObjects:
     """Return the number and size of a cluster's objects in a bucket of this account.
 
     Args:
@@ -60,10 +60,10 @@ def find(account: Account, bucket: str, cluster: str, *, needed: bool = False) -
             count += 1
             total_bytes += version_bytes
     except _client_error() as error:
-        if error_code(error) not in (MISSING if needed else MISSING | ACCESS_DENIED_CODES):
+        if error_code(error) not in (BUCKET_MISSING_CODES if needed else BUCKET_MISSING_CODES | ACCESS_DENIED_CODES):
             raise
-        return Objects(prefix=prefix)
-    return Objects(bucket, prefix, versions=count, gigabytes=total_bytes / 2**30)
+        return TemplateObjects(prefix=prefix)
+    return TemplateObjects(bucket, prefix, versions=count, gigabytes=total_bytes / 2**30)
 
 
 def check_unused(account: Account, cluster: str, root_id: str) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import translate_aws_errors
 from cfngen.deploy.aws_types import TemplatePart
-from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.publishing.publish import nested_template_names
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, StackView
 from cfngen.deploy.stacks import resources as resources_of
 from cfngen.deploy.stacks import template as template_of
@@ -238,7 +238,9 @@ def read_deployed_demand(account: Account, stack: StackView) -> Demand:
             if resource.physical_id
         }
         # Nested stacks that were never created have no physical id.
-        names_by_stack = {logical_id: name for logical_id, name in nested(root).items() if logical_id in physical_ids}
+        names_by_stack = {
+            logical_id: name for logical_id, name in nested_template_names(root).items() if logical_id in physical_ids
+        }
         documents = [Document("cluster", dict(root), module="", children=tuple(names_by_stack))]
         for logical_id, name in names_by_stack.items():
             documents.append(Document(name, dict(template_of(account, physical_ids[logical_id])), module=""))
@@ -252,7 +254,7 @@ def _nested_templates(documents: Sequence[Document], values: Mapping[str, str]) 
     # The values of the root's parameters resolve the expressions that the root passes to its nested stacks.
     root_template = _TemplateWithValues(root.body["Resources"], {**_defaults(root), **values})
     documents_by_name = {document.name: document for document in documents}
-    for logical_id, name in nested(root.body).items():
+    for logical_id, name in nested_template_names(root.body).items():
         child = documents_by_name.get(name)
         if child is None:
             continue  # the stack was never created, since an earlier one failed

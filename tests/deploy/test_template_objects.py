@@ -58,10 +58,10 @@ def test_a_bucket_that_is_not_there_or_may_not_be_read(
 ) -> None:
     api = Bucket(s3__ListObjectVersions=refusal)
     if found[needed]:
-        assert template_objects.find(api.account, "b", "one", needed=needed) == TemplateObjects(prefix="one/")
+        assert template_objects.find(api.account, "b", "one", must_be_allowed=needed) == TemplateObjects(prefix="one/")
         return
     with pytest.raises(Exception, match=refusal.code):
-        template_objects.find(api.account, "b", "one", needed=needed)
+        template_objects.find(api.account, "b", "one", must_be_allowed=needed)
 
 
 def test_every_version_is_deleted_a_thousand_at_a_time() -> None:

@@ -51,7 +51,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     log_groups = retained_resources.find_log_groups(account, request.cluster)
     must_bucket_exist = request.empty_bucket or request.delete_bucket
     stored_templates = (
-        template_objects.find(account, request.bucket, request.cluster, needed=must_bucket_exist)
+        template_objects.find(account, request.bucket, request.cluster, must_be_allowed=must_bucket_exist)
         if request.bucket
         else TemplateObjects()
     )

@@ -15,7 +15,7 @@ class BusyError(CfngenError):
 
     Attributes:
         stack: the stack.
-        since: when and by whom it was started, e.g. `since 12:03 UTC (4 minutes ago), started by arn:…`; may be empty.
+        since: when and by whom the operation was started, e.g. `since 12:03 UTC (4 minutes ago), started by arn:…`; may be empty.
     """
 
     code = "operation-in-progress"
@@ -31,7 +31,7 @@ class BusyError(CfngenError):
 
 
 def busy_error(account: Account, stack: StackView) -> BusyError:
-    """Return the error for a stack with an operation in progress, with its start and its caller if they are known."""
+    """Return the error for a stack with an operation in progress; it says who started it and when, if that is known."""
     try:
         origin = operation_origin.read_origin(account, stack)
     except AwsError:

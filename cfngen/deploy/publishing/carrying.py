@@ -68,7 +68,7 @@ def add_old_programs(
     except AwsError as error:
         report(Notice(f"cannot find out which groups use an old launch template version: {error}", error.hint))
         return TemplatesToUpload(tuple(documents))
-    stacks = {resource.view.logical_id: resource.stack_id for resource in resources}
+    stack_ids = {resource.view.logical_id: resource.stack_id for resource in resources}
     documents_to_upload = list(documents)
     impacts: list[Impact] = []
     for group in stale:
@@ -81,7 +81,7 @@ def add_old_programs(
         if index is None or not group.program or _has_resource(documents_to_upload[index], group.program):
             continue
         program_resource = _find_program_resource(
-            account, group, documents_to_upload[index].name, stacks[group.group], cluster, bucket
+            account, group, documents_to_upload[index].name, stack_ids[group.group], cluster, bucket
         )
         if program_resource is None:
             report(Notice(f"the boot program {group.program} is no longer in any uploaded template", hint))
@@ -113,7 +113,16 @@ def _has_resource(document: Document, logical_id: str) -> bool:
 def _find_program_resource(
     account: Account, group: StaleGroup, name: str, stack_id: str, cluster: str, bucket: str
 ) -> TemplatePart | None:
-    """Return the resource with the boot program; None if no template that can be read has it."""
+    """Return the resource with the boot program that a group uses; None if no template that can be read has it.
+
+    Args:
+        account: the account and region.
+        group: the group that uses an old launch template version.
+        name: name of the nested template that has the group.
+        stack_id: ARN of the nested stack that has the group.
+        cluster: name of the cluster, the folder in the bucket.
+        bucket: the operator's bucket for templates; cfngen's own if empty.
+    """
     for body in _read_deployed_and_uploaded_templates(
         account, name, stack_id, cluster, bucket or buckets.default_name(account)
     ):

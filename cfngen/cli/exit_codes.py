@@ -71,7 +71,7 @@ class PlanResult(Protocol):
         """Whether data, addresses or the cluster may be lost."""
 
     @property
-    def refusal(self) -> str:
+    def refusal_reason(self) -> str:
         """Why the plan cannot be carried out; empty if it can."""
 
 
@@ -99,7 +99,7 @@ def plan_exit_code(plan: PlanResult) -> int:
     """Return the exit code of `cfngen plan`."""
     if plan.is_empty:
         return SUCCESS
-    return DANGER if plan.is_dangerous or plan.refusal else CHANGES
+    return DANGER if plan.is_dangerous or plan.refusal_reason else CHANGES
 
 
 def validation_exit_code(*, valid: bool) -> int:

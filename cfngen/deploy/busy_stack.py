@@ -15,7 +15,7 @@ class BusyError(CfngenError):
 
     Attributes:
         stack: the stack.
-        since: when and by whom the operation was started, e.g. `since 12:03 UTC (4 minutes ago), started by arn:…`; may be empty.
+        since: when and by whom it was started, e.g. `since 12:03 UTC (4 minutes ago), started by arn:…`; may be empty.
     """
 
     code = "operation-in-progress"

@@ -156,8 +156,8 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
             if existing is not None:
                 _protect(account, existing, request, interaction)
             return _finished_without_changes(account, request, start_time, existing)
-        if overall_plan.refusal:
-            raise ImpossiblePlanError(overall_plan.refusal)
+        if overall_plan.refusal_reason:
+            raise ImpossiblePlanError(overall_plan.refusal_reason)
         _require_consent(interaction, request, overall_plan)
         changes_protected_resource = any(_is_protected(change) for change in overall_plan.changes)
         if existing is not None and (overall_plan.is_dangerous or changes_protected_resource):
@@ -267,7 +267,7 @@ def _prepare(
             or overall_plan.operation != "update"
             or not overall_plan.change_set_id
             or overall_plan.is_empty
-            or overall_plan.refusal
+            or overall_plan.refusal_reason
         ):
             return _Preparation(overall_plan, existing)
         phases = update.plan_phases(

@@ -225,12 +225,12 @@ def _confirm_again(
         UnfinishedError: the phase would fail, or the user declined.
     """
     worse_changes = comparison.find_worse_changes(part.stacks, plan)
-    if not worse_changes and not plan.refusal:
+    if not worse_changes and not plan.refusal_reason:
         return
     interaction.report(plan)
     try:
-        if plan.refusal:
-            raise UnfinishedError(f"{remaining_titles[0]} would fail: {plan.refusal}", remaining_titles)
+        if plan.refusal_reason:
+            raise UnfinishedError(f"{remaining_titles[0]} would fail: {plan.refusal_reason}", remaining_titles)
         is_dangerous = any(change.danger is Danger.DANGEROUS for change in worse_changes)
         question = Question(
             f"Continue with {remaining_titles[0]}, which does more than was predicted?",

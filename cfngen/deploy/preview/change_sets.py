@@ -240,15 +240,14 @@ def execute(account: Account, plan: Plan) -> str:
         PlanOutdatedError: the stack has changed since, or somebody deleted the change set.
         AwsError: CloudFormation refuses the call.
     """
-    if plan.refusal:
-        # The option because of which CloudFormation replaces no resources.
+    if plan.refusal_reason:
         option = "--express" if plan.express else "--on-failure keep"
         hint = CommandText(
             f"repeat the command without {option}; if failed resources were preserved, first run ",
             suggest("rollback"),
             ".",
         )
-        raise ReplacementRefusedError(plan.refusal, hint=hint)
+        raise ReplacementRefusedError(plan.refusal_reason, hint=hint)
     if plan.retries:
         retrying.retry(account, plan)
         return plan.stack_id

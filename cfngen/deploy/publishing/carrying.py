@@ -81,7 +81,12 @@ def add_old_programs(
         if index is None or not group.program or _has_resource(documents_to_upload[index], group.program):
             continue
         program_resource = _find_program_resource(
-            account, group, documents_to_upload[index].name, stack_ids[group.group], cluster, bucket
+            account,
+            group,
+            name=documents_to_upload[index].name,
+            stack_id=stack_ids[group.group],
+            cluster=cluster,
+            bucket=bucket,
         )
         if program_resource is None:
             report(Notice(f"the boot program {group.program} is no longer in any uploaded template", hint))
@@ -136,7 +141,15 @@ def _find_program_resource(
 def _read_deployed_and_uploaded_templates(
     account: Account, name: str, stack_id: str, cluster: str, bucket: str
 ) -> Iterator[TemplatePart]:
-    """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first."""
+    """Yield the stack's current template, then templates of the same stack that were uploaded before, newest first.
+
+    Args:
+        account: the account and region.
+        name: name of the template.
+        stack_id: ARN of the nested stack.
+        cluster: name of the cluster, the folder in the bucket.
+        bucket: the bucket for templates.
+    """
     try:
         with translate_aws_errors():
             yield template(account, stack_id)

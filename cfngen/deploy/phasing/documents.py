@@ -110,6 +110,7 @@ def with_unchanged_groups(
         deployed_resource = deployed.root_template["Resources"][logical_id]
         properties = {
             **deployed_resource["Properties"],
+            # Publishing replaces this by the URL of the uploaded template with this name.
             "TemplateURL": f"{deployed_stack.template_name}.json",
             "Parameters": _unchanged_parameters(deployed_resource, deployed_stack),
         }

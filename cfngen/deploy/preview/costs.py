@@ -31,6 +31,7 @@ def cost_differences(current: Demand, planned: Demand) -> tuple[Cost, ...]:
 
 
 def _cost_differences(current: Demand, planned: Demand) -> Iterator[Cost]:
+    """Yield each billed item of which an update changes the quantity; see `cost_differences`."""
     for difference in _count_differences(_count_by_instance_type(current), _count_by_instance_type(planned)):
         yield Cost(difference.added, "instance", what=difference.key)
     for difference in _count_differences(Counter(current.gib_by_volume_type), Counter(planned.gib_by_volume_type)):

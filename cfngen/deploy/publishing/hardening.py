@@ -187,12 +187,14 @@ def _required_settings(account: Account, bucket: str, kms_key: str) -> Sequence[
 
 
 def _public_access_correction(current: AwsObject) -> _S3Call | None:
+    """Return the call that blocks all four kinds of public access."""
     if current.get("PublicAccessBlockConfiguration", {}) == PUBLIC_ACCESS_BLOCK:
         return None
     return _S3Call("put_public_access_block", {"PublicAccessBlockConfiguration": PUBLIC_ACCESS_BLOCK})
 
 
 def _ownership_correction(current: AwsObject) -> _S3Call | None:
+    """Return the call that lets the owner of the bucket own all objects, which turns ACLs off."""
     rules = [{"ObjectOwnership": "BucketOwnerEnforced"}]
     if current.get("OwnershipControls", {}).get("Rules") == rules:
         return None
@@ -200,16 +202,20 @@ def _ownership_correction(current: AwsObject) -> _S3Call | None:
 
 
 def _versioning_correction(current: AwsObject) -> _S3Call | None:
+    """Return the call that turns on versioning."""
     if current.get("Status") == "Enabled":
         return None
     return _S3Call("put_bucket_versioning", {"VersioningConfiguration": {"Status": "Enabled"}})
 
 
 def _encryption_correction(current: AwsObject, kms_key: str) -> _S3Call | None:
+    """Return the call that encrypts new objects: with the KMS key or, if it is empty, with S3's managed key.
+
+    Without a KMS key, every encryption that is set already is correct.
+    """
     rules = current.get("ServerSideEncryptionConfiguration", {}).get("Rules", ())
     for rule in rules:
         default = rule.get("ApplyServerSideEncryptionByDefault", {})
-        # Without a required KMS key, any encryption is correct.
         is_correct = default.get("KMSMasterKeyID") == kms_key if kms_key else default.get("SSEAlgorithm")
         if is_correct:
             return None
@@ -219,6 +225,7 @@ def _encryption_correction(current: AwsObject, kms_key: str) -> _S3Call | None:
 
 
 def _policy_correction(current: AwsObject, account: Account, bucket: str) -> _S3Call | None:
+    """Return the call that adds a policy statement which denies calls without TLS; other statements stay."""
     policy: AwsArguments = json.loads(current.get("Policy") or '{"Version": "2012-10-17", "Statement": []}')
     statement = policy["Statement"]
     statements: list[AwsArguments] = statement if isinstance(statement, list) else [statement]
@@ -252,6 +259,7 @@ def _refuses_plain_http(statement: AwsObject, required_statement: AwsObject) -> 
 
 
 def _lifecycle_correction(current: AwsObject) -> _S3Call | None:
+    """Return the call that adds the lifecycle rule for old versions and unfinished uploads; other rules stay."""
     rules = list(current.get("Rules", ()))
     if any(rule.get("ID") == _LIFECYCLE_RULE["ID"] for rule in rules):
         return None
@@ -261,6 +269,7 @@ def _lifecycle_correction(current: AwsObject) -> _S3Call | None:
 
 
 def _tags_correction(current: AwsObject) -> _S3Call | None:
+    """Return the call that adds cfngen's tags; other tags stay."""
     tags = {tag["Key"]: tag["Value"] for tag in current.get("TagSet", ())}
     if TAGS.items() <= tags.items():
         return None

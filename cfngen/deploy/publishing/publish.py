@@ -215,7 +215,7 @@ def name_in_template_url(template_url: object) -> str:
 
 
 def nested_template_names(root: TemplatePart) -> dict[str, str]:
-    """Return the name of the template of each nested stack in a root's template, by logical id."""
+    """Return the name of each nested stack's template, by the logical id of the nested stack in the root's template."""
     return {
         logical_id: name_in_template_url(resource["Properties"]["TemplateURL"])
         for logical_id, resource in root.get("Resources", {}).items()

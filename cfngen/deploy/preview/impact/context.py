@@ -90,6 +90,7 @@ class ChangeContext:
 
     @property
     def _names_of_changed_properties(self) -> set[str]:
+        """Names of the properties that will or might change."""
         return {
             _property_name(property_.path)
             for property_ in self.change.properties

@@ -68,6 +68,7 @@ def _elastic_ip_association_impact(context: ChangeContext) -> Impact | None:
 
 
 def _move_verb(context: ChangeContext) -> str:
+    """Return `moves`, or `might move` if the replacement is not certain."""
     return "might move" if context.might_be_replaced else "moves"
 
 

@@ -72,7 +72,7 @@ class PlanResult(Protocol):
         """Whether data, addresses or the cluster may be lost."""
 
     @property
-    def refusal(self) -> str:
+    def refusal_reason(self) -> str:
         """Why the plan cannot be carried out; empty if it can."""
 
 
@@ -100,7 +100,7 @@ def plan_exit_code(plan: PlanResult) -> int:
     """Return the exit code of `cfngen plan`."""
     if plan.is_empty:
         return SUCCESS
-    return PLAN_IS_DANGEROUS if plan.is_dangerous or plan.refusal else PLAN_HAS_CHANGES
+    return PLAN_IS_DANGEROUS if plan.is_dangerous or plan.refusal_reason else PLAN_HAS_CHANGES
 
 
 def validation_exit_code(*, valid: bool) -> int:

@@ -19,7 +19,7 @@ def cancel_creation(account: Account, interaction: Interaction, outcome: WatchRe
     Args:
         account: account and region of the stack.
         interaction: communicates with the user.
-        outcome: outcome of the watch in which the user chose to cancel.
+        outcome: outcome of the watch in which the user chose to cancel the creation.
 
     Returns:
         The outcome of the deletion, marked as failed; or that of the creation, if the user declined.

@@ -41,7 +41,7 @@ from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.preview.plan_request import PlanRequest
 from cfngen.deploy.publishing import capabilities
 from cfngen.deploy.publishing.carrying import add_old_programs
-from cfngen.deploy.publishing.publish import address_templates, nested, publish
+from cfngen.deploy.publishing.publish import assign_template_urls, nested_template_names, publish
 from cfngen.deploy.quotas import route_tables, service_quotas
 from cfngen.deploy.quotas.demand import Demand, count_demand, read_deployed_demand
 from cfngen.deploy.recovery import ensure_deployable
@@ -156,8 +156,8 @@ def deploy(account: Account, request: DeploymentRequest, interaction: Interactio
             if existing is not None:
                 _protect(account, existing, request, interaction)
             return _finished_without_changes(account, request, start_time, existing)
-        if overall_plan.refusal:
-            raise ImpossiblePlanError(overall_plan.refusal)
+        if overall_plan.refusal_reason:
+            raise ImpossiblePlanError(overall_plan.refusal_reason)
         _require_consent(interaction, request, overall_plan)
         changes_protected_resource = any(_is_protected(change) for change in overall_plan.changes)
         if existing is not None and (overall_plan.is_dangerous or changes_protected_resource):
@@ -214,14 +214,14 @@ def _prepare(
         )
         request = replace(request, documents=templates_to_upload.documents)
         # The parameters are checked against the root template, which comes last, before anything is uploaded.
-        *_nested_templates, root = address_templates(account, request.documents, cluster=name, bucket=request.bucket)
+        *_nested_templates, root = assign_template_urls(account, request.documents, cluster=name, bucket=request.bucket)
         parameters = parameter_values.choose_values(
             root.document.body,
-            flags=request.flags,
+            option_values=request.flags,
             file=request.file,
-            keep=request.keep,
-            previous=existing,
-            previous_root=deployed_template or None,
+            kept_parameters=request.keep,
+            deployed_stack=existing,
+            deployed_root_template=deployed_template or None,
         )
         values = {**_parameter_defaults(root.document.body), **parameters.values}
         foundations.check(existing.parameters if existing else {}, values)
@@ -245,7 +245,7 @@ def _prepare(
             template_url=published.template_url,
             documents=tuple(request.documents),
             token=request.token,
-            parameters=parameters.entries,
+            parameters=parameters.request_parameters,
             capabilities=capabilities.capabilities(request.documents),
             tags=ownership.tags(name, request.tags, existing),
             on_failure=_ON_STACK_FAILURE[request.on_failure],
@@ -257,7 +257,7 @@ def _prepare(
             quotas=() if current_demand is None else service_quotas.check(account, new_demand, current_demand),
             quotas_ignored=request.ignore_quotas,
             costs=() if current_demand is None or existing is None else cost_differences(current_demand, new_demand),
-            masters=int(recorded_settings(deployed_template).get(MASTER_COUNT_KEY, 0)),
+            master_count=int(recorded_settings(deployed_template).get(MASTER_COUNT_KEY, 0)),
         )
         interaction.report(Step("creating a change set"))
         overall_plan = change_sets.make_plan(account, plan_request, report=interaction.report)
@@ -267,7 +267,7 @@ def _prepare(
             or overall_plan.operation != "update"
             or not overall_plan.change_set_id
             or overall_plan.is_empty
-            or overall_plan.refusal
+            or overall_plan.refusal_reason
         ):
             return _Preparation(overall_plan, existing)
         phases = update.plan_phases(
@@ -277,7 +277,7 @@ def _prepare(
             PartPlanner(account, plan_request, upload, interaction.report, cleanup),
             lambda plan: change_sets.discard(account, plan, interaction.report),
         )
-    return _Preparation(phases.plan if phases else overall_plan, existing, phases)
+    return _Preparation(phases.overall_plan if phases else overall_plan, existing, phases)
 
 
 def _read_current_demand(account: Account, existing: StackView | None, interaction: Interaction) -> Demand | None:
@@ -302,7 +302,7 @@ def _expect_changes(request: DeploymentRequest, documents: Sequence[Document], p
     templates_by_name = {document.name: document.body for document in documents}
     # Keys are paths of logical ids from the root stack: () is the root itself.
     templates_by_path: dict[tuple[str, ...], TemplatePart] = {(): templates_by_name["cluster"]}
-    for logical_id, name in nested(templates_by_name["cluster"]).items():
+    for logical_id, name in nested_template_names(templates_by_name["cluster"]).items():
         templates_by_path[logical_id,] = templates_by_name[name]
     values = {**(request.file.values if request.file else {}), **request.flags}
     if plan.operation == "create":

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.publishing.publish import nested_template_names
 from cfngen.rehearse.expectations import Expected
 from cfngen.rehearse.masking import shape
 from cfngen.rehearse.operations import CHATTER, Names, Operation, OperationEvent, transitions
@@ -169,7 +169,7 @@ def _dependencies(documents: Sequence[Document], names: Names) -> Iterator[tuple
         return
     bodies: dict[tuple[str, ...], Mapping[str, Any]] = {(): root.body}
     by_name = {document.name: document.body for document in documents}
-    for logical_id, name in nested(root.body).items():
+    for logical_id, name in nested_template_names(root.body).items():
         bodies[(logical_id,)] = by_name[name]
     for path, body in bodies.items():
         resources = body["Resources"]

@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any
 
 from cfngen.deploy.preview.costs import cost_differences
-from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.publishing.publish import nested_template_names
 from cfngen.deploy.quotas.demand import Demand, count_demand
 from cfngen.deploy.watching.expectations import Action as ResourceAction
 from cfngen.deploy.watching.expectations import expect_operation
@@ -112,7 +112,7 @@ def _total_minutes(
 def _template_bodies(deployable: Deployable) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
     by_name = {document.name: document.body for document in deployable.documents}
     yield (), by_name["cluster"]
-    for logical_id, name in nested(by_name["cluster"]).items():
+    for logical_id, name in nested_template_names(by_name["cluster"]).items():
         yield (logical_id,), by_name[name]
 
 

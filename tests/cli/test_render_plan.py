@@ -11,7 +11,7 @@ import pytest
 from cfngen.cli.render.plan import plan_lines
 from cfngen.cli.render.plan_changes import shorten_to_difference
 from cfngen.cli.render.styled_text import flow
-from cfngen.deploy.preview.bill_of_materials import Cost, Creation, Item
+from cfngen.deploy.preview.bill_of_materials import ComponentCount, Cost, CreationSummary
 from cfngen.deploy.preview.changes import Change, Counts, Danger, Impact, PropertyChange, Replacement, StackPlan
 from cfngen.deploy.preview.plan import Plan
 from cfngen.deploy.quotas.quota import Quota
@@ -185,8 +185,13 @@ def test_what_cloudformation_would_refuse_is_the_last_thing_said():
 
 
 def test_a_new_cluster_is_a_list_of_what_there_will_be():
-    creation = Creation(
-        (Item(1, "master", "t3.medium"), Item(4, "node", "t3.small, group nodes"), Item(1, "VPC"), Item(2, "subnet")),
+    creation = CreationSummary(
+        (
+            ComponentCount(1, "master", "t3.medium"),
+            ComponentCount(4, "node", "t3.small, group nodes"),
+            ComponentCount(1, "VPC"),
+            ComponentCount(2, "subnet"),
+        ),
         (Cost(5, "instance", "t3.small", "all"), Cost(168, "GiB", "gp3 volumes"), Cost(1, "address", "public IPv4")),
     )
     quotas = (

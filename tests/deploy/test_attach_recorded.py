@@ -8,7 +8,7 @@ import pytest
 from recorded import STACK_ID, RefusedError
 from recorded_stack import NAME, End, RecordedStack, Told, event
 
-from cfngen.deploy.attaching import NothingUnderWayError, attach
+from cfngen.deploy.attaching import EmptyStackError, attach
 from cfngen.deploy.creation_cancellation import cancel_creation
 from cfngen.deploy.messages import Event, Finished
 from cfngen.deploy.ownership import ForeignStackError
@@ -114,7 +114,7 @@ def test_protection_that_is_not_allowed_is_told_and_no_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [("REVIEW_IN_PROGRESS", NothingUnderWayError), ("DELETE_COMPLETE", NoStackError)]
+    ("status", "error"), [("REVIEW_IN_PROGRESS", EmptyStackError), ("DELETE_COMPLETE", NoStackError)]
 )
 def test_where_nothing_is_under_way_there_is_nothing_to_watch(status: str, error: type[Exception]) -> None:
     with pytest.raises(error):

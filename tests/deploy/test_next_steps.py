@@ -13,7 +13,7 @@ from served_api import serving
 from small_stacks import GATEWAY, REGION, tagged, text
 
 from cfngen.deploy.account import Account, connect
-from cfngen.deploy.attaching import NothingUnderWayError, attach
+from cfngen.deploy.attaching import EmptyStackError, attach
 from cfngen.deploy.deletion.execution import delete
 from cfngen.deploy.deletion.plan import DeletionRequest
 from cfngen.deploy.interaction import Interaction
@@ -157,7 +157,7 @@ def test_where_nothing_is_rolled_back_the_named_command_is_one_that_works(
 
 def test_there_is_nothing_to_watch_in_an_empty_stack(operator: Operator):
     operator.empty_stack()
-    with pytest.raises(NothingUnderWayError, match="no operation is in progress in it") as raised:
+    with pytest.raises(EmptyStackError, match="no operation is in progress in it") as raised:
         attach(operator.account, STACK, STACK, operator.waiting)
     assert "`cfngen deploy --stack-name one`" in str(raised.value.hint)
     assert operator.messages == []

@@ -28,8 +28,8 @@ def test_a_new_cluster_without_room_is_not_begun(operator: Operator):
     with pytest.raises(ImpossiblePlanError, match=r"quotas do not suffice.*vCPUs.*--ignore-quotas"):
         operator.deploy(ONE)
     assert find(operator.account, "one") is None
-    assert operator.plan(ONE).refusal
-    assert not operator.plan(ONE, ignore_quotas=True).refusal
+    assert operator.plan(ONE).refusal_reason
+    assert not operator.plan(ONE, ignore_quotas=True).refusal_reason
     assert operator.deploy(ONE, ignore_quotas=True).status == "ROLLBACK_COMPLETE"  # begun; EC2 then refuses launches
 
 
@@ -48,7 +48,7 @@ def test_the_greatest_size_is_warned_of_and_stops_nobody(operator: Operator):
     plan = operator.plan(GROWN)
     [found] = [each for each in plan.quotas if each.name.startswith("vCPUs")]
     assert (found.needed, found.needed_at_maximum, found.sufficient, found.room_to_grow) == (2, 14, True, False)
-    assert not plan.refusal
+    assert not plan.refusal_reason
     assert operator.deploy(GROWN).succeeded
 
 
@@ -73,5 +73,5 @@ def test_templates_that_cannot_be_read_stop_nobody(operator: Operator, monkeypat
 
     monkeypatch.setattr(operation, "read_deployed_demand", refused)
     plan = operator.plan(GROWN)
-    assert (plan.quotas, plan.costs, plan.refusal) == ((), (), "")
+    assert (plan.quotas, plan.costs, plan.refusal_reason) == ((), (), "")
     assert any("the update's effect on costs and quotas" in each.text for each in operator.reported(Notice))

@@ -15,7 +15,7 @@ from botocore.session import get_session
 from cfngen.deploy.deletion import retained_resources
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.publishing.template_objects import Objects
+from cfngen.deploy.publishing.template_objects import TemplateObjects
 from cfngen.deploy.stacks import StackResource
 
 VOLUMES = (resource("vol-1"), resource("vol-2", "DELETE_COMPLETE", stack_id=arn("masters")), resource("vpc-1"))
@@ -268,14 +268,14 @@ def test_what_kubernetes_made_and_stays_has_its_price(
     ],
 )
 def test_templates_are_named_with_their_number_and_size(size: int, cost: str) -> None:
-    objects = Objects("mine", "one/", 2, size / 2**30)
+    objects = TemplateObjects("mine", "one/", 2, size / 2**30)
     [found] = retained_resources.templates(objects)
     assert (found.kind, found.id) == ("templates", "s3://mine/one/")
     assert "2 object versions" in found.why
     assert cost in found.cost
     assert "--empty-bucket" in str(found.command)
     assert "aws s3 rm --recursive s3://mine/one/" in str(found.command)
-    assert retained_resources.templates(Objects("mine", "one/")) == ()
+    assert retained_resources.templates(TemplateObjects("mine", "one/")) == ()
 
 
 @pytest.mark.parametrize("size", [None, 3 * 2**29])

@@ -61,7 +61,7 @@ def test_a_bucket_goes_only_when_it_is_empty(where: Where) -> None:
 
 
 def test_no_bucket_is_no_error(where: Where) -> None:
-    assert template_objects.find(where[0], "there-is-none", "one") == template_objects.Objects(prefix="one/")
+    assert template_objects.find(where[0], "there-is-none", "one") == template_objects.TemplateObjects(prefix="one/")
 
 
 def test_what_s3_refuses_to_delete_is_an_error(where: Where) -> None:

@@ -50,7 +50,7 @@ def three() -> Iterator[Cloud]:
 def test_three_masters_take_three_addresses_and_a_load_balancer(cloud: Cloud):
     documents = generate(parse(wanted(3)))
     found = count_demand(documents, {})
-    assert (found.resources["AWS::EC2::EIP"], found.resources[BALANCER]) == (3, 1)
+    assert (found.count_by_resource_type["AWS::EC2::EIP"], found.count_by_resource_type[BALANCER]) == (3, 1)
     account = connect(cloud.session, "us-west-2", clock=cloud.clock, attempts=1)
     answers = {each.name: each for each in service_quotas.check(account, count_demand(documents, {}))}
     addresses, balancers = answers["Elastic IPs"], answers["Network load balancers"]

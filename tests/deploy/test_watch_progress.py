@@ -11,7 +11,7 @@ from clusters import golden
 from watched import SECONDS, Operator, operating
 
 from cfngen.deploy.messages import Event
-from cfngen.deploy.publishing.publish import nested
+from cfngen.deploy.publishing.publish import nested_template_names
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP
 from cfngen.deploy.watching.expectations import (
     BOOT_SECONDS,
@@ -154,7 +154,7 @@ def test_the_default_cluster_takes_about_ten_minutes():
     documents = {each.name: each for each in generate(golden("default"))}
     root = documents["cluster"]
     bodies = {(): root.body}
-    for logical_id, child in nested(root.body).items():
+    for logical_id, child in nested_template_names(root.body).items():
         bodies[logical_id,] = documents[child].body
     expected = expect_operation(bodies, "create", {"NodeGroupNodesMinSize": "7"})
     assert 5 * 60 < expected.seconds < 15 * 60

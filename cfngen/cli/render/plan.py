@@ -190,10 +190,11 @@ def _warning_lines(plan: Plan, width: int) -> Iterator[str]:
             yield ""
             yield from paragraph(title, {"fg": colour, "bold": True}, width)
             yield from bullets(texts, width)
-    if plan.refusal:
+    if plan.refusal_reason:
         yield ""
         yield from flow(
-            [("This plan cannot be carried out:", {"fg": "red", "bold": True}), (f"{plan.refusal}.", PLAIN)], width
+            [("This plan cannot be carried out:", {"fg": "red", "bold": True}), (f"{plan.refusal_reason}.", PLAIN)],
+            width,
         )
 
 

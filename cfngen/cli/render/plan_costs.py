@@ -10,13 +10,13 @@ from cfngen.cli.render.styled_text import BOLD, FAINT, PLAIN, Piece, aligned_row
 from cfngen.text import plural_form, pluralize
 
 if TYPE_CHECKING:
-    from cfngen.deploy.preview.bill_of_materials import Creation
+    from cfngen.deploy.preview.bill_of_materials import CreationSummary
     from cfngen.deploy.preview.plan import Plan
     from cfngen.deploy.quotas.quota import Quota
 
 
-def creation_lines(plan: Plan, creation: Creation, width: int) -> Iterator[str]:
-    """Yield the plan of a new cluster: what it consists of, its stacks, its costs, and the account's quotas."""
+def creation_lines(plan: Plan, creation: CreationSummary, width: int) -> Iterator[str]:
+    """Yield the plan of a new cluster: what it consists of, its stacks, costs and quotas."""
     yield from paragraph(f"New cluster in the stack {plan.stack}", BOLD, width)
     items = [
         (f"{item.count:,}", item.what if item.count == 1 else plural_form(item.what), item.detail)

@@ -17,7 +17,7 @@ from cfngen.deploy.deletion.retained_resources import RetainedResource
 from cfngen.deploy.deletion.stack_ownership import check_ownership
 from cfngen.deploy.name_conflicts import find_live_stacks
 from cfngen.deploy.publishing import template_objects
-from cfngen.deploy.publishing.template_objects import Objects
+from cfngen.deploy.publishing.template_objects import TemplateObjects
 from cfngen.deploy.stacks import AUTO_SCALING_GROUP, NESTED_STACK, StackView, find
 from cfngen.text import pluralize
 
@@ -51,9 +51,9 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
     log_groups = retained_resources.find_log_groups(account, request.cluster)
     must_bucket_exist = request.empty_bucket or request.delete_bucket
     stored_templates = (
-        template_objects.find(account, request.bucket, request.cluster, needed=must_bucket_exist)
+        template_objects.find(account, request.bucket, request.cluster, must_be_allowed=must_bucket_exist)
         if request.bucket
-        else Objects()
+        else TemplateObjects()
     )
     plan = DeletionPlan(
         cluster=request.cluster,
@@ -79,7 +79,7 @@ def plan_deletion(account: Account, request: DeletionRequest) -> PreparedDeletio
                 pvc_volumes=cluster_resources.volumes,
                 pvc_snapshots=cluster_resources.snapshots,
                 # Both clusters use the folder in the bucket, so the plan offers no command that deletes it.
-                templates=Objects() if name_conflict else stored_templates,
+                templates=TemplateObjects() if name_conflict else stored_templates,
             ),
             *(() if name_conflict else log_groups),
         ),
@@ -147,7 +147,7 @@ def _split_by_ownership(
 
 
 def _list_without_commands(
-    foreign: _TaggedResources, templates: Objects, log_groups: Sequence[RetainedResource]
+    foreign: _TaggedResources, templates: TemplateObjects, log_groups: Sequence[RetainedResource]
 ) -> tuple[RetainedResource, ...]:
     """Return the resources that may belong to the other cluster, without commands that would delete them."""
     tagged = (*foreign.orphans, *foreign.volumes, *foreign.snapshots)
@@ -202,7 +202,7 @@ def _find_remaining_resources(
     *,
     pvc_volumes: tuple[OrphanedResource, ...],
     pvc_snapshots: tuple[OrphanedResource, ...],
-    templates: Objects,
+    templates: TemplateObjects,
 ) -> tuple[RetainedResource, ...]:
     """Return the resources that will remain in the account after the deletion, each with the reason."""
     remaining: list[RetainedResource] = []

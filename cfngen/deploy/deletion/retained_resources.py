@@ -15,7 +15,7 @@ from cfngen.deploy.account import Account
 from cfngen.deploy.aws_errors import ACCESS_DENIED_CODES, error_code
 from cfngen.deploy.deletion.inventory import Inventory
 from cfngen.deploy.deletion.orphaned_resource import OrphanedResource
-from cfngen.deploy.publishing.template_objects import Objects
+from cfngen.deploy.publishing.template_objects import TemplateObjects
 from cfngen.deploy.stacks import NESTED_STACK, StackResource
 from cfngen.hints import CommandText, Hint, suggest
 from cfngen.text import pluralize
@@ -157,7 +157,7 @@ def _orphan_cost(orphan: OrphanedResource) -> str:
     return ORPHAN_COSTS.get(orphan.kind, "")
 
 
-def templates(objects: Objects) -> tuple[RetainedResource, ...]:
+def templates(objects: TemplateObjects) -> tuple[RetainedResource, ...]:
     """Return the templates that remain in the bucket."""
     if not objects.versions:
         return ()

@@ -74,7 +74,7 @@ def check(account: Account, cluster: Cluster, values: Mapping[str, str]) -> None
         ),
         "",
     )
-    used_tables = {subnet: tables_by_subnet.get(subnet, main_table) for subnet in subnets}
-    other_tables = {subnet: table for subnet, table in used_tables.items() if table != route_table}
+    table_of_each_subnet = {subnet: tables_by_subnet.get(subnet, main_table) for subnet in subnets}
+    other_tables = {subnet: table for subnet, table in table_of_each_subnet.items() if table != route_table}
     if tables and other_tables:
         raise RouteTablesError(route_table, other_tables)
